@@ -10,7 +10,7 @@ _OF_MODULES = {
 }
 
 
-_WITH_ROS = ("doctor", "run", "soak", "trace", "watch")  # these need messages and more
+_WITH_ROS = ("doctor", "run", "soak", "trace", "watch")  # commands that use ROS 2
 
 
 def install_of(extra: str) -> str:

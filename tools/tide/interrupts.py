@@ -46,8 +46,8 @@ def _is_ours() -> bool:
 
 
 def _is_caused_by_interruption(error: BaseException | None) -> bool:
-    """Whether C code turned an interruption into another error, such as a SystemError. An error during clean-up has no
-    cause."""
+    """Whether C code turned an interruption into this error, for example a SystemError, whose cause is the
+    interruption. An error during clean-up has no cause."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return _State.raised
@@ -57,8 +57,9 @@ def _is_caused_by_interruption(error: BaseException | None) -> bool:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt in this block. One that a finalizer or a library swallowed is raised
-    again, at the end of the block at the latest. One that a library turned into its own error replaces that error. A
+    """SIGINT and SIGTERM raise KeyboardInterrupt in this block. An interruption that a finalizer or a library swallowed
+    is raised again, at the end of the block at the latest. If a library turned it into an error of its own,
+    KeyboardInterrupt replaces that error. A
     signal that was ignored before stays ignored, as for nohup. Only the main thread can set this, and only it receives
     signals."""
     if threading.current_thread() is not threading.main_thread() or _is_ours():
@@ -71,7 +72,7 @@ def interruptible() -> Iterator[None]:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             threading.Timer(
                 _AGAIN_S, _thread.interrupt_main
-            ).start()  # not raised here, where it would be swallowed, too
+            ).start()  # an exception raised in this hook would be swallowed, too
         else:
             hook(unraisable)
 

@@ -71,7 +71,7 @@ def load_command(name: str, package: str = "tide") -> Any:
     if folder.name == LABORATORY:
         return _readable(_Laboratory(name=name, help=_summary(folder), no_args_is_help=True))
     module = importlib.import_module(f"{package}.{folder.name}.command")
-    module.app._add_completion = False  # it is an option of `tide` only
+    module.app._add_completion = False  # only `tide` itself has --install-completion
     command = typer.main.get_command(module.app)
     command.name = name
     return _readable(command)

@@ -60,7 +60,8 @@ def require_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
     """Yields a temporary name next to `path`, with the same suffix; if the block succeeds the file replaces `path`. A
-    device or pipe is written directly. synchronise: wait for the disk, which may report only then that it is full.
+    device or pipe is written directly. synchronise: wait for the disk; some file systems report only then that it is
+    full.
     OutputError."""
     if _is_special(path):
         with _told(path):

@@ -192,8 +192,9 @@ _NOTHING = Decimal(0)
 
 
 def without_joins(system: System) -> System:
-    """The system in which each joining chain is replaced by several chains, one for each of its inputs. All but the
-    first are at the end. A chain that branches from a joining one branches from each of them."""
+    """The system in which each joining chain is replaced by several chains, one for each of its inputs. The first takes
+    the chain's position; the others are appended. A chain that branches from a joining one branches from each of
+    them."""
     chains = [_of_any_length(chain) for chain in system.chains]
     further: list[Chain] = []
     for chain in system.chains:
@@ -205,7 +206,8 @@ def without_joins(system: System) -> System:
 
 
 def _others(system: System, chain: Chain) -> list[tuple[str, str]]:
-    """The places besides its branch after which a chain may begin, by the names of the new chains."""
+    """For each further input of a joining chain: the name of the chain added for it, and the callback after which it
+    begins."""
     found: list[tuple[str, str]] = []
     for place, written in enumerate(_named(chain)):
         if place > 0:
@@ -266,14 +268,14 @@ def _waits(system: System, chain: Chain) -> bool:
 # bounds are found together, starting from zero.
 
 
-_AWAY = "!away"  # a callback at this place lasts as long as the chain is on other boards
+_AWAY = "!away"  # stands for the time that the chain spends on other boards
 _NEVER_NS = (2**63 - 1) // 4  # kNeverNs of tools/analysis/model.h: no bound
-_LONGEST_NS = 1_000_000_000_000  # kMostTimeNs of tools/analysis/link.cpp: anything this late has no bound
+_LONGEST_NS = 1_000_000_000_000  # kMostTimeNs of tools/analysis/link.cpp: larger values count as no bound
 _EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
 
 Ask = Callable[[Document], "LinkAnswer"]
 Times = tuple[int, ...]
-Asked = tuple[Times, tuple[Times, ...], Times]  # jitters and times away of its own sections, and bounds of other
+Asked = tuple[Times, tuple[Times, ...], Times]  # own sections: jitters, times away; bounds of other
 # sections
 
 
@@ -378,7 +380,7 @@ class _Composition:
     # ---- documents ----
 
     def _document(self, place: str, executor: ClientExecutor | None, losses: int) -> Document:
-        """The document of one place, with the sections that run there."""
+        """The analysis input for one board or for the host, with the sections that run there."""
         system = self._system
         board = None if place == HOST else system.executor(place)
         own = [one for one in self._every.values() if one.place == place]
@@ -406,7 +408,7 @@ class _Composition:
     def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
         """Between two boards a message goes through the agent, or comes from its publisher on the host."""
         whole = (*section.chain.callbacks, None)
-        for one, callback in zip(callbacks, section.callbacks, strict=False):  # the document has further entries behind
+        for one, callback in zip(callbacks, section.callbacks, strict=False):  # the document has more entries after
             # a service
             if callback.publishes_apart:
                 after = whole[next(place for place, each in enumerate(whole) if each is callback) + 1]
@@ -424,7 +426,7 @@ class _Composition:
             callbacks.append(relay)
 
     def _find_strangers(self) -> dict[str, list[Document]]:
-        """For each place, the sections of other places that use the same host executors."""
+        """For each board, and for the host: the sections of the others that use the same host executors."""
         hosts = {one.name for one in self._system.executors if one.where == "host"}
         visits = {one.name: {each.executor for each in one.callbacks} & hosts for one in self._every.values()}
         visited: dict[str, set[str]] = {place: set() for place in self._places}
@@ -474,7 +476,7 @@ class _Composition:
         return answer
 
     def _aways_ns(self, name: str) -> Times:
-        """How long the chain is away, for each time."""
+        """How long the chain stays on other boards, for each of its visits there."""
         return tuple(min(self._away_ns(sections), _LONGEST_NS) for _, sections in self._every[name].away)
 
     def _away_ns(self, sections: Iterable[Section]) -> int:
@@ -497,7 +499,7 @@ class _Composition:
         ]
 
     def _jitter_ns(self, name: str) -> int:
-        """The longest delay of its release after the earliest one."""
+        """The section's release jitter: its latest release less its earliest."""
         section = self._every[name]
         around = self._around.get(name)
         if around is not None:  # the part behind it follows in the surrounding section
@@ -560,7 +562,7 @@ def boards_response_ns(found: BoardsFound, sections: Iterable[Section]) -> int |
 
 
 def boards_until(found: BoardsFound, sections: Iterable[Section]) -> tuple[tuple[str, int | None], ...]:
-    """By place: the bound from the expiry to the end of the place's section."""
+    """For each section, its board and the bound from the timer's expiry to the section's end."""
     sections = list(sections)
     return tuple((one.place, boards_response_ns(found, sections[: number + 1])) for number, one in enumerate(sections))
 
@@ -572,7 +574,7 @@ def boards_depends_on(found: BoardsFound, sections: Iterable[Section]) -> tuple[
 
 
 def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, dict[str, int], tuple[str, ...]]]:
-    """id, text, values and boards: one entry where all places agree, otherwise one for each board."""
+    """Premises as (id, text, values, boards): one entry where all boards agree, otherwise one for each board."""
     told: dict[tuple[str, str], list[tuple[str, dict[str, int]]]] = {}
     for place, one in found.assumptions:
         if place != HOST and one.id != "release_jitter":
@@ -821,7 +823,7 @@ def _with_pools(system: System, bounds: Bounds) -> Bounds:
     for name, timer in timers.items():
         trees.setdefault(timer, []).append(name)
     for way, board, use in bounds.uses:
-        for name in trees[timers[chain_of(way)]]:  # of one timer, whichever is the latest
+        for name in trees[timers[chain_of(way)]]:  # the largest use of all chains of one timer
             key = name, board
             uses[key] = use if key not in uses else _more(uses[key], use)
     boards_of = {board for _, board, _ in bounds.uses}
@@ -859,7 +861,7 @@ def _more(one: Use, other: Use) -> Use:
 
 
 def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[ChainBound, ...]:
-    """All chains, but without the bounds of the given ones and of the chains that depend on them."""
+    """All chains; those in `roots`, and the chains that depend on them, without a bound."""
     if not roots:
         return chains
     found = dict(roots)
@@ -1014,7 +1016,8 @@ def _apart_from_boards(system: System) -> list[str]:
 
 
 def _part_of(system: System, names: Sequence[str]) -> System:
-    """A system of these chains alone on the executors that they use. Boards remain if it has one."""
+    """The system with these chains only, on the executors that they use. Boards stay part of it if any chain visits
+    one."""
     chains = tuple(chain for chain in system.chains if chain.name in names)
     used = {one.executor for chain in chains for one in system.path(chain)}
     executors = tuple(one for one in system.executors if one.name in used)
@@ -1108,7 +1111,7 @@ def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
 
 
 def _stretches_that_meet(system: System, answer: ExecutorsAnswer) -> set[str]:
-    """The stretches that may end after the next expiry of their timer, so that instances may meet in them."""
+    """Names of the segments that may end after the next expiry of their timer, so that two instances may meet there."""
     told = {one.chain: one.response_ns for one in answer.chains}
     found: set[str] = set()
     for chain in system.chains:
@@ -1262,7 +1265,7 @@ def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) ->
 
 
 def _host_assumptions(system: System) -> tuple[Assumption, ...]:
-    """Shortest executions determine how late a stretch is released after the preceding one."""
+    """Assumptions on the host. The shortest executions are one, because they determine a segment's release jitter."""
     before = [one for chain in system.chains for one in stretches_of(system, chain)[:-1]]
     shortest = any(callback.least_ns for one in before for callback in one.callbacks)
     return (*_HOST_ASSUMPTIONS, *_hops(system), *((_SHORTEST,) if shortest else ()))

@@ -26,7 +26,7 @@ from tide.system.servers import servers_of, serving_several, shared_of_group
 # The parts of a chain on each board that it touches (docs/analysis/boards.md).
 
 
-HOST = ""  # the place of sections that touch no board
+HOST = ""  # Section.place of sections that touch no board
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Section:
 
     @property
     def inner(self) -> tuple[Section, ...]:
-        """Sections within this one, of the next depth only."""
+        """Sections directly within this one, without those nested deeper."""
         return tuple(one for _, sections in self.away for one in sections)
 
     @property
@@ -169,7 +169,8 @@ def _sections(system: System) -> list[tuple[str, Callback, int]]:
 
 
 def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, int]]) -> int:
-    """Each other lane precedes it at most once, with one of the longest sections of that lane's executor."""
+    """Longest wait for the lock in one run of the callback: each other lane gets it first at most once, with one of the
+    longest critical sections of that lane's executor."""
     kinds = {group.name: group.kind for group in system.groups}
     total_ns = 0
     for executor in system.executors:
@@ -183,7 +184,7 @@ def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, 
 
 
 def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lanes: int) -> int:
-    """Number of runs of the other callback that may precede a run of this callback, on that many lanes."""
+    """How many runs of `other` may hold the lock before one run of `callback` does, if `other` has that many lanes."""
     if other.group is not None and kinds[other.group] == "reentrant":
         return lanes
     excluded = other is callback or (other.group is not None and other.group == callback.group)
@@ -191,7 +192,7 @@ def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lan
 
 
 # ---- entries without a bound ----
-# Entries of a description with boards and links for which there is no bound, each with what to do.
+# Entries of a description with boards and links that the analysis cannot bound, each with its remedy.
 
 
 _LONGEST_MS = 1_000_000  # kMostTimeNs of tools/analysis/link.cpp
@@ -201,7 +202,7 @@ _LEAST_QUANTUM = 64
 
 def link_findings(system: System) -> list[Finding]:
     shared = _shared_lines(system)
-    if shared:  # other mismatches follow from it
+    if shared:  # they cause further findings, which would only repeat this one
         return shared
     findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
     for index, chain in enumerate(system.chains):
@@ -443,11 +444,11 @@ def ways_of(system: System) -> Ways:
 
 
 class _Repeated(Callback):
-    """A run that is counted, with all its messages, in another tree of its timer."""
+    """A callback whose run and messages are counted in another tree of the same timer."""
 
 
 def _takes_one_at_a_time(executor: Executor) -> bool:
-    """Whether nothing of a level runs beside a callback there. All of a tree on a board have one level."""
+    """Whether callbacks of one tree never run at the same time there. On a board all of them have one level."""
     return executor.where == "mcu" or executor.lanes == 1
 
 
@@ -529,7 +530,7 @@ class _BehindJoins:
 
 
 def _waits(system: System, chain: Chain) -> bool:
-    """True if it joins, or comes after a join."""
+    """True if the chain joins, or branches off behind a join."""
     if chain.branches_from is None:
         return False
     return bool(chain.joins) or any(
@@ -607,7 +608,8 @@ def _messages_of(system: System, chain: Chain) -> set[int]:
 def _service_amid(
     system: System, chain: Chain, tree: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]
 ) -> str:
-    """Where a service is in a chain of a tree, if it is not behind all that the tree shares. Empty: there is none."""
+    """For a message: what is wrong with the position of a service in this chain, which must follow all that its tree
+    shares. Empty: nothing."""
     path = system.path(chain)
     first = next((n for n, one in enumerate(path) if one.requests), len(path))
     behind = {id(one) for one in path[first:]}
@@ -621,7 +623,8 @@ def _service_amid(
 
 
 def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
-    """Combinations not allowed for chains of one timer with a board. waiting: boards where publishing waits."""
+    """What is not supported together with chains that share a timer and visit a board. waiting: boards where publishing
+    waits."""
     if not has_trees(system):
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
@@ -937,7 +940,7 @@ def _relay_services(document: Document, system: System, client: str) -> None:
 
 
 _UDP_FLOOR_NS = 2_000_000  # floor of a measured delay if the link names none (DELAY_MINIMUM_NS of the transmitter)
-_UDP_BAUD = 1_000_000_000  # the highest possible: the network's delay is in agent_ms and return_ms
+_UDP_BAUD = 1_000_000_000  # so high that the wire adds nothing: agent_ms and return_ms are the network's delay
 
 
 def _line(system: System, line: Line | UdpLink) -> Document:
@@ -950,7 +953,7 @@ def _line(system: System, line: Line | UdpLink) -> Document:
             "exact_sizes": line.exact_sizes,
             "escaped_bytes": line.escaped_bytes,
             "agent_ns": agent_ns + line.poll_ns,
-            "turn_ns": agent_ns + 2 * line.poll_ns,  # the acknowledgment also waits for a poll
+            "turn_ns": agent_ns + 2 * line.poll_ns,  # the acknowledgment waits for a poll, too
             "return_ns": return_ns + line.poll_ns,
         }
     return {
@@ -1048,7 +1051,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
     paths: list[Document] = []
     for chain in system.chains:
         jitter_ns = system.timer_of(chain).jitter_ns
-        deadline_ns = max(chain.deadline_ns - jitter_ns, 1)  # there it counts from the release
+        deadline_ns = max(chain.deadline_ns - jitter_ns, 1)  # in the document it counts from the release
         for number, one in enumerate(every[chain.name]):
             callbacks = []
             for position, callback in enumerate(one.callbacks):

@@ -15,7 +15,7 @@ from tide.analysis.bounds import bounds_of, executors_for
 from tide.analysis.result import Bounds
 from tide.system.model import System
 
-DESCRIBED = "described"  # a run in which each board used the executor of its description
+DESCRIBED = "described"  # name of the run in which each board has the policy that the description gives it
 _EXECUTORS = {
     ("tide", "asynchronous"): "tide",
     ("tide-preemptive", "asynchronous"): "lanes",

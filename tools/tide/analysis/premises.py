@@ -22,9 +22,12 @@ YOURS: Group = "your numbers and programs"
 TIDE: Group = "tide"
 MACHINE: Group = "the machine"
 GROUPS = (YOURS, TIDE, MACHINE)
-OF_CODE = ("model", "work_conserving")  # properties of an executor's code: proved, hunted, not observable in a run
+OF_CODE = (
+    "model",
+    "work_conserving",
+)  # proved of an executor's code, not observable in a run
 
-# The executors that a premise concerns if it names none itself. machine: everything. paths: no chain.
+# What a premise concerns if it names no executor itself. machine: all executors. paths: only bounds of paths, no chain.
 About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
 
 _KNOWN: dict[str, tuple[Group, str, About]] = {
@@ -259,7 +262,7 @@ def _users_of(system: System, lock_name: str) -> set[str]:
 @dataclass(frozen=True)
 class Reach:
     """The dependencies of a chain's bound: the chains whose bounds it uses, the chain itself, and all executors that
-    any of these visits or shares a lock with. Nothing else occurs in a term of the bound."""
+    any of these visits or shares a lock with. No term of the bound refers to anything else."""
 
     chains: frozenset[str]
     executors: frozenset[str]

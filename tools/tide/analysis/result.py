@@ -263,7 +263,7 @@ class PathBound:
 
     @property
     def met(self) -> bool:
-        """True if it has a bound, and keeps to its limits if it has any (is_limited)."""
+        """True if the path has bounds and they keep to its limits, if any (is_limited)."""
         if self.reason is not None:
             return False
         pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
@@ -353,9 +353,9 @@ class Bounds:
     assumptions: tuple[Assumption, ...] = field(default=())
     models: tuple[Model, ...] = field(default=())
     paths: tuple[PathBound, ...] = field(default=())
-    uses: tuple[tuple[str, str, Use], ...] = field(default=())  # by chain (or one of its ways) and board
+    uses: tuple[tuple[str, str, Use], ...] = field(default=())  # chain (or one of its alternatives), board, use
     uses_of_chains: Uses = field(default_factory=dict)
-    needs: tuple[Need, ...] = field(default=())  # by board that has a link
+    needs: tuple[Need, ...] = field(default=())  # one for each board with a link
 
     def chain(self, name: str) -> ChainBound:
         return next(chain for chain in self.chains if chain.name == name)

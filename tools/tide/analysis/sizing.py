@@ -36,16 +36,16 @@ def _payload(sender: Callback, taker: Callback | None) -> int:
     return (sent.payload_bytes or 0) if sent is not None else 0
 
 
-_WRITE_HEADER_BYTES = 8  # of the submessage, plus two ids
+_WRITE_HEADER_BYTES = 8  # submessage header and two ids
 _FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
-_CREATE_OVERHEAD_BYTES = 48  # of a CREATE, without its texts
-_TEXT_OVERHEAD_BYTES = 8  # of each further text: its length, and padding
+_CREATE_OVERHEAD_BYTES = 48  # a CREATE without its strings
+_TEXT_OVERHEAD_BYTES = 8  # of each further string: its length and padding
 _ENCAPSULATION_BYTES = 4
 _SMALL_BYTES = 128
-_SUBMESSAGE_BYTES = 12  # of a message in a node of the agent: header, request, and a service's header
+_SUBMESSAGE_BYTES = 12  # overhead of a message in one of the agent's nodes: header, request, service header
 _SPARE_NODES = 2  # for creations at the start, and for messages of no chain
 _SPARE_SLOTS = 2  # one for the arriving frame, one for frames without a reader
-_ANY_INSTANCES = 2  # of a chain without a bound, whose instances cannot be counted
+_ANY_INSTANCES = 2  # assumed for a chain without a bound
 
 
 class Use(NamedTuple):
@@ -58,7 +58,7 @@ class Use(NamedTuple):
     depth: int = 1
 
 
-Uses = Mapping[tuple[str, str], Use]  # by described chain, and board
+Uses = Mapping[tuple[str, str], Use]  # by name of the described chain, and board
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Endpoint:
     payload_bytes: int
     level: int
     header_bytes: int = 0  # bytes that a service adds before the payload
-    reliability: Reliability | None = None  # None: that of the chain
+    reliability: Reliability | None = None  # None: the chain's
 
     @property
     def reliable(self) -> bool:
@@ -114,7 +114,7 @@ class Client:
 
     @property
     def served(self) -> tuple[ServiceEnd, ...]:
-        """One end for each service, whatever the client: that with the longest reply."""
+        """One entry for each service of the board: of its clients, the one with the longest reply."""
         found: dict[str, ServiceEnd] = {}
         for one in self.services:
             if one.is_client:
@@ -126,7 +126,7 @@ class Client:
 
     @property
     def subscribed(self) -> tuple[tuple[Endpoint, ...], ...]:
-        """The ends of each subscription: several, if several callbacks publish its topic."""
+        """The endpoints of each subscription: one for each callback that publishes its topic."""
         found: dict[str | int, tuple[Endpoint, ...]] = {}
         for end in self.subscriptions:
             key = self.shared.get(id(end.callback), id(end))
@@ -181,7 +181,7 @@ def only_board(system: System, board: str | None) -> System:
 
 
 def client_of(system: System, uses: Uses | None = None) -> Client:
-    """uses: number of messages in transit; absent: two of each writer."""
+    """The board's part of the description. uses: messages in transit, from the bounds; None: two for each writer."""
     executors = tuple(executor for executor in system.executors if executor.where == "mcu")
     names = {executor.name for executor in executors}
     every = levels_of_boards(system)
@@ -229,7 +229,7 @@ def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -
 
 
 def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, level: int) -> ServiceEnd:
-    """way: the callback that calls and the one that serves."""
+    """way: the calling callback and the serving one."""
     asks, serves = way
     assert asks.requests is not None and serves.replies is not None
     package, _, name = asks.requests.type.split("/")
@@ -348,7 +348,7 @@ def _slots(readers: list[tuple[int, int]], slots: int) -> int:
 
 
 def _least_slots(readers: list[tuple[int, int]]) -> int:
-    """The least number that suffices. A larger one may not, because readers reserve more then."""
+    """The least number of slots that suffices. More slots may be too few again, because readers then reserve more."""
     slots = _SPARE_SLOTS
     while (used := _slots(readers, slots)) > slots:
         slots = used
@@ -360,7 +360,7 @@ def _waiting(client: Client, end: Endpoint) -> int:
 
 
 def _frames(client: Client, end: Endpoint) -> int:
-    from tide.analysis.native import frames  # not needed to name pools
+    from tide.analysis.native import frames  # imported late: naming pools does not need it
 
     return frames(client.mtu_bytes, False, end.payload_bytes + end.header_bytes)
 

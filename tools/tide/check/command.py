@@ -302,7 +302,7 @@ def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, co
 
 
 def _places(file: Path, bounds: Bounds) -> Where:
-    """Adds the place in the file of the entry that fails first."""
+    """Returns a function that gives "file:line: " of the entry at which a bound fails."""
     if all(chain.root is None for chain in bounds.chains):
         return nowhere
     lines = locate(file.read_text(encoding="utf-8"))
@@ -324,7 +324,7 @@ def _print_answers(system: System, data: dict[str, Any], losses: int, console: C
 
     try:
         results, _ = with_bounds(system, Results.from_json(to_json(data).decode()), losses)
-    except ValueError:  # results of a simulator, which records no parts
+    except ValueError:  # written by `tide simulate`, which records no parts
         return
     for run in results.runs:
         if any(part.bound_ns is not None for chain in run.chains for part in chain.parts):

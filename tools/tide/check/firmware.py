@@ -89,7 +89,7 @@ def _declared(text: str) -> Iterator[_Declared]:
     constants = {found[1] or found[3]: found[2] or found[4] for found in _CONSTANT.finditer(text)}
     for call in _CALL.finditer(text):
         words = _arguments(text, call.end())
-        if len(words) != 5 or words[0].startswith("tide_chain_t"):  # a declaration of the function itself
+        if len(words) != 5 or words[0].startswith("tide_chain_t"):  # the declaration of tide_chain_init, not a call
             continue
         name = re.fullmatch(r'"([^"]*)"', words[1])
         line = text.count("\n", 0, call.start()) + 1

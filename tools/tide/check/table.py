@@ -46,7 +46,7 @@ def colour_of(numbers: Origins | None) -> str:
 def bounds_table(
     bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None
 ) -> RuledTable:
-    """chains: None means all. Each has two figures: from the tick of its timer, and from a change at its input."""
+    """chains: None means all. Each has two bounds: from the tick of its timer, and from a change at its input."""
     headings = ("from tick", "from event", "deadline", "slack")
     times = [Column(heading, right=True) for heading in headings]
     title = f"{bounds.system}, executor {bounds.executor.replace('_', ', ')}: bounds in ms"
@@ -141,8 +141,8 @@ def print_bounds(
     numbers: Origins | None = None,
     wanting: str = "",
 ) -> None:
-    """The answer, then the table, then its premises. every: show all chains even if there are many, instead of those
-    with the least margin. numbers: sources of the times; an answer is green only if all of them were measured. wanting:
+    """Prints the verdict, the table and its premises. every: show all chains; otherwise, if there are many, those with
+    the least slack. numbers: sources of the times; an answer is green only if all of them were measured. wanting:
     as for print_verdict."""
     most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
     shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
@@ -173,7 +173,8 @@ def print_verdict(
     premises: str = "the premises below",
     wanting: str = "",
 ) -> None:
-    """The answer, and the sources of its numbers. premises: where the premises are printed. wanting: why the bounds
+    """Prints the verdict, and how many of the times were measured. premises: where the premises are printed. wanting:
+    why the bounds
     alone are not enough for what was asked."""
     late = [chain.name for chain in bounds.chains if not chain.met]
     late += [f"path {path.name}" for path in bounds.paths if not path.met]

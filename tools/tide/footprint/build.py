@@ -72,7 +72,7 @@ _MESSAGES = re.compile(r"tide_message_memory|message_\d+")
 
 
 class BuildError(Exception):
-    """The compiler is missing or reported an error."""
+    """The compiler is missing or failed; the text is its message."""
 
 
 @dataclass(frozen=True)

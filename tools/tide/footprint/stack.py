@@ -46,7 +46,7 @@ _HANDED_OVER: dict[str, set[str]] = {
 class Graph:
     frames: dict[str, int] = field(default_factory=dict)
     calls: dict[str, set[str]] = field(default_factory=dict)
-    unresolved: set[str] = field(default_factory=set)  # names called through pointers without any assignment
+    unresolved: set[str] = field(default_factory=set)  # members that are called, but that no source assigns
 
 
 def _plain(title: str) -> str:
@@ -55,7 +55,7 @@ def _plain(title: str) -> str:
 
 
 def _key(title: str) -> str:
-    """The same, with the file of a static function, since several files may use the name."""
+    """The function's name and, as several files may define a static function of that name, its file."""
     file, colon, name = title.rpartition(":")
     return f"{Path(file).name}{colon}{name.split('.')[0]}"
 
@@ -130,7 +130,7 @@ def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] 
             graph.calls.setdefault(caller, set()).update({called} & graph.frames.keys())
             continue
         to = _candidates(called, targets, functions)
-        if not to and called not in _HANDED_OVER:  # otherwise its targets are not linked
+        if not to and called not in _HANDED_OVER:  # a call of _HANDED_OVER has no targets if none was linked
             graph.unresolved.add(called)
         if there is not None:
             to = to & there

@@ -50,7 +50,7 @@ class Capacities:
         return self.rules.get(name)
 
     def check_used(self, messages: Iterable[Message]) -> None:
-        """Error if a rule for a generated message names no string or sequence."""
+        """Raises GenerateError if a rule for a generated message names no string or sequence."""
         generated = {str(m.id) for m in messages}
         for rule in sorted(set(self.rules) - self.used):
             if rule.split(".")[0] in generated:

@@ -101,7 +101,7 @@ def only(system: System, names: Collection[str]) -> System:
 
 
 def _sending_alone(callback: Callback, after: Callback) -> Callback:
-    """The callback with only the message for `after`, sent in each run."""
+    """A copy of the callback that publishes only the message for `after`, in every run."""
     sent = callback.sends_to(after)
     if not isinstance(sent, Publication) or not callback.publishes_apart:
         return callback

@@ -161,8 +161,8 @@ class Search:
 
 
 def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable[[System], Moves] = Moves) -> list[str]:
-    """Chains whose deadlines cannot all be met, but can without any one of them: each chain is removed in turn, and
-    stays removed if the rest still cannot be met. The same search decides this, so a core is a result of the search,
+    """A minimal set of chains whose deadlines cannot be met together. Each chain is removed in turn, and stays removed
+    if the deadlines of the rest still cannot be met. The same search decides this, so a core is a result of the search,
     not a proof, unless it is a single chain."""
     kept = [chain.name for chain in system.chains]
     for chain in sorted(system.chains, key=lambda one: one.priority):
@@ -365,7 +365,7 @@ def fewest_numbers(wanted: tuple[int, ...], before: tuple[int, ...]) -> tuple[in
     ranked = sorted(range(len(wanted)), key=lambda index: wanted[index])
     kept = _longest_rising([before[index] for index in ranked])
     values: dict[int, int] = {ranked[place]: before[ranked[place]] for place in kept}
-    most = max(LEVEL_MAXIMUM, *before)  # so that valid levels stay valid
+    most = max(LEVEL_MAXIMUM, *before)  # priorities that are valid levels remain valid levels
     place = 0
     while place < len(ranked):
         if ranked[place] in values:

@@ -29,15 +29,15 @@ _MILLISECOND = 1_000_000
 # with its whole busy window among all others.
 SLOWEST = 4
 MOST_INSTANCES = 20_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
-FRAME_BYTES = 64  # exceeds what is around a fragment
+FRAME_BYTES = 64  # more than the overhead of a fragment
 MEETING = 0.3  # share of drawn runs in which a callback of each chain begins at about one time
 LEAST_BYTES = 8  # size to which messages are shortened
 # A run ends when all messages have arrived, or when none arrives for this long. Chains without bounds may have many
 # messages under way.
 SETTLE_US = 120_000_000
 _Value = TypeVar("_Value")
-_EXECUTION, _PHASE, _BYTES = "{execution_us}", "{phase_us}", "{bytes}"  # places in a plan
-_MESSAGE_NAME = re.compile(r"message=name=(\S+)")  # of each message, in the order of a plan
+_EXECUTION, _PHASE, _BYTES = "{execution_us}", "{phase_us}", "{bytes}"  # placeholders in a plan
+_MESSAGE_NAME = re.compile(r"message=name=(\S+)")  # names of all messages, in the order of the plan
 _UDP_BAUD = 1_000_000_000  # for a line that represents a network, whose delays are added to the agent's
 
 
@@ -52,15 +52,16 @@ def horizon_ns(system: System) -> int:
 
 @dataclass(frozen=True)
 class Worst:
-    """The instance of a chain that took longest. chain: its place; index: by its timer."""
+    """The slowest instance of one chain. chain: the chain's index; index: the instance's, counted by its timer."""
 
     chain: int
     index: int
     response_ns: int
 
     def beside(self, release_ns: int, marks_ns: Sequence[int], source: random.Random) -> int:
-        """A release time for a chain that may delay this instance: from some time before its own release to its end, or
-        so that a callback of the chain begins with it. marks_ns: their times after the release."""
+        """A release time for another chain, such that it may delay this instance: drawn around the instance's release,
+        or such that one of the other chain's callbacks begins at that release. marks_ns: times of those callbacks after
+        their own release."""
         if source.random() < 0.5:
             return max(release_ns - source.choice(marks_ns) + source.randint(-2, 2) * MICROSECOND, 0)
         span_us = max(self.response_ns // MICROSECOND, 1)
@@ -68,7 +69,7 @@ class Worst:
 
 
 def some_of(places: list[int], source: random.Random) -> list[int]:
-    """One of them, or all: several lanes are busy only if several chains meet."""
+    """One index, or all of them: several lanes are busy only if several chains meet."""
     return [source.choice(places)] if source.random() < 0.7 else places
 
 
@@ -94,8 +95,8 @@ def _octets_ns(link: Line | UdpLink, octets: int) -> int:
 
 
 def meeting(marks_ns: Sequence[Sequence[int]], periods_ns: Sequence[int], source: random.Random) -> tuple[int, ...]:
-    """Offsets with which a callback of each timer's chains begins at about one time: of first instances, which send all
-    messages, or of later ones."""
+    """Offsets for which one callback of each timer's chains begins at about the same time, in their first instances,
+    which send all messages, or in later ones."""
     chosen_ns = [source.choice(each) for each in marks_ns]
     at_ns = source.choice((max(chosen_ns), max(periods_ns)))
     begins_ns = (at_ns - one + source.randint(-2, 2) * MICROSECOND for one in chosen_ns)
@@ -123,7 +124,7 @@ class BoardsRun:
     return_ns: tuple[tuple[int, int], ...]
     costs: bool
     seed: int
-    order: int = 0  # of the topics that a callback publishes: 0: as described, else drawn by this seed
+    order: int = 0  # in which a callback publishes its topics. 0: as described, else the seed that draws it
 
 
 def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value, ...]:
@@ -131,7 +132,7 @@ def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value
 
 
 def pool_words(need: Need) -> dict[str, object]:
-    """Pools of a board exactly as assumed by the bounds."""
+    """Sizes of a board's pools, exactly those that the bounds assume, as fields of a plan."""
     sizes = need.sizes
     return {
         "nodes": max(sizes["small_nodes"], 2),
@@ -146,8 +147,8 @@ def pool_words(need: Need) -> dict[str, object]:
 
 
 class BoardsPlayer:
-    """A player for one executor, used by all boards, or `described`. The caller provides the random source. needs: the
-    pools that its bounds assume, if already known."""
+    """Draws and plans runs in which all boards have one policy, or each the described one (`described`). The caller
+    provides the random source. needs: the pools that the bounds assume, if already known."""
 
     def __init__(
         self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
@@ -218,8 +219,7 @@ class BoardsPlayer:
             self._marks_ns += [times_ns[0], times_ns[0] + times_ns[-1], sum(times_ns)]
 
     def _connected(self) -> dict[int, list[Callback]]:
-        """Receivers by publication: chains that it starts in addition to its own, then the callback after the
-        sender."""
+        """Receivers by publication: first callbacks of other chains that it starts, then the sender's successor."""
         found: dict[int, list[Callback]] = {}
         for chain in self._chains:
             for before in self._system.inputs(chain):
@@ -230,8 +230,8 @@ class BoardsPlayer:
         return found
 
     def _path_of(self, name: str, callbacks: Sequence[Callback], section: Section | None = None) -> str:
-        """A measured path. section: the part at whose end the chain leaves a board, complete when its message is at ROS
-        2."""
+        """The plan's line for a measured path. section: if given, the path ends where the chain leaves this section's
+        board, when the message is delivered to ROS 2."""
         fields = {"name": name, "callbacks": ",".join(self._names[id(one)] for one in callbacks)}
         if section is not None and self._system.where(section.last) == "mcu":
             whole = section.chain.callbacks
@@ -244,7 +244,7 @@ class BoardsPlayer:
         return whole[: 1 + next(n for n, one in enumerate(whole) if one is section.last)]
 
     def _message_of(self, callback: Callback, after: Callback | None = None) -> str:
-        """The publication that this callback takes, if there are several; None: the first."""
+        """Name of the message from `callback` to `after`; None: its first one."""
         sent = callback.sends_to(after)
         place = next((place for place, one in enumerate(callback.publishes) if one is sent), 0)
         return f"{self._names[id(callback)]}m{place or ''}"
@@ -360,13 +360,14 @@ class BoardsPlayer:
         return [[Instance(*one) for one in chain if one[2] >= 0] for chain in recorded]
 
     def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
-        """For chains that leave a board for another one: the longest time until then, and how many instances did and
-        did not."""
+        """For chains that go from one board to another: the longest time until they leave the first, and how many
+        instances left it and how many did not."""
         found = zip(played.worst_ns, played.ended, played.lost, strict=True)
         return dict(zip(self._until, itertools.islice(found, len(self._chains), None), strict=True))
 
     def steps(self, played: Played, plan: str) -> Iterator[tuple[str, int, str, str, int, int, int]]:
-        """Intervals of a recorded run of this plan: chain, instance, place, action, start and end, and release."""
+        """Intervals of a recorded run of this plan: chain, instance, board or link or executor, action, start, end,
+        release."""
         names = list(self._names.values())
         runs = {name: {one[1]: one[2:] for one in times} for name, times in zip(names, played.runs, strict=True)}
         crossed = {
@@ -426,7 +427,8 @@ class BoardsPlayer:
         return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms) + SLOWEST * frames_ns
 
     def _frames_ns(self, link: Line | UdpLink) -> int:
-        """Both ways of all messages of one instance of each chain over this line, every byte escaped."""
+        """Time that this line takes for all messages, in both directions, of one instance of each chain, with every
+        byte escaped."""
         sizes = [sent.payload_bytes or 0 for chain in self._chains for one in chain.callbacks for sent in _sent_by(one)]
         octets = sum(size + (size // (link.mtu_bytes // 2) + 1) * FRAME_BYTES for size in sizes)
         return _octets_ns(link, 2 * 2 * octets)
@@ -504,7 +506,7 @@ class BoardsPlayer:
         return list(itertools.chain.from_iterable(every))
 
     def _callback(self, chain: Chain, callback: Callback) -> str:
-        """The callback's line, with places for its execution time and its phase."""
+        """The plan's line for a callback, with placeholders for its execution time and its phase."""
         fields: dict[str, object] = {
             "name": self._names[id(callback)],
             "on": self._on[callback.executor],
@@ -528,8 +530,8 @@ class BoardsPlayer:
         return plan_line("callback", fields)
 
     def _message(self, chain: Chain, position: int, sent: Publication | Request | Reply) -> tuple[str, str, str]:
-        """The message's line with a place for its size, its transfer times between executors of the host, and whether
-        any of its bytes may be escaped."""
+        """The plan's line for a message with a placeholder for its size; the field with its transfer times between host
+        executors; and the field that says that any of its bytes may be escaped."""
         callback = chain.callbacks[position]
         receivers = self._receivers.get(id(sent), [])
         fields: dict[str, object] = {
@@ -554,11 +556,12 @@ class BoardsPlayer:
         return plan_line("message", fields), hops, " escaped=true" if links and are_open else ""
 
     def _holds(self, timer: Chain) -> bool:
-        """True if one of the timer's chains has hold, as they share a level."""
+        """True if one of the timer's chains has `hold`: it then applies to all, because they share a level."""
         return any(one.hold for one in self._chains if self._system.timer_of(one) is timer)
 
     def _group_of(self, callback: Callback) -> int:
-        """The number of the callback's exclusive group, which may be one server for several chains; 0: none."""
+        """Number of the group of callbacks that exclude this one: its exclusive group, or the server that it shares
+        with other chains. 0: none."""
         return self._groups.get(id(callback), 0)
 
 
@@ -567,7 +570,7 @@ def plan_line(what: str, fields: Mapping[str, object]) -> str:
 
 
 def locks_of(system: System, chain: Chain, callback: Callback) -> str:
-    """Numbers of locks, and microseconds of holding them."""
+    """The locks that the callback takes, as "index,microseconds held" pairs."""
     return ",".join(
         f"{number},{one.section_ns // MICROSECOND}"
         for number, lock in enumerate(system.locks)
@@ -585,7 +588,7 @@ def _what(sender: Callback) -> str:
 
 
 def _groups(system: System) -> dict[int, int]:
-    """Numbers by callback of the host: of services called by several chains, and of exclusive groups."""
+    """For each callback of the host that others exclude: the number of its shared server or of its exclusive group."""
     shared = servers_of(system).values()
     found = {id(one): n for n, several in enumerate(shared, 1) for one in several if _is_alone(system, one)}
     groups = [one.name for one in system.groups if one.kind == "exclusive"]

@@ -18,9 +18,9 @@ from tide.system.model import Callback, Publication, System
 from tide.system.servers import servers_of, with_servers
 
 Policy = Literal["tide", "readyset"]
-_DEPTH = 64  # messages that wait for a callback; enough that none is dropped
+_DEPTH = 64  # of each subscription's queue; enough that no message is dropped
 _BYTES = 8
-_OUTSIDE = "outside."  # executor of those who publish the events; no name of a description has a dot
+_OUTSIDE = "outside."  # executor of the callbacks that publish the events; the dot keeps it apart from described names
 _SETTLE_US = 600_000_000  # longest time for instances under way at the end
 
 
@@ -32,9 +32,9 @@ class HostRun:
     executions_ns: tuple[tuple[int, int], ...]  # shortest and longest, by callback
     registration: tuple[int, ...]  # callbacks in this order
     priorities: tuple[int, ...]  # by callback
-    late: bool  # timers that may start instances late do so
+    late: bool  # true: timers with jitter start instances late
     extremes: bool
-    anywhere: bool  # position of the budgets in their periods
+    anywhere: bool  # true: budgets are replenished at a random phase
     seed: int
 
 
@@ -295,8 +295,8 @@ class HostPlayer:
 def host_plan(
     system: System, policy: Policy, seconds: float, seed: int = 1, spread_us: int = 0, dispatch_us: float = 0
 ) -> str:
-    """One run of so many seconds: executions as the seed draws them, timers that begin within the spread, priorities as
-    described. dispatch_us: the additional cost of starting a callback, to model another runtime."""
+    """The plan of one run of this length: execution times drawn by the seed, timers that begin within the spread,
+    described priorities. dispatch_us: the additional cost of starting a callback, to model another runtime."""
     player = HostPlayer(system, "default" if policy == "readyset" else "priority", random.Random(seed))
     return player.plan(player.drawn_evenly(seed, spread_us), round(seconds * 1e9), dispatch_us)
 

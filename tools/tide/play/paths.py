@@ -48,8 +48,8 @@ class Played:
         return Seen([end_ns - start_ns for start_ns, end_ns in ends if end_ns is not None])
 
     def _reached(self, time_ns: int) -> int | None:
-        """When a value that the first chain stored at that time has reached the end of the path. None: the run ended
-        before, or a chain had not begun."""
+        """Time at which a value stored by the first chain at `time_ns` has reached the end of the path. None: the run
+        ended earlier, or a chain had not begun."""
         for place in range(1, len(self._chains)):
             at = bisect_left(self._starts[place], time_ns)
             chain = self._chains[place]
@@ -64,8 +64,8 @@ class Played:
         return Seen([end_ns - release_ns for end_ns, release_ns in ages if release_ns is not None])
 
     def _released(self, time_ns: int) -> int | None:
-        """The release of the first chain's instance whose value is used at that time. None: there is no such value yet,
-        or a chain has ended."""
+        """Release of the first chain's instance whose value the last chain uses at `time_ns`. None: there is no such
+        value yet, or a chain stopped before."""
         release_ns = None
         for place in reversed(range(len(self._chains) - 1)):
             at = bisect_right(self._ends[place], time_ns) - 1

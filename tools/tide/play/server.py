@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator that stays: one plan in, what its chains did out."""
+"""A simulator process that runs one plan after another and returns the times of each plan's chains."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Played:
     lost: tuple[int, ...]
     worst_index: tuple[int, ...]
     violations: tuple[str, ...]  # broken rules
-    full: tuple[str, ...]  # pools that did not suffice
+    full: tuple[str, ...]  # pools that ran full
     # Only with record=true in the plan. By chain and instance: release, start of the first callback, end of the last;
-    # -1 where the instance did not come so far.
+    # -1 for a step that the instance did not reach.
     recorded: tuple[tuple[tuple[int, ...], ...], ...] = ()
     # Only for boards. Runs by callback: timer, instance, start, end. By message: timer, instance, arrival in ROS 2.
     runs: tuple[tuple[tuple[int, ...], ...], ...] = ()
@@ -51,7 +51,7 @@ class Server:
     """One process; not for several threads. Standard error is the caller's."""
 
     def __init__(self, program: str) -> None:
-        self._program = program  # and the mode in which it is to play
+        self._program = program  # name and arguments
         self._child: subprocess.Popen[str] | None = None
 
     def play(self, plan: str) -> Played:

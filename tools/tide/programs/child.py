@@ -73,7 +73,7 @@ class Child:
     lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
     log_failure: OSError | None = None  # why the log is incomplete
     reader: threading.Thread | None = None
-    is_group: bool = False  # it may start its own children, which end with it
+    is_group: bool = False  # leader of a process group, which ends with it
 
     @classmethod
     def start(

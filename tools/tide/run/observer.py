@@ -106,7 +106,7 @@ def _missing_services(node: Node, services: list[dict[str, Any]]) -> list[dict[s
 _OWN = "tide_"  # prefix of the nodes that a run starts itself
 _ORDINARY = ("/rosout", "/parameter_events")  # topics of every node
 _PARAMETERS = "rcl_interfaces/"  # services of a parameter server
-_STANDARD = (_PARAMETERS, "type_description_interfaces/")  # every node may have them
+_STANDARD = (_PARAMETERS, "type_description_interfaces/")  # services that any node may have
 
 
 def _undescribed(node: Node, task: dict[str, Any]) -> list[str]:

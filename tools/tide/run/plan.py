@@ -95,7 +95,7 @@ def every_of(system: System, chain: Chain, made_by: Callback, sent: Publication 
 
 
 def _every(sent: Publication, period_ns: int) -> int:
-    """Runs of a callback with that period from one message to the next."""
+    """Number of runs of a callback with this period for each message."""
     return -(-sent.period_ns(period_ns) // period_ns)
 
 

@@ -23,7 +23,7 @@ from tide.programs.simulator import SimulationError, Simulator, how_it_ended
 
 RESULTS = "campaign.json"
 CHECKPOINT = "checkpoint.jsonl"
-MODES = ("host", "overload", "actions")  # modes of tide-sim, selected by options of these names
+MODES = ("host", "overload", "actions")  # modes of tide-sim: `--host` and so on
 # The same on every machine, so that a campaign can resume on another one.
 _LEAST_SLICES = 64
 LARGEST_SEED = 2**64 - 1

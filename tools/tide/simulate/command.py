@@ -221,7 +221,7 @@ def _refuse(text: str) -> None:
 
 
 def _replay_board(console: Console, simulator: Simulator, seed: int) -> bool:
-    """Prints the program's result for this seed. True: a promise was broken."""
+    """Runs tide-sim with this seed and prints its result. True: a rule was violated."""
     done = simulator.call(["--seed", str(seed)])
     if done.returncode not in (0, 1):
         raise SimulationError(done.stderr.strip() or f"tide-sim ended with status {done.returncode}", 1)

@@ -46,7 +46,7 @@ class _Worst:
     bound_ns: int | None
     limit_ns: int | None
     worst_ns: int = field(default=-1, init=False)
-    crowded_ns: int = field(default=-1, init=False)  # of runs in which pools were full, which bounds exclude
+    crowded_ns: int = field(default=-1, init=False)  # worst latency in runs with a full pool, which bounds exclude
     plan: str = field(default="", init=False)
 
     def keep(self, worst_ns: int, plan: str, is_crowded: bool) -> None:
@@ -70,7 +70,7 @@ class _Worst:
 
     @property
     def wrong(self) -> str:
-        """The error that the runs revealed, or a note that they contain no observation; empty: neither."""
+        """What is wrong: above the bound, late, or never observed; empty: nothing."""
         if self.limit_ns is not None and self.worst_ns < 0:
             crowded = f"{self.crowded_ns / 1e6:.3f} ms, but pools were full"
             return crowded if self.crowded_ns >= 0 else "never seen to end"
@@ -150,7 +150,7 @@ class Outcome:
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
     full: list[str] = field(default_factory=list)  # pools that ran full although the bounds assume that they do not
-    recording: list[Step] = field(default_factory=list)  # of the run that came closest to a bound
+    recording: list[Step] = field(default_factory=list)  # the run that came closest to a bound
     paths: list[SeenPath] = field(default_factory=list)
 
     @property
@@ -223,7 +223,8 @@ class _Trial:
         return self._outcome
 
     def _keep(self, best: dict[int, tuple[int, int, _Player, Any]], player: _Player, run: Any) -> None:
-        """An equally late run replaces the best one: the search may get further from it."""
+        """Keeps the latest run of each chain. Of equally late ones it keeps the newest, from which the search may get
+        further."""
         for place, (worst_ns, index) in enumerate(self._play(player, run)):
             if worst_ns >= best.get(place, (-1,))[0]:
                 best[place] = (worst_ns, index, player, run)

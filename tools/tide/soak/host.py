@@ -18,7 +18,7 @@ CHAINS = ("low", "middle", "high")
 _NAME = "board_exchange"
 _DIGITS, _LETTERS_MAXIMUM = 6, 60  # runtime/port/exchange/tide_exchange.c
 STEP_S, REPEAT_S = 0.02, 1.0
-_AHEAD = 8  # messages to the board that may be ahead of those from it
+_AHEAD = 8  # how many more messages may have been sent to the board than received from it
 
 WINDOW = 32  # numbers of a chain in transit to the board; its writer keeps them for a restarted agent
 
@@ -75,18 +75,18 @@ class Found:
     state: dict[str, Any] = field(default_factory=dict)  # the board's last report about messages
     result: dict[str, Any] = field(default_factory=dict)  # and its last report about everything else
     gone_s: list[float] = field(default_factory=list)
-    disturbed: list[tuple[float, float]] = field(default_factory=list)  # intervals from a loss of agent or cable to its
+    disturbed: list[tuple[float, float]] = field(default_factory=list)  # from a loss of agent or cable to its
     # return
     duration_s: float = 0.0
 
     @property
     def lost_down(self) -> int:
-        """Numbers that the board has not received, or received after a higher one."""
+        """How many messages the board did not receive, or received out of order."""
         return int(sum(self.sent_down) - sum(self.state["next"]) + self.state["missing"])
 
     @property
     def grown(self) -> int:
-        """Growth of the board's heap in bytes from the first round to the last."""
+        """Bytes by which the board's heap grew from the first round of opening and closing sessions to the last."""
         first, last = self.result["memory"]
         return max(0, int(last) - int(first))
 
@@ -172,7 +172,7 @@ class Host:
             self._down.append(self.node.create_publisher(String, f"{_NAME}/{name}/down", kept))
             hear = self._hearing(index)
             self._heard.append(self.node.create_subscription(String, f"{_NAME}/{name}/up", hear, 1000))
-        self._later = [  # for these a restarted agent waits for a reader
+        self._later = [  # keep a reader on these topics: a restarted agent waits for one
             self.node.create_subscription(String, f"{_NAME}/{name}", lambda _: None, 10) for name in ("burst", "opened")
         ]
         self._words = self.node.create_publisher(String, f"{_NAME}/word", 10)
@@ -209,7 +209,7 @@ class Host:
             self.result = said
         elif "next" in said:
             if sum(said["sent"]) < sum(self.state.get("sent", (0,))):
-                self.older += 1  # repeated across a restart of the agent, or from a program that began anew
+                self.older += 1  # a repeat from before the agent's restart, or the board has restarted
                 return
             self.state, self.older = said, 0
             for index, expected in enumerate(said["next"]):

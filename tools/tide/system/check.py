@@ -115,7 +115,7 @@ def _unknown_names(system: System) -> Iterator[Finding]:
 
 
 def _unknown_callback(named: tuple[str, str], chains: Mapping[str, Chain], path: Path) -> Iterator[Finding]:
-    """named: chain and callback, written "chain.callback" in a description."""
+    """named: the chain and the callback that "chain.callback" in a description names."""
     name, callback = named
     if name not in chains:
         yield Finding(path, f"there is no chain '{name}'", _one_of(chains))
@@ -390,7 +390,7 @@ def _branches(system: System) -> Iterator[Finding]:
 
 
 def _joins(system: System) -> Iterator[Finding]:
-    """Only for a system in which `_branches` finds nothing."""
+    """Findings on joins. Call it only if `_branches` has none."""
     chains = {chain.name: chain for chain in system.chains}
     for index, chain in enumerate(system.chains):
         seen = {chain.branches_from}
@@ -682,7 +682,7 @@ def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], pat
 def _same_callback(
     words: str, known: tuple[Chain, Callback], other: tuple[Chain, Callback], path: Path
 ) -> Iterator[Finding]:
-    """A callback of several chains is described alike in all of them."""
+    """Findings on a callback of several chains whose descriptions differ."""
     for key in ("group", "priority"):
         one, again = getattr(known[1], key), getattr(other[1], key)
         if one != again:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tide.system.locate import Path, locate_values
 
-Edit = tuple[Path, str, str, str]  # the entry; its key; the new value as text; the key after which a new key is
+Edit = tuple[Path, str, str, str]  # entry, key, new value as text, key after which a new one is
 # inserted
 
 

@@ -78,7 +78,8 @@ def _sharing(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence
 
 
 def _together(priorities: Mapping[str, int], groups: Iterable[Sequence[str]]) -> dict[str, int]:
-    """The highest priority of each group of several chains, for its members; a chain may be in several groups."""
+    """For each chain that shares a group with another: the highest priority in its groups, carried over from group to
+    group."""
     several = [names for names in groups if len(names) > 1]
     found = {name: priorities[name] for names in several for name in names}
     before: dict[str, int] = {}

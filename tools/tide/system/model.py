@@ -83,7 +83,8 @@ class Publication(_Entry):
         return callback_ns * self.every if self.distance_ms is None else nanoseconds(self.distance_ms)
 
     def apart_ns(self, callback_ns: int) -> int:
-        """Described time between two such messages. 0: none, on a condition or if that of the runs is not described."""
+        """Time between two such messages as far as the description fixes it. 0: it does not (a message on a condition,
+        or runs without a described distance)."""
         return callback_ns * self.every if self.distance_ms is None else 0
 
 
@@ -176,7 +177,7 @@ class Callback(_Entry):
 
     @property
     def sends(self) -> Publication | Request | Reply | None:
-        """Its message at its end; of several publications the first."""
+        """The message that it sends at its end; with several publications, the first."""
         return next(iter(self.publishes), None) or self.requests or self.replies
 
     @property
@@ -190,8 +191,8 @@ class Callback(_Entry):
         return len(self.publishes) + (self.requests is not None) + (self.replies is not None)
 
     def sends_to(self, after: Callback | None) -> Publication | Request | Reply | None:
-        """The message that `after` receives from it; `after` is the next callback of its chain or of one that branches
-        or joins. None: nothing, or the chain ends here and no single message can be named."""
+        """The message from this callback to `after`, the next callback of its chain or of one that branches or joins.
+        None: there is no message, or the chain ends here with more than one."""
         if after is not None and after.topic is not None and len(self.publishes) > 1:
             topic = after.topic.lstrip("/")
             return next((one for one in self.publishes if one.topic.lstrip("/") == topic), None)
@@ -450,8 +451,8 @@ class System(_Entry):
         return self.link(named.pop()) if len(named) == 1 else None
 
     def link_of(self, chain: Chain) -> Line | UdpLink | None:
-        """The link that the chain crosses; None for a chain that stays on one side. For a chain over several boards it
-        is that of the first."""
+        """The link that the chain crosses; None for a chain that stays on one side. For a chain over several boards:
+        the link of the first."""
         if len({self.executor(name).where for name in {callback.executor for callback in chain.callbacks}}) == 1:
             return None
         if chain.link:

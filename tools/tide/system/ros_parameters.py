@@ -58,7 +58,7 @@ def _chains(system: System, executor: str) -> Iterator[str]:
             continue
         parts = [_named(one, _source(system, chain, place), executor) for place, one in enumerate(chain.callbacks)]
         members = list(chain.callbacks)
-        for further in system.inputs(chain)[1:]:  # after the chain's callbacks, so that these keep their positions
+        for further in system.inputs(chain)[1:]:  # appended, so that the chain's own callbacks keep their positions
             parts.append(_named(chain.callbacks[0], _sent_by(further, chain.callbacks[0]), executor))
             members.append(chain.callbacks[0])
         for position, one in enumerate(members):

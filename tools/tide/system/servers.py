@@ -3,7 +3,7 @@
 subscription of a topic that several callbacks publish. Each is one callback, which takes one message at a time in order
 of arrival, whatever its chain. On the host, bounds treat its occurrences in the chains as callbacks of one exclusive
 group, on an executor that takes ready callbacks in any order. On a board the chains have one level
-(tide.system.levels). Also handles executors that share one board."""
+(tide.system.levels). This module also handles executors that share one board."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def servers_of(system: System) -> dict[str, list[Callback]]:
                 shared.append((f"subscription '{after.name}' of topic '{topic}' on '{after.executor}'", after))
         for words, callback in shared:
             known = found.setdefault(words, [])
-            if all(one is not callback for one in known):  # chains of a join share the callbacks before it
+            if all(one is not callback for one in known):  # joining chains list the same callback several times
                 known.append(callback)
     return {words: callbacks for words, callbacks in found.items() if len(callbacks) > 1}
 
@@ -99,7 +99,7 @@ def on_one_core(system: System) -> System:
 
 
 def cores_line(system: System) -> str:
-    """A note for the user about boards that are played on one core; empty: none is."""
+    """A note for the user about boards that are played on one core; empty if there are none."""
     several = "; ".join(", ".join(names) for names in cores_of_boards(system).values())
     return several and f"cores of one board are played as one core, as they are bounded, which is no faster: {several}"
 

@@ -90,7 +90,8 @@ def shortest(name: str, suffix: str = "") -> tuple[int, str]:
 
 @lru_cache(maxsize=1)
 def library() -> Library:
-    """Reads definitions, which few descriptions need. GenerateError: without ROS 2's packages there are none."""
+    """The installed interface definitions, loaded at the first call because few descriptions need them. Raises
+    GenerateError if ROS 2's packages are missing."""
     from tide.generate.model import GenerateError
 
     try:
@@ -122,7 +123,7 @@ def _wire(wanted: TypeId) -> Wire:
 
 @lru_cache(maxsize=256)
 def _size(name: str, is_reply: bool) -> tuple[int, str]:
-    """Also returns the reason if there is none."""
+    """Like `size_of`, with the reason if there is no size."""
     from tide.generate.model import GenerateError
 
     package, kind, short = name.split("/")

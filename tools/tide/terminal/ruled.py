@@ -31,7 +31,7 @@ class Cell(NamedTuple):
 
 
 class RuledTable:
-    """Print it with print_whole, which prints the title. Rich draws it if it is wider than the console."""
+    """A table for print_whole, which prints its title, too. If it is wider than the console, rich draws it."""
 
     def __init__(self, columns: Sequence[Column], title: str | None = None) -> None:
         self.columns = columns

@@ -82,7 +82,7 @@ def _numbers(values: Iterable[int]) -> npt.NDArray[Any]:
 
 
 def _best(room: Callable[[float], float]) -> float:
-    """The rate that maximises a concave function, by ternary search; 0 if it is as good."""
+    """The rate that maximises a concave function, by ternary search; 0 if no rate is better."""
     least, most = -_RATE_MOST, _RATE_MOST
     for _ in range(_TURNS):
         third = (most - least) / 3
@@ -95,7 +95,7 @@ def _best(room: Callable[[float], float]) -> float:
 
 
 def within(clock: Clock, most: Iterable[Limit], least: Iterable[Limit]) -> Clock:
-    """The clock, moved as little as necessary to satisfy limits of one kind."""
+    """The clock with its offset changed as little as the limits require."""
     moved_ns = 0
     for time_ns, offset_ns in most:
         moved_ns = min(moved_ns, offset_ns - (clock.host_ns(time_ns) - time_ns))
@@ -169,7 +169,7 @@ _ALIKE = 0.8  # share of frames that must match a client's
 
 @dataclass(frozen=True)
 class SentFrame:
-    """instance, priority: those of its message."""
+    """A frame in the board's own trace. instance, priority: of the message that it carries."""
 
     frame: Frame
     start_ns: int

@@ -318,7 +318,7 @@ def _follow(
 def _served(
     callback: _Callback, path: list[_Callback], ran: list[_Callback], reader: _Reader, notes: list[str]
 ) -> tuple[_Callback, _Callback] | None:
-    """The server of its request, and the client that takes the reply; None: it sends no request that was served."""
+    """The callback that serves this callback's request, and the one that takes the reply. None: no served request."""
     for service in callback.requests:
         server = next((one for one in ran if one.service == service), None)
         client = reader.replies.get((callback.process, service))

@@ -83,7 +83,7 @@ def _fixed(number: int, value: int) -> bytes:
 
 def to_perfetto(steps: Sequence[Step]) -> bytes:
     tracks = _Tracks()
-    events: list[tuple[int, int, int, bytes]] = []  # at equal times ends precede beginnings
+    events: list[tuple[int, int, int, bytes]] = []  # sorted such that at equal times ends precede beginnings
     flows: dict[tuple[str, int], int] = {}
     ordered = sorted(steps, key=lambda one: (one.place, one.chain, one.start_ns, one.end_ns))
     for (place, chain), group in groupby(ordered, key=lambda one: (one.place, one.chain)):

@@ -61,8 +61,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Trace:
-    records: npt.NDArray[Any]  # of RECORD; those of a ring in the order in which they were made
-    dropped: Mapping[tuple[int, int], int]  # by place and source: records dropped by a full ring
+    records: npt.NDArray[Any]  # dtype RECORD, within each ring in the order of recording
+    dropped: Mapping[tuple[int, int], int]  # number of records that full rings dropped, by (place, source)
     missing_blocks: int
     damaged_bytes: int
     other_version: int | None  # version of blocks that this reader does not support

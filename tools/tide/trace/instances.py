@@ -487,9 +487,10 @@ class BoardSteps:
 
 
 def numbered_alike(played: Sequence[Step], boards: Sequence[BoardSteps]) -> Iterator[Step]:
-    """Gives all steps of one instance the same number, although a user's board counts from its start and simulated
-    parts count from the start of the run: the number of the board on which the chain begins, else of the first board.
-    If a board's numbers cannot be related to that, its part becomes a separate chain."""
+    """Gives all steps of one instance the same number, although a user's board counts from its own start and simulated
+    parts from the start of the run. That number is the one counted on the board where the chain begins, else on the
+    first board.
+    If a board's numbers cannot be related to it, its part becomes a separate chain."""
     plays = _by_chain(played)
     sides: dict[str, list[tuple[BoardSteps, list[Step]]]] = defaultdict(list)
     for board in boards:
@@ -539,9 +540,9 @@ def _by_chain(steps: Sequence[Step]) -> dict[str, list[Step]]:
 
 
 def _late_ns(own: Sequence[Step]) -> int:
-    """Upper limit of the time by which a board's steps are shown too late. Frames correct its clock; without them it is
-    the shortest transit of a message, which is assumed to be a quarter of the time between two instances. A chain that
-    begins on the host is merely shown later."""
+    """The most by which a board's steps may be shown too late. 0 if frames correct the board's clock. Without frames
+    the clock is late by the shortest transit of a message, here assumed to be at most a quarter of the time between two
+    instances."""
     if any(one.place == AGENT for one in own):
         return 0
     starts = sorted({one.instance: one.start_ns for one in own}.values())
@@ -550,8 +551,8 @@ def _late_ns(own: Sequence[Step]) -> int:
 
 def _shift(leading: Sequence[Step], following: Sequence[Step], late_ns: int) -> int | None:
     """Difference of instance numbers between the leading side and the other one. An instance of the other side
-    continues the instance that last ended before it on the leading side. The most frequent difference, if it holds for
-    half of the instances."""
+    continues the instance that last ended before it on the leading side. The result is the most frequent difference, or
+    None if it holds for at most half of the instances."""
     ends = sorted((one.end_ns, one.instance) for one in leading)
     begun: dict[int, int] = {}
     for one in following:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # ---- rings and segments ----
 
 _TWICE = 256  # blocks of a ring in which duplicates are recognised
-_LATE = 16  # blocks by which one may be late
+_LATE = 16  # how many blocks later a block may still arrive
 _BACK_NS = 100_000_000  # a clock that goes back by this much has restarted
 _LATE_NS = 10_000_000  # records of a ring are only roughly in order of time
 _NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # their time is that of an earlier event
@@ -53,7 +53,7 @@ class Place(Enum):
 
 
 def _latest_ns(block: Block) -> int | None:
-    """The latest of the times that increase in a ring."""
+    """The latest time in the block, without records that carry the time of an earlier event."""
     return max((time_ns for time_ns, _, _, kind, _ in block.rows() if kind not in _NOT_IN_ORDER), default=None)
 
 
@@ -157,9 +157,7 @@ class Segment:
                     if board_ns is not None and time_ns - board_ns != self._wall_offset_ns:
                         self._wall_offset_ns = time_ns - board_ns
                         offset_ns = time_ns + received.less_wall_ns - board_ns
-                        half_ns = (
-                            instance * 1000 + 1
-                        ) // 2  # half of the round trip, which is recorded in microseconds
+                        half_ns = (instance * 1000 + 1) // 2  # half of the round trip (recorded in us)
                         self._wall[0].append((board_ns, offset_ns + half_ns))
                         self._wall[1].append((board_ns, offset_ns - half_ns))
                     continue

@@ -71,7 +71,7 @@ def rewrite(text: str, system: System, times: Times, percent_more: float) -> str
                 entry = ("chains", index, "callbacks", position)
                 edits.append((entry, "execution_ms", milliseconds(one.maximum_ns, percent_more), "name"))
                 edits.append((entry, "least_ms", milliseconds(one.minimum_ns), "execution_ms"))
-                # In the format of tide.system.fields.Source.
+                # The format that tide.system.fields.Source accepts.
                 source = f'"measured {one.count} times on {today}, margin {percent_more:.10g} %"'
                 edits.append((entry, "source", source, "execution_ms"))
     return edited(text, edits)
