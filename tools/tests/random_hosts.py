@@ -79,8 +79,8 @@ def random_board(draw: random.Random) -> System | None:
 
 
 def long_urgent_chain(draw: random.Random) -> System | None:
-    """One lane: an urgent chain of many callbacks, and one callback less urgent than these. In a ready set it waits for
-    two of them, by priority for all of them."""
+    """One lane: an urgent chain of many callbacks, and one callback less urgent than these. By rclcpp's ready set the
+    latter waits for two of the former; by priority, for all."""
     text = _one_lane()
     length = draw.randint(3, 9)
     execution_ms = round(draw.uniform(1, 10), 1)

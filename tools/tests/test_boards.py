@@ -78,7 +78,7 @@ def test_from_board_to_board_the_ways_add_up() -> None:
     bounds = found(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2)))
     told = {(part.kind, part.executor): part.value_ns for part in bounds.chain("grip").parts}
     assert told["execution", "base"] == 3 * MS and told["execution", "arm"] == 2 * MS
-    assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # agent and nav; then the way back
+    assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # agent and nav; the way back
     frames_ns = told["line", "base"] + told["line", "arm"]
     assert 2 * (20 + 12) * 10 * 10**9 / 921600 < frames_ns < 2 * (20 + 24) * 10 * 10**9 / 921600
     rest_ns = sum(value for (kind, _), value in told.items() if kind not in ("execution", "host", "line"))
@@ -117,7 +117,7 @@ def test_what_comes_late_from_another_board_comes_in_a_heap() -> None:
 
 
 def test_what_is_late_on_another_board_comes_in_a_heap_to_a_shared_executor() -> None:
-    """As above, but they meet on the host: only `often` and `mine` are there, and `slow` delays `often` on the arm."""
+    """Instances of `often` that `slow` delays on the arm arrive close together at the host, where they meet `mine`."""
     often = chain("often", 3, ("arm", 0.1), ("nav", 2), period_ms=50, deadline_ms=50)
     mine = chain("mine", 1, ("base", 1), ("nav", 12), ("base", 1), period_ms=400, deadline_ms=400)
     slow = chain("slow", 2, ("arm", 24), period_ms=400, deadline_ms=400)
@@ -164,7 +164,7 @@ def test_boards_have_policies_of_their_own() -> None:
 
 
 def test_a_board_finds_its_link() -> None:
-    """By its name, by that of its chains, or because there is one."""
+    """A board's link is the one it names, the one its chains name, or the only one."""
     steps = ("base", 1), ("nav", 1), ("base", 1)
     one = found(board("base"), host("nav"), TWO[3], chain("first", 1, *steps))
     same = found(board("base", link="uart_base"), host("nav"), TWO[3], chain("first", 1, *steps))
@@ -313,9 +313,9 @@ def load_of(execution_ms: float, period_ms: float, **more: Any) -> dict[str, Any
     [
         ((), 0),
         ((load_of(10, 1000),), 10),  # once
-        ((load_of(10, 1000, masks_interrupts=True),), 10),  # the chain waits for each of these only once
-        ((load_of(0.1, 1),), 1.1),  # in 10.88 ms eleven times
-        ((load_of(0.1, 1), load_of(3, 500)), 4.6),  # in 14.38 ms sixteen times, as the first may be late by a period
+        ((load_of(10, 1000, masks_interrupts=True),), 10),  # so long a load delays the chain only once
+        ((load_of(0.1, 1),), 1.1),  # eleven times in 10.88 ms
+        ((load_of(0.1, 1), load_of(3, 500)), 4.6),  # sixteen times in 14.38 ms, as the first may be late by a period
         (
             (load_of(10, 1000, agent_bytes=24),),
             10 + 4 * 0.43,

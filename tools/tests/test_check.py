@@ -335,7 +335,7 @@ def test_observations_are_bounded_as_they_were_run(example: Path, tmp_path: Path
 def test_what_was_not_observed_shows_nothing(
     example: Path, tmp_path: Path, samples: int, worst_ms: float | None
 ) -> None:
-    """Neither for a chain with a bound nor for one without."""
+    """A chain of which nothing was observed gets neither a figure nor a verdict, whether or not it has a bound."""
     folder = results_of(tmp_path, 1.0)
     data = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     data["runs"][0]["chains"][0] |= {"samples": samples, "max_ns": None if worst_ms is None else int(worst_ms * 1e6)}

@@ -59,7 +59,8 @@ def test_what_does_not_fit_an_event_is_refused(before: str, after: str, says: st
 
 
 def test_an_event_is_answered_without_waiting_for_a_tick() -> None:
-    """A timer in its place has the same bound from its tick, and a period more from the polled event."""
+    """With a timer instead of the event, the bound from the tick is the same; from the polled event it is a period
+    longer."""
     event, timer = bounds_of(load(FILE)), bounds_of(changed(('kind = "event"', 'kind = "timer"')))
     one, other = bound_of(event, "estop"), bound_of(timer, "estop")
     assert one.bound_ns == other.bound_ns == one.from_event_ns
@@ -167,7 +168,7 @@ def test_check_says_from_when_deadlines_count() -> None:
 
 
 def test_events_that_stay_away_keep_nobody_awake() -> None:
-    """Without timers' messages the board pings its agent; each ping uses the line."""
+    """If no timer publishes, the board probes its agent while it waits for events, and bounds include these frames."""
     rare = (("period_ms = 200", "period_ms = 2000"),)
     timers = [*rare, ('kind = "event"', 'kind = "timer"'), ('kind = "event"', 'kind = "timer"'), ("burst = 3\n", "")]
     ids = {one.id for one in bounds_of(changed(*timers)).assumptions}

@@ -136,7 +136,7 @@ def ways(steps: list[Step]) -> dict[tuple[str, int], list[Step]]:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_every_instance_goes_from_board_over_wire_agent_and_node_back(tmp_path: Path, batch: bool) -> None:
-    """Also if frames are sent again."""
+    """This also holds if frames are sent again."""
     for seed in range(SEED, SEED + 20):
         source = random.Random(seed)
         run = Run(batch)
@@ -199,7 +199,7 @@ def test_subscriptions_services_and_clients_have_numbers_of_their_own(tmp_path: 
         for index in range(4):
             at_ns = START_NS + index * PERIOD_NS
             run.callback(0, index, TIMER, at_ns + 5, at_ns + 10)
-            # For each: the chain, the object's id and the kind of its callback.
+            # Messages that arrive together, each as chain, id of the object, kind of its callback.
             for together in ([(0, 0x17, CLIENT), (1, 0x18, SERVICE)], [(0, 0x27, CLIENT), (1, 0x16, SUBSCRIPTION)]):
                 for chain, reader, _ in source.sample(together, 2):
                     taken.setdefault((CHAINS[chain], index), []).append(at_ns + 100)

@@ -132,7 +132,7 @@ def test_a_board_takes_no_bound_from_nodes_that_it_never_meets() -> None:
     assert bound_ms(beside, "odom") == bound_ms(alone, "odom") == 31
 
 
-# The figure belongs to the question, and its cause is named: a default, or the wait that makes the chain late.
+# What `tide check` must say about each: the figure, and its cause (a default, or the wait that makes the chain late).
 REASONS: dict[str, tuple[Callable[[], System], str, str]] = {
     "escapes decide": (
         lambda: parse(described(board("m"), host("h"), line("l", baud=115_200), chain("imu", 1, 58, "mh", (340,)))),

@@ -57,7 +57,7 @@ def worst_ns(plan: str) -> tuple[int, ...]:
 
 
 def held(system: System, bounds: Bounds, plan: str) -> int:
-    """Bounds with which the longest responses were compared."""
+    """Checks every response of a run against its bound, and returns how many bounds there were."""
     count = 0
     for chain, seen_ns in zip(system.chains, worst_ns(plan), strict=True):
         bound = bounds.chain(chain.name)
@@ -189,7 +189,8 @@ def test_a_ring_of_executors_ends_and_says_why(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_chain_over_a_line_may_be_longer_than_its_period() -> None:
-    """So several instances are active at once. The only condition is that no timer is late by a period."""
+    """Its bound then counts several active instances at once. The only condition is that no timer is late by a
+    period."""
     text = re.sub(r"^deadline_ms = .*$", "deadline_ms = 900", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
     def at(period_ms: int) -> Bounds:
@@ -278,8 +279,8 @@ def itself(long_ms: float) -> System:
 
 @pytest.mark.parametrize("executor", ["default", "priority", "any_order"])
 def test_a_callback_that_waits_for_itself_may_be_late_without_end(executor: str) -> None:
-    """The deadline is the period, so only the bound shows that an instance meets the preceding one. One lane gives 60
-    ms in a period, and the two others do not help. Chains that share the executor of its last callback have no bound
+    """An instance that ends after the next release meets the next one and delays its own callback. Only one lane can
+    run that callback, so the two others do not help. Chains that share the executor of its last callback have no bound
     either."""
     fast, late = (bounds_of(itself(long_ms), executor) for long_ms in (50, 79.9))
     assert [(chain.bound_ns is not None, chain.met) for chain in fast.chains] == [(True, True)] * 2

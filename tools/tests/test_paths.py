@@ -154,9 +154,9 @@ def test_what_was_not_played_to_its_end_says_nothing() -> None:
     camera = [Instance(0, 0, 30), Instance(100, 100, 130)]
     plan = [Instance(release, release, release + 50) for release in range(0, 10_000, 1000)]
     played = Played([camera, plan], [100, 1000])
-    assert played.age().samples == 0  # at 1000 the camera had long stopped
+    assert played.age().samples == 0  # the camera stopped long before the plan's second instance
     late = [Instance(5000, 5000, 5050)]
-    assert Played([camera, late], [100, 1000]).reaction().samples == 0  # the plan had not begun
+    assert Played([camera, late], [100, 1000]).reaction().samples == 0  # its instance comes too late
 
 
 @pytest.mark.parametrize("name", ["quadcopter", "host_pipeline", "conveyor_cell"])

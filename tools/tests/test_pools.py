@@ -132,7 +132,7 @@ def test_nothing_is_above_its_bound_with_the_pools_of_the_bound(what: str) -> No
 TOO_SMALL = [
     ("slots hold a message while a callback runs", {"slots": 4}),  # as footprint writes them: two per reader
     ("slots hold a message while a callback runs", {"slots": 12}),
-    ("readers reserve what others do not use", {"slots": 29}),  # waiting frames, whatever is reserved
+    ("readers reserve what others do not use", {"slots": 29}),  # enough for the frames, not for what readers reserve
     ("each fragmented message has a reassembly", {"reassemblies": 2}),  # as the simulator had
     ("each fragmented message has a reassembly", {"reassemblies": 1}),
     ("slots hold a message while a callback runs", {"reassemblies": 0}),
@@ -210,7 +210,7 @@ def test_what_piled_up_without_a_bound_arrives_before_a_run_ends() -> None:
 
 
 def test_a_best_effort_message_on_a_slow_line_ends_before_the_run() -> None:
-    """It takes longer than its period, and nothing is repeated."""
+    """A run waits for a message that takes longer than its chain's period and is never repeated."""
     slow = chain("slow", 5, 146, "mm", (106,)).replace("deadline_ms = 146", "deadline_ms = 600")
     slow = slow.replace('"reliable"', '"best_effort"')
     described = system(slow, baud=9600, mtu=16_000, agent=10)
@@ -219,7 +219,7 @@ def test_a_best_effort_message_on_a_slow_line_ends_before_the_run() -> None:
 
 
 def test_bytes_of_a_line_are_escaped_where_any_may_be() -> None:
-    """A frame of 330 bytes takes 28 ms, and twice as long then."""
+    """A frame of 330 bytes takes 28 ms, and 56 ms if every byte is escaped."""
     text = described(board("m"), host("h"), line("l", baud=115_200), chain("a", 1, 500, "mh", (300,)))
     outcome = played(parse(text), 3)
     assert outcome.seen[0].worst_ns > 50_000_000 and not outcome.is_broken

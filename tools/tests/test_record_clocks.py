@@ -81,7 +81,7 @@ def test_a_wall_clock_that_is_another_machines_is_told(tmp_path: Path) -> None:
 
 
 def test_a_board_that_never_tells_its_time_is_taken_by_its_records(tmp_path: Path) -> None:
-    messages = Board(random.Random(SEED), offset_ns=10**12).messages(0.5)[1:]  # the first one has it
+    messages = Board(random.Random(SEED), offset_ns=10**12).messages(0.5)[1:]  # the first carries the wall clock
     segment, _, _ = segment_of(tmp_path, messages)
     assert segment.clock.by == "records" and 0 < segment.clock.offset_ns - 10**12 < 80 * MILLISECOND
 

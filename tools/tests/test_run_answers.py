@@ -517,13 +517,13 @@ def test_only_what_leaves_no_doubt_tells_how_late_a_board_starts() -> None:
         "base": [
             ("brake", 0, 200_000, 2 * ms),  # idle: 0.2 ms late
             ("brake", 10 * ms, 10 * ms + 100_000, 14 * ms),
-            ("act", None, 15 * ms + 300_000, 16 * ms),  # one frame, nothing ran: 0.3 ms
+            ("act", None, 15 * ms + 300_000, 16 * ms),  # one frame, lane idle: 0.3 ms late
             ("act", None, 41 * ms, 42 * ms),  # two frames
-            ("act", None, 42 * ms + 150_000, 43 * ms),  # the other one, as soon as the callback ended
+            ("act", None, 42 * ms + 150_000, 43 * ms),  # the second frame, as soon as the callback ended
             ("brake", 50 * ms, 50 * ms + 50_000, 60 * ms),
             ("steer", 55 * ms, 60 * ms + 50_000, 61 * ms),  # brake ran
             ("brake", 70 * ms, 72 * ms, 73 * ms),  # a frame came meanwhile
-            ("act", None, 80 * ms + 900_000, 81 * ms),  # an acknowledgment before it: 0.7 ms, not for sure
+            ("act", None, 80 * ms + 900_000, 81 * ms),  # >= 0.7 ms: the other frame may be an ACKNACK
         ],
         "other": [("lamp", 0, 9 * ms, 10 * ms)],  # its inputs are unknown
     }

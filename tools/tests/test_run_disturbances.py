@@ -139,7 +139,7 @@ def test_an_execution_that_is_too_long_disturbs_its_instance_alone() -> None:
 
 @pytest.mark.parametrize("late_ms", [6, 30])
 def test_what_nothing_explains_is_told(late_ms: int) -> None:
-    """Also if the late instance ends after the next release: it is compared with its own bound."""
+    """An instance that is late without a known cause is reported, even if it ends after the next release."""
     system = parse(SYSTEM)
     recorded = run_of(system)
     start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
@@ -219,7 +219,7 @@ def test_work_is_no_longer_than_described_and_no_shorter_than_said(
 def test_what_surrounds_a_callback_is_left_free() -> None:
     reserve = Reserve(20 * MS, 0, sends=True)
     reserve.led(0, 3 * MS)
-    reserve.led(0, 2 * MS)  # the least is the executor's own
+    reserve.led(0, 2 * MS)  # the shortest lead is the executor's own cost
     reserve.led(1, MS)
     reserve.published(4 * MS)
     assert 20 * MS - 2 * MS - 4 * MS - MS <= reserve.work_ns(0, 0) < 20 * MS - 2 * MS - 4 * MS
@@ -248,7 +248,7 @@ def test_a_processor_that_stands_still_is_seen() -> None:
     while "State:\tT" not in Path(f"/proc/{process.pid}/status").read_text(encoding="ascii"):
         time.sleep(0.001)  # clock: between two looks
     stopped_ns = time.monotonic_ns()
-    time.sleep(0.05)  # clock: the length of the pause, at least
+    time.sleep(0.05)  # clock: shortest length of the pause
     resumed_ns = time.monotonic_ns()
     os.kill(process.pid, signal.SIGCONT)
     while time.monotonic_ns() < resumed_ns + 50 * MS:

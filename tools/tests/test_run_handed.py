@@ -152,4 +152,4 @@ def test_an_instance_that_the_agent_held_is_disturbed() -> None:
     ]
     found = undisturbed(system, recorded, 10)
     assert len(found["loop"]) == 9 and WARM_UP_INSTANCES + 1 not in found["loop"]
-    assert len(found["other"]) == 9  # the other chain met it on the node
+    assert len(found["other"]) == 9  # an instance of this chain met the disturbed one on the node

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of whole descriptions without the programs: plans, messages of any type, and results from observations."""
+"""`tide run` of whole descriptions, without starting programs: plans, messages of any type, results of made-up
+observations."""
 
 from __future__ import annotations
 

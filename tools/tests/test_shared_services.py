@@ -133,7 +133,7 @@ def test_chains_of_boards_and_nodes_keep_to_their_bounds(lanes: int) -> None:
 
 
 def test_without_exclusion_nobody_would_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The simulator takes one request at a time if the plan says so."""
+    """With the exclusion taken out of the plan, the simulator serves requests in parallel, and they are faster."""
     system = parse(with_lanes(sharing("ghg", "ghg", "ghg", "mhm", times=(1, 9, 1)), 4))
     one_at_a_time = worst_of(system, "tide", 24)
     monkeypatch.setattr(BoardsPlayer, "_group_of", lambda *_: 0)

@@ -140,7 +140,7 @@ def test_what_takes_longer_than_it_says_is_above(
 
     def broken(self: BoardsPlayer, drawn: object) -> str:
         parts = words(self, drawn).split(";board=")  # type: ignore[arg-type]
-        at = len(parts) - 1 if old.startswith("on=") else 1 + number  # the graph comes after the last board
+        at = len(parts) - 1 if old.startswith("on=") else 1 + number  # the graph follows the last board in the plan
         parts[at] = parts[at].replace(old, new)
         return ";board=".join(parts)
 

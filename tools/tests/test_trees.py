@@ -56,7 +56,7 @@ def test_a_board_waits_for_the_slowest_answer(executor: str, measure_ms: float, 
 
 def test_a_join_is_no_earlier_than_either_branch() -> None:
     both = bound_of(described(), "sort")
-    other_ns = 3 * MS  # the time by which the other branch is longer
+    other_ns = 3 * MS  # how much longer the other branch takes
     assert both.bound_ns >= bound_ns(described(joins="[]"), "sort") + other_ns
     assert {part.chain for part in both.parts} <= {None, "sort", "size", "colour", "belt"}
 
@@ -125,8 +125,8 @@ def test_who_is_between_their_priorities_waits_for_all_of_them() -> None:
 
 
 def test_one_message_may_bring_several_answers() -> None:
-    """A more urgent message meets the second of them on the line, although either alone would have been sent by
-    then."""
+    """A more urgent message waits for the second answer on the line, although either answer alone would have been sent
+    by then."""
 
     def step(name: str, executor: str, topic: str = "", payload_bytes: int = 0) -> tuple[str, float, dict[str, Any]]:
         execution_ms = 0.1 if executor == "m" else 0
@@ -154,9 +154,7 @@ def test_one_message_may_bring_several_answers() -> None:
             replace(player.drawn(), phases_ns=(offset_ms * MS + 3000, 0, 0), **most) for offset_ms in range(16)
         ]
         worst_ns = max(player.of_chains(server.play(player.words(run))).worst_ns[0] for run in runs)
-    assert (
-        28 * MS < worst_ns <= bound_ns(system, "urgent", "tide") + 1000
-    )  # were each message to bring only one answer, the worst would be 23.4 ms
+    assert 28 * MS < worst_ns <= bound_ns(system, "urgent", "tide") + 1000  # 23.4 ms if each message had one answer
 
 
 @pytest.mark.parametrize(

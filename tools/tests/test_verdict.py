@@ -268,12 +268,12 @@ def test_the_agent_tells_a_starved_observer_from_a_silent_board() -> None:
         told = recorded([], [])
         told.counters = agent(to_dds, 0)
         assert only(told).state is state, to_dds
-    told.undescribed = ["base publishes /battery"]  # which the agent has counted, too
+    told.undescribed = ["base publishes /battery"]  # the agent's counters include this topic
     assert only(told).state is State.NOT_MET
 
 
 def test_messages_before_the_observer_was_there_excuse_no_board() -> None:
-    """It missed ten before the run began; the board left out five in it."""
+    """The observer missed ten messages before the run began; during the run the board left out five."""
     told = recorded(IMU[:70] + IMU[75:], [])
     told.topics["cmd_vel"] = [at + 10 * MS for at in told.topics["imu/data_raw"]]
     told.missed = {"imu/data_raw": [(-1, 10)]}
@@ -303,7 +303,7 @@ def test_the_first_instances_do_not_count_and_are_not_forgotten() -> None:
 
 @pytest.mark.parametrize(("every_ms", "state"), [(20, State.VOID), (37, State.VOID), (40, State.NOT_JUDGED)])
 def test_a_board_that_is_faster_than_described_voids_the_guarantee(every_ms: int, state: State) -> None:
-    """Each message is answered in time, and the bounds know of fewer."""
+    """Each message is answered in time, but there are more of them than the bounds assume."""
     imu = [every_ms * n for n in range(6400 // every_ms)]
     found = only(recorded(imu, [at + 10 for at in imu]))
     assert found.state is state, found
@@ -312,7 +312,7 @@ def test_a_board_that_is_faster_than_described_voids_the_guarantee(every_ms: int
 
 
 def test_a_second_publisher_leaves_a_doubt() -> None:
-    """The node never answers, and a joystick publishes as often."""
+    """The node never answers, but a joystick publishes its topic as often."""
     told = recorded(IMU, ANSWERS)
     told.publishers = {"imu/data_raw": 1, "cmd_vel": 2}
     found = only(told)

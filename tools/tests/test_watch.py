@@ -90,7 +90,7 @@ def test_an_end_waits_until_its_beginning_is_known() -> None:
 
 
 def test_an_end_without_a_beginning_of_its_own_is_no_latency() -> None:
-    """The first topic stops, the last one does not."""
+    """The chain's first topic stops while its last one goes on."""
     first, last = TopicTimes(), TopicTimes()
     latencies = Latencies([first, last], 10 * MS)
     first.take(0, 1)
@@ -211,7 +211,8 @@ STARTS = list(range(0, 20_000, 40))
 
 
 def watched(system: System) -> _Watched:
-    """The only chain, of which all publishers are on this machine and subscribed for long."""
+    """The system's only chain, as a watch sees it when all publishers are on this machine and have long been
+    subscribed."""
     (points,) = points_of(system, 65_536)
     topics = {
         one.topic: WatchedTopic(one, 40 * MS, state="seen", publishers=1)
@@ -223,8 +224,8 @@ def watched(system: System) -> _Watched:
 
 
 def play(chain: _Watched, every: Sequence[int], seconds: range, step_s: float = 1.0) -> Verdict | None:
-    """Publishes for some seconds from the tenth on: every nth run of each topic, 10 ms apart; 0: none. Returns the
-    verdict at their end; a watch asks for one after each step."""
+    """Publishes each topic in every nth run (0: never) during these seconds, the topics 10 ms apart. Asks for a verdict
+    after each step, as a watch does, and returns the last one."""
     found = None
     for step in range(int(seconds.start / step_s), int(seconds.stop / step_s)):
         first, last = (int(number * step_s * 1000) // 40 for number in (step, step + 1))
@@ -273,7 +274,7 @@ def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds(ever
 def test_a_topic_is_expected_as_often_as_described(
     imu: dict[str, int], cmd: dict[str, int], every: tuple[int, int], state: State
 ) -> None:
-    """every: runs from one message to the next of each topic that comes."""
+    """every: for each topic, how many runs of its callback there are for each message."""
     one = watched(drive({"topic": "imu", **imu}, {"topic": "cmd", **cmd}))
     found = play(one, every, range(10))
     assert found is not None and found.state is state, found
@@ -619,7 +620,8 @@ def test_the_exit_status_is_that_of_a_run(seen: dict[str, Any], status: int) -> 
 
 
 def test_a_node_that_was_away_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It dies and is restarted before the watch ends: its last view is well, its status is not."""
+    """A node dies and is restarted before the watch ends: the last view shows it as well, but the status must be a
+    failure."""
     one = watched(drive({"topic": "imu"}, {"topic": "cmd"}))
     session = Session.__new__(Session)
     session.settings = Settings(0, 65_536)
