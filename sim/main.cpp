@@ -310,7 +310,7 @@ Plan plan_of(const Arguments &arguments) {
   return plan;
 }
 
-// The plan for a system's name; the plan defines the send mode of its own baseline.
+// The plan with the executor that `name` selects (--systems). For the baseline, the plan itself defines the send mode.
 Plan as_system(Plan plan, const std::string &name) {
   if (name == "batch") {
     plan.policy = Policy::kBatch;

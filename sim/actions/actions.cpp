@@ -606,7 +606,7 @@ class System {
     schedule(plan_.requests_of_nodes, [this](int32_t number) { nodes_.ask(number); });
   }
 
-  // Ends the faults; waiting clients repeat their requests. Then time for late messages.
+  // Ends the faults, lets waiting clients repeat their requests, and then leaves time for late messages.
   void settle() {
     up_.set_faults({});
     down_.set_faults({});

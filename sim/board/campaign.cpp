@@ -98,12 +98,12 @@ Plan draw_plan(uint64_t seed) {
   if (random.chance(0.3)) {
     for (ChainPlan &chain : plan.chains) chain.jitter = random.between(0, chain.period / 4);
   }
-  if (random.chance(0.25)) { /* one callback is always late: the backlog is only its own */
+  if (random.chance(0.25)) { /* one callback is overloaded; its backlog must not delay the others */
     ChainPlan &chain = plan.chains[random.below(plan.chains.size())];
     chain.act = 2 * chain.period;
   }
   plan.packs = random.chance(0.3);
-  if (random.chance(0.2)) { /* all answers arrive in fragments, and there is memory for each reader */
+  if (random.chance(0.2)) { /* all reliable answers are fragmented, with a reassembly buffer for each reader */
     plan.reassemblies = static_cast<uint32_t>(plan.chains.size() + random.below(2));
     for (ChainPlan &chain : plan.chains) {
       if (chain.is_reply_reliable()) chain.reply_bytes = static_cast<uint32_t>(random.between(plan.mtu, 3 * plan.mtu));

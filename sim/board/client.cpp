@@ -47,7 +47,7 @@ Mark MarkReader::read(std::span<const uint8_t> payload, size_t padding) {
   uint32_t value = 0;
   for (size_t octet = 0; octet < count; octet++) value |= uint32_t{payload[before + octet]} << 8 * octet;
   if (before > 0) return {static_cast<uint16_t>(payload[0] | payload[1] << 8), value};
-  // Sent instances are multiples of `step`; the nearest ones are tried first.
+  // Only multiples of `step` were sent; the search begins with the ones nearest to the expected instance.
   const auto root = static_cast<uint16_t>(*message_.roots.begin());
   const uint64_t span = uint64_t{1} << 8 * count;
   for (uint64_t apart = 0; apart <= span; apart++) {
@@ -348,7 +348,7 @@ void Client::set_priorities() {
   }
 }
 
-// One lane: the cooperative form. Several: preemptive, with lanes for each level; or lanes that share the set.
+// One lane runs cooperatively. Several lanes are preemptive: one for each level, or lanes that share all callbacks.
 void Client::choose_lanes() {
   std::vector<unsigned> levels;
   if (plan_.lanes > 1 && plan_.policy == Policy::kTide) {
@@ -455,7 +455,7 @@ void Client::set_up_locks() {
   }
 }
 
-// Starts the lanes with priorities above the low ones of all lanes.
+// Starts each lane's task with its own priority, above the low ones, one for each lane, that are used without budget.
 void Client::start_lanes() {
   const int low = static_cast<int>(lanes_.size());
   for (size_t index = 0; index < lanes_.size(); index++) {
@@ -651,7 +651,7 @@ void Client::begin(Callback &callback) {
   const bool is_event = plan.burst > 0;
   const Time since = callback.timer.callback.ready_ns - first_release_ - plan.phase;
   const auto index = is_event ? callback.begun++ : static_cast<uint32_t>(since / plan.period);
-  // An event that came between the choice of this callback and its begin has notified it already.
+  // An event that came after this callback was chosen, but before it started, has already made it ready again.
   const bool is_next = is_event && callback.begun < callback.events.size();
   if (is_next && !tide_callback_is_ready(&callback.timer.callback)) tide_executor_notify(&callback.timer.callback);
   if (plan.jitter > 0) release(callback, int64_t{index} + 1);

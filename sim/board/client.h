@@ -31,7 +31,7 @@ struct Mark {
 };
 constexpr Mark kNoMark;
 
-// A payload of the given length. A short one has only the low octets of the instance that fit.
+// Fills the payload. If it is too short for a mark, it gets only the low octets of the instance.
 void put_mark(std::span<uint8_t> payload, const Mark &mark);
 // Reads the marks of one message at one receiver. For a short payload it takes the instance with these octets that is
 // nearest to the successor of the last one.
@@ -68,7 +68,7 @@ class Client {
   struct Observer {
     std::function<void(const tide_executor_t &executor, const tide_callback_t &callback)> callback_start;
     std::function<void(const Mark &mark, Time release)> released;
-    // A run of a callback, started by one of its messages (by its timer: no input).
+    // A callback ran. input: the message that started it; none if a timer did.
     std::function<void(size_t callback, size_t input, const Mark &mark, Time start, Time end)> ran;
     std::function<void(size_t message, const Mark &mark, bool accepted)> sent;
     std::function<void(size_t input, const Mark &mark)> took;  // a message from the line

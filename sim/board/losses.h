@@ -14,7 +14,7 @@
 
 namespace tide::sim {
 
-// Without loss by plan, nothing is drawn from these; they separate the random sources.
+// Numbers of the random sources, one for each kind of loss, so that one kind does not change what another draws.
 enum class Chance : uint64_t {
   kUp = 1,
   kDown,

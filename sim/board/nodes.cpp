@@ -54,7 +54,8 @@ class Nodes::Supply {
   }
 
  private:
-  // A budget late in one period and early in the next causes delays, as do positions in between.
+  // A budget that is served late in one period and early in the next delays the lane most; other positions are tried,
+  // too.
   void take_all_but_the_budget() {
     const Time spare = period_ - budget_;
     for (Time begin = -random_.between(0, period_ - 1);; begin += period_) {
@@ -261,7 +262,8 @@ void Nodes::start(Time first_release) {
 
 // ---- a run of a callback ----
 
-// An instance is identified by its timer's expiry on the grid. The next expiry may be late, unless it waits already.
+// An instance is identified by its timer's expiry on the grid. The next expiry is then delayed by the jitter, unless it
+// is already pending.
 void Nodes::expire(Callback &callback) {
   const CallbackPlan &plan = *callback.plan;
   const Time since = callback.core().ready_ns - first_release_ - plan.phase;
@@ -381,7 +383,7 @@ void Nodes::check_choice(const Executor &executor, const tide_callback_t &taken)
                                 ? other.priority > taken.priority
                                 : other.kind == TIDE_CALLBACK_TIMER && taken.kind != TIDE_CALLBACK_TIMER;
     if (!goes_first) continue;
-    // The group of the taken callback is already taken.
+    // The taken callback occupies its group, so may_run() is false for others of that group.
     const bool same_group = group_of(*callback) != nullptr && other.group == taken.group;
     if (may_run(*callback) || same_group) violate(*callback, "it waits while a lane takes a less urgent one");
   }
@@ -403,7 +405,7 @@ bool Nodes::may_run(const Callback &callback) const {
 void Nodes::step_end() {
   if (hesitating_ > 0 || engine_.next_time() <= engine_.now()) return;
   for (const auto &executor : executors_) {
-    // The code that wakes a lane does not know which lane has budget left.
+    // Lanes with budgets are left out: the code that wakes a lane does not know which one has budget left.
     if (executor == nullptr || executor->plan->budget > 0) continue;
     const bool sleeps = std::any_of(executor->lanes.begin(), executor->lanes.end(), [](const tide_lane_t &lane) {
       return lane.event.port != nullptr && lane.event.state == 0;

@@ -25,7 +25,7 @@ class Nodes {
   struct Observer {
     std::function<void(const Mark &mark, Time release)> released;
     std::function<void(const char *what, size_t callback, const Mark &mark)> event;  // for traces
-    // A run has ended; its messages are to be sent now.
+    // A callback has ended; the observer must send its messages now.
     std::function<void(size_t callback, const Mark &mark, Time start, Time end)> ran;
   };
 

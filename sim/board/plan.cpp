@@ -71,7 +71,7 @@ class Settings {
   void text(const char *name, std::string &place) {
     if (visit(name, [&place] { return place; })) place = text_of(name, value_);
   }
-  // An empty text is written as -.
+  // In the plan, - stands for an empty text.
   void optional(const char *name, std::string &place) {
     if (visit(name, [&place] { return place.empty() ? "-" : place; }))
       place = value_ == "-" ? "" : text_of(name, value_);

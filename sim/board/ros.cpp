@@ -31,7 +31,7 @@ agent::SampleIdentity identity_of(uint64_t number) {
   return identity;
 }
 
-// 0: not one of ours.
+// Number of a request that this file sent, from its identity. 0: another's.
 uint64_t number_of(const agent::SampleIdentity &identity) {
   uint64_t number = 0;
   for (size_t octet = 8; octet-- > 0;) number = number << 8 | identity[kNumberPlace + octet];

@@ -215,7 +215,7 @@ class Checks {
     violate(now, "callback '" + graph_.callbacks[callback].name + "': " + what);
   }
 
-  // First ones only: a message that comes again and again must not keep a run going.
+  // Number of first arrivals. Repeats do not count: a message that is sent again and again must not keep a run going.
   uint64_t arrivals() const { return arrivals_; }
 
   // True once all promised messages have arrived. unmatched: replies that the agent dropped and counted.
@@ -320,7 +320,7 @@ class Checks {
     return true;
   }
 
-  // Empty: everything is free again.
+  // What is still in use at the end of a run; empty: nothing.
   static std::string missing_in_pools(Client &client) {
     const tide_session_t &session = client.session();
     const tide_transmitter_t &transmitter = session.daemon.transmitter;
@@ -358,7 +358,8 @@ class Checks {
     if (free < owed) violate(now, "receive slots that are reserved for a reader are in use by others");
   }
 
-  // Counts the users itself instead of using the receiver's counters. All have the same size here. A reader is known
+  // Counts the users itself instead of using the receiver's counters. All reassemblies have the same size here. A
+  // reader is known
   // from its first message on; others keep reassemblies that they took before, until they return them.
   void reassemblies(const tide_receiver_t &receiver, Time now) {
     const size_t count = receiver.config.reassembly_count;
@@ -559,7 +560,7 @@ class World {
   // Begin and end of each instance.
   struct Times {
     explicit Times(Instances numbers) : instances(std::move(numbers)), all(instances.size(), {-1, -1}) {}
-    // again: a later message of the same instance counts, too.
+    // again: the end of an instance is that of its last message, otherwise of its first.
     void note(const Mark &mark, Time start, Time end, bool again = false) {
       const size_t number = instances.number(mark);
       if (number == SIZE_MAX) return;  // an unknown one, reported by the checks
@@ -1013,7 +1014,7 @@ class Run {
     return times;
   }
 
-  // Ends the boards. Call it instead of run.
+  // Ends the boards without a run. Call it instead of run().
   void abandon() {
     for (const auto &board : boards_) board->end();
     world_.engine.run_until(world_.engine.now() + longest_callbacks());
@@ -1099,7 +1100,7 @@ class Run {
 
   void finish(Time last_release) {
     Engine &engine = world_.engine;
-    // A client notices a restart without other effects by its own probes.
+    // If nothing else shows an agent's restart, a client notices it only by its own probes, which takes kNotice.
     const Time noticed = plan_.restarts > 0 || plan_.cuts > 0 ? kNotice + plan_.outage_maximum : 0;
     Time longest = 0;
     for (const size_t root : graph_.roots) longest = std::max(longest, graph_.callbacks[root].period);
@@ -1133,7 +1134,7 @@ class Run {
   Time first_release_ = 0;
 };
 
-// Boards with their own seeds, which start together.
+// The plans of all boards, each with a seed of its own. The boards start together.
 std::vector<Plan> boards_of(const Plan &plan, const Graph &graph) {
   std::vector<Plan> boards = plan.boards;
   const auto is_on_board = [](const CallbackPlan &one) { return one.board >= 0; };
@@ -1185,8 +1186,8 @@ Result simulate(const Plan &plan) {
       throw std::invalid_argument("board '" + board.system + "' has no callback");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
-  // All are set up at the same time, so that none is silent for long before its first release. A board's delays depend
-  // on the other boards' times, so one may be late only when they first coincide.
+  // All boards are set up at the same time, so that none is silent for long before its first release. How long a board
+  // takes depends on when the others start, so set-up is repeated until the times fit.
   if (boards.empty()) return Run(plan, boards, graph).run();
   for (int attempt = 0; attempt < kAttempts; attempt++) {
     Run run(plan, boards, graph);

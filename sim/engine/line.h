@@ -37,7 +37,7 @@ class Line {
   Time duration(size_t bytes) const;
   void set_faults(const Faults &faults) { faults_ = faults; }
   void set_cut(bool cut) { cut_ = cut; }
-  // True: this frame is also lost. Called when its last byte is sent.
+  // Called when the frame's last byte has been sent. True: the frame is lost, in addition to the faults.
   std::function<bool(const Bytes &frame)> refuse;
   std::function<void(const Bytes &frame)> deliver;
 

@@ -20,8 +20,8 @@ typedef enum world_send {
 
 /* A program on a real board would have these numbers compiled in (`tide generate`). */
 typedef struct world_chain {
-  char name[WORLD_NAME_BYTES];         /* the topic of its samples, too; that of the answers ends with _reply */
-  int64_t period_ns, offset_ns;        /* offset: its first release after that of the system */
+  char name[WORLD_NAME_BYTES];         /* and topic of its samples; answers: NAME_reply */
+  int64_t period_ns, offset_ns;        /* offset_ns: from the system's first release to its own */
   int64_t sample_ns, act_ns;           /* execution times of its two callbacks here */
   uint32_t payload_bytes, reply_bytes; /* as serialised */
   uint8_t level;
@@ -49,12 +49,12 @@ typedef enum world_kind {
   WORLD_TRANSMIT = 1, /* bytes begin to be sent; answered */
   WORLD_EVENT,        /* the time in the last answer is reached; answered with received bytes */
   WORLD_READY,        /* everything is set up; answered when the chains may begin */
-  WORLD_BEGIN,        /* at the time in the header */
+  WORLD_BEGIN,        /* the chains begin, at the time in the header */
   WORLD_SAMPLED,      /* world_execution_t */
   WORLD_ACTED,        /* world_execution_t */
   WORLD_END,          /* world_ending_t */
-  WORLD_TIMES,        /* a line of tide_measurement_line, for each callback, before the end */
-  WORLD_BUDGET        /* world_budget_t, for each lane with a budget, before the end */
+  WORLD_TIMES,        /* before the end: for each callback, a line of tide_measurement_line */
+  WORLD_BUDGET        /* before the end: for each lane with a budget, world_budget_t */
 } world_kind_t;
 
 typedef struct world_answer {

@@ -61,7 +61,7 @@ static inline tide_stream_verdict_t mutant_arrive(tide_input_stream_t *stream, u
 }
 #define tide_input_stream_arrive mutant_arrive
 
-/* ... and is not recognised when it arrives */
+/* MUTANT_DOUBLES, too: the repeat is not recognised when it arrives */
 static inline int16_t mutant_distance(uint16_t a, uint16_t b) {
   const int16_t distance = tide_sequence_distance(a, b);
   return tide_mutant == MUTANT_DOUBLES && distance == -1 ? 0 : distance;

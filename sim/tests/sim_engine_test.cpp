@@ -63,7 +63,7 @@ TEST(SimEngine, EqualPrioritiesDoNotPreempt) {
   EXPECT_EQ(log, (Log{{100, "first"}, {110, "second"}}));
 }
 
-// Cores with work are stored in words of 64 bits.
+// The engine keeps the cores that have work in words of 64 bits, hence these counts.
 TEST(SimEngine, ManyCoresRunAtTheSameTimeAndWakeEachOther) {
   for (const size_t count : {63u, 64u, 65u, 128u, 130u}) {
     Engine engine;

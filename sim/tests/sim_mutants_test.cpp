@@ -61,7 +61,7 @@ const Campaign kCampaigns[] = {
 #endif
 };
 
-// The first seed that detects it; above the campaign's seeds: none does.
+// The first seed that detects the mutant; seeds + 1 if none does.
 uint64_t first_seed(const Campaign &campaign, tide_mutant_t mutant, uint64_t seeds) {
   tide_mutant = mutant;
   uint64_t seed = 1;

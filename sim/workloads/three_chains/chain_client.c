@@ -349,7 +349,7 @@ static int64_t release_ns(const plan_chain_t *chain, uint32_t index) {
   return first_release_ns + chain->offset_ns + (int64_t)(index - index % events_of(chain)) * chain->period_ns;
 }
 
-/* The last instance released until then; negative: none. */
+/* The last instance of the chain that was released until at_ns; negative: none. */
 static int64_t latest(const plan_chain_t *chain, int64_t at_ns) {
   const int64_t since_ns = at_ns - release_ns(chain, 0), events = events_of(chain);
   return since_ns < 0 ? -1 : (since_ns / (events * chain->period_ns) + 1) * events - 1;
@@ -529,7 +529,7 @@ static bool trace_open(const char *path) {
   return pthread_create(&trace.thread, NULL, drain_until_stopped, NULL) == 0;
 }
 
-/* Rings for the daemon and all lanes: call after the lanes are chosen and before they run. */
+/* Gives the daemon and all lanes their trace rings. Call it after the lanes are chosen and before they run. */
 static void trace_attach(rclc_support_t *support, rclc_executor_t *executor) {
   if (trace.file == NULL) return;
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
@@ -542,7 +542,7 @@ static void trace_attach(rclc_support_t *support, rclc_executor_t *executor) {
   tide_platform_exit(session->daemon.platform, state);
 }
 
-/* Rings for the budgets of lanes: call while the lanes run with them. */
+/* Gives the lanes' budgets their trace rings. Call it while the lanes run with budgets. */
 static void trace_attach_budgets(rclc_executor_t *executor) {
   if (trace.file == NULL) return;
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
@@ -578,7 +578,7 @@ static tide_posix_budgets_t supervisor;
 static tide_posix_budget_t own;
 static tide_replenishment_t replenishments[REPLENISHMENTS];
 
-/* For the calling thread; while it waits, it counts as waiting for the processor. */
+/* Limits the calling thread by a budget. Its waits count as waiting for the processor. */
 static bool take_budget(int priority, int64_t budget_ns, int64_t period_ns) {
   const tide_budget_config_t config = {.priority = priority,
                                        .budget_ns = budget_ns,
@@ -629,9 +629,9 @@ typedef struct callback {
   rcl_subscription_t subscription;
   raw_service_t served, requested;
   rcl_service_t service;
-  rcl_client_t client; /* owned by the requesting callback; the one that takes the reply uses it */
+  rcl_client_t client; /* belongs to the requesting callback; used where the reply is taken */
   rcl_timer_t timer;
-  rcl_guard_condition_t guard; /* triggered by its events, of which there may be several before it begins */
+  rcl_guard_condition_t guard; /* triggered by events; several may come before the callback starts */
   atomic_uint raised;
   uint32_t begun;
   uint32_t taken;  /* messages since the first release */
@@ -664,7 +664,7 @@ static atomic_uint publish_failures, unexpected; /* counters of all lanes */
 
 enum {
   WAKE_UP_NS = 30000, /* greatest delay of the end of a sleep */
-  SPARE_NS = 10000    /* margin for beginning and ending */
+  SPARE_NS = 10000    /* margin for starting and ending a callback */
 };
 static int64_t waited_ns;
 
@@ -871,7 +871,7 @@ static void on_request(const void *message, void *response, void *context) {
   } else {
     on_message(message, asked);
   }
-  *(raw_message_t *)response = asked->out; /* contains the number by now */
+  *(raw_message_t *)response = asked->out; /* on_message has written the instance's number into it */
 }
 
 static void on_reply(const void *message, rmw_request_id_t *request_id) {
@@ -883,7 +883,7 @@ static void on_reply(const void *message, rmw_request_id_t *request_id) {
 
 /* ---- set-up ---- */
 
-enum { ENTITY_MS = 10000 }; /* long, as the computer may be busy */
+enum { ENTITY_MS = 10000 }; /* limit for creating an entity; long, because the computer may be busy */
 static tide_chain_t priorities[PLAN_CHAINS];
 
 static void on_signal(int number) {
@@ -1176,7 +1176,8 @@ static void *raise_events(void *unused) {
   }
 }
 
-/* More urgent than every lane. Its waits are part of its time. Without interrupts the link stops. */
+/* Thread of a described load, more urgent than every lane. Its time includes its waits. While it masks interrupts,
+   the link stops. */
 static void *run_load(void *context) {
   const size_t number = (size_t)((const plan_load_t *)context - plan.loads);
   const plan_load_t *load = context;
@@ -1187,7 +1188,7 @@ static void *run_load(void *context) {
     const uintptr_t state = load->masks ? tide_platform_enter(platform) : 0;
     if (load->asks) (void)rmw_uros_ping_agent((int)(load->execution_ns / 1000000) + 1, 1);
     const int64_t spent_ns = load->asks ? now_ns() - begin_ns : clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
-    const int64_t left_ns = load->execution_ns - spent_ns - 5 * SPARE_NS; /* to leave, and to measure it */
+    const int64_t left_ns = load->execution_ns - spent_ns - 5 * SPARE_NS; /* reserve for leaving and measuring */
     if (left_ns > 0) tide_posix_spin_cpu(left_ns);
     if (load->masks) tide_platform_exit(platform, state);
     const int64_t took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
@@ -1332,7 +1333,7 @@ int main(int count, char **words) {
     return 1;
   }
   if (options.trace != NULL && !trace_open(options.trace)) return 1;
-  mlockall(MCL_CURRENT | MCL_FUTURE); /* best effort: without the permission, pages may still be loaded late */
+  mlockall(MCL_CURRENT | MCL_FUTURE); /* without the permission this fails, and pages may be loaded during the run */
 
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t init_options = rcl_get_zero_initialized_init_options();

@@ -21,7 +21,7 @@ static const struct {
 } kinds[] = {
     [NUMBER_NONE] = {"none", 0, 1},
     [NUMBER_BOOL] = {"bool", 1, 2},
-    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* so that it also fits a signed one */
+    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* as for int8: the value fits both */
     [NUMBER_U16] = {"u16", 2, 1 << 15},
     [NUMBER_U32] = {"u32", 4, INT64_C(1) << 31},
     [NUMBER_U64] = {"u64", 8, INT64_C(1) << 31},
@@ -193,7 +193,7 @@ static bool is_service(const plan_message_t *message) {
 
 static bool is_topic(const plan_message_t *message) { return message->topic[0] != '\0' && !is_service(message); }
 
-/* A mark identifies the client of a common service. */
+/* If several chains call one service, a mark in the request identifies the chain. */
 static bool find_server(plan_t *plan, plan_callback_t *callback) {
   const plan_callback_t *other = plan->callbacks;
   while (other->role != PLAN_SERVICE || strcmp(other->in.topic, callback->in.topic) != 0) other++;
@@ -219,7 +219,7 @@ static bool find_role(plan_t *plan, plan_callback_t *callback) {
     const bool asks = other->requests && other->chain == callback->chain;
     if (asks && strcmp(other->out.topic, callback->in.topic) == 0) return true;
   }
-  return false; /* nobody requested what it takes */
+  return false; /* no callback of this chain sends this request */
 }
 
 /* Optional, at the end of the line. */
@@ -240,7 +240,7 @@ static bool read_callback(fields_t *fields, plan_t *plan) {
          !is_topic(&callback->out);
 }
 
-/* The callback before this line; NULL: it is of no chain. */
+/* The callback to which this line belongs: the last one so far. NULL: there is none. */
 static plan_callback_t *last_callback(plan_t *plan) {
   const bool any = plan->chain_count > 0 && plan->chains[plan->chain_count - 1].count > 0;
   return any ? &plan->callbacks[plan->callback_count - 1] : NULL;

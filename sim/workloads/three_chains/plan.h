@@ -62,9 +62,9 @@ typedef struct number_place {
   size_t offset;
 } number_place_t;
 
-/* Size of the number in bytes. */
+/* Bytes of an instance number of this kind. */
 size_t number_bytes(number_kind_t kind);
-/* The place must lie within the message. */
+/* Writes an instance number into a message; `place` must lie within it. */
 void number_write(uint8_t *message, number_place_t place, uint32_t index);
 /* -1: the message is too short, or there is no number. */
 int64_t number_read(const uint8_t *message, size_t bytes, number_place_t place);
