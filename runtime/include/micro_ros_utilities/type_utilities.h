@@ -50,7 +50,8 @@ size_t micro_ros_utilities_get_static_size(const rosidl_message_type_support_t *
  * stay as they are. False, with nothing allocated, when the allocator fails. */
 bool micro_ros_utilities_create_message_memory(const rosidl_message_type_support_t *type_support, void *ros_msg,
                                                const micro_ros_utilities_memory_conf_t conf);
-/* The same, from a buffer that must outlive the message. False, without change, when buffer_len is too small. */
+/* As create_message_memory, from a buffer that must outlive the message. False, without change, when buffer_len is too
+ * small. */
 bool micro_ros_utilities_create_static_message_memory(const rosidl_message_type_support_t *type_support, void *ros_msg,
                                                       const micro_ros_utilities_memory_conf_t conf, uint8_t *buffer,
                                                       size_t buffer_len);

@@ -85,7 +85,8 @@ rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_su
                                                rclc_executor_handle_invocation_t invocation,
                                                const rclc_executor_sched_parameter_t *sparam);
 
-/* The same for other callbacks; tide's own names, modelled on the prototype's. */
+/* As rclc_executor_add_subscription_sched, for timers, services and guard conditions. These names are tide's, modelled
+ * on the prototype's. */
 rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
                                         const rclc_executor_sched_parameter_t *sparam);
 rcl_ret_t rclc_executor_add_service_sched(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,

@@ -49,7 +49,7 @@ typedef struct rmw_time_s {
   uint64_t nsec;
 } rmw_time_t;
 
-/* Both mean "no limit"; for profiles that a program fills in. */
+/* Durations that mean "no limit" in a QoS profile. */
 #define RMW_DURATION_INFINITE \
   { 9223372036LL, 854775807LL }
 #define RMW_DURATION_UNSPECIFIED \

@@ -17,8 +17,8 @@ extern "C" {
  * message, for byte streams; without it each write and read moves one whole message. */
 rmw_ret_t rmw_uros_set_custom_transport(bool framing, void *args, open_custom_func open_cb, close_custom_func close_cb,
                                         write_custom_func write_cb, read_custom_func read_cb);
-/* The same for these options only, which then use this transport, regardless of other settings. There is one custom
- * transport at a time. */
+/* Sets the functions for these options only, which then use this transport, regardless of other settings. There is one
+ * custom transport at a time. */
 rmw_ret_t rmw_uros_options_set_custom_transport(bool framing, void *args, open_custom_func open_cb,
                                                 close_custom_func close_cb, write_custom_func write_cb,
                                                 read_custom_func read_cb, rmw_init_options_t *rmw_options);

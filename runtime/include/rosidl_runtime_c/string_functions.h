@@ -25,7 +25,7 @@ bool rosidl_runtime_c__String__are_equal(const rosidl_runtime_c__String *a, cons
 bool rosidl_runtime_c__String__copy(const rosidl_runtime_c__String *input, rosidl_runtime_c__String *output);
 /* Sets the text to the first length characters of value. False, without change, as above. */
 bool rosidl_runtime_c__String__assignn(rosidl_runtime_c__String *string, const char *value, size_t length);
-/* The same up to the null character of value. */
+/* Sets the text to value, up to its null character. False, without change, as above. */
 bool rosidl_runtime_c__String__assign(rosidl_runtime_c__String *string, const char *value);
 /* Truncates the text to `size`, or pads it with null characters. False, without change, as above. */
 bool rosidl_runtime_c__String__resize(rosidl_runtime_c__String *string, size_t size);

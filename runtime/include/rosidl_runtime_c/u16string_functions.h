@@ -25,7 +25,7 @@ bool rosidl_runtime_c__U16String__are_equal(const rosidl_runtime_c__U16String *a
 bool rosidl_runtime_c__U16String__copy(const rosidl_runtime_c__U16String *input, rosidl_runtime_c__U16String *output);
 /* Sets the text to the first length characters of value. False, without change, as above. */
 bool rosidl_runtime_c__U16String__assignn(rosidl_runtime_c__U16String *string, const uint16_t *value, size_t length);
-/* The same up to the null character of value. */
+/* Sets the text to value, up to its null character. False, without change, as above. */
 bool rosidl_runtime_c__U16String__assign(rosidl_runtime_c__U16String *string, const uint16_t *value);
 /* Sets the text from raw bytes, two for each character in this machine's order; false for an odd number. */
 bool rosidl_runtime_c__U16String__assignn_from_char(rosidl_runtime_c__U16String *string, const char *value,

@@ -103,12 +103,12 @@ int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, 
 
 /* It became runnable. */
 void tide_budget_ready(tide_budget_t *budget, int64_t now_ns);
-/* It was given the processor. An owner that cannot observe context switches calls ready and run in succession: the
- * deadline is then the earliest time at which the budget can be used up. */
+/* The lane was given the processor. An owner that cannot observe context switches calls ready and run in succession:
+ * the deadline is then the earliest time at which the budget can be used up. */
 void tide_budget_run(tide_budget_t *budget, int64_t now_ns);
 /* Time has passed: call this at the deadline or any other time, also with consumed_ns 0. */
 void tide_budget_account(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
-/* It lost the processor to another thread. */
+/* The lane lost the processor to another thread. */
 void tide_budget_preempt(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
 /* It waits. */
 void tide_budget_block(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);

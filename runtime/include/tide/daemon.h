@@ -168,7 +168,7 @@ int64_t tide_daemon_poll(tide_daemon_t *daemon);
 int32_t tide_daemon_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_oldest(tide_daemon_t *daemon);
-/* Like above, for one lane's share of the frames: see tide_receiver_most_urgent_of. */
+/* These three, for one lane's share of the frames: see tide_receiver_most_urgent_of. */
 int32_t tide_daemon_most_urgent_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 int tide_daemon_process_most_urgent_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 int tide_daemon_process_oldest_of(tide_daemon_t *daemon, const tide_frame_share_t *share);

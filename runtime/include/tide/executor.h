@@ -323,7 +323,7 @@ int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer);
  * execute has returned, that is when tide_executor_is_running is false (on_end has been called then). O(n).
  * TIDE_ERROR_NOT_FOUND: it is in no executor. */
 int tide_executor_remove(tide_executor_t *executor, tide_callback_t *callback);
-/* As above, but refused while a lane runs it (TIDE_ERROR_STATE). */
+/* As tide_executor_remove, but refused while a lane runs the callback (TIDE_ERROR_STATE). */
 int tide_executor_remove_idle(tide_executor_t *executor, tide_callback_t *callback);
 /* Calls visit for each callback, in order of registration, with the callbacks locked: keep it short, and call nothing
  * of the executor in it. O(callbacks). */
@@ -349,9 +349,9 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
  * its band. From any thread or interrupt; O(log n), or O(1) on platforms that exclude lanes and interrupts separately.
  * No effect when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
-/* The same from a callback, in the thread of the lane that runs it. With the tide policy, the only lane of a band is
- * not woken for callbacks that its own callback makes ready, because the lane looks for work before it sleeps. For
- * several lanes see patience_ns. */
+/* As tide_executor_notify, called from a callback in the thread of the lane that runs it. With the tide policy, the
+ * only lane of a band is not woken for callbacks that its own callback makes ready, because the lane looks for work
+ * before it sleeps. For several lanes see patience_ns. */
 void tide_executor_notify_from(tide_callback_t *callback, size_t lane);
 /* Wake only the lanes to which received frames belong. */
 void tide_executor_wake_for_frames(tide_executor_t *executor);
@@ -363,12 +363,12 @@ void tide_executor_wake(tide_executor_t *executor);
  * passed first. TIDE_ERROR_STATE: called within a callback or another thread's round. TIDE_ERROR_UNSUPPORTED: several
  * lanes. */
 int tide_executor_round(tide_executor_t *executor, int64_t deadline_ns);
-/* As above for one lane; only one thread at a time may run a lane. */
+/* As tide_executor_round, for one lane of several; only one thread at a time may run a lane. */
 int tide_executor_lane_round(tide_executor_t *executor, size_t lane, int64_t deadline_ns);
 /* Run rounds until tide_executor_stop. Returns TIDE_OK, or an error as above. */
 int tide_executor_spin(tide_executor_t *executor);
-/* As above for one lane; with tide_lane_t.returns, one round only. Each lane needs its own thread that spins it:
- * callbacks of a band without a spinning lane wait. tide_port_run_lanes starts all lanes. */
+/* As tide_executor_spin, for one lane of several; with tide_lane_t.returns, one round only. Each lane needs its own
+ * thread that spins it: callbacks of a band without a spinning lane wait. tide_port_run_lanes starts all lanes. */
 int tide_executor_spin_lane(tide_executor_t *executor, size_t lane);
 /* End spin on every lane, after the running callback (or batch). A stop before spin ends the next spin at once. A spin
  * of several lanes has ended when all lanes have left. From any thread or interrupt. */

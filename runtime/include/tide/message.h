@@ -59,8 +59,9 @@ typedef struct tide_message_type {
   uint32_t maximum_bytes;   /* largest serialised size from alignment 0, or 0 when a member is unbounded */
   uint16_t field_count;
   const tide_field_t *fields;
-  /* Both report errors in the status of the cursor. Decoding uses the memory that the message's strings and sequences
-   * already have; a value that does not fit sets TIDE_ERROR_CAPACITY_MESSAGE and leaves the member empty. */
+  /* Convert a message to and from CDR. Errors are in the status of the cursor. Decoding uses the memory that the
+   * message's strings and sequences already have; a value that does not fit sets TIDE_ERROR_CAPACITY_MESSAGE and leaves
+   * the member empty. */
   void (*encode)(tide_cdr_t *cdr, const void *message);
   void (*decode)(tide_cdr_t *cdr, void *message);
 } tide_message_type_t;

@@ -45,12 +45,12 @@ bool tide_message_resize(void *string, size_t size, size_t unit_bytes);
 bool tide_message_reserve_elements(const tide_field_t *field, void *sequence, size_t count);
 /* Empties a string, or a sequence of basic values, and releases its memory. */
 void tide_message_drop(void *member);
-/* The same for any sequence, with the memory of its elements. Elements in the caller's memory stay, but memory
- * allocated for them is released. */
+/* As tide_message_drop, for any sequence, with the memory of its elements. Elements in the caller's memory stay, but
+ * memory allocated for them is released. */
 void tide_message_drop_elements(const tide_field_t *field, void *sequence);
-/* As above for all strings and sequences of a message, in nested messages too. */
+/* As tide_message_drop, for all strings and sequences of a message, in nested messages too. */
 void tide_message_drop_members(const tide_message_type_t *type, void *message);
-/* As above for a sequence of messages of this type. Null: no effect. */
+/* As tide_message_drop_elements, for messages of this type. Null: no effect. */
 void tide_message_sequence_drop(const tide_message_type_t *type, void *sequence);
 
 #ifdef __cplusplus

@@ -99,8 +99,8 @@ typedef struct tide_slot {
   uint16_t crc; /* as received; meaningful when verify is set */
   uint16_t sequence;
   tide_priority_t priority; /* its own, or the higher one of a later frame in its stream */
-  uint16_t references;      /* number of tide_receiver_retain, within on_submessage only */
-  uint16_t released;        /* number of tide_receiver_release */
+  uint16_t references;      /* calls of tide_receiver_retain so far; set by on_submessage only */
+  uint16_t released;        /* calls of tide_receiver_release so far */
   uint16_t position;        /* offset of the next submessage to deliver; 0: none delivered yet */
   uint8_t *bytes;
   struct tide_reassembly *reassembly; /* target of its FRAGMENT */
@@ -235,7 +235,7 @@ int32_t tide_receiver_most_urgent(const tide_receiver_t *receiver);
 /* Verify and deliver the most urgent noted frame. Frames of its stream that waited for it can be processed next.
  * Returns the number of submessages delivered; 0 when there was no frame, or it was bad, early or a duplicate. */
 int tide_receiver_process_most_urgent(tide_receiver_t *receiver);
-/* Like above, for the frame that arrived first: the batch executor's FIFO. */
+/* As tide_receiver_process_most_urgent, for the frame that arrived first: the batch executor's FIFO. */
 int tide_receiver_process_oldest(tide_receiver_t *receiver);
 /* As tide_receiver_most_urgent, among the frames of one share. O(noted frames) if the most urgent frame of all belongs
  * to another share. */

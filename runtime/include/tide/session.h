@@ -111,7 +111,7 @@ typedef struct tide_session_config {
   uint8_t create_flags;      /* TIDE_XRCE_FLAG_REUSE, _REPLACE; 0: both flags; TIDE_SESSION_CREATE_PLAIN: no flag */
   uint8_t creations_at_once; /* unanswered CREATEs at a time; default 4; 1 on a best-effort stream */
   int64_t connect_period_ns; /* between unanswered CREATE_CLIENTs; default 1 s. The first three intervals are a fifth of
-                                it; after a refusal the interval is five times as long */
+                                that; after a refusal they are five times as long */
   int64_t request_period_ns; /* between repeats of a request without an answer; default 1 s */
   int64_t silence_limit_ns;  /* after this time without a message the session sends a GET_INFO; default 1 s. It
                                 reconnects after eight unanswered ones (at intervals of half this time), or when the

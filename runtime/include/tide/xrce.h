@@ -305,7 +305,7 @@ typedef struct tide_xrce_create {
   tide_xrce_object_t object;
 } tide_xrce_create_t;
 void tide_xrce_put_create(tide_cdr_t *cdr, const tide_xrce_create_t *body);
-/* As above, from separate parts. */
+/* As tide_xrce_put_create, from separate parts. */
 void tide_xrce_put_creation(tide_cdr_t *cdr, tide_xrce_request_t request, const tide_xrce_object_t *object);
 void tide_xrce_get_create(tide_cdr_t *cdr, tide_xrce_create_t *body);
 

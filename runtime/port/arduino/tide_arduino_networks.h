@@ -71,7 +71,7 @@ static inline void set_microros_native_ethernet_udp_transports(uint8_t mac[], IP
   set_microros_udp_transport(udp, agent, agent_port);
 }
 
-/* The same, by its name on PlatformIO. */
+/* The name of set_microros_native_ethernet_udp_transports in micro_ros_platformio. */
 static inline void set_microros_native_ethernet_transports(uint8_t mac[], IPAddress board, IPAddress agent,
                                                            uint16_t agent_port) {
   set_microros_native_ethernet_udp_transports(mac, board, agent, agent_port);

@@ -83,7 +83,8 @@ static int64_t used_ns(int64_t time_ns) {
   return used;
 }
 
-/* Also true for a lane preempted before its handler began, or after it ended, which only the hardware shows. */
+/* True if the callback of `budget` has preempted this lane, even before the lane's handler began or after it ended,
+ * which only the hardware shows. */
 static bool is_below_on_stack(size_t lane, const tide_lane_budget_t *budget) {
   const uint32_t number = tide_software_number(lane);
   const bool active = (NVIC_ACTIVE[number / 32u] & 1u << (number % 32u)) != 0u;

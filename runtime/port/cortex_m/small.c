@@ -81,7 +81,7 @@ __attribute__((naked)) void __aeabi_uldivmod(void) {
       "pop {r4-r8, pc}\n");
 }
 
-/* The same with signs: the quotient is rounded towards zero, the remainder has the sign of the dividend. */
+/* The division with signs: the quotient is rounded towards zero, the remainder has the sign of the dividend. */
 __attribute__((naked)) void __aeabi_ldivmod(void);
 __attribute__((naked)) void __aeabi_ldivmod(void) {
   __asm volatile(

@@ -80,7 +80,8 @@ void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority); /* nu
  * any task since the stamp. */
 int64_t tide_kernel_consumed_ns(tide_kernel_stamp_t *stamp, void *task);
 #ifndef tide_kernel_prepare_budgets
-int tide_kernel_prepare_budgets(void); /* before the first lane with a budget; an error: not supported */
+int tide_kernel_prepare_budgets(
+    void); /* called before the first lane with a budget; an error: budgets are not supported */
 #endif
 /* In the section of tide_kernel_mask (by default that of the platform): wake the keeper at that time, replacing the
  * previous time. TIDE_FOREVER: never. The default uses the alarm and an event of platform.c. */

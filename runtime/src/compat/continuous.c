@@ -184,7 +184,7 @@ static int wait_for(effort_t *effort, int (*step)(effort_t *effort)) {
   return effort->status;
 }
 
-/* The same, while the agent continues to acknowledge. */
+/* As wait_for, but waits on as long as the agent continues to acknowledge. */
 static int go_on_until(effort_t *effort, int (*step)(effort_t *effort)) {
   uint16_t before;
   do {

@@ -25,7 +25,7 @@ static inline int64_t tide_compat_now_ns(void) {
 
 /* Stores the status for tide_rclc_last_status and translates it to an rcl code. */
 rcl_ret_t tide_compat_result(int status);
-/* The same with a specific rcl code, which is returned. */
+/* As tide_compat_result, with a specific rcl code, which is returned. */
 rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
 
 /* Counts a message of a topic (as on the wire, "rt/name") that could not be decoded, or a reply that fits no node. On a
@@ -63,7 +63,7 @@ int64_t tide_compat_deadline(int64_t timeout_ms);
  * Without `digest` any number of threads may wait, also while an executor spins. */
 int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *support, void *context), void *context,
                      int64_t deadline_ns, bool digest);
-/* The same through tide_session_wait_*, until the condition holds. */
+/* As tide_compat_wait, through tide_session_wait_*, for a condition of the session. */
 int tide_compat_wait_session(tide_support_t *support, tide_object_t *object, tide_session_state_t state,
                              int64_t deadline_ns);
 /* Makes callers of tide_compat_wait check their condition again. From any thread or interrupt. */
@@ -128,7 +128,8 @@ typedef struct tide_continuous {
 
 /* Takes the oldest waiting message; RCL_RET_SUBSCRIPTION_TAKE_FAILED: there is none. */
 rcl_ret_t tide_compat_take(tide_subscription_handle_t *handle, void *message, rmw_message_info_t *info);
-/* The same for the callback: *message is `memory`, or a local message in other memory that must be released. */
+/* As tide_compat_take, for the callback: *message is `memory`, or a local message in other memory that must be
+ * released. */
 rcl_ret_t tide_compat_take_next(tide_subscription_handle_t *handle, void *memory, const void **message);
 
 /* Local delivery (local.c), called through the handles that have it. */
@@ -179,7 +180,7 @@ rcl_ret_t tide_compat_commit_handle(rclc_executor_t *executor, rclc_executor_han
 /* Removes a callback from its executor, if it is in one. With several lanes TIDE_ERROR_STATE, without change, while it
  * runs. */
 int tide_compat_remove_callback(tide_callback_t *callback);
-/* The same, and frees its entry there. */
+/* As tide_compat_remove_callback, and frees the executor's entry. */
 int tide_compat_leave_executor(tide_callback_t *callback, rclc_executor_handle_t **handle);
 
 #endif

@@ -46,7 +46,7 @@ void rcutils_logging_console_output_handler(const rcutils_log_location_t *locati
 }
 #endif
 
-/* Both may be set while other threads log. */
+/* The handlers may be set while other threads log. */
 static rcutils_logging_output_handler_t handler = rcutils_logging_console_output_handler;
 static rcutils_logging_output_handler_t publish; /* null: /rosout is not used */
 static int log_severity = RCUTILS_LOG_SEVERITY_INFO;

@@ -696,7 +696,8 @@ rmw_ret_t rmw_uros_set_context_entity_destroy_session_timeout(rmw_context_t *con
 #define SYNC_ATTEMPTS 4
 #define SYNC_SLICE_LEAST_MS 50
 
-/* Both answers are handled where they are received, so waiting for them takes no frame from an executor. */
+/* Number of answers to pings, within and outside a session. They are handled where they are received, so waiting for
+ * them takes no frame from an executor. */
 static uint32_t answers(tide_support_t *support) {
   const uintptr_t critical = tide_compat_enter();
   const uint32_t count = support->session.ping_answers;

@@ -232,7 +232,7 @@ static inline void count_node(tide_transmitter_t *t, const tide_node_t *node, in
 #endif
 }
 
-/* A level uses the class. */
+/* Records that a level uses nodes of this class. */
 static void note_level(tide_transmitter_t *t, size_t size_class, tide_priority_t priority) {
   const uint32_t bit = bit_of_level(priority);
   if ((t->levels[size_class] & bit) != 0u) return;

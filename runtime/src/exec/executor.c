@@ -277,7 +277,8 @@ static tide_lane_t *pick(tide_band_t *band) {
   return picked;
 }
 
-/* The same for work that a lane leaves: a callback that may run, or an expiry before the idle lane wakes by itself. */
+/* An idle lane to wake for work that a lane leaves: a callback that may run, or an expiry before the idle lane wakes by
+ * itself. */
 static tide_lane_t *pick_for_rest(tide_band_t *band) {
   if (!TIDE_LANES || band->idle == NULL) return NULL;
   const tide_queue_entry_t *expiry = tide_queue_head(&band->timer_list);
@@ -423,7 +424,7 @@ __attribute__((noinline)) static void take_all_arrivals(tide_executor_t *executo
   while (has_arrivals(executor)) {
     const uintptr_t masked = mask(executor);
     tide_callback_t *callback = executor->arrivals;
-    const uint32_t times = callback->arrived; /* 0: it was removed or withdrawn */
+    const uint32_t times = callback->arrived; /* 0: the callback was removed, or the notification withdrawn */
     const int64_t ready_ns = callback->arrived_ns;
     TIDE_INVARIANT(callback->arriving);
     callback->arriving = false;
@@ -544,7 +545,7 @@ static void schedule(tide_timer_t *timer, int64_t next_ns) {
   TIDE_INVARIANT(status == TIDE_OK && is_armed(timer));
 }
 
-/* Its callback starts; returns the time since the previous start. */
+/* Call when the timer's callback starts; returns the time since the previous start. */
 static int64_t timer_started(tide_timer_t *timer, int64_t now_ns) {
   const int64_t since_last_run_ns = now_ns - timer->last_call_ns;
   timer->last_call_ns = now_ns;

@@ -190,7 +190,8 @@ static tide_sequence_t room_for(size_t count, size_t element_bytes) {
   return room;
 }
 
-/* field: elements with members to release, or null. */
+/* Gives the member memory for count elements. field: description of elements whose members must be released; null: they
+ * have none. */
 static bool reserve(void *member, size_t count, size_t element_bytes, const tide_field_t *field) {
   const tide_sequence_t held = sequence_of(member);
   if (has_room(&held, count)) return true;
@@ -600,7 +601,7 @@ void tide_message_bind_wstring(rosidl_runtime_c__U16String *string, uint16_t *me
 
 /* ---- strings and sequences of rosidl_runtime_c ---- */
 
-/* Both kinds of rosidl strings; UNIT: type of a character. */
+/* Defines the functions of rosidl's String and U16String; UNIT: type of a character. */
 #define DEFINE_STRING(STRING, UNIT, KIND)                                                                             \
   bool rosidl_runtime_c__##STRING##__init(rosidl_runtime_c__##STRING *string) {                                       \
     if (string == NULL) return false;                                                                                 \

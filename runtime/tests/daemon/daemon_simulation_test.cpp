@@ -447,7 +447,7 @@ void World::control(Side &side, const tide_delivery_t &delivery) {
   tide_transmitter_on_acknack(&side.transmitter.core, &body, now);
 }
 
-// Both ends agree on a new session at once; messages in transfer belong to the old one.
+// Client and agent agree on a new session at once; messages in transfer belong to the old one.
 void World::reset() {
   const uint8_t low = options.with_key ? 0x01 : 0x81;
   ++session_number;

@@ -34,7 +34,7 @@ struct Local : exec_virtual::Bands {
     ASSERT_EQ(tide_local_topic_init(&topic, &pool, loans), TIDE_OK);
   }
 
-  // Its callback logs its name and the values that it takes.
+  // Subscribes with a callback that logs its name and the values that it takes.
   tide_local_subscription_t &subscribe(char name, tide_priority_t priority, uint16_t depth) {
     Probe &probe = add(name, priority);
     subscriptions.push_back(std::make_unique<Subscription>(depth));

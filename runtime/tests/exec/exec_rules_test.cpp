@@ -56,7 +56,7 @@ TEST_P(BothPolicies, CallbacksMayRemoveThemselvesAndOthersOfTheirRound) {
   EXPECT_EQ(tide_executor_round(&bench.executor, 10), 2);
 }
 
-// Its memory may be reused once it is removed: nothing may refer to it any more.
+// The memory of a removed callback may be reused, so nothing may refer to it any more.
 TEST_P(BothPolicies, NothingRemembersARemovedCallback) {
   Probe first(bench, log, 'a', 9);
   auto last = std::make_unique<Probe>(bench, log, 'b', 8);

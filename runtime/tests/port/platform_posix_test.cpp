@@ -391,7 +391,7 @@ TEST_P(OnThreads, TimersOfFiftyMicrosecondsNeverFireEarly) {
   RecordProperty("late_p99_ns", std::to_string(watched.late[watched.late.size() * 99 / 100]));
 }
 
-// It waits once or twice for each expiry and does not poll.
+// The executor waits once or twice for each expiry and does not poll.
 TEST_P(OnThreads, TimerOnlyExecutorSleeps) {
   static std::atomic<uint64_t> waits;
   waits = 0;

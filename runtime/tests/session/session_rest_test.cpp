@@ -229,7 +229,7 @@ TEST(SessionRest, ASessionThatRestsSendsWhatItWouldHaveSent) {
   EXPECT_GT(rested, kHistories) << "the histories are empty";
 }
 
-// The same with interrupts that poll wherever the program enables them: the following poll finds no work.
+// If interrupts poll wherever the program enables them, the following poll finds no work.
 TEST(SessionRest, APollInTheMidstOfAnythingHasNothingToAdd) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));

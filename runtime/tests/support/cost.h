@@ -40,7 +40,7 @@ inline void expect_logarithmic(const char *name, const std::function<uint64_t(si
   }
 }
 
-// The same whatever the number.
+// Expects the same cost for any number.
 inline void expect_constant(const char *name, const std::function<uint64_t(size_t)> &cost) {
   const uint64_t first = cost(8);
   EXPECT_GT(first, 0u) << name << ": nothing is counted";
