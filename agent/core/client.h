@@ -36,7 +36,7 @@ class Liveness {
   // Its session restarts.
   void restart(Time announced_ns, Time timeout_ns, Time now);
   void heard(Time now);
-  // It has answered a request, so it will answer a probe.
+  // The client has answered a request, so it will answer a probe, too.
   void answered() { answers_ = true; }
   bool answers() const { return answers_; }
   bool is_watched() const { return silence_ns() != 0; }
@@ -88,7 +88,7 @@ class Client {
   uint8_t former_session() const { return former_session_; }  // before a resume under another id; 0: none
   Time began() const { return began_; }                       // start of this session
   Endpoint endpoint() const { return endpoint_; }
-  // True if it has sent nothing since its CREATE_CLIENT.
+  // True if the client has sent nothing since its CREATE_CLIENT.
   bool is_half_open() const { return entities_.size() == 0 && last_heard() == began_; }
   uint32_t epoch() const { return epoch_; }  // changes when the output restarts
   // Created at the first output: it is most of a session's memory, which a client that only opens sessions must not
@@ -109,7 +109,7 @@ class Client {
   // True if nothing is sent to the client until it sends a message: its address may be forged, and an uninvolved host
   // must not be flooded with data.
   bool is_paused() const;
-  // True once for each pause of the data to this client.
+  // True at the first call in each pause (see is_paused), for a log line.
   bool begins_pause();
   Time timeout_ns() const { return announcement_.timeout_ns; }
   void count_out(size_t bytes);

@@ -57,7 +57,8 @@ class Contacts {
 // number of submessages).
 class RtpsMessage {
  public:
-  // Null: it cannot be joined, because a submessage extends to its end or refers to data outside it.
+  // Null: the message cannot be joined with others, because a submessage extends to its end or refers to data outside
+  // it.
   static std::optional<RtpsMessage> parse(std::span<const uint8_t> bytes);
 
   // How many octets append would add; 0: they cannot be joined, as they are of different participants, for example.

@@ -688,7 +688,7 @@ void DiscoveryLink::event(const Poller::Event &event, Time) {
   }
 }
 
-// False: there is no request.
+// Answers the next discovery request. False: none is waiting.
 bool DiscoveryLink::answer_next() {
   std::array<uint8_t, 64> bytes;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(in_pktinfo))> control;

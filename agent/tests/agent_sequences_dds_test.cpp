@@ -48,7 +48,7 @@ TEST(Sequences, OfTheRealDdsDisturbNobody) {
 
 // ---- readers and writers ----
 
-// Whether it was finally created.
+// Waits until the entity has been created or refused; true: created.
 bool settled(Made &made) {
   const auto done = std::make_shared<std::binary_semaphore>(0);
   made.await([done] { done->release(); });

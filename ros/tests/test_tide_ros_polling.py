@@ -101,7 +101,7 @@ def test_a_poll_waits_for_no_callback():
 
 
 def test_polls_beside_a_thread_that_spins():
-    """Its lanes wait without a limit and are unaware of the poll."""
+    """The spinning executor's lanes wait without a limit and are unaware of the poll."""
     with graph() as g:
         node = g.node()
         node.create_timer(3600.0, nothing)

@@ -886,7 +886,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def _applied(self, seat: _Seat) -> Iterator[None]:
-        """Gives the thread its lane's scheduling; its budget is available by the lane's name meanwhile."""
+        """Gives the thread the scheduling of its lane. During the block, the lane's budget is available by the lane's
+        name."""
         priorities = [lane.priority for lane in self._lanes if lane.budget is not None]
         with self._lock:
             if priorities and self._supervisor is None:

@@ -419,7 +419,7 @@ void Engine::cancel() noexcept {
   cancel_locked();
 }
 
-// True: it is the first exception of the spin.
+// Records an exception of a callback. True: it is the first one of this spin, which the spin rethrows.
 bool Engine::fail(std::exception_ptr exception) noexcept {
   const std::lock_guard<std::mutex> lock(spin_mutex_);
   const bool first = failure_ == nullptr;

@@ -51,7 +51,7 @@ class PicasExecutor : public rclcpp::Executor {
     return true;
   }
 
-  // It was canceled meanwhile; its group was not taken.
+  // Drops a chosen timer that was canceled meanwhile; its group was not taken.
   static bool forget(rclcpp::AnyExecutable &chosen) {
     chosen.timer.reset();
     chosen.callback_group.reset();

@@ -421,7 +421,7 @@ std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::W
   return timers;
 }
 
-// Its name is determined only once.
+// True if the waitable is already known, so that its name need not be determined again.
 bool Roll::is_here_locked(const rclcpp::Waitable::SharedPtr &waitable) {
   const auto known = records_.find(waitable.get());
   if (known == records_.end() || known->second.thing.lock() != waitable) return false;

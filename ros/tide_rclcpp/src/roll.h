@@ -33,7 +33,7 @@ class Roll {
   void update(const std::function<Groups()> &groups);
   // The engine's groups of a node's entities.
   std::vector<std::shared_ptr<tide_rcl::Group>> groups_of(rclcpp::node_interfaces::NodeBaseInterface &node) const;
-  // False: it is not in this executor.
+  // False: the waitable is not in this executor.
   bool set_priority(const rclcpp::Waitable &waitable, tide_priority_t priority);
 
   bool has_chains() const { return !plan_.empty(); }
@@ -41,7 +41,7 @@ class Roll {
   std::vector<std::string> without_chain() const;
   // Changes, since the last call, of which names in chains match.
   std::vector<NameLog::Line> log_of_names();
-  // Its name in chains, as "subscription /node /topic"; or its kind and node.
+  // The entity's name in chains, as "subscription /node /topic"; without one, its kind and node.
   std::string name_of(const tide_rcl::Entity &entity) const;
 
  private:

@@ -143,7 +143,7 @@ TEST_F(Containers, ComponentsComeAndGo) {
   EXPECT_EQ(container.end(SIGINT), 0);
 }
 
-// Its callback runs on another lane than the request to unload it.
+// The component's callback runs on another lane than the request to unload the component.
 TEST_F(Containers, AComponentEndsAfterItsCallback) {
   ContainerProcess container;
   asker_ = make_node("asker");

@@ -11,7 +11,8 @@ namespace {
 
 class Jumps : public Program {};
 
-// Its call, which the executor makes with the timer's lock held, lasts until the test ends it, and runs no callback.
+// A timer whose call, made by the executor with the timer's lock held, lasts until the test ends it and runs no
+// callback.
 class HeldTimer : public rclcpp::TimerBase {
  public:
   struct Gate {

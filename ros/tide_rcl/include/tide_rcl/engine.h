@@ -115,7 +115,8 @@ class Entity {
   // Start of the run on CLOCK_MONOTONIC, as read by the lane; only from run. If runs of the entity overlap, it may be
   // the start of a later one.
   [[nodiscard]] std::int64_t start_ns() const noexcept;
-  // Its engine, for notifiers that may outlive the engine. Null: it has none, or one without a shared pointer.
+  // The entity's engine, kept alive for notifiers that may outlive it. Null: the entity has no engine, or one without a
+  // shared pointer.
   [[nodiscard]] std::shared_ptr<Engine> keep_engine() const;
 
  private:

@@ -58,7 +58,7 @@ class SubscriptionEntity : public Arrivals {
   explicit SubscriptionEntity(rcl_subscription_t *subscription);
   void connect() override;
   void disconnect() noexcept override;
-  // False: there was none (any more).
+  // Result of an rcl_take call. True: a message was taken; false: there was none (any more).
   static bool took(rcl_ret_t result);
 
   rcl_subscription_t *subscription_;

@@ -8,7 +8,8 @@
 
 namespace tide_rclcpp {
 
-// Its messages on `counted` contain the parameter `number` in nanosec and the count in sec. Only the first message is
+// A component that counts. Its messages on `counted` contain the parameter `number` in nanosec and the count in sec.
+// Only the first message is
 // repeated, as discovery may lose it: the count stops if another one is lost.
 class Counter : public rclcpp::Node {
   using Message = rosgraph_msgs::msg::Clock;
