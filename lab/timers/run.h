@@ -23,8 +23,8 @@ typedef struct timers_run {
 int timers_in_thread(const timers_run_t *run, const tide_posix_scheduling_t *scheduling, const char *line,
                      bool *interrupted);
 
-/* The same for a measurement, with memory locked and the line `started`. TIMERS_DONE, or another code after printing
- * the reason. */
+/* Runs a measurement by timers_in_thread, with memory locked, and prints `started`. Returns TIMERS_DONE, or another
+ * code after printing the reason. */
 int timers_run(const timers_run_t *run, const timers_options_t *options, bool *interrupted);
 
 /* All pages are mapped before the first expiry, locked or not, and stay until the program ends. Null: the reason was

@@ -33,7 +33,7 @@ typedef struct timers_options {
  * Lines: started, done. */
 int timers_measure(const timers_options_t *options);
 
-/* The same for rclc's timer, in a micro-ROS program with a session to the agent at agent_port. Both the expiry and the
+/* Measures rclc's timer in a micro-ROS program with a session to the agent at agent_port. Both the expiry and the
  * reported latency come from rcl_timer_get_time_until_next_call, as in such a program. Fails if the session is lost.
  * Lines: started, done. */
 int timers_rclc(const timers_options_t *options);

@@ -61,7 +61,7 @@ class Meeting {
   Meeting &operator=(const Meeting &) = delete;
 
   const std::filesystem::path &folder() const { return folder_; }
-  // Both pipes are opened for both directions, so that opening does not wait for a board that never starts.
+  // Opens each pipe for reading and writing, so that opening does not wait for a board that never starts.
   void open() {
     up_ = ::open((folder_ / "up").c_str(), O_RDWR | O_CLOEXEC);
     down_ = ::open((folder_ / "down").c_str(), O_RDWR | O_CLOEXEC);

@@ -222,7 +222,8 @@ bool is_of_use(const Overload &drawn) {
   return std::any_of(drawn.bounds.begin(), drawn.bounds.end(), [](Time bound) { return bound >= 0; });
 }
 
-// Whole budget periods within the time of its timer's expiries, without the first and the last.
+// Processor time that the chain's lane must get: its budget in each whole budget period of the run but the first and
+// the last.
 Time share_of(const ChainPlan &chain, uint32_t instances) {
   const Time windows = instances * chain.period / chain.budget_period - 2;
   return std::max<Time>(windows, 0) * chain.budget;

@@ -43,7 +43,7 @@ class Services {
   void carry_requests(const std::string &service, Carry carry) { entry(service).to_server = std::move(carry); }
   void carry_replies(const std::string &service, Carry carry) { entry(service).to_asker = std::move(carry); }
 
-  // Number of replies of boards without an open request.
+  // Number of replies from boards to which no request was open.
   uint64_t unasked_replies() const { return unasked_replies_; }
 
   std::unique_ptr<agent::Requester> create_requester(const agent::Service &service, agent::Wake wake);

@@ -402,7 +402,7 @@ TEST_F(Timing, AFinishedTimerIsForgotten) {
   EXPECT_EQ(rcl_timer_cancel(&timer), RCL_RET_TIMER_INVALID);
   spin_for(10);
   EXPECT_TRUE(fired.at_ns.empty());
-  /* Its place in the executor is free. */
+  /* The removed handle's entry in the executor is free. */
   for (size_t place = 0; place < 3; place++) add(place);
   EXPECT_FALSE(executor.handles[3].initialized);
 }

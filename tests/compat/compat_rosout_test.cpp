@@ -361,7 +361,7 @@ TEST_F(Rosout, ThereIsOneAndItsEndsAreDefined) {
   EXPECT_EQ(lines()[0].text, "heard");
 }
 
-/* Its place in the pool belongs to the next publisher then. */
+/* When the support has ended, the next publisher may get the pool entry of /rosout. */
 TEST_F(Rosout, WithItsSupportItEndsToo) {
   ASSERT_OK(rclc_support_fini(&support));
   RCUTILS_LOG_INFO("without a support");

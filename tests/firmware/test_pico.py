@@ -57,7 +57,7 @@ def answered(agent: Child) -> int:
 
 @pytest.mark.skipif(not PICO_IS_GIVEN, reason="no SDK, or no emulator")
 def test_a_pico_is_answered_before_and_after_the_agent_was_killed(tmp_path: Path, children: Children) -> None:
-    """It also sleeps by WFE while it waits."""
+    """The board also has to sleep by WFE while it waits."""
     project = make(tmp_path)
     cable = children.start("line", [str(find_binary("tide-line")), "--exit-on-eof"], tmp_path / "line.log")
     ends = cable.wait_json("a", LIMIT_S, "laid")

@@ -119,7 +119,7 @@ SEEN = re.compile(r"^```text\n(.*?)```", re.S | re.M)
     "readme", [page for page in READMES if SEEN.search(page.read_text())], ids=lambda p: p.parent.name
 )
 def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: Path, tmp_path: Path) -> None:
-    """Its programs, run at the same time, print every line that it shows; numbers may differ."""
+    """The commands of a README, run at the same time, print every line that the README shows; numbers may differ."""
     text = readme.read_text(encoding="utf-8")
     commands = [line for block in TYPED.findall(text) for line in block.splitlines()]
     expected = [line for block in SEEN.findall(text) for line in block.splitlines()]

@@ -247,7 +247,7 @@ def test_what_cannot_be_measured_is_said(children: Children, tmp_path: Path) -> 
 def test_a_type_that_this_python_does_not_know(
     children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its publisher runs elsewhere; none can be created here, as the class is missing."""
+    """The topic's publisher runs elsewhere; none can be created here, as the class of its type is missing."""
     from tide.run.messages import MessageError
     from tide.watch import topics
     from tide.watch.chains import Point

@@ -164,7 +164,7 @@ def test_perfetto_and_mcap_read_it_back(tmp_path: Path) -> None:
 
 
 def test_clock_records_are_no_steps(tmp_path: Path) -> None:
-    """The same for a plain file instead of a folder of recordings."""
+    """A plain trace file exports like a folder of recordings."""
     board = Board(random.Random(SEED), is_synchronised=True)
     file = tmp_path / "board.trace"
     file.write_bytes(b"".join(one.octets for one in board.messages(3)))

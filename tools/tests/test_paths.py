@@ -156,7 +156,7 @@ def test_what_was_not_played_to_its_end_says_nothing() -> None:
     played = Played([camera, plan], [100, 1000])
     assert played.age().samples == 0  # the camera stopped long before the plan's second instance
     late = [Instance(5000, 5000, 5050)]
-    assert Played([camera, late], [100, 1000]).reaction().samples == 0  # its instance comes too late
+    assert Played([camera, late], [100, 1000]).reaction().samples == 0  # the camera's values are too old for it
 
 
 @pytest.mark.parametrize("name", ["quadcopter", "host_pipeline", "conveyor_cell"])

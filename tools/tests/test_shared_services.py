@@ -229,7 +229,7 @@ def test_without_the_shared_level_the_bound_of_the_most_urgent_is_broken(monkeyp
 
 
 def test_a_lost_request_of_another_chain_keeps_one_waiting() -> None:
-    """Both requests are on one stream, which delivers messages in order."""
+    """Requests of two chains are on one stream, which delivers messages in order."""
     link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 20\nagent_heartbeat_ms = 20"
     chains = [service(f"c{n}", way, priority=9 - n) for n, way in enumerate(SERVED[:2])]
     apart = described(*chains, link=link).replace("_ms = 200\n", "_ms = 2000\n")

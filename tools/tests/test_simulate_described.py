@@ -212,7 +212,7 @@ def server() -> Iterator[Server]:
         yield each
 
 
-# A callback of board x whose message a node receives, which may send one to board y.
+# Lines of a plan: a callback of board x publishes, and a node takes the message and may publish one for board y.
 LOOK = "callback=name=look on=x level=1 period_us=100000 execution_us=3000"
 SEEN = "message=name=seen from=look to=plan bytes=20 reliable=false;path=name=a callbacks=look,plan"
 ACT = "callback=name=act on=y level=1 execution_us=2000"

@@ -337,7 +337,7 @@ def _one_board_for_all() -> Iterator[None]:
 
 
 def _half(lane: Document) -> Document:
-    """The same budget in every period, but granted in halves twice as often."""
+    """Half the budget in half the period: the same share of the processor in smaller portions."""
     return {"budget_ns": lane["budget_ns"] // 2, "period_ns": lane["period_ns"] // 2}
 
 

@@ -198,7 +198,7 @@ class _Hunt:
         self._is_bounded = False  # without bounds messages accumulate, and pools may become full
 
     def run(self, executors: tuple[str, ...], trial: Trial) -> bool:
-        """False: there is no bound to compare with."""
+        """Plays one trial on each executor. False: none of them has a bound to compare with."""
         played = False
         for executor in executors:
             self._executor = executor

@@ -290,7 +290,8 @@ class Reproduction:
 
 
 def systems_of(case: Case) -> tuple[str, ...]:
-    """Systems of a case: stock sending differs from the paper's only if a first transmission fails."""
+    """The systems that a case compares. batch-stock is one only if first transmissions may fail; otherwise it equals
+    batch."""
     return SYSTEMS if case.quantity == "success_percent" else tuple(one for one in SYSTEMS if one != "batch-stock")
 
 

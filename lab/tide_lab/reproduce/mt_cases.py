@@ -479,7 +479,7 @@ def more_updates(default: Outcome, driven: Outcome) -> float:
 
 
 def more_by_choice(default: Outcome, driven: Outcome) -> float:
-    """The same share if the priority-driven executor performed one for each choice."""
+    """Like `more_updates`, if the priority-driven executor updated its set at each choice, as in the paper."""
     return one_per_choice(driven) / max(1, default.updates or 0) - 1
 
 

@@ -39,7 +39,7 @@ static rcl_init_options_t init_options;
 static rclc_support_t support;
 static rcl_node_t node;
 static rclc_executor_t executor;
-static int64_t key; /* 0: none, one is drawn for each connection */
+static int64_t key; /* client key; 0: a key is drawn for each connection */
 static const char *node_name = "peer";
 static volatile sig_atomic_t interrupted;
 

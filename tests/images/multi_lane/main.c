@@ -102,7 +102,7 @@ static void on_control(tide_timer_t *timer, int64_t since_last_call_ns) {
   tide_executor_stop(&executor);
 }
 
-/* Its own time is the burnt time, in small pieces, so that a part of a callback also counts. */
+/* The planner computes in small pieces and adds each one to its time, so that a part of a callback also counts. */
 static void on_planner(tide_timer_t *timer, int64_t since_last_call_ns) {
   (void)timer;
   (void)since_last_call_ns;

@@ -70,7 +70,7 @@ class LineProcess {
     const size_t first = start + key.size() + 5;
     return json.substr(first, json.find('"', first) - first);
   }
-  // The same, starting at the object of a direction.
+  // The number of this key in the object of a direction.
   static uint64_t number(const std::string &json, const std::string &direction, const std::string &key) {
     const size_t object = json.find("\"" + direction + "\"");
     const size_t start = json.find("\"" + key + "\": ", object);

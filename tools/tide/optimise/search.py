@@ -349,7 +349,7 @@ class FewestChanges:
                 return found
 
     def _renumbered(self, found: Found) -> Found:
-        """The same order with the fewest new priorities: a moved chain gets a free number."""
+        """Keeps the order of the chains and gives a new number to as few of them as possible."""
         priorities = fewest_numbers(found.choice.priorities, self._origin.priorities)
         if priorities == found.choice.priorities:
             return found

@@ -126,7 +126,7 @@ class Picture:
         self._marks.append(f'<text x="{self._x(value):.3f}%" y="{y}" font-size="11"{side}>{html.escape(text)}</text>')
 
     def width_of(self, length: float) -> float:
-        """Its part of the picture, in percent."""
+        """Width of this length in the picture, in percent."""
         return self._x(length) - _LEFT
 
     def name(self, colour: str, text: str) -> None:

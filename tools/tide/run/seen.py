@@ -205,7 +205,7 @@ class _Point:
         return sum(count for _, count in self.missed)
 
     def absent(self, from_ns: int, until_ns: int) -> int:
-        """Its messages that are missing against the described rate."""
+        """How many of the topic's messages are missing compared with the described rate."""
         times_ns = [at_ns for at_ns in self.times_ns if at_ns < until_ns]
         return not_published(times_ns, self.apart_ns, from_ns, until_ns, self.missed_count) if self.apart_ns else 0
 

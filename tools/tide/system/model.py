@@ -170,7 +170,8 @@ class Callback(_Entry):
         return nanoseconds(self.propagation_ms)
 
     def located(self, path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], Publication]]:
-        """Its publications with their paths in the file: a single table, or a list of them. path: the callback's."""
+        """The callback's publications with their paths in the file: a single table, or a list of them. path: the
+        callback's."""
         if len(self.publishes) == 1:
             return [((*path, "publishes"), self.publishes[0])]
         return [((*path, "publishes", place), one) for place, one in enumerate(self.publishes)]

@@ -157,8 +157,8 @@ class TopicTimes:
         return came
 
     def restart(self) -> None:
-        """Its publisher has changed or ended: sequence numbers start again, and the interruption does not count as a
-        gap."""
+        """Call when the topic's publisher has changed or ended: sequence numbers start again, and the interruption does
+        not count as a gap."""
         if self.last_ns is not None:
             self.holes.add(self.last_ns)
         self._number = None
