@@ -368,8 +368,9 @@ int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
   return at_ns <= wait_ns ? count + 1 + (wait_ns - at_ns) / step_ns : count;
 }
 
-// Number of HEARTBEATs of one stream in a window, whatever waits. At most one is outstanding, and the next follows
-// after a period unless the delay was restarted in between. beginnings: maximum number of restarts; -1: unknown.
+// Number of HEARTBEATs of one stream in a window, whatever waits. At most one HEARTBEAT is outstanding, and the next
+// one follows after a period unless the delay was restarted in between. beginnings: maximum number of restarts; -1:
+// unknown.
 int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, time_ns window_ns) {
   const time_ns first_ns = first_step_ns(questions);
   const time_ns apart_ns = std::min(first_ns, questions.period_ns);
@@ -555,7 +556,7 @@ class LinkModel {
     const bool longer = several_[chain] && responses_[chain] != kNeverNs;
     return longer ? responses_[chain] : std::min(responses_[chain], period(chain));
   }
-  // Both are released by the same expiry of the same timer.
+  // True if the two chains are released by the same expiry of one timer.
   bool one_release(size_t other, size_t chain) const {
     return roots_of_[other] != 0 && roots_of_[other] == roots_of_[chain];
   }
@@ -572,7 +573,7 @@ class LinkModel {
     return one_release(other, chain) ? inside_.at({other, chain}) : outside_[other];
   }
 
-  // The same in a window of this chain.
+  // As cut_for, in a window of `chain`.
   const Cut &cut_within(size_t other, size_t chain) const {
     const auto found = within_.find({other, chain});
     return found == within_.end() || may_meet(other, chain) ? cut_for(other, chain) : found->second;
@@ -905,7 +906,7 @@ class LinkModel {
     return arrival ? lesser(executed, arrived_before(other, chain, at, window_ns, *arrival), window_ns) : executed;
   }
 
-  // The same by arrivals alone. What leaves in order goes first only if it has arrived no later than this chain's.
+  // As within, by arrivals alone. What leaves in order goes first only if it has arrived no later than this chain's.
   Linear arrived_before(size_t other, size_t chain, const Stage &at, time_ns window_ns, time_ns arrival_ns) const {
     if (arrival_ns < window_ns && leaves_in_order(other, chain, at))
       return constant(arrived(other, at, arrival_ns + 1).value);
@@ -1524,7 +1525,7 @@ class LinkModel {
   Linear downlink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts,
                            Arrival arrival = {}) const {
     const Load &self = loads_[chain];
-    // Its own acknowledgments may precede its answer, and so may those of the preceding instance.
+    // The chain's own acknowledgments may precede its answer, and so may those of the preceding instance.
     const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
     const time_ns own_ns = self.down.control * answer_ns_;
     Linear sum = several_[chain] || arrival ? share(own_ns, period(chain), span_ns(chain), window_ns)
@@ -1679,7 +1680,7 @@ class LinkModel {
       if (traffic.frames == 0 || !in_one_stream(other, chain, direction)) continue;
       int64_t count = traffic.frames;
       if (other != chain) count = up ? seen(other, chain).up_frames : seen(other, chain).down_frames;
-      // Its own response may still grow in this iteration.
+      // The chain's own response may still grow in this iteration.
       const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
       const bool by_window = other == chain && !any_several_;  // otherwise a window may be that of one stage
       const Linear instances = by_window ? stair(window_ns, own_ns, period(chain))
@@ -1877,7 +1878,7 @@ class LinkModel {
     return result;
   }
 
-  // Each instance of a more urgent chain interferes with one of its visits.
+  // Interference if each instance of a more urgent chain visits the client only once in the window.
   Once visits_once(size_t chain, time_ns window_ns) const {
     Once once;
     for (const size_t other : here_) {

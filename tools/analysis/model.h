@@ -290,7 +290,7 @@ class Supply {
   // The sum of the least supplies: valid for independent lanes.
   Linear least(time_ns window_ns) const;
   time_ns window_for_ns(time_ns supply_ns) const;
-  // The same for the worst single lane: the longest time that a started callback needs.
+  // As window_for_ns, for the worst single lane: the longest time that a started callback needs.
   time_ns worst_window_for_ns(time_ns supply_ns) const;
   // The most supply of all lanes that can pass while one of them executes a callback of this length: the lane that
   // holds it may be out of budget while the others are not.

@@ -315,7 +315,7 @@ class BusyWindowAware {
   std::vector<size_t> first_;  // callback of each chain, plus one past the last
 };
 
-// The same, Theorem 3: additionally counts activations from the start of a busy window, where nothing is pending.
+// Theorem 3: additionally counts activations from the start of a busy window, where nothing is pending.
 std::optional<time_ns> blass_theorem3(const Executor &executor, size_t chain) {
   return BusyWindowAware(executor).bound(chain);
 }

@@ -35,7 +35,8 @@ Result single_thread_result(const SingleThreadAnalysis &analysis, const Executor
 // The least bound of all safe ones that hold for the executor's policy; none: no bound.
 std::optional<time_ns> single_thread_bound(const Executor &executor, size_t chain);
 
-// Its result for each chain; none if there is no bound or the executor has several threads. work: remaining shares of
+// That bound for each chain of the executor; none if there is no bound, or the executor has several threads. work:
+// remaining shares of
 // chains; counted down.
 std::vector<ChainResult> single_thread_results(const Executor &executor, int64_t &work);
 

@@ -130,7 +130,7 @@ class Confirmed {
     find_overload();
   }
 
-  // The releases of a chain are no longer known. Takes effect with the next find().
+  // Marks a chain whose releases are no longer known. Takes effect with the next find().
   void lose(size_t chain, const Shortfall &why) {
     if (unordered_) unordered_->lose(chain, why);
     if (is_lost(chain)) return;
@@ -418,7 +418,7 @@ class Composition {
           changed = true;
           continue;
         }
-        // Also for a chain without a bound, as its release affects others' bounds.
+        // Done for a chain without a bound, too, as its release affects others' bounds.
         late_ns = add(late_ns, add(*at(before).response_ns, path.delays_ns[segment - 1]));
         time_ns &known_ns = jitter_ns(place);
         if (late_ns - early_ns <= known_ns) {

@@ -219,7 +219,8 @@ struct GroupTerms {
   Linear stages;  // number of further stages at which the chain may wait
 };
 
-// Also used for a chain with a timer and no group, as instances of one timer exclude each other.
+// Terms of the chain's groups. A chain with a timer and no group counts as a group, as instances of one timer exclude
+// each other.
 GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines deadlines, time_ns window_ns) {
   GroupTerms terms;
   const Executor &executor = situation.executor;
@@ -537,8 +538,8 @@ class Run {
     });
   }
 
-  // True if it waits only while all lanes are busy, never for a group or for an earlier instance of its own that
-  // excludes it.
+  // True if the callback waits only while all lanes are busy, never for a group or for an earlier instance of its own
+  // that excludes it.
   bool waits_for_lanes_only(size_t index) const {
     const Chain &chain = executor_.chains()[index];
     bool excludes_itself = chain.timer;
