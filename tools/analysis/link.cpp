@@ -1878,7 +1878,7 @@ class LinkModel {
     return result;
   }
 
-  // Interference if each instance of a more urgent chain visits the client only once in the window.
+  // Interference if only one visit of each instance of a more urgent chain falls into the window.
   Once visits_once(size_t chain, time_ns window_ns) const {
     Once once;
     for (const size_t other : here_) {

@@ -9,7 +9,7 @@
 
 #if !TIDE_LANES || TIDE_SINGLE_CONTEXT
 
-/* Only one lane, in the caller's loop. */
+/* Without preemption: one lane, run in the caller's loop. */
 int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
                         size_t *refused) {
   if (lanes == NULL || count == 0u || run == NULL) return TIDE_ERROR_ARGUMENT;
@@ -69,7 +69,7 @@ const tide_budget_t *tide_port_lane_budget(size_t lane) {
   return budget == NULL ? NULL : &budget->budget;
 }
 
-/* After each event of the budget. The priorities of its configuration are negated hardware priorities. */
+/* Sets the lane's hardware priority after an event of its budget, whose priorities are negated hardware priorities. */
 static void apply(tide_lane_budget_t *budget) {
   NVIC_PRIORITY[tide_software_number(budget->lane)] = (uint8_t)-tide_budget_priority(&budget->budget);
   budget->look_ns = tide_budget_deadline_ns(&budget->budget);
@@ -319,7 +319,7 @@ static void stop(void) {
   all.lanes = NULL;
 }
 
-/* The main program sleeps meanwhile. */
+/* Starts the interrupts of all lanes; the main program sleeps until they have ended. */
 int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
                         size_t *refused) {
   const tide_platform_t *platform = tide_port_platform();

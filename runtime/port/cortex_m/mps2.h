@@ -57,7 +57,7 @@ static inline void tide_chip_init(void) {
 
 static inline uint32_t tide_chip_ticks(void) { return ~MPS2_TIMER0->value; } /* it counts down */
 
-/* One shot: nothing to reload. The first tick after the time counts, so never early. */
+/* Arms the one-shot timer for the first tick after the time, so it is never early. */
 static inline void tide_chip_arm(uint32_t left_ns) {
   MPS2_TIMER1->control = 0;
   MPS2_TIMER1->reload = 0;

@@ -9,18 +9,18 @@
 
 #include "chip.h"
 
-#define TIDE_SOFTWARE_LINK (TIDE_SOFTWARE_INTERRUPTS - 1u) /* the others are for lanes */
+#define TIDE_SOFTWARE_LINK (TIDE_SOFTWARE_INTERRUPTS - 1u) /* the link's index; lower ones are the lanes' */
 
 static inline uint32_t tide_software_number(size_t index) { return TIDE_SOFTWARE_INTERRUPT_FIRST + (uint32_t)index; }
 
-/* From now on handler(index) runs when it is pended, with that priority of the hardware. */
+/* From now on handler(index) runs, at that hardware priority, whenever software pends the interrupt. */
 void tide_software_start(size_t index, uint32_t priority, void (*handler)(size_t index));
 void tide_software_stop(size_t index);
 /* Pend it at this time; replaces the previous setting. TIDE_FOREVER: never. From any context. */
 void tide_software_wake_at(size_t index, int64_t time_ns);
 
-/* `look` is called with the present time, in the critical section, at the time that it last returned and possibly at
- * other times. Null: none. tide_software_look_by sets an earlier time. */
+/* Sets a function that checks budgets. It is called with the present time, in the critical section, at the time that it
+ * last returned and possibly at other times. Null: no function. tide_software_look_by sets an earlier time. */
 void tide_software_look(int64_t (*look)(int64_t time_ns));
 void tide_software_look_by(int64_t time_ns);
 

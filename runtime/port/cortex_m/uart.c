@@ -24,7 +24,7 @@ static struct {
   tide_session_t *session;      /* null: closed */
   tide_framing_writer_t writer; /* of the frame on its way out */
   size_t taken;                 /* index in the ring of the next byte for the daemon */
-  tide_event_t activity;        /* bytes were received or a frame was sent; unused with a task */
+  tide_event_t activity;        /* set when bytes were received or a frame was sent; unused with a task */
   volatile bool sent, came;
 } uart;
 
@@ -86,7 +86,7 @@ void tide_uart_received(void) {
 int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address) {
   static const tide_link_t link = {.start = start, .heartbeat_floor_ns = TIDE_SERIAL_HEARTBEAT_FLOOR_NS};
   if (address->kind == TIDE_LINK_CUSTOM)
-    return TIDE_ERROR_UNSUPPORTED; /* any other value means the board's only line */
+    return TIDE_ERROR_UNSUPPORTED; /* any other kind selects the board's only line */
   if (uart.session != NULL) return TIDE_ERROR_EXISTS;
   const uint32_t baud = address->baud != 0u ? address->baud : 115200u;
   uart.taken = 0u;
@@ -116,7 +116,7 @@ int tide_uart_link_counters(tide_session_t *session, tide_link_counters_t *count
 void tide_port_serve_link(tide_session_t *session) {
   if (!TIDE_SINGLE_CONTEXT || uart.session != session) return;
   if (uart.came) {
-    uart.came = false; /* cleared first, so that bytes received meanwhile are handled next time */
+    uart.came = false; /* cleared before handling, so that bytes received meanwhile set it again */
     hand_on();
   }
   if (uart.sent) {

@@ -52,8 +52,8 @@ extern const tide_uart_driver_t tide_stm32_driver; /* port/stm32/stm32_uart.h */
 #endif
 
 /* From the driver, in interrupts of the runtime's priority (TIDE_INTERRUPT_PRIORITY). */
-void tide_uart_transmit_complete(void); /* the last stop bit was sent, not only the last byte of the DMA */
-void tide_uart_received(void);          /* the line is idle after some bytes, or the ring is half full or full */
+void tide_uart_transmit_complete(void); /* call when the last stop bit was sent, not when the DMA is done */
+void tide_uart_received(void);          /* call when the line is idle after some bytes, or the ring half full or full */
 
 /* The link of one session, called by runtime/port/rtos/link.c and by the port without a system. Like
  * tide_port_open_link and its companions. With LINK_TASK=1 link.c provides tide_uart_wake_task, which uart.c calls when

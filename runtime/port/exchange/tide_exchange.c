@@ -38,9 +38,9 @@
 #define DIGITS 6
 #define LETTERS_MAXIMUM 60
 #define TEXT_BYTES 256
-#define BURST 40 /* more than a window and the pool hold */
+#define BURST 40 /* messages: more than a window and the pool hold */
 #define SYNCS 20
-#define ANSWER_MS 10000 /* the computer may be busy */
+#define ANSWER_MS 10000 /* long, because the computer may be busy */
 #define ENTITY_MS ANSWER_MS
 #define ATTEMPTS 6u /* attempts to open a session: the agent may be late */
 
@@ -63,7 +63,7 @@ static const char *const chain_names[TIDE_EXCHANGE_CHAINS] = {"low", "middle", "
 static const tide_exchange_board_t *board;
 static flow_t flows[TIDE_EXCHANGE_CHAINS];
 static struct {
-  uint32_t count, every, rounds; /* count 0: not received yet; written last, as lanes read it concurrently */
+  uint32_t count, every, rounds; /* count 0: no plan received yet; written last, as lanes read it concurrently */
 } plan;
 static struct {
   uint32_t rounds;
@@ -314,7 +314,7 @@ static int remove_reports(void) {
 
 static void ping(void *argument) {
   (void)argument;
-  do { /* once even if this thread runs only after the other has finished */
+  do { /* at least once, even if this thread starts after the other has finished */
     const int64_t begin_ns = now_ns();
     const bool good = rmw_uros_ping_agent(ANSWER_MS, 1) == RMW_RET_OK;
     const uint32_t took_us = us_since(begin_ns);
@@ -351,7 +351,7 @@ static int remove_with_a_full_window(void) {
   const uint32_t before = session->counters.polls;
   const int64_t begin_ns = now_ns();
   TRY(rcl_publisher_fini(&burst, &node), 34, "removal");
-  const int code = remove_reports(); /* more requests than entries: it has to wait for one */
+  const int code = remove_reports(); /* needs more requests than there are entries, so it has to wait for one */
   if (code != 0) return code;
   found.removal_us = us_since(begin_ns);
   found.polls = session->counters.polls - before;

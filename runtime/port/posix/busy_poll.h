@@ -39,14 +39,14 @@ typedef struct tide_busy_poll {
   uint64_t hits, misses, polled_ns;      /* waits that ended while polling, and others; time spent polling */
 } tide_busy_poll_t;
 
-/* limit_ns 0: never poll. Also determines whether the calling thread may use more than one processor. */
+/* limit_ns 0: never poll. Must run in the polling thread, whose permitted processors it counts. */
 void tide_busy_poll_init(tide_busy_poll_t *poll, int64_t limit_ns);
 /* A wait starts now. */
 void tide_busy_poll_start(tide_busy_poll_t *poll, int64_t now_ns);
 /* True: poll (again). False: sleep. */
 bool tide_busy_poll_goes_on(tide_busy_poll_t *poll, int64_t now_ns);
-/* Polling has ended, because the event occurred or it is time to sleep. Calls from start to this one must not
- * interleave with another wait's; the rest of the waits may overlap. */
+/* Polling has ended, because the event occurred or it is time to sleep. The calls from start to this one must not
+ * interleave with those of another wait; the rest of the waits may overlap. */
 void tide_busy_poll_looked(tide_busy_poll_t *poll, int64_t now_ns, bool found);
 /* A wait has ended, after polling or sleeping. waited_ns: its duration. found: the event occurred; otherwise the
  * deadline passed. */

@@ -53,7 +53,7 @@ static gate_t wait_at_gate(lanes_t *lanes) {
 static void run_lane(void *context) {
   lane_t *lane = context;
   if (wait_at_gate(lane->lanes) == GATE_OPEN) lane->lanes->run(lane->lanes->context, lane->index);
-  (void)tide_posix_budget_detach(&lane->budget); /* before the thread ends; nothing without a budget */
+  (void)tide_posix_budget_detach(&lane->budget); /* must precede the end of the thread; no effect without a budget */
 }
 
 static int scheduling_of(const lane_t *lane, tide_posix_scheduling_t *scheduling) {

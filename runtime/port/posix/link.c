@@ -112,18 +112,18 @@ struct link {
   int timer; /* wakes the thread for a request that is due before its wake-up time */
   atomic_bool stop, timer_set;
   _Atomic int64_t asleep_until_ns; /* wake-up time of the sleeping thread */
-  _Atomic int64_t own_deadline_ns; /* until then it sleeps without requests */
+  _Atomic int64_t own_deadline_ns; /* wake-up time if nothing is requested */
   _Atomic int64_t asked_ns;        /* earliest time requested since its last turn started */
   _Atomic uint64_t bytes_received;
   _Atomic uint32_t messages_oversize;
-  atomic_bool under_way;         /* a message below is pending: read by the thread without the section */
+  atomic_bool under_way;         /* the output holds a message; the thread reads this without the section */
   tide_posix_link_times_t times; /* copied when the link was created */
 
   /* Who receives. */
-  _Atomic uintptr_t user;          /* the thread that published or waited last */
-  _Atomic int64_t shared_until_ns; /* until then other threads publish or wait, too; TIDE_FOREVER: there are lanes */
-  atomic_bool attending;           /* the user waits and receives */
-  int64_t relieved_ns; /* the attending caller's: when it last took over the work for which the timer was set */
+  _Atomic uintptr_t user;            /* the thread that published or waited last */
+  _Atomic int64_t shared_until_ns;   /* until then the user counts as one of several; TIDE_FOREVER: there are lanes */
+  atomic_bool attending;             /* the user's thread waits and receives */
+  int64_t relieved_ns;               /* when the attending caller last took over the timer's work */
   _Atomic int64_t attended_until_ns; /* the thread does not listen before this time */
 
   /* In the critical section. */
@@ -232,7 +232,7 @@ static void ask(link_t *link, int64_t time_ns) {
 
 /* ---- sending: from the daemon's start to the report of its end ---- */
 
-/* Called after a change of the output. The thread sees a submitter's message before it sleeps, or the submitter's
+/* Call after a change of the output. The thread sees a submitter's message before it sleeps, or the submitter's
  * request, which follows, wakes it. */
 static void note_output_locked(link_t *link) {
   const bool waits = link->batch.count > 0u || link->gather_until_ns != TIDE_FOREVER;
@@ -301,7 +301,8 @@ static bool send_alone_locked(link_t *link, const tide_frame_parts_t *frame) {
                            {(void *)frame->body, frame->body_bytes},
                            {(void *)frame->tail, frame->tail_bytes}};
   const struct msghdr message = {.msg_iov = parts, .msg_iovlen = frame->tail_bytes > 0u ? 3u : 2u};
-  /* Not by the C library: its function is a point of cancellation, and the section would stay closed for ever. */
+  /* A direct system call: sendmsg of the C library is a cancellation point, and a cancelled thread would hold the
+   * section for ever. */
   const long sent = syscall(SYS_sendmsg, link->descriptor, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent < 0) return false;
   link->counters.bytes_sent += (uint64_t)sent;
@@ -416,7 +417,7 @@ static int64_t output_due_ns(link_t *link, bool *wants_to_write) {
   return earlier(complete_ns, gather_until_ns);
 }
 
-/* True when the message was sent: it is then no longer pending. */
+/* Ends the pending message if it was sent. True: it was. */
 static bool take_complete(link_t *link, int64_t now_ns) {
   const uintptr_t state = enter(link);
   bool complete = complete_ns_locked(link) <= now_ns;
@@ -436,7 +437,7 @@ static bool take_complete(link_t *link, int64_t now_ns) {
   return complete;
 }
 
-/* The end of one message lets the daemon start the next. True when there may be more to do at once. */
+/* Reports sent messages; each report lets the daemon start the next message. True: there may be more to report. */
 static bool report_complete(link_t *link) {
   for (int count = 0; count < MESSAGES_A_TURN; count++) {
     if (!atomic_load(&link->under_way)) return false;
@@ -458,7 +459,7 @@ static void flush(link_t *link) {
 static void push_rest(link_t *link) {
   const uintptr_t state = enter(link);
   if (link->busy && link->output.written < link->output.length && link->kind->push(link) != TIDE_OK) {
-    tide_serial_output_reset(&link->output); /* its end is reported next; the descriptor will report the error */
+    tide_serial_output_reset(&link->output); /* report_complete ends it; the descriptor reports the error */
     link->counters.messages_lost++;
   }
   note_output_locked(link);
@@ -557,7 +558,7 @@ static void set_option(int descriptor, int level, int option, int value) {
   (void)setsockopt(descriptor, level, option, &value, (socklen_t)sizeof value);
 }
 
-/* 0 when the pending connection is established. */
+/* Waits for the pending connection. 0: it is established. */
 static int finish_connect(int descriptor, int timeout_ms) {
   struct pollfd wait = {.fd = descriptor, .events = POLLOUT};
   int error = 0;
@@ -922,7 +923,7 @@ static void pause_for_test(const link_t *link) {
   if (link->times.pause != NULL) link->times.pause();
 }
 
-/* True: no earlier time was requested than the deadline. */
+/* True if nobody has requested work before the deadline, so that the thread may sleep until then. */
 static bool may_sleep(link_t *link, int64_t deadline_ns) {
   if (atomic_exchange(&link->timer_set, false))
     set_timer(link, 0); /* the work for which it was set is done, or included in the deadline */
@@ -972,7 +973,7 @@ typedef struct custom {
   tide_custom_link_t link;
   tide_posix_thread_t thread;
   atomic_bool stop;
-  tide_link_counters_t scheduling; /* only its thread's members are used */
+  tide_link_counters_t scheduling; /* only the members about the thread are used */
   uint8_t storage[];
 } custom_t;
 
@@ -1056,7 +1057,7 @@ static const kind_t *kind_of(const tide_link_address_t *address) {
   return address->kind == TIDE_LINK_TCP ? &tcp_kind : NULL;
 }
 
-/* take: remove it from the list, once it is not held. */
+/* The session's link, or null. take: removes it from the list, once nobody holds it. */
 static link_t *find(tide_session_t *session, bool take) {
   (void)pthread_mutex_lock(&links_mutex);
   link_t **place = &links;

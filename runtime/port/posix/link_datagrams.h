@@ -32,7 +32,7 @@ extern "C" {
 #define TIDE_DATAGRAM_SOCKET_BYTES 65536
 
 typedef union tide_socket_address { /* zeroes beyond its family's structure */
-  struct sockaddr_in6 v6;           /* the largest: {0} clears all */
+  struct sockaddr_in6 v6;           /* the largest member, first, so that {0} clears the union */
   struct sockaddr_in v4;
   struct sockaddr any;
 } tide_socket_address_t;

@@ -35,7 +35,7 @@
 #define WAKE_UP_LEAD_LIMIT_NS INT64_C(50000)
 #define PIECE_NS INT64_C(1000000)
 
-enum { EVENT_CLEAR, EVENT_SET, EVENT_AWAITED, EVENT_POLLED /* and the index of its waker */ };
+enum { EVENT_CLEAR, EVENT_SET, EVENT_AWAITED, EVENT_POLLED /* a polled event's state also has its waker's index */ };
 
 static int64_t read_clock(clockid_t clock) {
   struct timespec time;
@@ -246,7 +246,7 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
     }
     if (event_take(event)) return 1;
   }
-  return 0; /* an event set since then ends the next wait */
+  return 0; /* if the event was set after the check, it ends the next wait */
 }
 
 /* Returns WAKERS if none is free, or the system has none. */

@@ -12,7 +12,7 @@
 
 #define LANES 4u
 #define GROUPED 3u /* the first callbacks form a mutually exclusive group in two bands */
-#define PASSING 5u /* plus two that are in no group */
+#define PASSING 5u /* callbacks that pass tokens: the grouped ones and two in no group */
 #define CALLBACKS 8u
 #define TOKENS 4u
 #define BANDS 3u
@@ -87,7 +87,7 @@ static bool await(unsigned first, unsigned end, const uint32_t *progress) {
     idle = now == before ? idle + 1u : 0u;
     before = now;
   }
-  if (idle < PATIENCE) board->sleep_ms(LOOK_MS); /* the threads themselves have ended, too */
+  if (idle < PATIENCE) board->sleep_ms(LOOK_MS); /* time for the threads themselves to end */
   return idle < PATIENCE;
 }
 

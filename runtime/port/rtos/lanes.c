@@ -57,7 +57,7 @@ typedef struct lane_budget {
   void *self; /* the task that runs the lane, or null */
   int32_t applied;
   tide_kernel_stamp_t stamp;
-  int64_t look_ns;         /* when the keeper has to check it */
+  int64_t look_ns;         /* when the keeper has to check this lane */
   unsigned int idle_looks; /* checks since it had the processor; without TIDE_KERNEL_SWITCHES */
 } lane_budget_t;
 
@@ -122,7 +122,8 @@ static void arm_masked(void) {
   tide_kernel_look_at_masked(all.stop ? TIDE_FOREVER : next_ns);
 }
 
-/* After an event of the lane. True: its priority has changed, so the keeper has to be woken, unmasked. */
+/* Call after an event of the lane. True: its priority has changed, and the caller must wake the keeper after unmasking.
+ */
 static bool settle_masked(lane_budget_t *lane) {
   const bool changes = tide_budget_priority(&lane->budget) != lane->applied;
   lane->look_ns = changes ? lane->budget.now_ns : next_look_ns(lane);
@@ -156,7 +157,7 @@ void tide_rtos_switched(const void *task) {
 #endif
 
 static void ready_masked(lane_budget_t *lane) {
-  if (TIDE_KERNEL_SWITCHES) (void)take_consumed_masked(lane); /* discard the time of its wait */
+  if (TIDE_KERNEL_SWITCHES) (void)take_consumed_masked(lane); /* discard the time that the lane waited */
   tide_budget_ready(&lane->budget, clock_ns());
   if (lane == all.running) tide_budget_run(&lane->budget, lane->budget.now_ns);
   lane->idle_looks = 0u;
@@ -278,7 +279,7 @@ static int add_budget(tide_lane_t *lanes, size_t index, const tide_rtos_task_t *
   return TIDE_OK;
 }
 
-/* From the lane's own task, around its run. */
+/* begin_budget and end_budget are called by the lane's own task, around its run. */
 static void begin_budget(lane_budget_t *lane) {
   const uintptr_t state = tide_kernel_mask();
   lane->self = tide_kernel_self();

@@ -86,8 +86,8 @@ static void open_without_streams(tide_stm32_uart_t *uart) {
   uart->control1 = UART_ENABLE_BITS | UART_RECEIVE_INTERRUPT;
 }
 
-/* The handler also writes the first byte. On a chip the interrupt comes by itself. QEMU 7.2 has no interrupts for an
- * empty register and for the end, so it is pended. */
+/* Enables the interrupt, whose handler writes all bytes, the first one included. On a chip the interrupt comes by
+ * itself. QEMU 7.2 has no interrupts for an empty register and for the end, so it is pended. */
 static void start_without_streams(const uint8_t *bytes, size_t count) {
   sender.bytes = bytes;
   sender.left = count;
@@ -214,7 +214,7 @@ static void invalidate(size_t from, size_t to) {
 
 static size_t receive_position(void) {
   if (!has_streams()) return receiver.seen;
-  const size_t left = tide_stm32_line.receive.stream->count; /* it is 0 for a moment, before it is reloaded */
+  const size_t left = tide_stm32_line.receive.stream->count; /* 0 for a moment before the DMA reloads it */
   const size_t position = (receiver.ring_bytes - left) % receiver.ring_bytes;
   if (has_cache()) {
     if (position < receiver.seen) {
@@ -256,6 +256,6 @@ void tide_stm32_uart_interrupt(void) {
   if ((uart->control1 & UART_COMPLETE_INTERRUPT) != 0u && (uart->status & UART_COMPLETE) != 0u) {
     uart->control1 &= ~UART_COMPLETE_INTERRUPT;
     clear_status(uart, UART_COMPLETE);
-    tide_uart_transmit_complete(); /* may start the next piece */
+    tide_uart_transmit_complete(); /* this call may start the next piece */
   }
 }

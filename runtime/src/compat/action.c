@@ -189,7 +189,7 @@ rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc
   const uintptr_t critical = tide_compat_enter();
   action->support->retry_responses = retry;
   tide_compat_leave(critical);
-  tide_action_wake(action); /* for messages that have already arrived */
+  tide_action_wake(action); /* messages may have arrived before the callback was set */
   return RCL_RET_OK;
 }
 
@@ -370,8 +370,8 @@ tide_goal_t *tide_action_goal_of(const rclc_action_goal_handle_t *handle, bool i
 
 /* ---- results that are kept, serialised, after their goals have ended; and the status topic ---- */
 
-#define STATUS_BYTES 28u  /* of one goal: id, stamp, state and padding */
-#define PADDING_BYTES 3u  /* none before the first entry's stamp */
+#define STATUS_BYTES 28u  /* one goal's entry: id, stamp, state, padding */
+#define PADDING_BYTES 3u  /* before each stamp but the first */
 #define LOOKED_AT_ONCE 4u /* kept results checked in one critical section */
 
 uint8_t *tide_action_result_bytes(const tide_action_result_t *result) {
@@ -520,7 +520,7 @@ static int send_without_result(tide_action_t *action, const rmw_request_id_t *as
 int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id) {
   uintptr_t critical = tide_compat_enter();
   tide_action_result_t *result = tide_action_find_result(action, goal_id);
-  if (result != NULL) result->sending = true; /* so that it is not evicted */
+  if (result != NULL) result->sending = true; /* protects it from eviction */
   tide_compat_leave(critical);
   if (result == NULL) return send_without_result(action, asker, goal_id);
   tide_service_handle_t *service = action->services[PART_RESULT].impl;
@@ -546,7 +546,7 @@ int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, 
 typedef struct listing {
   const tide_action_t *action;
   int64_t now_ns; /* time of the first pass, which also drops outdated results */
-  uint8_t *next;  /* where the next one is written; null: only count */
+  uint8_t *next;  /* where the next state is written; null: only count */
   uint32_t count, limit;
 } listing_t;
 

@@ -60,10 +60,11 @@ rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc
                           size_t goal_count, void *context, void (*execute)(tide_callback_t *callback, void *context));
 /* Makes the action's callback run once more. From any context. */
 void tide_action_wake(tide_action_t *action);
-/* Set before sending, and cleared when everything was sent. */
+/* Marks the action for the link's context, which retries sending. Set it before sending, clear it when everything was
+ * sent. */
 void tide_action_set_attention(tide_action_t *action, bool attention);
 
-/* True once in each session except the first. */
+/* True at the first call in each session but the first one. */
 bool tide_action_meets_session(tide_action_t *action);
 /* The id of the present session, or of the one being established. */
 uint8_t tide_action_session(const tide_action_t *action);

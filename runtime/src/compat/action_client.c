@@ -137,7 +137,7 @@ rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, voi
   if (goal_handle != NULL) *goal_handle = NULL;
   tide_action_free_goal(goal);
   (void)tide_compat_result(status);
-  return RCL_RET_ERROR; /* for any cause, as in rclc */
+  return RCL_RET_ERROR; /* rclc returns this code for any cause */
 }
 
 rcl_ret_t rclc_action_send_cancel_request(rclc_action_goal_handle_t *goal_handle) {
@@ -265,8 +265,8 @@ static bool is_as_it_was(const tide_write_t *write, void *context) {
   return ((const tide_goal_t *)context)->client.request_hash == hash_of(write);
 }
 
-/* Sent with a new number. TIDE_ERROR_STATE: the program has changed the request's memory. TIDE_ERROR_FULL,
- * TIDE_ERROR_DISCONNECTED: try again later. */
+/* Sends the goal request again, with a new number. TIDE_ERROR_STATE: the program has changed the request's memory.
+ * TIDE_ERROR_FULL, TIDE_ERROR_DISCONNECTED: try again later. */
 static int send_goal_again(tide_action_t *action, tide_goal_t *goal) {
   int64_t number = 0;
   const int status = tide_compat_send_request(action->clients[PART_GOAL].impl, goal->handle.ros_goal_request, &number,

@@ -364,7 +364,7 @@ static bool send_result(tide_action_t *action, tide_goal_t *goal) {
   return true;
 }
 
-/* After the handle's last state was published. */
+/* Releases a goal's handle, after its last state was published. */
 static void release(tide_goal_t *goal) {
   tide_action_result_t *result = tide_action_result_of(goal);
   const uintptr_t critical = tide_compat_enter();
@@ -510,7 +510,7 @@ static void give_back_asker(tide_goal_t *goal, const rmw_request_id_t *asker) {
   tide_compat_leave(critical);
 }
 
-/* For a result without memory to keep it. */
+/* Sends a result that there is no memory to keep. */
 static rcl_ret_t send_now(tide_goal_t *goal, rcl_action_goal_state_t status, void *response) {
   tide_action_t *action = goal->action;
   rmw_request_id_t asker;
@@ -548,7 +548,7 @@ rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_ac
   if (result != RCL_RET_OK) return result;
   memcpy(ros_response, &status, sizeof status); /* its first member */
   const size_t bytes = tide_message_size(response_type(goal->action), ros_response);
-  const bool fits = bytes > 0 /* its content is within its bounds */ && bytes <= tide_compat_response_capacity();
+  const bool fits = bytes > 0 /* 0: a member exceeds its bound */ && bytes <= tide_compat_response_capacity();
   if (!fits) return tide_compat_result(abort_without_result(goal));
   result = finish(goal, status, ros_response, bytes);
   if (result == RCL_RET_OK) return result;

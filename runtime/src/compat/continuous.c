@@ -162,7 +162,8 @@ static int begin_long(effort_t *effort) {
   const tide_publisher_handle_t *publisher = effort->publisher;
   const int status = tide_session_long_begin(&publisher->support->session, &effort->write, publisher->topic.endpoint.id,
                                              publisher->priority, effort->bytes);
-  return status == TIDE_ERROR_DISCONNECTED ? TIDE_ERROR_FULL : status; /* the session may return in time */
+  return status == TIDE_ERROR_DISCONNECTED ? TIDE_ERROR_FULL
+                                           : status; /* waits, because the session may return in time */
 }
 
 static int flush_long(effort_t *effort) { return tide_session_long_flush(&effort->write); }
@@ -234,7 +235,7 @@ static int write_all(effort_t *effort, const void *message) {
 
 static int send_long(tide_publisher_handle_t *publisher, const place_t *place, const void *message, uint32_t bytes) {
   effort_t effort = {.publisher = publisher, .place = place, .bytes = bytes};
-  if (publisher->wait_ms == 0) return TIDE_ERROR_TOO_LARGE; /* it would have to wait midway */
+  if (publisher->wait_ms == 0) return TIDE_ERROR_TOO_LARGE; /* a long message cannot be sent without waiting */
   int status = wait_for(&effort, begin_long);
   if (status == TIDE_ERROR_TIMEOUT) {
     return tide_compat_is_ready(publisher->support) ? TIDE_ERROR_FULL : TIDE_ERROR_DISCONNECTED;

@@ -13,7 +13,7 @@
 
 /* ---- frames of the session, as the executor's source ---- */
 
-/* Null: the support ended in the middle of a spin. */
+/* The session's daemon. Null: the support has ended during the spin. */
 static tide_daemon_t *daemon_of(const tide_executor_handle_t *handle) {
   tide_support_t *support = __atomic_load_n(&handle->support, __ATOMIC_RELAXED);
   return support == NULL ? NULL : &support->session.daemon;
@@ -143,8 +143,8 @@ rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, 
   handle->rounds = NULL;
   handle->kept = NULL;
   const size_t place = (size_t)(handle - tide_pools.executors);
-  handle->number = (uint8_t)(tide_pools.executor_count > 1 ? place + 1 : 0); /* a single executor processes all
-                                                                                frames */
+  handle->number =
+      (uint8_t)(tide_pools.executor_count > 1 ? place + 1 : 0); /* 0: a single executor processes all frames */
   handle->lanes = tide_pools.lanes + place * tide_pools.lane_count;
   memset(handle->lanes, 0, tide_pools.lane_count * sizeof *handle->lanes);
   int status = init_core(handle, 1, TIDE_POLICY_TIDE);
@@ -241,7 +241,7 @@ int tide_compat_leave_executor(tide_callback_t *callback, rclc_executor_handle_t
 /* Does not use the program's object, which may be gone: programs leave their functions without finishing it. */
 static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_t *handle) {
   tide_callback_t *callback = NULL;
-  tide_reader_t *reader = NULL; /* reader of a handle with received messages */
+  tide_reader_t *reader = NULL; /* null: the handle receives no messages */
   rclc_executor_handle_t **place = NULL;
   int status = TIDE_OK;
   switch (handle->type) {
@@ -341,7 +341,7 @@ static void execute_subscription(tide_callback_t *callback, void *context) {
   (void)callback;
   rclc_executor_handle_t *handle = context;
   const tide_local_functions_t *local = ((tide_subscription_handle_t *)handle->impl)->local;
-  const void *memory = handle->data; /* the callback may take the handle out of the executor */
+  const void *memory = handle->data; /* copied, as the callback may remove the handle from the executor */
   const void *taken = NULL;
   const rcl_ret_t result = tide_compat_take_next(handle->impl, handle->data, &taken);
   if (result != RCL_RET_OK && handle->invocation != ALWAYS) return;
@@ -919,6 +919,6 @@ rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_s
   if (result != RCL_RET_OK) handle->rounds = NULL;
   handle->core.all_frames_first = handle->rounds != NULL;
   if (handle->rounds == NULL) tide_executor_each(&handle->core, take_at_once, NULL);
-  handle->support->keep = keep; /* stays: another executor of the support may use it */
+  handle->support->keep = keep; /* not cleared, as another executor of the support may use it */
   return result;
 }

@@ -285,7 +285,7 @@ const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t
   if (rcl_guard_condition_init(&changed, &context, rcl_guard_condition_get_default_options()) != RCL_RET_OK)
     return NULL;
   __atomic_store_n(&watched, true, __ATOMIC_RELEASE);
-  (void)rcl_trigger_guard_condition(&changed); /* for changes before this call */
+  (void)rcl_trigger_guard_condition(&changed); /* reports changes made before this call */
   return &changed;
 }
 

@@ -37,7 +37,7 @@ static bool is_part_of_name(char character) {
          character == '_';
 }
 
-/* One or more parts with a slash between them. */
+/* True for a valid name of one part, or of several parts with a slash between them. */
 static bool is_name(const char *name, bool one_part) {
   bool first = true; /* first character of a part */
   for (; *name != '\0'; name++) {
@@ -63,7 +63,7 @@ static int make_node_name(tide_node_handle_t *node, const char *name, const char
   return space.cut || full.cut ? TIDE_ERROR_CAPACITY_NAMES : TIDE_OK;
 }
 
-/* Replacement of a name in braces, and the length including the braces; null: unknown name. */
+/* The text that replaces a name in braces. *length: of the name with its braces. Null: unknown name. */
 static const char *substitute(const char *braces, const tide_node_handle_t *node, size_t *length) {
   static const struct {
     char name[12];

@@ -368,7 +368,7 @@ static void decode_set(tide_cdr_t *cdr, void *untyped) {
   }
 }
 
-/* The first refusal of count changes by a client. */
+/* Checks a client's `count` changes and returns the first refusal, or CHANGED. */
 static uint8_t check_all(tide_cdr_t cdr, const tide_parameter_server_t *server, uint32_t count) {
   uint8_t outcome = CHANGED;
   for (uint32_t i = 0; i < count && is_done(outcome); i++) {
@@ -403,7 +403,7 @@ static uint8_t set_all(tide_cdr_t *cdr, tide_parameter_server_t *server, uint32_
     change_t change;
     (void)get_change(cdr, &change);
     const uint8_t made = make(server, &change);
-    if (!is_done(made)) outcome = made; /* several new parameters for the last entry */
+    if (!is_done(made)) outcome = made; /* fewer free entries than new parameters */
   }
   return outcome;
 }
@@ -539,7 +539,7 @@ static void put_ranges(tide_cdr_t *cdr, const tide_parameter_t *parameter) {
     const bool present = has_range && is_real == (real != 0);
     tide_cdr_put_u32(cdr, present);
     if (!present) continue;
-    tide_cdr_put_u64(cdr, parameter->from.unsigned_integer); /* also for a double, by its bits */
+    tide_cdr_put_u64(cdr, parameter->from.unsigned_integer); /* a double is copied by its bits */
     tide_cdr_put_u64(cdr, parameter->to.unsigned_integer);
     tide_cdr_put_u64(cdr, parameter->step.unsigned_integer);
   }
@@ -625,7 +625,7 @@ static rcl_service_t *service_of(rclc_parameter_server_t *program, size_t i) {
 
 /* ---- places ---- */
 
-/* True unless its support ended first. */
+/* True if the server's support has not ended. */
 static bool is_alive(const tide_parameter_server_t *server) {
   const tide_service_end_t *end = &server->get_service->end;
   return end->support != NULL && end->type == service_types[TIDE_PARAMETER_GET].data;

@@ -296,7 +296,7 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
 
 /* ---- services in an executor ---- */
 
-static bool some_wait; /* a response has begun to wait since the last pass over the services */
+static bool some_wait; /* set when a response begins to wait; cleared before each pass over the services */
 
 static bool waits_locked(const tide_service_handle_t *service, const tide_support_t *support) {
   return service->end.support == support && __atomic_load_n(&service->response_waits, __ATOMIC_ACQUIRE) &&
@@ -344,7 +344,7 @@ static bool respond(tide_service_handle_t *service) {
   }
   if (status == TIDE_ERROR_FULL) {
     tide_support_t *support = service->end.support;
-    const uintptr_t critical = tide_compat_enter(); /* the function set by actions also does this */
+    const uintptr_t critical = tide_compat_enter(); /* if actions have set their function, it retries services, too */
     if (support->retry_responses == NULL) support->retry_responses = tide_compat_retry_services;
     tide_compat_leave(critical);
     set_waiting(service, true);

@@ -203,7 +203,7 @@ static bool is_confirmed(tide_support_t *support, void *context) {
   const tide_publisher_handle_t *publisher = context;
   const uint8_t level = TIDE_PRIORITY_LEVEL(publisher->priority);
   const uint8_t stream = publisher->reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
-  return tide_session_is_idle(&support->session, stream); /* including samples kept for the next session */
+  return tide_session_is_idle(&support->session, stream); /* false while samples are kept for the next session */
 }
 
 rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
@@ -325,7 +325,7 @@ static void on_sample(void *context, tide_reader_t *reader) {
   tide_subscription_handle_t *handle = context;
   if (handle->handle == NULL) return;
   const uint32_t pending = __atomic_load_n(&handle->callback.pending, __ATOMIC_RELAXED);
-  const bool has_local = handle->local != NULL; /* whose samples count as pending, too */
+  const bool has_local = handle->local != NULL; /* local messages count as pending, too */
   if (has_local || pending < tide_session_queued(&handle->support->session, reader)) {
     tide_executor_notify(&handle->callback);
   }

@@ -35,7 +35,7 @@ static void trace_node(const tide_daemon_t *d, tide_trace_kind_t kind, const tid
   (void)tide_trace_put(d->trace, kind, node->priority, node->trace_instance, detail, time_ns);
 }
 
-/* Called before the submission, after which the node may at once be on the wire or free. */
+/* Marks the node with its instance before the submission, after which it may at once be on the wire or free. */
 static void trace_mark(const tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
   node->trace_instance = tide_trace_instance(d->trace, trace_level(stream));
 }

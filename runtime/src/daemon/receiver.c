@@ -24,7 +24,7 @@ enum {
   SLOT_NOTED,
   SLOT_HELD,    /* verified, early in its stream or next, not yet delivered */
   SLOT_TAKEN,   /* a lane verifies or delivers it */
-  SLOT_STALE,   /* the same, but its session has ended */
+  SLOT_STALE,   /* as SLOT_TAKEN, but the frame's session has ended */
   SLOT_PARTIAL, /* some of its submessages are delivered */
   SLOT_USED     /* delivered, samples in use */
 };
@@ -90,10 +90,10 @@ static uint32_t count_bits(uint32_t bits) {
 
 static bool waits(const tide_slot_t *slot) { return slot->state == SLOT_NOTED || slot->state == SLOT_HELD; }
 
-/* Acknowledged while it waits (pass). */
+/* True if the frame was acknowledged although it still waits (pass). */
 static bool has_passed(const tide_slot_t *slot) { return TIDE_RESERVATIONS && slot->passed; }
 
-/* The frame waits, and its stream with it. */
+/* True if the frame waits and its stream with it. */
 static bool holds_up(const tide_slot_t *slot) { return waits(slot) && !has_passed(slot); }
 
 static bool is_being_delivered(const tide_slot_t *slot) {
@@ -252,7 +252,7 @@ static void let_go(tide_receiver_t *r, tide_slot_t *slot) {
 static void refresh_stream(tide_receiver_t *r, uint8_t id) {
   const tide_input_stream_t *stream = NULL;
   bool taken = false, partial = false;
-  size_t first = r->slots_used; /* that waits, or is partly delivered */
+  size_t first = r->slots_used; /* first slot that waits or is partly delivered */
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream != id) continue;
@@ -506,7 +506,7 @@ static uint32_t promised_slots(const tide_receiver_t *r, uint8_t stream, bool ot
   uint32_t count = 0u;
   for (size_t i = 0; TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
     const tide_input_stream_t *each = &r->config.streams[i];
-    if (each->id == 0u) break; /* they are taken in order, and all given back at once */
+    if (each->id == 0u) break; /* streams are taken in order, and all given back at once */
     if ((each->id == stream) != others) count += count_bits(asked_bits(each));
   }
   return count;
@@ -832,9 +832,10 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
        * wait forever for a slot with a less urgent frame. */
       is_first = urgency_of(slot) < urgency_of(best);
     } else if (has_passed(slot) != has_passed(best)) {
-      is_first = has_passed(best); /* a passed one would be lost */
+      is_first = has_passed(best); /* a passed frame was acknowledged, so it would be lost */
     } else if (is_reliable && slot->stream == best->stream) {
-      is_first = tide_sequence_distance(slot->sequence, best->sequence) > 0; /* needed last, and will be repeated */
+      is_first = tide_sequence_distance(slot->sequence, best->sequence) >
+                 0; /* the later one is needed last, and will be repeated */
     } else {
       bool is_early = false, best_is_early = false;
       if (slot->stream != best->stream) { /* one of them is reliable: evict it, unless it is next in its stream */

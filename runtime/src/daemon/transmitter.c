@@ -134,7 +134,7 @@ static void stop_limit(tide_transmitter_t *t, tide_node_t *node) {
 
 static void unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
   tide_node_t *before = NULL;
-  if (TIDE_LEAN || stream->first == node) { /* in lean builds only the first is acknowledged or given up */
+  if (TIDE_LEAN || stream->first == node) { /* in lean builds, only the first node is ever removed */
     stream->first = node->next_in_stream;
   } else {
     for (before = stream->first; before->next_in_stream != node; before = before->next_in_stream) continue;
@@ -146,7 +146,7 @@ static void unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
   if (message && message->last == node) message->last = NULL;
 }
 
-/* Send it from its first fragment. */
+/* The node is to be sent again from its first fragment. */
 static void start_over(const tide_transmitter_t *t, tide_node_t *node) {
   node->next_fragment = 0u;
   node->resend = 0u;
@@ -217,7 +217,7 @@ static tide_node_use_t use_of(const tide_transmitter_t *t, size_t size_class) {
 #endif
 }
 
-/* A node is acquired (1) or freed (-1). In between it keeps the priority with which it was acquired. */
+/* Counts a node that is acquired (1) or freed (-1). Between the two its priority does not change. */
 static inline void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
   t->free_counts[node->size_class] = (uint16_t)(t->free_counts[node->size_class] - change);
 #if TIDE_NODE_COUNTS
@@ -430,7 +430,7 @@ static inline void release_node(tide_transmitter_t *t, tide_output_stream_t *str
 
 void tide_transmitter_abandon(tide_transmitter_t *t, tide_node_t *node) {
   if (!node || node->state != NODE_OWNED) return;
-  if (t->busy && t->current_node == node) { /* reclaimed while on the wire */
+  if (t->busy && t->current_node == node) { /* the wire still reads it */
     node->state = NODE_RETURNING;
     t->current_outcome = TIDE_NODE_DISCARDED;
   } else {
@@ -530,7 +530,8 @@ void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_
     uint32_t count = 0u;
     tide_node_t *oldest = oldest_behind(t, id, object_of(node), RANK_NONE, &count);
     if (count < depth) return;
-    const bool has_memory = t->nodes_in_use < (t->config.node_count + 1u) / 2u; /* with the new sample's node */
+    const bool has_memory =
+        t->nodes_in_use < (t->config.node_count + 1u) / 2u; /* nodes_in_use counts the new sample's node */
     const uint16_t waited = (uint16_t)(age_of(now_ns) - oldest->first_sequence);
     if (has_memory && waited < TIDE_BURST_NS >> AGE_BITS) return;
     give_turn(node, evict_oldest(t, oldest, object_of(node)));
@@ -649,7 +650,7 @@ static int64_t heartbeat_delay_ns(const tide_transmitter_t *t) {
   return at_most(delay_ns, DELAY_MAXIMUM_NS >> t->delay_shift) << t->delay_shift;
 }
 
-/* Until an unanswered HEARTBEAT is repeated. */
+/* Time until an unanswered HEARTBEAT is repeated. */
 static int64_t repeat_delay_ns(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
   const uint32_t count = stream->heartbeats_unanswered;
   int64_t delay = t->config.heartbeat_period_ns;
@@ -743,7 +744,7 @@ int tide_transmitter_submit_next(tide_transmitter_t *t, tide_node_t *node, uint8
     tide_transmitter_abandon(t, node);
     return status;
   }
-  /* keeps the turn of an evicted sample */
+  /* unless the node takes over the rank of an evicted sample */
   if (TIDE_LEAN || TIDE_STREAM_IS_RELIABLE(id) || node->rank == RANK_NONE) {
     node->rank = rank_of(t, stream, node);
     node->first_sequence = age_of(now_ns);
@@ -771,7 +772,7 @@ int tide_transmitter_submit_next(tide_transmitter_t *t, tide_node_t *node, uint8
     stream->first = node;
   }
   stream->last = node;
-  const bool is_first = !stream->sending && !is_being_written(stream); /* of those to be sent */
+  const bool is_first = !stream->sending && !is_being_written(stream); /* the first unsent node */
   if (is_first) stream->sending = node;
   if (is_first && is_quiet_now && has_room(t, stream)) {
     begin_node(t, stream, node, now_ns, frame);
@@ -963,7 +964,7 @@ typedef struct choice {
   tide_node_t *node;
 } choice_t;
 
-/* Without it no level ever waits for an acknowledgment. */
+/* True if the configuration lets any level hold back less urgent ones until it is acknowledged. */
 static bool may_hold(const tide_transmitter_t *t) {
   const uint32_t *levels = t->config.hold_levels;
   return t->config.hold_until_acknowledged || (levels[0] | levels[1] | levels[2] | levels[3]) != 0u;
@@ -1006,7 +1007,7 @@ static choice_t choose(tide_transmitter_t *t) {
     best.node = node;
   }
   const bool is_answer = best.kind == FRAME_ACKNACK || best.kind == FRAME_HEARTBEAT;
-  t->answers_due = answers > (is_answer ? 1u : 0u); /* besides the one that goes now */
+  t->answers_due = answers > (is_answer ? 1u : 0u); /* more than the one sent now */
   return best;
 }
 
@@ -1245,7 +1246,7 @@ void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
     if (node->state == NODE_SUBMITTED) release_node(t, stream, node, TIDE_NODE_SENT);
   } else if (t->current_kind == FRAME_NODE) {
     if (node->state != NODE_RETURNING) stream->sent_ticks[t->current_sequence % 16u] = ticks_of(now_ns);
-    stream->heartbeat_at_ns = TIDE_FOREVER; /* restarts at the last frame */
+    stream->heartbeat_at_ns = TIDE_FOREVER; /* set again by the stream's last frame */
     refresh_stream(t, stream, now_ns);
     expire_overdue(t, stream, now_ns);
   }

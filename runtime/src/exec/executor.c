@@ -22,7 +22,7 @@
 #define DIGESTS_WHEN_LATE 64u /* a round past its deadline ends after this many frames that ready no callback */
 #define FRAMES_A_POLL 64u     /* readyset: frames of one polling point; the rest of a flood is for the next one */
 #define SWEEP 16u             /* batch: handles swept in one critical section */
-#define STAMP_BITS 47         /* of the order of arrival: 4 years at a million callbacks a second */
+#define STAMP_BITS 47         /* bits of the order of arrival: enough for 4 years at a million callbacks a second */
 #define INDEX_BITS 16
 
 _Static_assert(offsetof(tide_callback_t, ready_entry) == 0u, "callback_of casts");
@@ -72,7 +72,7 @@ static inline void unmask(const tide_executor_t *executor, uintptr_t state) {
 static inline int64_t now(const tide_executor_t *executor) { return tide_platform_now_ns(executor->config.platform); }
 static inline int64_t minimum(int64_t left, int64_t right) { return left < right ? left : right; }
 
-/* left + right, both at least 0, without passing TIDE_FOREVER. */
+/* left + right, at most TIDE_FOREVER; both are at least 0. */
 static inline int64_t after(int64_t left, int64_t right) {
   return left > TIDE_FOREVER - right ? TIDE_FOREVER : left + right;
 }
@@ -444,7 +444,7 @@ static inline void take_arrivals(tide_executor_t *executor) {
   if (has_arrivals(executor)) take_all_arrivals(executor);
 }
 
-/* Forget every run that is due. */
+/* Withdraws all due runs of the callback. */
 static void clear_ready(tide_callback_t *callback) {
   if (splits(callback->executor)) {
     const uintptr_t masked = mask(callback->executor);
@@ -459,15 +459,15 @@ static void clear_ready(tide_callback_t *callback) {
   TIDE_INVARIANT(!tide_queue_contains(&callback->ready_entry) && counts_hold(callback->executor));
 }
 
-/* True if a lane will find it without being woken. */
+/* True if some lane will find this ready callback without being woken. */
 static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *from, int64_t now_ns) {
   const tide_band_t *band = callback->band;
   if (!TIDE_PATIENCE) return false;
   if (!TIDE_LANES || !is_tide(callback->executor)) return false;
-  /* a band's only lane checks before it sleeps, so its own callback need not set its event */
+  /* a band's only lane looks for work before it sleeps, so its own callback need not set the lane's event */
   const bool own = from != NULL && from->running != NULL && from->band == band;
   if (band->only != NULL) return own;
-  /* the lane on which it waits (group, or its own run) will offer it */
+  /* if it waits for its group or for its own run, the lane of that run will offer it */
   const tide_group_t *group = group_of(callback);
   const bool first = group == NULL || group->kind == TIDE_GROUP_REENTRANT || group->offered == callback;
   if (!first || !tide_queue_contains(&callback->ready_entry)) return true;
@@ -921,8 +921,8 @@ static void wait_until(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
 }
 
 /* Before a choice: the callback that the lane has run, if it is still ready, goes behind all of its priority that have
- * become ready since, also by frames that arrived during its run. So each waits at most for the running callback and
- * for one run of each other. Locked. */
+ * become ready since, also by frames that arrived during its run. So each callback waits at most for the running one
+ * and for one run of each other. Locked. */
 static void take_turns(tide_executor_t *executor, tide_lane_t *lane) {
   if (TIDE_LEAN || lane->again == 0u) return;
   tide_callback_t *again = executor->config.callbacks[lane->again - 1u];
@@ -1672,7 +1672,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   }
   for (size_t index = 0; is_readyset(executor) && index < executor->count; index++) {
     tide_callback_t *other = executor->config.callbacks[index];
-    if (other->in_set) { /* its key contains the changed index */
+    if (other->in_set) { /* the key in the set contains the index, which has changed */
       set_leave(other);
       set_admit(other);
     }
@@ -1735,7 +1735,7 @@ tide_callback_t *tide_executor_callback_at(tide_executor_t *executor, size_t ind
 /* Locked. */
 static void change_priority(tide_callback_t *callback, tide_priority_t priority) {
   if (is_readyset(callback->executor)) {
-    callback->priority = priority; /* no effect: there is one band */
+    callback->priority = priority; /* stored only: this policy has one band and ignores priorities */
     return;
   }
   const bool waits = callback->pending > 0u && !is_in_round(callback);

@@ -95,7 +95,7 @@ static bool is_subscribed(const tide_local_topic_t *topic, const tide_local_subs
   return other != NULL;
 }
 
-/* Locked; at the end of the list. */
+/* Appends the subscription to the topic's list. Call it locked. */
 static void join(tide_local_topic_t *topic, tide_local_subscription_t *subscription) {
   tide_local_subscription_t **place = &topic->subscriptions;
   while (*place != NULL) place = &(*place)->next;
@@ -200,7 +200,7 @@ static bool enqueue(tide_local_subscription_t *subscription, tide_local_message_
   return !full;
 }
 
-/* Locked. The next one in the list that subscribed before the publication began. */
+/* The next subscription in the list that existed when the publication began. Call it locked. */
 static tide_local_subscription_t *next_of(tide_local_subscription_t *subscription, uint32_t number, uint32_t end) {
   while (subscription != NULL && (int32_t)(subscription->number - number) < 0) subscription = subscription->next;
   return subscription != NULL && (int32_t)(subscription->number - end) < 0 ? subscription : NULL;

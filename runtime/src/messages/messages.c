@@ -36,7 +36,7 @@ typedef struct place {
   void *state;
 } place_t;
 
-static void *lists[REGIONS + 1u]; /* of place_t, the newest first */
+static void *lists[REGIONS + 1u]; /* lists of place_t, the newest first */
 static char taken;
 
 #if TIDE_HEAP
@@ -81,7 +81,7 @@ static place_t *take_place_in(void *const *list, void *expected) {
   return NULL;
 }
 
-/* The entry of this block, now locked; null: none. */
+/* Locks and returns the entry of this block; null: there is none. */
 static place_t *take_place_of(void *block) {
   place_t *place = take_place_in(list_of(block, 1), block);
   return place != NULL ? place : take_place_in(&lists[REGIONS], block);
@@ -416,7 +416,7 @@ static bool copy_field(const tide_field_t *field, const void *input, void *outpu
   if (field->shape != TIDE_SHAPE_SEQUENCE) return copy_elements(field, from.data, member, from.count);
   const bool fits_memory = tide_message_reserve_elements(field, member, from.count);
   tide_sequence_t to = sequence_of(member);
-  to.size = 0; /* also if it does not fit: an error leaves the member empty */
+  to.size = 0; /* cleared before copying: an error leaves the member empty */
   const bool fits = fits_memory && copy_elements(field, from.data, to.data, from.count);
   if (fits) to.size = from.count;
   memcpy(member, &to, sizeof to);

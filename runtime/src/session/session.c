@@ -43,7 +43,7 @@ enum {
 #define OBJECT_NUMBER_MAXIMUM 0xFFFu
 #define READ_REPEATS_BEST_EFFORT 1u /* a READ_DATA has no answer, so on a lossy stream it is sent twice */
 #define SAMPLES_UNLIMITED 0xFFFFu
-#define READ_BYTES 16u /* with delivery control and without a filter */
+#define READ_BYTES 16u /* a READ_DATA with delivery control and without a filter */
 #define WRITE_HEADER_BYTES TIDE_WRITE_HEADER_BYTES
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
 #define LONG_NODES_MAXIMUM 4u
@@ -157,7 +157,7 @@ static int plan_request(tide_session_t *session, size_t body_bytes) {
 }
 
 /* The reserve is a node for requests: if samples held all nodes, no object could be created, and the held samples could
- * never be sent. Also true if no request is planned. */
+ * never be sent. This function is also true if no request is planned. */
 static bool has_reserve_locked(const tide_session_t *session) {
   const uint32_t bytes = session->request_bytes_maximum;
   return bytes == 0u || (session->reserve != NULL && session->reserve->capacity >= bytes);
@@ -187,7 +187,7 @@ static bool keep_reserve(tide_session_t *session) {
     node = NULL;
   }
   leave(session, critical);
-  if (node != NULL) { /* another thread has already set the reserve */
+  if (node != NULL) { /* not needed: another thread has set the reserve */
     tide_daemon_abandon(&session->daemon, node);
   }
   return true;
@@ -451,7 +451,7 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
   int status = acquire_request(session, bytes, &node);
   if (status != TIDE_OK) return status;
   critical = enter(session);
-  if (!TIDE_SINGLE_CONTEXT) { /* the table may have changed since */
+  if (!TIDE_SINGLE_CONTEXT) { /* another thread may have changed the table since */
     int64_t ignored_ns;
     if (!TIDE_LEAN) {
       object = object_in_turn_locked(session, now_ns, idle, &ignored_ns);
@@ -1612,8 +1612,8 @@ static void start_connecting(tide_session_t *session, int64_t now_ns) {
   if (changed) tell_state(session, TIDE_SESSION_CONNECTING);
 }
 
-/* The objects must be created again. Between sessions answers with any session id are accepted; samples of the old
- * session are not, as they would be acknowledged and then lost. */
+/* Resets what belongs to a session; all objects must be created again. Between sessions answers with any session id are
+ * accepted; samples of the old session are not, as they would be acknowledged and then lost. */
 static void forget_session_locked(tide_session_t *session) {
   tide_receiver_set_session(&session->daemon.receiver, TIDE_XRCE_SESSION_NONE_WITHOUT_KEY, session->config.key);
   forget_objects_locked(session);
@@ -1624,7 +1624,7 @@ static void leave_old_session(tide_session_t *session) {
   take_back(session);
   tide_daemon_reset(&session->daemon, false);
   if (TIDE_LONG_MESSAGES) {
-    tide_daemon_pause_streams(&session->daemon, false); /* an abandoned long message has paused them */
+    tide_daemon_pause_streams(&session->daemon, false); /* an abandoned long message has paused the streams */
   }
   const uintptr_t critical = enter(session);
   TIDE_INVARIANT(!is_up(session));

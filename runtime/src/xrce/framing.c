@@ -158,7 +158,7 @@ static bool is_inside(const tide_framing_reader_t *reader) { return reader->stat
 
 void tide_framing_reader_set_buffer(tide_framing_reader_t *reader, uint8_t *buffer, size_t capacity) {
   if (reader->state >= TAKE && (buffer != reader->buffer || capacity < reader->length)) {
-    TIDE_COUNT(reader->counters.truncated, 1u); /* the bytes read so far are in another buffer */
+    TIDE_COUNT(reader->counters.truncated, 1u); /* the message's beginning is in the old buffer */
     reader->state = SKIP;
   }
   reader->buffer = buffer;

@@ -454,7 +454,8 @@ static void put_binary(tide_cdr_t *cdr, const tide_xrce_object_t *object) {
   tide_cdr_t size = *cdr; /* the size is written here later */
   tide_cdr_put_u32(cdr, 0);
   size_t begin = cdr->position;
-  put_block(cdr, object); /* starts at a multiple of 4 and holds nothing wider: no origin of its own is needed */
+  put_block(cdr, object); /* the block starts at a multiple of 4 and holds nothing wider, so it needs no alignment
+                             origin of its own */
   if (cdr->status == TIDE_OK) tide_cdr_put_u32(&size, (uint32_t)(cdr->position - begin));
 }
 
@@ -546,7 +547,7 @@ size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *in
   tide_cdr_t cdr;
   begin(&cdr, bytes, TIDE_XRCE_DISCOVERY_ANSWER_BYTES);
   tide_xrce_put_info(&cdr, info);
-  cdr.position -= sizeof(uint32_t); /* the number of addresses, which is 0 */
+  cdr.position -= sizeof(uint32_t); /* overwrite the number of addresses, written as 0 */
   tide_cdr_put_u32(&cdr, 1);
   tide_cdr_put_u8(&cdr, LOCATOR_MEDIUM);
   tide_cdr_put_bytes(&cdr, locator.address, sizeof locator.address);

@@ -181,7 +181,7 @@ TEST_P(BudgetRules, HostileNumbers) {
   }
 }
 
-// The counters show the time used beyond the budget, and the excess that was charged too late.
+// overrun_ns counts time used beyond the budget, and forgiven_ns budget that was never used.
 TEST(BudgetCounters, OverrunAndForgiven) {
   tide_replenishment_t storage[4];
   const tide_budget_config_t config = {.priority = kHigh,

@@ -212,7 +212,7 @@ TEST(daemon_receiver, answers_that_waited_for_their_turn_follow_at_once) {
   EXPECT_EQ(r.arrive(message(reliable0, 0, {status(0)})), 0);
   EXPECT_EQ(r.answers, (Marks{0, 1, 2, 3}));
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 3, 0b01}));
-  // One waits for data of its stream; the other one's sender has given it up.
+  // The first answer waits for data of its stream; the sender of the other has given up the data before it.
   EXPECT_EQ(r.arrive(message(reliable0, 3, {data(9)})), 1);
   EXPECT_EQ(r.answers.size(), 4u);
   EXPECT_EQ(r.process_all(), 1);
@@ -306,7 +306,7 @@ TEST(daemon_receiver, a_message_that_is_too_large_never_wedges_the_stream) {
   Receiver r({.reassemblies = {400}});
   uint16_t sequence = 0;
   for (const Bytes &part : cut(data(9, 800), 100)) r.arrive(message(reliable0, sequence++, {part})), r.process();
-  // one that declares a small size, but continues
+  // a message that declares a small size but continues
   Bytes liar = data(8, 800);
   liar[2] = 100;
   liar[3] = 0;

@@ -202,7 +202,7 @@ class Machine {
     starts++;
     if (busy_) trouble = "started on a busy wire";
     if (!open_) trouble = "started on a line that was taken away";
-    preempt(); /* while the message is made ready for the hardware */
+    preempt(); /* other contexts run while the message is prepared for the hardware */
     const tide_transmitter_t &t = daemon.transmitter;
     const auto *urgent = reinterpret_cast<const tide_node_t *>(tide_queue_head(&t.execution_buffer));
     const bool is_data = frame.body_bytes > 0;

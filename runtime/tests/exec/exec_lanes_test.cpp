@@ -87,7 +87,7 @@ TEST_F(Bands, AChangedPriorityMovesWhatIsReadyAndTheTimer) {
 TEST_F(Bands, IdleLanesOfABandAreWokenOneByOne) {
   start({0, 0, 0});
   Probe &a = add('a', 1), &b = add('b', 2), &c = add('c', 3);
-  // All of them fall asleep; meanwhile three callbacks become ready.
+  // All lanes fall asleep; meanwhile three callbacks become ready.
   machine.at(5, [&] { notify(a); });
   EXPECT_EQ(round(0, 5), 1);
   EXPECT_EQ(log, "a");

@@ -13,7 +13,8 @@ struct Patience : exec_virtual::Bands {
 
   void notify_from(Probe &probe, size_t lane) { tide_executor_notify_from(&probe.timer.callback, lane); }
 
-  // Lane 0 runs the timer of 10 when it performs the action. Lane 2 has waited for that expiry, and so has lane 1.
+  // Performs the action in lane 0, in the run of the timer that expires at 10. Lanes 1 and 2 have waited for that
+  // expiry.
   void on_expiry(const std::function<void()> &action) {
     start({0, 0, 0});
     add_timer('t', TIDE_PRIORITY(5, 0), 10).action = action;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random programs of timers, guards and received frames on the executor in virtual time, against a slow model written
-// only from the rules: lists searched from end to end, without heaps and counters. Both must run the same
+// only from the rules: lists searched from end to end, without heaps and counters. Executor and model must run the same
 // callbacks at the same times in the same order.
 #include <optional>
 
@@ -214,8 +214,7 @@ class Model {
 
   static bool more_urgent(const Item *left, const Item *right) { return left->spec.priority > right->spec.priority; }
 
-  // The ready ones in their order, then those that always run, after ready ones of equal priority, latest registered
-  // first.
+  // Adds the callbacks that always run to a round: after ready ones of equal priority, the latest registered first.
   std::vector<Item *> with_always(std::vector<Item *> round) {
     for (size_t index = items.size(); index-- > 0;) {
       if (items[index].spec.always && std::find(round.begin(), round.end(), &items[index]) == round.end()) {
@@ -285,7 +284,7 @@ class Model {
     }
   }
 
-  // By kind, then by registration.
+  // The ready item that the readyset policy takes: first by kind, then by registration.
   Item *first_of_set() {
     Item *first = nullptr;
     for (Item &item : items) {

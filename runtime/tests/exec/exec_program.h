@@ -160,7 +160,7 @@ class Real {
     return finish();
   }
 
-  // Like a thread of a pool, until it is stopped.
+  // Spins one lane, like a thread of a pool, until the executor is stopped.
   Outcome spin() {
     set_up();
     bench.machine.at(program.end, [this] { tide_executor_stop(&bench.executor); });

@@ -253,7 +253,7 @@ TEST(MessageHeap, ABlockThatCannotBeRememberedGoesBack) {
   for (void *block : blocks) EXPECT_TRUE(tide_message_release(block));
 }
 
-// Like the storage after a message of X__create.
+// A string's memory may be a part of a block, as in messages of X__create.
 TEST(MessageHeap, TextMayLeaveItsPartOfAnAllocatedBlock) {
   Heap heap;
   char *block = static_cast<char *>(tide_message_allocate(32));
@@ -288,7 +288,8 @@ TEST(MessageHeap, ElementsInPartOfAnAllocatedBlockGiveBackTheirText) {
   EXPECT_TRUE(tide_message_release(elements));
 }
 
-// Programs for the stock client release some memory themselves. Its record is dropped when the address is used again.
+// Programs for the stock client release some memory themselves. The runtime's record of such memory is dropped when the
+// address is used again.
 TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   for (int round = 0; round < 100; ++round) {
     rosidl_runtime_c__String string{};

@@ -39,7 +39,7 @@ class BudgetThreads : public testing::Test {
   void SetUp() override { status_ = tide_posix_budgets_start(&budgets_, kSupervisor, TIDE_POSIX_ANY_CPU); }
   void TearDown() override { tide_posix_budgets_stop(&budgets_); }
 
-  // False: the system does not permit it, with the expected status.
+  // True if the system permits real-time scheduling; otherwise checks that the status says so.
   bool permitted() const {
     if (status_ == TIDE_OK) return true;
     EXPECT_EQ(status_, TIDE_ERROR_NOT_PERMITTED);

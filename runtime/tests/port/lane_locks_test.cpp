@@ -79,7 +79,8 @@ Scheduling own() {
   return found;
 }
 
-// If this user may use fixed priorities: 10, the ceiling's 20, and 10 again. Otherwise unchanged.
+// The lane's priority is 10, then the ceiling's 20, then 10 again; without permission for fixed priorities it does not
+// change.
 TEST(LaneLocks, ALaneRisesToTheCeilingAndComesBack) {
   Program program(TIDE_SCHEDULING_FIFO);
   Scheduling before, within, after;

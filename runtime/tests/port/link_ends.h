@@ -115,7 +115,7 @@ struct Server {
     setsockopt(socket.number, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     tide_socket_address_t address{};
     address.any.sa_family = static_cast<sa_family_t>(family);
-    address.v6.sin6_port = htons(wanted); /* at the same place in both */
+    address.v6.sin6_port = htons(wanted); /* the port has the same offset in both families */
     if (family == AF_INET6) {
       address.v6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
     } else {

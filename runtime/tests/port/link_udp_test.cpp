@@ -15,7 +15,7 @@ namespace link_udp_test {
 constexpr int64_t kNever = INT64_MAX / 4;
 constexpr int kFlood = 63;  // messages in quick succession that are sent separately, before later ones are combined
 
-// Applies to links opened while it exists.
+// Changes the times of links that are opened while the object exists.
 class LinkTimes {
  public:
   explicit LinkTimes(const tide_posix_link_times_t &times) : before_(tide_posix_link_times) {

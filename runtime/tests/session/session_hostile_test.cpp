@@ -56,7 +56,7 @@ struct Program {
   bool exchanges() {
     bench.agent.samples.clear();
     const std::string text = "after the storm";
-    /* samples published in the storm are sent first */
+    /* samples published in the storm are sent before this one */
     EXPECT_TRUE(bench.run_until([&] { return tide_session_is_idle(bench.session(), 0); }, 120 * bench::s));
     EXPECT_EQ(bench.write(objects.writers[0]->id, text, true, 0), TIDE_OK);
     const bool sent = bench.run_until([&] {

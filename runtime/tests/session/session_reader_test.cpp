@@ -117,7 +117,7 @@ TEST(SessionReader, ChangingTheLevelMovesTheReaderAndLosesNothing) {
     b.agent.publish(b.program.readers[0]->id, sent.back());
     if (i == 20) {
       ASSERT_EQ(tide_session_set_reader_priority(b.session(), &subscription->reader, TIDE_PRIORITY(6, 0)), TIDE_OK);
-      b.run(20 * ms); /* the two streams are independent: let the old one drain */
+      b.run(20 * ms); /* lets the old stream drain, as the two are independent */
     }
     b.run(ms);
     for (std::string text; (text = b.take(&subscription->reader)) != "-";) got.push_back(text);

@@ -92,7 +92,7 @@ class Client {
     for (tide_object_t &candidate : objects_)
       if (candidate.state == TIDE_OBJECT_CREATED && (object == nullptr || object->id != id)) object = &candidate;
     ASSERT_NE(object, nullptr);
-    object->id = id; /* the recording also deletes an object that never existed */
+    object->id = id; /* the recording also deletes an unknown object */
     ASSERT_EQ(tide_session_remove_object(&session, object), TIDE_OK);
     settle();
   }

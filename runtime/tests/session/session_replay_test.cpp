@@ -113,7 +113,7 @@ class Replay {
         ASSERT_EQ(cdr.status, TIDE_OK);
         if (what_.mode == Mode::liveliness) theirs_.requests.back() = without_properties(message, wanted);
         if (client_ && client_->session.state == TIDE_SESSION_CONNECTING) return; /* a repeat */
-        const Bytes first = theirs_.requests.back(); /* if a program starts again, a new comparison begins */
+        const Bytes first = theirs_.requests.back(); /* a restarted program is compared anew */
         theirs_.requests.pop_back();
         start_instance(wanted, now_ns);
         theirs_.requests.push_back(first);
@@ -129,7 +129,7 @@ class Replay {
         ASSERT_EQ(tide_session_synchronise(&client_->session), TIDE_OK);
         break;
       case TIDE_XRCE_DELETE:
-        if (what_.mode == Mode::unknown) { /* ours has restarted meanwhile, so another session says goodbye */
+        if (what_.mode == Mode::unknown) { /* our client has reconnected, so it would delete another session */
           collect();
           client_.reset();
           start_silent_instance(now_ns);
@@ -163,7 +163,7 @@ class Replay {
       --fragments_left_[header.stream];
       return;
     }
-    wholes_.push_back(submessage); /* texts of objects refer to it */
+    wholes_.push_back(submessage); /* kept, as texts of objects point into it */
     const Submessage &kept = wholes_.back();
     switch (kept.id) {
       case TIDE_XRCE_CREATE:

@@ -419,7 +419,7 @@ TEST(SessionLiveness, AnAgentThatWasRestartedIsNoticedAndEverythingIsMadeAgain) 
     };
     write_some(10);
     b.agent.die();
-    write_some(6); /* these are in transfer when the agent ends, or never acknowledged */
+    write_some(6); /* lost with the agent, or received but never acknowledged */
     const std::vector<std::pair<uint16_t, std::string>> before = b.agent.samples;
     b.run(static_cast<int64_t>(random() % 4000) * ms);
     b.agent.live();
@@ -639,7 +639,7 @@ TEST(SessionTimeSync, TheQuickestOfTheRecentExchangesIsBelieved) {
   b.connect();
   std::mt19937_64 random(7);
   for (int i = 0; i < 20; ++i) {
-    /* the delay is all on one side: the offset is wrong by half of it */
+    /* with all the delay on one side, the offset is wrong by half of the delay */
     b.agent.reply_delay_ns = i % 5 == 2 ? 0 : static_cast<int64_t>(random() % 40) * ms;
     ASSERT_EQ(tide_session_synchronise(b.session()), TIDE_OK);
     ASSERT_EQ(tide_session_wait_synchronised(b.session(), in(b, s), &b.pump), TIDE_OK);

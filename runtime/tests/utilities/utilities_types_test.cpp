@@ -64,7 +64,7 @@ struct Heap {
   std::size_t blocks = 0, bytes = 0, total = 0, fail_after = SIZE_MAX;
   std::set<const void *> out;
 
-  // Number of texts without the runtime's own records of them.
+  // Number of allocated texts, without the records that the runtime allocates for them.
   std::size_t texts() const {
     return static_cast<std::size_t>(std::count_if(out.begin(), out.end(), tide_message_is_allocated));
   }
@@ -230,7 +230,7 @@ TEST_F(DefaultAllocator, TextOfTheDefaultAllocatorEndsWithANul) {
   EXPECT_EQ(heap.texts(), 0u);
 }
 
-// Strings created by assign, those created here, and those in the storage of a message of X__create.
+// Strings from assign, from micro_ros_string_utilities_init and in the storage of a message of X__create.
 TEST_F(DefaultAllocator, StringsOfBothKindsMix) {
   rosidl_runtime_c__String string = micro_ros_string_utilities_init("made here");
   EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "then assigned a longer text"));

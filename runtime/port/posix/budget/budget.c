@@ -74,7 +74,7 @@ static void look(tide_posix_budget_t *lane) {
   lane->owner->looks++;
 }
 
-/* After an event that did not come from the supervisor. */
+/* Applies an event's effect, and wakes the supervisor if it must check the lane earlier than planned. */
 static void settle(tide_posix_budget_t *lane) {
   apply(lane);
   lane->look_ns = next_look(lane);
@@ -91,7 +91,7 @@ static void wait_until(tide_posix_budgets_t *budgets, int64_t time_ns) {
     const struct timespec time = {.tv_sec = (time_t)(time_ns / NANOSECONDS), .tv_nsec = (long)(time_ns % NANOSECONDS)};
     (void)pthread_cond_timedwait(&budgets->changed, &budgets->mutex, &time);
   }
-  budgets->wake_ns = INT64_MIN; /* awake: it checks all lanes before it sleeps */
+  budgets->wake_ns = INT64_MIN; /* the supervisor is awake: it checks all lanes before it sleeps again */
 }
 
 static void *supervise(void *context) {

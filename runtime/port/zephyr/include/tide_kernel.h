@@ -28,8 +28,8 @@
  * 4.3). So all waits share one timer, as do budgets. */
 #define TIDE_KERNEL_ALARM (!TIDE_KERNEL_LANES_LOCK || TIDE_KERNEL_BUDGETS)
 
-/* 1 is the least urgent preemptible priority: a lane is never as low as the idle thread. Above MOST are cooperative
- * threads. */
+/* 1 is the least urgent preemptible priority: a lane is never as low as the idle thread. Priorities above MOST are
+ * those of cooperative threads. */
 #define TIDE_KERNEL_PRIORITY_LEAST 1
 #define TIDE_KERNEL_PRIORITY_MOST CONFIG_NUM_PREEMPT_PRIORITIES
 #define TIDE_KERNEL_PRIORITY_NORMAL (CONFIG_NUM_PREEMPT_PRIORITIES - K_LOWEST_APPLICATION_THREAD_PRIO)

@@ -7,7 +7,7 @@
 #define MILLISECOND_NS INT64_C(1000000)
 #define WRITE_ATTEMPTS 100u /* attempts without progress, one slice apart; then the message is lost */
 #define MESSAGES_A_RUN 16u
-#define LONGEST_WAIT_MS 60000 /* for a read that can be ended */
+#define LONGEST_WAIT_MS 60000 /* longest read if a read can be ended */
 
 static const tide_platform_t *platform_of(const tide_custom_link_t *link) { return link->session->daemon.platform; }
 
@@ -63,7 +63,7 @@ static void end_message(tide_custom_link_t *link, bool sent) {
   tide_daemon_on_transmit_complete(&link->session->daemon);
 }
 
-/* Hand the rest of the message to the transport. True when it was sent or lost. */
+/* Hand the rest of the message to the transport. True: the message was sent or lost. */
 static bool write_rest(tide_custom_link_t *link) {
   const uint8_t *bytes;
   uint8_t error = 0u;

@@ -129,7 +129,7 @@ class ZephyrTransport : public testing::Test {
     bytes.resize(zephyr_transport_read(&transport, bytes.data(), count, timeout_ms, &error));
     return bytes;
   }
-  // Calls it after one tick, and after each of the following ones.
+  // Calls `then` after each of the next `times` ticks.
   void in_a_tick(const std::function<void()> &then, int times = 1) {
     for (int count = 1; count <= times; count++) machine.at.emplace(machine.now_ns + count * ZEPHYR_TICK_NS, then);
   }
