@@ -313,7 +313,7 @@ Time Agent::poll(Time now) {
     mark(signal->key);
   }
   const Time noticed = notices_.poll(now);
-  // Only clients with work: with many clients the others would take most of the time.
+  // Visits only clients with work, because with many clients visiting the others would take most of the time.
   due_.clear();
   due_.swap(dirty_);
   for (auto place = deadlines_.begin(); place != deadlines_.end() && place->first <= now; place++) {

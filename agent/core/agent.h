@@ -41,7 +41,8 @@ struct Options {
   std::function<Host(Endpoint)> host_of;                          // unset: each endpoint is a host of its own
   std::function<bool(Endpoint)> may_be_forged;                    // the sender's address; unset: no
   std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;  // unset: limits.client_timeout_ns
-  // How to rename a client's topics, services and nodes; the result outlives the agent. Unset, or null: not at all.
+  // How to rename a client's topics, services and nodes; the result outlives the agent. Unset, or a null result: names
+  // stay as they are.
   std::function<const Renaming *(Endpoint, uint32_t key)> names;
   std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: any client at the endpoint; unset: all
   Wake wake;                                                          // called when poll is needed; from any thread
@@ -121,7 +122,7 @@ class Agent {
   void reply_status(Endpoint endpoint, uint8_t session, uint32_t key, tide_xrce_request_t related);
   Client *find(Endpoint endpoint, const tide_xrce_header_t &header);
   void detach(Endpoint endpoint, uint32_t key);
-  // what: event for the user; null: none.
+  // Removes a client. what: event for the user; null: none.
   void erase(uint32_t key, const char *what, Time now);
   void refuse(Endpoint endpoint, uint32_t key, const char *cause, Time now);
   // An event of a client, for the user.

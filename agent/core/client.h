@@ -28,8 +28,8 @@ class Liveness {
  public:
   enum class State { kAlive, kSilent, kGone };
 
-  // announced_ns: silence after which the client wants to be probed; 0: not announced. timeout_ns: used in that case;
-  // 0: it is never probed.
+  // announced_ns: silence after which the client wants to be probed; 0: not announced. timeout_ns: silence before a
+  // probe if none was announced; 0: no probes.
   Liveness(const Limits &limits, Counters &counters, Time announced_ns, Time timeout_ns, Time now)
       : limits_(limits), counters_(counters), announced_ns_(announced_ns), timeout_ns_(timeout_ns), last_heard_(now) {}
 
@@ -43,7 +43,7 @@ class Liveness {
   State state() const { return state_; }
   Time last_heard() const { return last_heard_; }
   bool answers_probes() const { return announced_ns_ != 0 || answers_; }
-  // Probes it, unless it was probed very recently.
+  // Probes the client, unless it was probed very recently.
   void ask(Output &output, Time now);
   // Timers. Returns when to call again. output: null if nothing was ever sent; then the client is not probed.
   Time poll(Output *output, Time now);

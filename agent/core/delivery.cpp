@@ -360,7 +360,7 @@ void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
     next_ns_ = std::min(next_ns_, std::max(delivery.tell_ns, now + context_.limits.write_retry_ns));
 }
 
-// Fetches the next sample for the client from DDS; false: there is none.
+// Takes the reader's next sample out of DDS, to wait here for a node; false: there is no sample.
 bool Readings::fetch(Entity &entity, Time now) {
   Delivery &delivery = *entity.delivery();
   delivery.signal->queued.store(false);  // cleared before the check, so that later samples are signalled again

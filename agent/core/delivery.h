@@ -20,7 +20,7 @@ class Services {
 
   // A request or reply of the client, by a requester or replier. False: malformed.
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian, Time now);
-  // The entity's peers may have been discovered.
+  // Sends the entity's waiting messages; call it when peers of the entity may have been discovered.
   void flush(Entity &entity, Time now);
   // Timers of all entities.
   void poll(Time now);
@@ -46,11 +46,11 @@ class Readings {
 
   // A READ_DATA. Returns a TIDE_XRCE_STATUS_*; unset: the data is the answer.
   std::optional<uint8_t> begin(const tide_xrce_read_data_t &body, Time now);
-  // An entity was created, is about to be removed, may have new data.
+  // Call when an entity was created (adds), is about to be removed (removes), may have new data (wake).
   void adds(Delivery &delivery) { delivery.generation = ++generation_; }
   void removes(uint16_t object, Entity &entity);
   void wake(Entity &entity, Time now);
-  // The client has an active READ_DATA.
+  // True if the client has an active READ_DATA.
   bool is_active() const { return !readers_.empty(); }
   // Delivers what is possible.
   void serve(Output &output, Time now);
@@ -62,7 +62,7 @@ class Readings {
   void forget_nodes();
   // The session ends, and so does every READ_DATA.
   void end_all();
-  // The output has returned a node.
+  // Call when the output has returned a node.
   void node_done(void *owner);
   // The reader whose message a node carries; 0: none.
   static uint16_t object_of(void *owner);

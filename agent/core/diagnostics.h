@@ -81,7 +81,7 @@ class Notices {
 
   // cause: a constant text, which also says what to do. who: the peer concerned.
   void tell(const char *cause, const std::string &who, Time now);
-  // A separate line, at most once in ten seconds.
+  // Prints this line, at most once in ten seconds.
   void event(const std::string &line, Time now);
   static constexpr size_t kEventLines = 64;
   // Reports the counts. Returns when to call again.
@@ -161,10 +161,10 @@ class DiagnosticArray {
 
   void begin(int64_t wall_clock_ns);
   void status(Level level, std::string_view name, std::string_view message, std::string_view hardware);
-  // Key and value of the last status.
+  // Adds a key and its value to the status begun last.
   void value(std::string_view key, uint64_t value);
   void value(std::string_view key, std::string_view value);
-  // The last status is complete. False: it did not fit and was left out.
+  // Ends the status begun last. False: it did not fit and was left out.
   bool end_status();
   // The array, valid until the next begin.
   Bytes end();

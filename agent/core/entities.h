@@ -66,7 +66,8 @@ class WaitingMessages {
   Time next_ns() const;  // time at which the first is dropped
   // Returns the number of evicted (oldest) messages.
   size_t push(WaitingMessage message, const Limits &limits);
-  // Offers each, oldest first, to `send`, which returns whether it was sent. Returns how many have expired.
+  // Offers each waiting message, oldest first, to `send`, which returns whether it was sent. Returns how many messages
+  // have expired.
   size_t flush(Time now, const std::function<bool(const WaitingMessage &)> &send);
 
  private:
@@ -134,7 +135,7 @@ struct Release {
   Time since_ns = 0;
 };
 
-// By kind; dds is never null.
+// What an entity has in DDS, by its kind; `dds` is never null.
 struct DescribedPart {};  // topic, publisher, subscriber: no object in DDS
 struct ParticipantPart {
   std::shared_ptr<const int> domain;  // see Context::domains
@@ -202,9 +203,9 @@ class Entities {
   // The topic of this name or object id in the same participant: fills in definition.topic. Returns a
   // TIDE_XRCE_STATUS_*.
   uint8_t find_topic(Definition &definition) const;
-  // Null: its parent is unknown.
+  // The participant to which the entity belongs. Null: its parent is unknown.
   const Entity *participant_of(const Definition &definition) const;
-  // True if its parent exists, or if it needs none.
+  // True if the entity's parent exists, or if it needs none.
   bool has_parent(const Definition &definition) const;
   size_t size() const { return entities_.size(); }
   void add(uint16_t object, Entity entity) { entities_.emplace(object, std::move(entity)); }

@@ -172,7 +172,8 @@ uint16_t Input::sequence(uint8_t stream) const {
   return found == streams_.end() ? uint16_t{0} : (*found)->state.next;
 }
 
-// The next message of the stream. If a part of it has to wait, it counts as held, so that it is neither acknowledged
+// Delivers the next message of the stream. If a part of it has to wait, it counts as held, so that it is neither
+// acknowledged
 // nor requested again.
 void Input::deliver(Stream &stream, Bytes message) {
   tide_xrce_header_t header;

@@ -123,7 +123,7 @@ class Output {
   // When this node's message was submitted; only after keep_times.
   Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
   size_t node_count() const { return nodes_.size(); }
-  // True if a message submitted now would be the stream's next to leave, without waiting for an acknowledgment.
+  // True if a message submitted to the stream now would leave next, without waiting for an acknowledgment.
   bool is_clear(uint8_t stream) const;
 
   // A submessage of two parts on a stream. on_done gets the owner. Returns a tide_status_t.

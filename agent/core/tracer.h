@@ -24,9 +24,9 @@ class ClientTrace {
 
   // Records that the message received in this frame is written to DDS now.
   void received(uint16_t object, uint8_t stream, uint16_t sequence, Time received_ns, Time now_ns);
-  // A frame starts. taken_ns: time at which its message was taken from DDS.
+  // Records that a frame starts. taken_ns: time at which its message was taken from DDS.
   void sending(uint16_t object, const tide_transmitter_t &transmitter, Time taken_ns, Time now_ns);
-  // That frame was sent.
+  // Records that this frame was sent.
   void sent(Time now_ns);
 
  private:

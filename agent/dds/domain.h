@@ -194,7 +194,7 @@ class Domain : public std::enable_shared_from_this<Domain> {
 // One node of a domain, of one client.
 class Node {
  public:
-  // left: called when the node has left its domain.
+  // left: called by the destructor, when the node has left its domain.
   Node(std::shared_ptr<Domain> domain, const std::string &name, std::function<void()> left)
       : domain_(std::move(domain)), place_(domain_->graph().add(name)), left_(std::move(left)) {}
   ~Node() {

@@ -198,7 +198,7 @@ struct Cell {  // of the worker
 // A client's participant: a node of a shared domain, or of its own. The worker creates and deletes its entities.
 class SharedNode : public Participant {
  public:
-  // enter: called by the worker; null: DDS refuses.
+  // enter: called by the worker to join the domain; it returns null if DDS refuses.
   SharedNode(Worker &worker, Outbox &outbox, std::function<NodePointer()> enter)
       : worker_(worker),
         outbox_(outbox),
@@ -331,7 +331,8 @@ class FastDds : public Middleware {
   }
 
   OwnerPointer make_owner(int domain, const std::string &name) {
-    // With a higher number Fast DDS would end the process. Participants that are being deleted keep their numbers.
+    // Fast DDS would end the process for a number beyond the maximum. Participants that are being deleted keep their
+    // numbers.
     const std::optional<int> number = reaper_.take_number(participants_maximum(domain));
     if (!number) return nullptr;
     const auto contacts = std::make_shared<Contacts>();

@@ -32,7 +32,7 @@ class Poller {
     uint64_t token;
     bool readable, writable;
   };
-  // Until an event or until_ns. The events replace those of the vector.
+  // Waits until an event, or until_ns. The events replace the vector's contents.
   void wait(Time until_ns, std::vector<Event> &events);
 
  private:
@@ -59,9 +59,9 @@ class Link {
   virtual void write(Endpoint endpoint, Time now) = 0;
   // Sends all frames gathered by write. True: frames were sent or completed, so the agent may have more.
   virtual bool flush(Time now) = 0;
-  // When to call turn next.
+  // Time of the next call of turn.
   virtual Time deadline() const { return TIDE_FOREVER; }
-  // Zeroes and no device: no peer.
+  // The peer at the endpoint; zeroes and no device: there is none.
   virtual Peer peer(Endpoint endpoint) const = 0;
   virtual std::string name_of(Endpoint endpoint) const = 0;
   // Identifies the machine or the line behind an endpoint; it does not change when its clients return from other

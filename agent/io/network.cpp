@@ -55,7 +55,8 @@ std::string with_port(const std::string &address, unsigned port) {
   return (is_ipv6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
-// The interface's IPv4 address, host order; INADDR_ANY for all. Unset: it is an IPv6 address.
+// A step of setting up a socket. interface: its IPv4 address in host order, INADDR_ANY for all; unset for an IPv6
+// address.
 using Step = bool (*)(int descriptor, std::optional<in_addr_t> interface);
 
 // A socket bound to `bound`, by default to this address, with options set by `prepare`. port: 0: any; receives the

@@ -98,12 +98,13 @@ struct Origin {
 };
 
 // Numbers of 40 bits for origins, as an endpoint has no room for an IPv6 address. An IPv4 address is its own number.
-// Others get the next one and keep it until they have been without a client for long; no number is used again.
+// Other origins get the next free number, and keep it until they have long been without a client; no number is used
+// again.
 class Origins {
  public:
   Origins(const Agent &agent, uint64_t base) : agent_(agent), base_(base) {}
   uint64_t number_of(const Origin &origin);
-  // Unset: its number was given up.
+  // The origin with this number. Unset: the number was given up.
   std::optional<Origin> find(uint64_t number) const;
 
  private:

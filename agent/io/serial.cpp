@@ -87,7 +87,7 @@ void SerialLink::open_device(Time now) {
   if (const auto call = std::exchange(on_first_open_, {})) call(*this);
 }
 
-// One line for each new reason.
+// Prints one line for each new reason why the device cannot be opened.
 void SerialLink::wait_for_device(int reason) {
   if (reason == waits_because_) return;
   waits_because_ = reason;

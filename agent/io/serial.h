@@ -22,7 +22,7 @@ class SerialLink : public Link {
   ~SerialLink() override;
 
   bool is_open() const override { return descriptor_ >= 0; }
-  // Calls back once, if the device was missing at construction.
+  // `call` is called once the device is opened, if it was missing at construction.
   void on_first_open(std::function<void(const SerialLink &)> call) {
     if (!is_open()) on_first_open_ = std::move(call);
   }

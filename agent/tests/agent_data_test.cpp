@@ -705,7 +705,8 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   }
 }
 
-// Announced as 0: to the end. The sample is also kept while waiting for DDS, regardless of other stored messages.
+// A length announced as 0 means "to the end of the message". The sample is also kept while waiting for DDS, regardless
+// of other stored messages.
 TEST(Streams, ASampleLongerThanAHeaderCanSayIsTakenUpToItsLimit) {
   Options options;
   options.limits.sample_bytes = 300'000;

@@ -346,7 +346,7 @@ TEST(Diagnostics, WhatHasNoRoomIsLeftOutAsAWhole) {
   EXPECT_LT(taken, 100u);
 }
 
-// Refused at once, or by the thread that creates entities.
+// DDS refuses an entity at once, or later, in the thread that creates entities.
 TEST(Diagnostics, WhenDdsRefusesItIsAskedAgainAndTheUserHears) {
   for (const bool later : {false, true}) {
     std::vector<std::string> lines;

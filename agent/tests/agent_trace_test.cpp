@@ -39,7 +39,7 @@ class AgentTrace : public testing::Test {
     blocks.emplace_back(bytes, bytes + count);
     return TIDE_OK;
   }
-  // By number of the ring.
+  // The drained records by the number of their ring.
   std::map<int, std::vector<Record>> drained() {
     std::vector<Octets> blocks;
     EXPECT_TRUE(tracer.drain(take, &blocks));

@@ -85,7 +85,7 @@ class TestClient {
     }
   }
 
-  // As if this many messages of the stream had been lost.
+  // Skips sequence numbers, as if this many messages of the stream had been lost.
   void skip(uint8_t stream, uint16_t count) { sequences_[stream] = static_cast<uint16_t>(sequences_[stream] + count); }
 
   int create(uint16_t object, tide_xrce_object_t description, uint8_t flags = 0, uint8_t stream = 0x80) {

@@ -132,7 +132,7 @@ std::vector<uint8_t> write_data(const std::vector<uint8_t> &body, uint16_t annou
   return whole;
 }
 
-// In the message that was begun and in as many further ones as needed; the last one remains to be sent.
+// Adds fragments to the message that was begun, and to further ones as needed; the last message remains to be sent.
 void add_in_pieces(Talker &talker, uint8_t stream, Bytes whole, size_t piece, bool complete, Time now) {
   for (; whole.size() > piece; whole = whole.subspan(piece)) {
     talker.add(TIDE_XRCE_FRAGMENT, 1, whole.first(piece));
@@ -165,7 +165,7 @@ Sequences::Sequences(Middleware &middleware, int domain)
       good_topic_("rt/good_" + std::to_string(getpid())),
       writer_(agent_, kWriterPlace, kWriterKey, 0x81),
       reader_(agent_, kReaderPlace, kReaderKey, 0x81) {
-  // Two of them carry their keys in every message and share an endpoint.
+  // Two of the other clients carry their keys in every message and share an endpoint.
   actors_.emplace_back(agent_, 1, 0x11, 0x81);
   actors_.emplace_back(agent_, 2, 0x22, 0x01);
   actors_.emplace_back(agent_, 2, 0x33, 0x01);
@@ -370,7 +370,8 @@ void Sequences::write(Choices &choices, Talker &talker, uint8_t stream) {
     talker.add(TIDE_XRCE_WRITE_DATA, choices.one_in(8) ? uint8_t{0x03} : uint8_t{0x01}, body);
     return;
   }
-  // Sends it in pieces; now and then the last one is missing, or the header announces another length or none.
+  // Sends the submessage in pieces; now and then the last piece is missing, or the header announces another length or
+  // none.
   uint16_t announced = choices.one_in(4) ? uint16_t{0} : static_cast<uint16_t>(body.size());
   if (choices.one_in(8)) announced = static_cast<uint16_t>(body.size() + choices(9) - 4);
   const size_t piece = 1 + (is_long ? 1000 + choices(9000) : choices(300));

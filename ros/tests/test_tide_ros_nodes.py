@@ -119,7 +119,7 @@ def test_a_future_that_is_done_just_before_the_wait_ends_the_spin():
                 future.set_result(None)
 
         executor._update = complete
-        executor.spin_until_future_complete(future)  # returns without any other event
+        executor.spin_until_future_complete(future)  # must return although no other event wakes it
         assert future.done()
 
 

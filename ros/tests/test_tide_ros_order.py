@@ -168,7 +168,7 @@ def test_a_task_has_the_priority_of_the_callback_that_made_it():
         executor.add_chain(Chain("high", 2, [guards["high"]]))
         executor.add_node(node)
         guards["low"].trigger()
-        executor.spin_once(LIMIT_S)  # creates the task of level 1
+        executor.spin_once(LIMIT_S)  # runs "low", which creates a task of level 1
         guards["high"].trigger()
         executor.create_task(order.append, "none")
         eventually(lambda: executor.spin_once(0) or len(order) == 3, "three tasks")
@@ -184,7 +184,7 @@ def test_priorities_may_change_while_callbacks_are_ready():
         stage.make_ready()
         for timer in stage.timers:
             timer.timer_period_ns = 10**15
-        stage.executor.spin_once(LIMIT_S)  # all are equal; the others are in the ready list by now
+        stage.executor.spin_once(LIMIT_S)  # one of several equal timers; the others are ready by now
         first = stage.order[0]
         rest = [name for name in names if name != first]
         for number, name in enumerate(rest):

@@ -74,7 +74,7 @@ def test_polls_for_a_future_come_to_its_end(lanes: int | list[Lane]):
                 polls += 1
             eventually(task.done, "the task that a poll began is done")
             assert task.result() == 7
-            poll(Future(), 0)  # a future that is never completed: it returns
+            poll(Future(), 0)  # returns, although the future is never completed
 
 
 def test_a_poll_waits_for_no_callback():

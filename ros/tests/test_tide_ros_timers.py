@@ -70,7 +70,7 @@ def test_cancel_and_reset_from_another_thread(clock_type: ClockType):
         beat = node.create_timer(0.001, lambda: beats.append(1), clock=Clock(clock_type=clock_type), autostart=False)
         executor = PriorityExecutor(context=g.context, event_period_s=1e6)
         executor.add_node(node)
-        executor._all_seen_ns = time.monotonic_ns()  # does not wait for the timer itself
+        executor._all_seen_ns = time.monotonic_ns()  # so that the wait set lacks the timer
         with Spinning(executor):
             eventually(lambda: executor._waiting, "the lane waits for a timer that is far away")
             timer.timer_period_ns = 1_000_000
@@ -149,6 +149,6 @@ def test_timers_on_a_clock_that_is_set_follow_it():
                 assert len(calls) == second - 100
                 clock.set_ros_time_override(Time(seconds=second + 1, clock_type=ClockType.ROS_TIME))
             eventually(lambda: len(calls) == 5, "the last one")
-            clock._set_ros_time_is_active(False)  # from here on the time of day, which is long after it
+            clock._set_ros_time_is_active(False)  # the clock now shows the time of day, long after the expiry
             eventually(lambda: len(calls) > 5, "the clock of the machine")
         assert calls[:5] == [101, 102, 103, 104, 105]

@@ -75,7 +75,8 @@ class _Seat:
 
 
 class _Spin:
-    """A thread that lets lanes run callbacks: until one has begun (``once``), or its time has passed.
+    """A call of spin with several lanes: lets them begin callbacks until one has begun (``once``), or its time has
+    passed.
 
     However short that time is, it ends only after lanes have checked for ready work, because a lane takes longer to
     wake up than a poll lasts.
@@ -93,7 +94,7 @@ class _Spin:
         return self.deadline_ns is not None and time.monotonic_ns() >= self.deadline_ns
 
     def is_open(self) -> bool:
-        """Whether lanes may begin callbacks for it."""
+        """Whether lanes may begin callbacks for this spin."""
         return not self.in_vain and not (self.begun and (self.once or self.is_late()))
 
 
@@ -179,7 +180,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._all_seen_ns = 0
         self._held: dict[Any, int] = {}  # callback groups busy with this executor's callbacks
         self._idle: list[_Seat] = []
-        self._spins: list[_Spin] = []  # several lanes only: spins for which they run
+        self._spins: list[_Spin] = []  # spins for which lanes run; only with several lanes
         self._running = self._ending = 0
         self._quiet = threading.Condition(self._lock)
         self._supervisor: Supervisor | None = None
@@ -193,7 +194,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self.add_chain(chain)
 
     def _join(self, context: Context | None) -> None:
-        """Initialises rclpy's part; from here on an ending context calls wake. It gets a function: for a method it
+        """Initialises rclpy's part; from here on an ending context calls wake. rclpy gets a function: of a method it
         would keep a WeakMethod, whose own callback raises if both are destroyed at the end of a program."""
         weak = weakref.ref(self)
 
@@ -449,7 +450,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         """The most urgent work that this lane may begin now. It has entered its group and taken its data from the
         middleware."""
         blocked: set[Any] = set()
-        looked = self._leader is not None  # the waiting thread handles them
+        looked = self._leader is not None  # if a thread waits, it handles sources that must be queried
         index = 0
         while True:
             entry = self._ready[index] if index < len(self._ready) else None
@@ -517,7 +518,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
     def _look(self, sources: list[Source], guards: list[Any], timeout_ns: int) -> None:
         """Wait, without the lock if that takes time, and record ready sources."""
-        if not self._reserved:  # here and not in the rescan, during which another lane may be waiting
+        if not self._reserved:  # not done in the rescan, during which another lane may be waiting
             self._waiter.reserve(self._sources.values(), guards=2)
             self._reserved = True
         if timeout_ns:

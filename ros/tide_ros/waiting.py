@@ -150,7 +150,7 @@ class Waiter:
 
 
 class TimerQueue:
-    """``moved(source)`` is called by any thread after a reset; with None after a ROS clock moved."""
+    """``moved(source)`` is called, by any thread, after a timer was reset; ``moved(None)`` after a ROS clock moved."""
 
     def __init__(self, moved: Callable[[TimerSource | None], None]) -> None:
         self._moved = _weak(

@@ -380,7 +380,7 @@ std::string refused_setting(const tide_lane_settings_t &settings, int status) {
 
 }  // namespace
 
-// False: may_spin returned false. end_spin must follow in either case.
+// Claims the engine for a spin. False: may_spin returned false. end_spin must follow in either case.
 bool Engine::begin_spin(bool by_lanes) {
   {
     const std::lock_guard<std::mutex> lock(spin_mutex_);

@@ -200,7 +200,7 @@ void Guard::trigger() noexcept {
   if (!triggered_.exchange(true)) notify();
 }
 
-// Triggered while it was not in an engine, or removed before it could run.
+// The guard may have been triggered while it was in no engine, or been removed before it could run.
 void Guard::connect() {
   if (triggered_.load()) notify();
 }
@@ -311,7 +311,7 @@ void TimerEntity::follow_clock_locked(const rcl_timer_t &timer, std::int64_t per
   if (until_ns <= 0 && !is_ready()) notify();
 }
 
-// Checks again, since it may have been reset after it became ready.
+// Checks the timer again, since it may have been reset after it became ready.
 bool TimerEntity::is_due(const rcl_timer_t &timer) const noexcept {
   std::int64_t next_ns = 0;
   if (!steady_) return is_ready_in_rcl(timer);

@@ -74,7 +74,7 @@ class History {
     }
   }
 
-  // The least level of the band that serves it.
+  // The least level of the band that serves this entity.
   int band_of(const Known &known) const {
     for (const int least : bands_)
       if (TIDE_PRIORITY_LEVEL(known.priority) >= least) return least;

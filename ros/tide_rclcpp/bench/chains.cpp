@@ -88,7 +88,7 @@ class Chains {
     return topic;
   }
 
-  // The part that it shares with an earlier chain exists already.
+  // Adds the callbacks of a chain, without those that it shares with an earlier chain.
   void add_chain(const PathPlan &path) {
     latencies_.push_back(std::make_unique<Latencies>());
     latencies_.back()->chain = path.name;

@@ -54,8 +54,8 @@ class Executor::Impl {
   Impl(const Impl &) = delete;
   Impl &operator=(const Impl &) = delete;
 
-  // Called when a node or group has changed, or the context ends, with locks of guard conditions held. A new spin
-  // checks by itself.
+  // Called when a node or group has changed, or the context ends, with locks of guard conditions held. A spin that
+  // starts later checks for changes by itself.
   void notified() {
     if (!rclcpp::ok(executor_.context_)) engine.cancel();
     outdated_.store(true);

@@ -19,9 +19,9 @@ class Plan {
   explicit Plan(std::vector<Chain> chains);
   bool empty() const { return chains_.empty(); }
 
-  // The highest priority of all chains that name it; 0: none does.
+  // The highest priority of all chains that name the callback; 0: none does.
   tide_priority_t priority_of(const Found &found) const;
-  // "chain/callback" for each chain that names it.
+  // "chain/callback" for each chain that names the callback.
   std::vector<std::string> names_of(const Found &found) const;
   // A callback name in a chain, with its chain.
   struct Name {

@@ -272,8 +272,8 @@ Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::
   return {Kind::kRemote, node, "", {}, 0};
 }
 
-// The timers that a waitable adds to a wait set, such as the expiry of an action server's goals. They are destroyed
-// with it.
+// The timers that a waitable adds to a wait set, such as the expiry of an action server's goals. These timers are
+// destroyed with the waitable.
 std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
   if (waitable.get_number_of_ready_timers() == 0) return {};
   const auto wait_set = filled(waitable, context);
@@ -400,7 +400,7 @@ void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rc
   }
 }
 
-// No event reports that one is due.
+// Entities for the timers that a waitable keeps, as no event reports that one is due.
 std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::Waitable::SharedPtr &waitable) {
   std::vector<std::shared_ptr<tide_rcl::Entity>> timers;
   const auto mutex = std::make_shared<std::mutex>();  // a reentrant group may run them concurrently

@@ -18,7 +18,7 @@ TEST_F(Rolls, NoUpdateGoesByOlderGroups) {
   std::thread older([&] {
     roll.update([&] {
       asked = true;
-      // clock: the other update waits for this one, so nothing else ends it
+      // clock: the other update waits for this one, so no event ends this loop
       for (int tries = 0; tries < 100 && !updated; tries++) std::this_thread::sleep_for(milliseconds(1));
       return Roll::Groups{};
     });

@@ -106,14 +106,15 @@ class Entity {
   virtual void connect() {}
   virtual void disconnect() noexcept {}
 
-  // Timers only; they do nothing while it is not in an engine. Times on CLOCK_MONOTONIC. Arming withdraws an expiry
+  // For timers only. These calls do nothing while the timer is not in an engine. Times on CLOCK_MONOTONIC. Arming
+  // withdraws an expiry
   // that has not run yet. At each start the next expiry moves by one period, or by as many as have passed.
   void arm_at(std::int64_t expiry_ns, std::int64_t period_ns) noexcept;
   void disarm() noexcept;
   [[nodiscard]] std::int64_t armed_for_ns() const noexcept;  // TIDE_FOREVER: not armed
   [[nodiscard]] bool is_ready() const noexcept { return tide_callback_is_ready(&timer_.callback); }
-  // Start of the run on CLOCK_MONOTONIC, as read by the lane; only from run. If runs of the entity overlap, it may be
-  // the start of a later one.
+  // Start of the run on CLOCK_MONOTONIC, as read by the lane; only from run. If runs of the entity overlap, this may be
+  // the start of a later run.
   [[nodiscard]] std::int64_t start_ns() const noexcept;
   // The entity's engine, kept alive for notifiers that may outlive it. Null: the entity has no engine, or one without a
   // shared pointer.
@@ -141,7 +142,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   // An entity is in one engine at a time, and so is a group as long as it has members. std::invalid_argument otherwise.
   void add(const std::shared_ptr<Entity> &entity, tide_priority_t priority, std::shared_ptr<Group> group = nullptr);
-  // The entity does not start after this returns; a run that has begun continues. False: it is not in this engine.
+  // The entity does not start after this returns; a run that has begun continues. False: the entity is not in this
+  // engine.
   bool remove(const std::shared_ptr<Entity> &entity);
   // Waits until no removed member of these groups runs any more, except the caller's own run.
   void wait_for_removed(const std::vector<std::shared_ptr<Group>> &groups) const;

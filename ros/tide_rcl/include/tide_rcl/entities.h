@@ -159,7 +159,7 @@ class TimerEntity : public Entity {
     kOwner      // the owner calls or rearms it when served, and keeps its clock
   };
   explicit TimerEntity(Of whose = Of::kExecutor) noexcept : Entity(TIDE_CALLBACK_TIMER), whose_(whose) {}
-  // Null if it no longer exists.
+  // The rcl timer; null if it no longer exists.
   [[nodiscard]] virtual std::shared_ptr<const rcl_timer_t> lock() const = 0;
   // Calls rcl_timer_call and provides the argument of fire; false: canceled, and fire is not called.
   virtual bool call(std::shared_ptr<void> &data) = 0;
@@ -201,8 +201,8 @@ class Timer final : public TimerEntity {
 
 // An rcl timer that another object keeps for a wait set, such as an action server's for the expiry of its goals: no
 // event reports that it is due. serve runs when it is due, and must do what its owner does when a wait set finds it
-// ready. If it is still due afterwards, it is served again a millisecond later. With simulated time it is checked each
-// second. Its owner may reset and end it from any thread.
+// ready. If the timer is still due afterwards, it is served again a millisecond later. With simulated time it is
+// checked each second. The timer's owner may reset and end it from any thread.
 class KeptTimer final : public TimerEntity {
  public:
   KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve);
