@@ -28,7 +28,7 @@ _EXECUTOR_COLOURS = {
     "batch, stock": "#E69F00",
     "batch, blocking": "#CC79A7",
 }
-_DARK = ("#0072B2", "#009E73", "#D55E00", "#B00020")  # words on them are white
+_DARK = ("#0072B2", "#009E73", "#D55E00", "#B00020")  # colours on which text is white
 BOUND, INK, DEADLINE = "rgba(128,128,128,0.28)", "#777777", "#E3002B"
 _GRID = "rgba(128,128,128,0.35)"
 
@@ -75,7 +75,7 @@ class Picture:
     def bar(
         self, row: int, begin: float, end: float, colour: str, told: str, words: str = "", thin: bool = False
     ) -> None:
-        """told: text shown when the mouse is over it. words: text inside, if there is room."""
+        """A bar in a row. told: text shown when the mouse is over the bar. words: text inside, if there is room."""
         x, width = self._x(begin), max(self._x(end) - self._x(begin), 0.1)
         y, height = self._y(row) + _BAR_TOP + (5 if thin else 0), _BAR - (10 if thin else 0)
         ink = "#fff" if colour in _DARK else "#1a1a1a"
@@ -92,7 +92,7 @@ class Picture:
         )
 
     def dot(self, row: int, value: float, aside: float, colour: str, told: str) -> None:
-        """aside: offset from the middle of the bar, between -1 and 1."""
+        """A point in a row. aside: offset from the middle of the row's bar, between -1 and 1."""
         y = self._y(row) + _BAR_TOP + _BAR / 2 * (1 + aside)
         self._marks.append(
             f'<circle cx="{self._x(value):.2f}%" cy="{y:.1f}" r="3" fill="{colour}" opacity=".55">'
@@ -218,7 +218,7 @@ def latency_chart(results: Results, references: Sequence[Reference]) -> Picture:
     most_points = max(2 * _LARGEST, min(MOST_POINTS, _ALL_POINTS // max(1, len(rows))))
     for number, row in enumerate(rows):
         _latency_row(drawn, number, row, results.runs.index(row.run), jitter, most_points, most)
-    for reference in references[:1]:  # of the most urgent chain only
+    for reference in references[:1]:  # known for the most urgent chain only
         told = f"{reference.label}: {reference.latency_ms:g} ms"
         drawn.mark(0, len(results.runs) - 1, reference.latency_ms, INK, told, dash=True)
         drawn.name(INK, f"dashed: {reference.label}, {reference.latency_ms:g} ms")

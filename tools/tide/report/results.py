@@ -91,8 +91,8 @@ class Answer(_Entry):
 
 
 class Undisturbed(_Entry):
-    """Instances of a chain that no observed violation of a premise affected (tide.run.seen). until: the place that they
-    leave; empty: their end. max_ns: None if there was none."""
+    """Instances of a chain that no observed violation of a premise affected (tide.run.seen). until: the board up to
+    whose end they count; empty: to their own end. max_ns: None if there was no such instance."""
 
     until: str = ""
     samples: int
@@ -249,7 +249,7 @@ class Results(_Entry):
     link: str = ""
     machine: Machine
     runs: list[Run]
-    judged: str = ""  # the run whose verdicts determine the exit status; empty: all
+    judged: str = ""  # label of the run whose verdicts determine the exit status; empty: all runs do
 
     def exit_status(self, require_guarantee: bool = False) -> int:
         """In a comparison: the run of the described executor, if it was among them."""

@@ -146,7 +146,7 @@ def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_boun
 
 # ---- completeness of observed messages that carry no instance numbers ----
 
-_DRIFT = 1000  # one instance in this many may be missing because two clocks differ
+_DRIFT = 1000  # of this many instances, one may be missing because two clocks differ
 _EARLY = 0.1  # share of a period by which the last message may be early and still count for a whole period
 
 

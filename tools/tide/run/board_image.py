@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The board of QEMU that an image is for."""
+"""Determines for which of QEMU's boards an image was built."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def machine(path: Path) -> str:
 
 
 def _attribute(elf: bytes, wanted: int) -> int:
-    """A number among the build attributes of a 32-bit image. 0: the image does not have it."""
+    """The value of a build attribute of a 32-bit image. 0: the image lacks this attribute."""
     if elf[:5] != b"\x7fELF\x01" or len(elf) < 52:
         return 0
     (sections,) = struct.unpack_from("<I", elf, 32)

@@ -27,7 +27,7 @@ Lines = Mapping[str, Sequence["Frame"]]  # by board
 
 # ---- frames of a line, from the log of tide-line ----
 
-_GET_INFO, _INFO = 2, 6  # asks and tells whether the other side is there
+_GET_INFO, _INFO = 2, 6  # request and answer that show whether the other side is there
 _WRITE_DATA, _DATA = 7, 9
 ACKNACK, HEARTBEAT = 10, 11
 FRAGMENT = 13
@@ -157,8 +157,9 @@ def of_lines(lines: Lines, since_ns: int, until_ns: int, traced: Traced) -> Evid
 
 
 def _behind_ns(frames: Sequence[Frame], traced: Traced, board: str) -> int:
-    """The longest time until a frame that the board or the agent gave to a free line had begun: so late the emulator
-    got it. The agent's record of a lost frame has no end; such a frame had begun before the next one was given."""
+    """The most by which the line's emulator lagged: the longest time until a frame that the board or the agent gave to
+    a free line had begun. The agent's record of a lost frame has no end; such a frame had begun before the next one was
+    given."""
     most_ns = 0
     for to, _, track in _WAYS.values():
         begun = sorted((frame.start_ns, frame.end_ns) for frame in frames if frame.track == track)
@@ -189,7 +190,7 @@ def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]],
         frames = [frame for frame in lines.get(board, ()) if frame.track == "down" and not frame.dropped]
         arrivals = sorted((frame.end_ns, frame.is_data) for frame in frames)
         ends = sorted(end_ns for *_, end_ns in every)
-        busy_ns = 0  # until when an earlier callback ran
+        busy_ns = 0  # latest end of an earlier callback
         for chain, release_ns, start_ns, end_ns in sorted(every, key=lambda one: one[2]):
             ended = bisect_right(ends, start_ns)
             free_ns = ends[ended - 1] if ended else 0
@@ -259,8 +260,8 @@ class Traced:
     def to_node(
         self, before: Callback, after: Callback, own: Sequence[Step], place: int
     ) -> tuple[Interval, int] | None:
-        """From the message's arrival at the agent until the callback begins; and how long the node was busy in that
-        time. place: the message's place among those made by this run of the callback."""
+        """The interval from the message's arrival at the agent until the callback begins, and how long the node was
+        busy in it. place: index of the message among those published by this run of the callback."""
         made, taken = _of(own, before.executor, before.name), _of(own, after.executor, after.name)
         came = None if made is None else _of(own, "agent", "to ROS 2", made.start_ns, place)
         if came is None or taken is None or taken.start_ns < came.start_ns:
@@ -292,7 +293,7 @@ def _of(own: Sequence[Step], place: str, what: str, from_ns: int = 0, number: in
 
 
 def _alone(system: System, callback: Callback) -> set[str]:
-    """Names of the callbacks of its executor that never run while this one runs."""
+    """Names of the callbacks that never run while this one runs, on the same executor."""
     kinds = {group.name: group.kind for group in system.groups}
     if callback.group is None or kinds[callback.group] != "exclusive":
         return {callback.name}
@@ -300,7 +301,7 @@ def _alone(system: System, callback: Callback) -> set[str]:
 
 
 def _busy_ns(spans: Iterable[Interval], within: Interval, lanes: int) -> int:
-    """How long at least `lanes` of the spans overlapped in `within`."""
+    """Time within `within` during which at least `lanes` of the spans overlapped."""
     edges: Counter[int] = Counter()
     for start_ns, end_ns in spans:
         edges[max(start_ns, within[0])] += 1
@@ -352,7 +353,7 @@ def split(one: Instance, traced: Traced, lines: Lines) -> dict[str, int]:
     system, found, at_ns = traced.system, dict.fromkeys(NAMES, 0), one.release_ns
 
     def until(time_ns: int) -> int:
-        """Advances at_ns to that time, at most to the end, and returns by how much."""
+        """Advances at_ns to `time_ns`, at most to the instance's end, and returns by how much."""
         nonlocal at_ns
         passed_ns = max(0, min(time_ns, one.runs[-1][1]) - at_ns)
         at_ns += passed_ns
@@ -393,7 +394,7 @@ def split(one: Instance, traced: Traced, lines: Lines) -> dict[str, int]:
         leaves = one.crossings[number] if number + 1 < len(one.path) else None
         wall_ns = until(
             end_ns if leaves is None else min(end_ns, max(start_ns, leaves.start_ns))
-        )  # its message may leave earlier
+        )  # the message may leave before the callback ends
         if system.where(callback) == "host":
             found["node"] += wall_ns
         else:

@@ -31,8 +31,8 @@ HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
 _NAMED = 3  # number of named threads
-_CLOCKS_DIFFER = 1.001  # the rates of a board's clock and this machine's
-_CLOCK_NS = 500_000  # between a frame and a query after it: precision of the line's log
+_CLOCKS_DIFFER = 1.001  # greatest ratio of a board's clock rate to this machine's
+_CLOCK_NS = 500_000  # precision of the line's log, for a frame and a later query
 Verdict = tuple[Word, str, float | None]  # verdict, the counter, its margin
 
 
@@ -58,7 +58,8 @@ _BY_EXECUTOR = {
 
 
 class _Judge:
-    """at: the executors in question. None: all of them, and the machine."""
+    """Judges the premises of a run. at: the executors to which the premise applies; None: all of them, and the
+    machine."""
 
     def __init__(self, system: System, bounds: Bounds, run: Run) -> None:
         self.system, self.bounds, self.run, self.seen = system, bounds, run, run.evidence
@@ -244,7 +245,8 @@ class _Judge:
         return (BROKEN if over_ns > 0 else HELD), text, _share(took_ns, most_ns) if sign > 0 else None
 
     def digestion(self, values: dict[str, int]) -> Verdict:
-        """Only an answer that was alone contradicts it; one that waited for others, too, may agree with it."""
+        """Time to process a received frame. It is contradicted only by an answer that arrived alone; one that waited
+        behind others may agree with it."""
         board, limit_ns = next(iter(self.at)), values["process_ns"]
         alone_ns, most_ns = (self.seen.get(key, {}).get(board) for key in ("taken_by", "taken_most"))
         if alone_ns is None and most_ns is None:
@@ -257,7 +259,7 @@ class _Judge:
         return UNSEEN, f"{text}, in which it may have taken over several frames{self.line_was_late()}", None
 
     def release_jitter(self, values: dict[str, int]) -> Verdict:
-        """A timer that never expired while its board was idle hides its delay; those of the same board speak for it."""
+        """Delays of timers. For a timer that never expired while its board was idle, the board's other timers count."""
         known = self.seen.get("start_late_ns", {})
         begun = [one.name for one in self.system.chains if self.system.path(one)[0].executor in self.at]
         late = {name: known[name] for name in begun if name in known}
@@ -380,7 +382,7 @@ class _Judge:
         return [known[one] for one in boards] if all(one in known for one in boards) else None
 
     def users_of(self, boards: Iterable[str]) -> list[Executor]:
-        """All executors of chains that visit these."""
+        """All executors of chains that visit one of these boards."""
         visited = [{one.executor for one in self.system.path(chain)} for chain in self.system.chains]
         names = set[str]().union(*(one for one in visited if one & set(boards)))
         return [self.system.executor(name) for name in sorted(names)]
@@ -539,7 +541,7 @@ class _Judge:
         return _within(max(values.values()), NODE_DEPTH, f"nodes of a run keep {NODE_DEPTH} messages")
 
     def over_in_time(self, several: dict[str, int]) -> Verdict:
-        """several: chains that may be longer than their periods, with the number of periods."""
+        """Chains that were still running after their period. several: those that may be, with the number of periods."""
         seen = self.seen.get("in_time")
         if seen is None:
             return UNSEEN, "instances were not recorded", None

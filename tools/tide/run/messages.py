@@ -162,7 +162,7 @@ class _Leaf:
 
     @property
     def length(self) -> int:
-        """The length of a text."""
+        """Length of the field's text; 0 for a field that is not a text."""
         return len(getattr(self.owner, self.field)) if self.kind == "digits" else 0
 
 
@@ -237,7 +237,7 @@ def _room_of_sequence(message: Any, field: str, sequence: re.Match[str]) -> Iter
 
 
 def _filled(message: Any, payload_bytes: int) -> None:
-    """Fills the message up to the size. The first text gets room for a number first."""
+    """Fills the message up to the size, beginning with the first text, which gets room for a number."""
     rooms = sorted(_rooms(message), key=lambda room: room.rank)
     texts = [room for room in rooms if room.rank == 3 and room.most >= _DIGITS]
     if texts:
@@ -295,7 +295,7 @@ def _place(message: Any, leaf: _Leaf) -> int | None:
 
 
 def _numbers(message: Any) -> Iterator[Number]:
-    """Places, in order: first the one that wraps around last and matters least to the message's readers."""
+    """Where a number fits into the message; first the place that wraps around last and matters least to readers."""
     fit = [leaf for leaf in _leaves(message) if leaf.kind != "digits" or leaf.length >= _DIGITS]
     for leaf in sorted(fit, key=lambda leaf: (leaf.field in _TIMES, _RANKS.index(leaf.kind))):
         offset = _place(message, leaf)

@@ -88,9 +88,9 @@ def end_within(seconds: int) -> None:
 
 # ---- execution times ----
 
-_PUBLISH_NS = 300_000  # until a publish has been measured
+_PUBLISH_NS = 300_000  # assumed until a publish has been measured
 _SPARE_NS = 100_000  # margin for the publish
-_LEAD_SPARE_NS = 500_000  # the least observed lead is no worst case
+_LEAD_SPARE_NS = 500_000  # margin, as the least observed lead is no worst case
 _SERVICE_LEAD_NS = 1_500_000
 
 
@@ -106,18 +106,19 @@ class Reserve:
         self._lead_ns: dict[int, int] = {}
 
     def led(self, place: int, lead_ns: int) -> None:
-        """Takes the time from the cause, a timer's expiry or a message of another host executor, to the start of the
-        callback. place: which of several causes. The least such time is that of the executor and DDS; a longer one may
+        """Records the time from a cause, which is a timer's expiry or another host executor's message, to the start of
+        the callback. place: index of the cause. The least such time is that of the executor and DDS; a longer one may
         contain a wait for other callbacks."""
         lead_ns = max(lead_ns, 0)  # clocks may be set
         self._lead_ns[place] = min(lead_ns, self._lead_ns.get(place, lead_ns))
 
     def led_unseen(self, place: int) -> None:
-        """Takes a request or reply, whose sending time is not known here."""
+        """Records a request or reply as the cause, whose sending time is not known here."""
         self._lead_ns[place] = _SERVICE_LEAD_NS
 
     def published(self, spent_ns: int) -> None:
-        """The greatest recent value counts, as the next one may be like it."""
+        """Records how long a publish took. The greatest recent value counts, because the next publish may take as
+        long."""
         self._publish_ns = max(spent_ns, self._publish_ns * 15 // 16)
 
     def work_ns(self, place: int, before_ns: int) -> int:
@@ -190,9 +191,9 @@ class _Play:
         self.repeated = 0
         self._reserve = Reserve(int(callback["execution_ns"]), int(callback["least_ns"]), bool(callback["sends"]))
         self._publish: list[Callable[[int], None]] = []
-        self._publishers: list[tuple[Publisher, int]] = []  # with the number of subscriptions to its topic
+        self._publishers: list[tuple[Publisher, int]] = []  # publisher, number of subscriptions to its topic
         self._subscriptions: list[Subscription[Any]] = []
-        self._numbers: list[tuple[Number, int]] = []  # with the number of instances from one to the next
+        self._numbers: list[tuple[Number, int]] = []  # number, instances from one message to the next
         self._counts: list[int] = []
         self._arrived: dict[int, set[int]] = {}
         self._lock = threading.Lock()
@@ -288,8 +289,8 @@ class _Play:
         return self._reply(0)
 
     def connect(self, node: Node, taker: _Play) -> None:
-        """Connects it to the service that it asks. taker: the callback that takes the reply, as both are on this
-        executor."""
+        """Creates the client of the service that this callback requests. taker: the callback that takes the reply, on
+        the same executor."""
         kind = service_class(self._asked["type"])
         client = self.client = node.create_client(kind, self._asked["topic"], callback_group=taker.group)
         request = _instance_of(self._asked)
@@ -317,7 +318,7 @@ class _Play:
     def _run(self, index: int, now_ns: int, begun_ns: int | None = None, place: int = 0) -> None:
         """begun_ns: the thread's time at its start, if that was earlier. place: which of several messages began it."""
         if index in self._seen:
-            self.repeated += 1  # the message is later than its number can tell
+            self.repeated += 1  # so late that its number means another instance
             return
         if index < 0 or index >= int(self.chain["instances"]):
             return

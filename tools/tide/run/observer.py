@@ -42,7 +42,8 @@ class WallClock:
         self.set_ns = 0
 
     def _apart(self) -> int:
-        """The shortest of several looks, as this process may lose its processor in between."""
+        """Offset of the two clocks, from the quickest of several readings, because this process may lose its processor
+        in between."""
         looks = [(self._steady(), self._wall(), self._steady()) for _ in range(3)]
         before_ns, wall_ns, _ = min(looks, key=lambda one: one[2] - one[0])
         return wall_ns - before_ns
@@ -159,7 +160,7 @@ def main() -> None:
         look_ns = until_ns + _SETTLE_NS
         while rclpy.ok():  # not spin(): occasionally it is not woken when the process must end
             since_ns = time.monotonic_ns()
-            if 0 < look_ns < since_ns:  # once all have heard of each other
+            if 0 < look_ns < since_ns:  # once all nodes have discovered each other
                 look_ns, undescribed = 0, _undescribed(node, task)
             executor.spin_once(timeout_sec=_LOOK_S)
             clock.look()

@@ -106,7 +106,7 @@ def counted_of(system: System, chain: Chain, periods: int) -> range:
 
 
 def apart_ns(system: System, chain: Chain) -> int:
-    """The time in which as many instances are released as come at once."""
+    """Time in which one burst of instances is released: a period for each of them."""
     return chain.period_ns * system.timer_of(chain).burst
 
 
@@ -244,7 +244,7 @@ class Message:
 
     @property
     def mark_words(self) -> str:
-        """The mark in a request that names its chain. Empty: in any other message."""
+        """The plan's words for the mark in a request that names its chain. Empty for any other message."""
         mark = self.sample.mark
         return "" if mark.kind == "none" else f" {mark.kind} {mark.offset} {mark.read(self.sample.body)}"
 
@@ -332,7 +332,7 @@ def with_stand_ins(system: System) -> tuple[System, list[str]]:
 
 
 class _Apart(Publication):
-    """Is played on another topic than the described one."""
+    """A publication that is played on another topic than the described one."""
 
     described: str
 
@@ -347,7 +347,7 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
     topics = several_publish(system)
     if not topics:
         return system, []
-    system = with_servers(system)  # their subscriptions do not overlap, although they are several here
+    system = with_servers(system)  # one callback with several subscriptions here, which must not overlap
     kept: dict[str, tuple[Callback, Publication]] = {}  # by topic: the publisher that keeps it, a given one if any
     new: dict[int, str] = {}  # by identity of the publication
     for _, maker, sent, taker in topics_of(system):

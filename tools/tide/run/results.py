@@ -189,7 +189,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
     p50_ns = next(one.p50_ns for one in chains if one.name == urgent.name)
     median = next((index for index, one in instances[urgent.name].items() if one.latency_ns == p50_ns), None)
     period = None
-    if len(system.boards()) == 1 and median is not None and p50_ns is not None:  # several would share a track
+    if len(system.boards()) == 1 and median is not None and p50_ns is not None:  # several boards would share a track
         period = evidence.period_of(traced, urgent, median, p50_ns)
     return Outcome(system, bounded(system, run, bounds), seen, bounds, why, period, recorded.notes)
 
@@ -232,10 +232,10 @@ def legs_table(outcome: Outcome) -> Table:
 
 
 def sentences(outcome: Outcome) -> list[str]:
-    """Limits of the answer that the reasons of its verdicts do not contain, a line each."""
+    """Limitations of the answer that the reasons of its verdicts do not contain, a line each."""
     lines = []
     undescribed = outcome.run.evidence["undescribed"]
-    if undescribed and not outcome.run.answers:  # otherwise a premise mentions it
+    if undescribed and not outcome.run.answers:  # with bounds, a premise mentions it
         lines.append(f"not described, and may run: {'; '.join(undescribed)}")
     if outcome.no_bounds:
         lines.append(f"no bounds to compare with: {outcome.no_bounds}")

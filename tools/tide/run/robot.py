@@ -100,7 +100,7 @@ class Recorded:
     steps: list[Step] = field(default_factory=list)  # of the traces of boards, agent and nodes
     handed: list[Handed] = field(default_factory=list)  # known messages between boards and hosts
     undescribed: list[str] | None = None  # endpoints of the user's nodes that are not described; None: nobody looked
-    clock_set_ns: int = 0  # by how much the wall clock was set meanwhile
+    clock_set_ns: int = 0  # by how much the wall clock was set during the run
     other_real_time: list[str] | None = None  # threads outside the run; None: not visible
     pauses: dict[str, Any] | None = None  # pauses of the machine's processors, as tide-pauses reports them; None: not
     # watched
@@ -407,8 +407,9 @@ class Robot:
             time.sleep(_SERVERS_CHECK_S)
 
     def _wait_repetition(self, children: Children, report: Report) -> None:
-        """The observer sees all participants, but a program of the user cannot be asked. It may have missed the only
-        announcement of another one; a third of the nodes that join others do. DDS announces every participant again
+        """The observer sees all participants, but a program of the user cannot be asked. That program may have missed
+        the only announcement of another node, as a third of the nodes that join others do. DDS announces every
+        participant again
         after three seconds, and until then messages between the two are lost."""
         if not any(map(is_given, (*self.boards, *self.hosts))):
             return
@@ -496,7 +497,7 @@ class Robot:
             runs[told["index"]] = (event["start_ns"], event["end_ns"], event["cpu_ns"])
 
     def _count(self, recorded: Recorded) -> None:
-        """Called after the end of the agent and the lines, which report last."""
+        """Reads the counters; call it when the agent and the lines have ended, as they report last."""
         if self.agent is not None:
             recorded.counters["agent"] = last_json(self.agent)
         recorded.counters["lines"] = {name: last_json(line) for name, line in self.lines.items()}
@@ -519,7 +520,7 @@ def role_of(executor: Executor) -> str:
 
 
 def command_of(executor: Executor, folder: Path, values: dict[str, str]) -> list[str]:
-    """The words of its command. Raises PlanError when there is no such program."""
+    """The user's command for this executor, as words. Raises PlanError if there is no such program."""
     assert executor.command is not None
     try:
         words = shlex.split(executor.command)

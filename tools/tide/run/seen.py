@@ -70,7 +70,8 @@ class Rate:
 
 @dataclass
 class Seen:
-    """part: measured part instead of the whole chain. Empty: the whole. unseen: reason why no latency is observable.
+    """What a run saw of one chain. part: the measured part; empty: the whole chain. unseen: reason why no latency is
+    observable.
     doubt: reason why uncounted instances may be missing (tide.report.verdict). latencies_ns: in order of time."""
 
     chain: str
@@ -149,7 +150,8 @@ def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[s
 
 
 def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, has_begun: bool) -> bool:
-    """True if its timer could not run. A board may report nothing else about a lost instance."""
+    """True if the instance did not start because its timer could not run. A board may report nothing else about a lost
+    instance."""
     first = system.path(chain)[0]
     if system.where(first) == "host":
         return not has_begun
@@ -214,8 +216,8 @@ _RELEASE = "its release"
 
 
 def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
-    """Uses all begun instances. Otherwise the answer of one without an observed end would be assigned to an earlier
-    one."""
+    """Releases of all begun instances, also of those without an observed end: their answers would otherwise be assigned
+    to earlier ones."""
     first = system.path(chain)[0]
     owner = maker_of(system, first).name
     begun = {*runs_of(system, recorded, first), *(index for name, index in recorded.unfinished if name == owner)}
@@ -233,7 +235,7 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
         points.append(_Point(_RELEASE, _releases(system, chain, recorded)))
     for callback, after, runs_ns in system.runs_on(chain):
         given = is_given(system.executor(callback.executor))
-        if after is None and not given:  # it publishes before its end
+        if after is None and not given:  # a callback publishes before it ends
             last = runs_of(system, recorded, callback)
             points.append(_Point(f"the end of {callback.name}", sorted(end_ns for _, end_ns, _ in last.values())))
             break
@@ -261,7 +263,7 @@ def _before(point: _Point, at_ns: int) -> int | None:
 
 
 def _ways(points: list[_Point], until_ns: int) -> list[list[int]]:
-    """Goes back from each time of the last point to the latest earlier ones."""
+    """Matches messages by time: from each one of the last point back to the latest earlier one of each point before."""
     ways = []
     for at_ns in (one for one in points[-1].times_ns if one <= until_ns):
         way: list[int] = [at_ns]
@@ -276,8 +278,8 @@ def _ways(points: list[_Point], until_ns: int) -> list[list[int]]:
 
 
 def _longest(ways: list[list[int]], place: int, starts: Iterable[int]) -> list[list[int]]:
-    """Of the ways through one of the starts as many as there are starts at that time (a burst is several). place: that
-    of the starts on a way."""
+    """Of the ways that pass through the same start, the longest; several if several starts have the same time (a
+    burst). place: index of the start on a way."""
     room = Counter(starts)
     kept = []
     for way in sorted(ways, key=lambda way: way[0] - way[-1]):
@@ -366,7 +368,8 @@ def _count(
     until_ns: int,
     seen: Seen,
 ) -> list[list[int]]:
-    """The ways that count, of instances without numbers. How many are missing follows from the described rates, and
+    """The ways that count as instances, where instances have no numbers. How many are missing follows from the
+    described rates, and
     from the ends of the starts. origin: the last point that comes only occasionally; what follows is answered."""
     first, start, last = points[0], points[origin], points[-1]
     topic = system.condition_of(chain)

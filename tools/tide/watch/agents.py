@@ -206,8 +206,8 @@ _VALUE = re.compile(r"(\d+) replies, last (\d+) us, greatest (\d+) us")
 
 @dataclass(frozen=True)
 class ServiceTold:
-    """Times of one client. A calling client: from the request's arrival in DDS to the reply; a serving one: from the
-    request's arrival to the reply's arrival in DDS. greatest_ns: since the client appeared."""
+    """Response times of a service that one board's client calls (from the request's arrival in DDS to the reply) or
+    serves (from the request's arrival to the reply's arrival in DDS). greatest_ns: since the client appeared."""
 
     service: str
     serves: bool
@@ -261,7 +261,7 @@ class Replies:
         self.told, self._grown_s = newest, now_s
 
     def why_not(self, told: list[ServiceTold]) -> str:
-        """Reason why there is no report of this chain; empty: `told` belongs to it."""
+        """Why the agent's report says nothing about this chain; empty: `told` is about it."""
         if self._askers > 1 or sum(one.serves != self._by_board for one in told) > 1:
             return f"{self.service} is called by several, which the agent cannot distinguish"
         return ""

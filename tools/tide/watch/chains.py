@@ -124,7 +124,7 @@ class TopicTimes:
     longest_gap_ns: int = 0
     recent: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
     holes: set[int] = field(default_factory=set)  # times of messages after which some were missed
-    fresh: list[int] = field(default_factory=list)  # times since the last settle
+    fresh: list[int] = field(default_factory=list)  # times received since the last call of settle
     _number: int | None = None
 
     def take(self, at_ns: int, number: int | None) -> None:
@@ -132,7 +132,7 @@ class TopicTimes:
             if self._number is not None and number > self._number + 1:
                 self.missed += number - self._number - 1
             if self._number is not None and number != self._number + 1 and self.last_ns is not None:
-                self.holes.add(self.last_ns)  # or a new publisher, whose numbers begin with 1
+                self.holes.add(self.last_ns)  # messages were missed, or the publisher is new and counts from 1
             self._number = number
         if self.last_ns is not None:
             self.longest_gap_ns = max(self.longest_gap_ns, at_ns - self.last_ns)
@@ -166,8 +166,8 @@ class TopicTimes:
 
 
 def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: int) -> list[int] | None:
-    """From a time of the last point back to the latest earlier one. None: there is none, or this watch may have missed
-    the beginning."""
+    """Times of one instance, found from a message of the last point back to the latest earlier message of each point.
+    None: there is none, or this watch may have missed the beginning."""
     way = [at_ns]
     for point, missed_after in zip(reversed(times), reversed(holes), strict=True):
         place = bisect_right(point, way[0])

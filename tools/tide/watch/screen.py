@@ -173,8 +173,8 @@ def milliseconds(value_ns: int | None) -> str:
 
 
 def state_of(row: ChainRow) -> str:
-    """The verdict on a running chain, else its state: what is measured of one that waits for a topic, or has one that
-    is refused, is at most not met."""
+    """The verdict on a running chain, else its state. If a chain waits for a topic, or one was refused, the verdict
+    counts only if it is "not met"."""
     decides = row.state == "running" or (row.verdict == State.NOT_MET and row.state in ("waiting", "refused"))
     return row.verdict if row.verdict and decides else row.state
 

@@ -89,8 +89,8 @@ class _Watched:
         self._counted, self._counted_s = 0, 0.0
 
     def clock(self, trusted: bool) -> str:
-        """State of its times: from one machine, trusted, or the reason why they cannot be compared; empty: no times
-        yet."""
+        """Whether the chain's times can be compared: they are from one machine, or trusted, or the reason why not;
+        empty: no times yet."""
         present = [one.machines for one in self.topics if one.publishers]
         if not present or not self.points.has_way:
             return ""
@@ -101,7 +101,7 @@ class _Watched:
         return "one machine" if len(frozenset().union(*present)) == 1 else "several machines"
 
     def count(self, came: Mapping[str, list[int]], trusted: bool, now_s: float) -> None:
-        """Processes the messages of a step. Answers count once both ends have been subscribed for a while."""
+        """Counts the answers among the messages of a step, once both ends have been subscribed for a while."""
         if not self.points.has_way or self.no_latency(trusted):
             return
         start, end = self.topics[self.points.origin], self.points.points[-1].topic
@@ -115,7 +115,8 @@ class _Watched:
 
     @property
     def unanswered(self) -> int:
-        """The number of unanswered starts, without ends that this watch itself missed: of the topic with the most."""
+        """Number of unanswered starts, less the ends that this watch itself missed; of several last topics, the
+        greatest number."""
         return max((max(0, answers.count - topic.times.missed) for topic, answers in self.answers), default=0)
 
     @property
@@ -141,7 +142,7 @@ class _Watched:
         return lately(late, lost, self.not_started, above_ns, latencies, part, "; ".join(doubts))
 
     def no_latency(self, trusted: bool) -> str:
-        """Reason why times of its topics do not show an instance; empty: they do."""
+        """Why the times of the chain's topics do not show its instances; empty: they do."""
         if not self.points.has_way:
             return f"only {self.points.points[0].words} can be observed: no latency"
         several = next((one for one in self.topics if one.publishers > 1), None)
@@ -151,7 +152,7 @@ class _Watched:
         return f"its topics are from {clock}: see --trust-clocks" if clock.endswith("machines") else ""
 
     def rate(self, now_s: float) -> float | None:
-        """Rate of its last topic per second, since the last call."""
+        """Messages per second of the chain's last topic since the last call."""
         if not self.topics:
             return None
         count, seconds = self.topics[-1].times.count, now_s - self._counted_s

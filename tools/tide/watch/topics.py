@@ -113,7 +113,8 @@ def quality(depth: int, reliable: bool = False) -> QoSProfile:
 
 
 def taken(subscription: Subscription[Any]) -> Iterable[bytes]:
-    """All received messages, in order. Without an executor, which would wake up for each and check all topics."""
+    """All received messages, in order. Read directly, because an executor would wake up for each message and check all
+    topics."""
     with subscription.handle:
         while (got := subscription.handle.take_message(subscription.msg_type, True)) is not None:
             yield got[0]
@@ -169,8 +170,8 @@ class Topics:
                 return
 
     def _has_changed(self, topic: WatchedTopic, now_s: float) -> bool:
-        """True also if it may have changed: with the same number of publishers, only the next check of identities finds
-        out."""
+        """True if the topic's publishers have changed, or may have: as long as their number is the same, only the next
+        check of identities shows it."""
         if topic.state != "seen" or now_s - topic.looked_closer_s >= _LOOK_CLOSER_S:
             return True
         with self.node.handle:
