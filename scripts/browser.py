@@ -82,7 +82,7 @@ def _looked_at(browser: str, page: Path, width: int, scheme: str, picture: Path 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Look at pages in Chromium, at two widths, on white and on black.")
-    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="Folder for a picture of each.")
+    parser.add_argument("--pictures", type=Path, metavar="FOLDER", help="Folder for pictures of the pages.")
     parser.add_argument("pages", nargs="+", type=Path, metavar="PAGE")
     chosen = parser.parse_args()
     browser = _browser()

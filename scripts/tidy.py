@@ -30,7 +30,7 @@ class Unit:
     """The unit of a compilation: a file, or one that CMake wrote and that includes several."""
 
     command: dict[str, str]
-    includes: set[Path]  # of this project; none: the unit has not been compiled yet
+    includes: set[Path]  # this project's files only; empty if the unit is not compiled yet
     checked: list[Path] = field(default_factory=list)
 
     @property

@@ -282,7 +282,7 @@ def under_attack(children: Children, folder: Path, agent: Agent, name: str, seco
             raise RuntimeError(f"the attack {name} did not begin")
     try:
         yield 0
-    finally:  # also after a failure of a client
+    finally:  # the attacker ends even if a client failed
         end.set()
         process.join()
     yield int(sent.value)

@@ -57,7 +57,7 @@ READY_S, MATCH_S, ORDER_S, DISCOVERY_S, QUIET_S = 30.0, 60.0, 120.0, 4.0, 0.3
 
 @dataclass(frozen=True)
 class Pair:
-    """A client and an agent, and the number of messages that the client packs."""
+    """A client and an agent to measure, and how many messages the client packs into a datagram."""
 
     name: str
     client: str
@@ -92,7 +92,7 @@ class Trial:
 
 @dataclass
 class Row:
-    """One quantity of one pair: a value for each repetition."""
+    """One measured quantity of one pair of client and agent, with a value for each repetition."""
 
     what: str
     reliability: str

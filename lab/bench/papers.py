@@ -91,7 +91,7 @@ def known_tests() -> str:
 
 
 def faults(claims: Claims) -> Iterator[str]:
-    """Names in claims that do not exist."""
+    """Names of tests and programs that a claim mentions but that do not exist."""
     tests = known_tests()
     for claim in claims.claim:
         here = f"lab/papers.toml: {claim.what}"

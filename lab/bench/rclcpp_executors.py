@@ -40,7 +40,7 @@ PROGRAM = ROOT / "build/rclcpp/bin/chains"
 LOAD = ROOT / "build/rclcpp/bin/load"
 LOAD_EXECUTORS = ("tide", "tide-each", "multi", "cbg-each")
 EXECUTORS = ("tide", "multi", "picas", "tide-default", "events")
-THREADS_OF = {"events": 1}  # it has one thread plus one for timers
+THREADS_OF = {"events": 1}  # EventsExecutor has one thread, plus one for timers
 _LINE = re.compile(r"  (\w+): (\d+) times, median ([\d.]+) ms, 99 % ([\d.]+) ms, most ([\d.]+) ms")
 _RATE = re.compile(r": (\d+) callbacks a second")
 _TIMES = re.compile(r"; (publish|due) to callback: median ([\d.]+) us, 99 % ([\d.]+) us")
@@ -132,7 +132,7 @@ def chains(
     found: dict[str, list[Figures]] = defaultdict(list)
     names = executors.split(",")
     for number in range(rounds):
-        for name in names if number % 2 == 0 else reversed(names):  # so that the first has no advantage
+        for name in names if number % 2 == 0 else reversed(names):  # both orders, to favour none
             found[name].append(_play(name, system, seconds, threads, fifo))
     medians = {name: _medians(found[name]) for name in names}
     _print(medians, f"{system.parent.name}, {threads} threads, {rounds} x {seconds} s, FIFO: {fifo}")

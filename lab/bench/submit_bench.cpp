@@ -89,7 +89,7 @@ struct NullMiddleware : Middleware {
   }
 };
 
-// One end writes, the other reads.
+// A pipe of messages in memory: one end writes, the other reads.
 class Pipe {
  public:
   void give(std::vector<uint8_t> message) {
@@ -97,7 +97,7 @@ class Pipe {
     messages_.push_back(std::move(message));
     changed_.notify_one();
   }
-  // Empty: no message in this time.
+  // Takes the oldest message; an empty one if none came in this time.
   std::vector<uint8_t> take(int timeout_ms) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, std::chrono::milliseconds(timeout_ms), [this] { return !messages_.empty(); });

@@ -97,7 +97,8 @@ class Search {
     }
   }
 
-  // Start of one of the victim's callbacks if it never waited, or plus its waiting in the best schedule.
+  // A time at which one of the victim's callbacks starts: without any waiting, or with its waiting in the best
+  // schedule.
   time_ns victims_moment() {
     const auto &callbacks = chain(victim_).callbacks;
     time_ns moment_ns = 0;

@@ -40,7 +40,7 @@ std::vector<Quarry> quarries();
 // The bound of a safe analysis as the tool reports it.
 Options tight_options();
 
-// An observer, which plays a system.
+// A way to execute a system and measure its responses: exact schedules, or the shipped code.
 struct Observer {
   std::string name;
   Schedule (*run)(const Executor &executor, const Scenario &scenario);
@@ -71,7 +71,7 @@ class Ratios {
   uint64_t count() const { return count_; }
   double sum() const { return sum_; }
   double least() const { return least_; }
-  // Place p counts ratios above p steps, up to p + 1.
+  // Element p counts ratios above p steps, up to p + 1.
   const std::vector<uint64_t> &histogram() const { return histogram_; }
 
   static constexpr double kStep = 0.02;

@@ -22,7 +22,7 @@ struct LinkQuarry {
 };
 
 std::vector<LinkQuarry> link_quarries();
-// Deliberately defective; each must be detected.
+// Bounds that are deliberately wrong; the hunt must detect each.
 std::vector<LinkQuarry> link_twins();
 
 // schedules: runs of each board with releases drawn at random. climbs: changes of the run that came nearest to a bound.

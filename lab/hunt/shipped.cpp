@@ -104,7 +104,8 @@ class Shipped {
       station.machine = this;
       station.chain = chain;
       station.number = number;
-      // Timers come before all others in a cached set; a release is a notification, so it does not.
+      // In a cached set, timers come before all others. Releases here are notifications, so the kind is chosen to give
+      // that order.
       const bool alone = model_.chains()[chain].timer && number == 0;  // may overlap all others
       station.callback.kind = alone ? TIDE_CALLBACK_SUBSCRIPTION : TIDE_CALLBACK_GUARD;
       station.callback.execute = execute;

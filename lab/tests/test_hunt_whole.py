@@ -96,7 +96,7 @@ def test_nothing_exceeds_a_bound(name: str) -> None:
     tally = hunt_block(name, SEED, count, Trial(2, 4, True))
     for failure in tally.failures:
         pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide lab hunt {name}\n{failure}")
-    least = 1 if family(name).wide else 4  # few of those have bounds
+    least = 1 if family(name).wide else 4  # few descriptions of wide families have bounds
     assert tally.observations > least * count, "the descriptions prove nothing"
     assert min(tally.histogram) < 1.5, "no run comes near its bound"
 
@@ -313,7 +313,7 @@ def test_shipped_executors_of_the_host_are_simulated() -> None:
         return worst_ms(server, plan)
 
     budget, long = "budget_us=5000 budget_period_us=10000", "a execution_us=6000"
-    # 5 ms, and the last one of the next period
+    # 5 ms, a pause, then the last 1 ms in the next period
     assert worst(budget, long) == [pytest.approx(11.0, abs=1e-5)]
     anywhere = [worst(f"{budget} anywhere=true", long, more=f"seed={seed};")[0] for seed in range(20)]
     assert min(anywhere) >= 6 and max(anywhere) <= 21 and max(anywhere) > 11
@@ -348,7 +348,7 @@ def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> No
 
     host = "executor=name=host1 lanes={}".format
     one, two, late = both(host(1)), both(host(2)), both(f"{host(2)};return_least_us=3000;return_most_us=3000")
-    assert max(one) - max(two) > 5  # one of the two callbacks waits for the other
+    assert max(one) - max(two) > 5  # on one lane, one of the two callbacks waits for the other
     assert [round(after - before, 3) for after, before in zip(late, two, strict=True)] == [3, 3]
     with pytest.raises(ServerError, match="is on 'host1', which is no board or executor"):
         both("seed=1")

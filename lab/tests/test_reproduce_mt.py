@@ -128,7 +128,7 @@ def test_statements_of_bounds_can_fail() -> None:
         return [one.holds for one in findings(MtResult(STUDY, 1, 1, outcomes=[replace(outcome, theorem=theorem)]))]
 
     assert told(c1=None, c2=None) == [True, True]
-    assert told(c1=None) == [False, True]  # the paper has no bound for c2 either
+    assert told(c1=None) == [False, True]  # c2 must have no bound, too, as in the paper
     assert told(c1=None, c2=None, c3=29.0) == [False, False]
     assert told(c1=None, c2=None, c4=None) == [False, True]
 

@@ -296,7 +296,7 @@ def children(parent: int) -> list[int]:
 
 
 def lane_runs(parent: int) -> bool:
-    """True if a child of the process has its lane."""
+    """True if a child of the process has started its lane's thread."""
     return any(
         (task / "comm").read_text().strip() == "tide lane"
         for child in children(parent)

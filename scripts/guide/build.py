@@ -44,7 +44,7 @@ class GuideError(Exception):
 
 
 def menu() -> list[tuple[str, list[tuple[str, str]]]]:
-    """Parts, each with titles and the path of a page in the repository or of a generated one."""
+    """The menu: its parts, and in each the titles and files of its pages; a file is in the repository or generated."""
     table = tomli.loads((ROOT / "docs/guide/menu.toml").read_text(encoding="utf-8"))
     return [(part["title"], [(page["title"], page["file"]) for page in part["pages"]]) for part in table["parts"]]
 

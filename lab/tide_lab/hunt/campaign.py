@@ -23,7 +23,7 @@ from tide_lab.hunt.workers import WorkerError, Workers
 from tide_lab.programs import find_binary
 
 BLOCK_SYSTEMS = 5000
-BLOCK_BOARDS = 100  # for boards with a line, which take longer
+BLOCK_BOARDS = 100  # systems in a block for boards with a line, which take longer
 BLOCK_DESCRIPTIONS = 250
 OBSERVERS = ("exact", "shipped")
 
@@ -50,7 +50,7 @@ class Found:
     accepted: int = 0
     observations: int = 0
     exceeded: int = 0
-    ratio_sums: list[float] = field(default_factory=list)  # one for each block: the sum must not depend on the order
+    ratio_sums: list[float] = field(default_factory=list)  # by block: their sum must not depend on the order
     histogram: Counter[float] = field(default_factory=Counter)
     unplayed: Counter[str] = field(default_factory=Counter)  # descriptions that were not played, by reason
     failed: int = 0  # number of descriptions with any failure; the first few of a block are in `failures`
@@ -165,7 +165,7 @@ def each_block(schedules: int, climbs: int, todo: list[Block]) -> Iterator[tuple
         try:
             yield from program.each(partial(_hunted, program, workers, schedules, climbs), todo)
         except BaseException:
-            workers.stop()  # ends the threads that wait for them
+            workers.stop()  # this ends the threads that wait for the workers
             raise
 
 

@@ -36,7 +36,7 @@ _SHOWN_FAILURES = 10
 
 @dataclass
 class _Hunt:
-    """The request, and the results so far."""
+    """A hunt as requested, with its results so far."""
 
     schedules: int
     climbs: int

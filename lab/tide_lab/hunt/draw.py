@@ -61,7 +61,7 @@ class _Draw:
         return document
 
     def publish_seldom(self, chain: Document, document: Document) -> None:
-        """A callback of the host that begins a chain publishes a further topic in every nth run, or at a distance."""
+        """Lets the host's first callback of a chain publish a further topic in every nth run, or at a distance."""
         first, *rest = chain["callbacks"]
         hosts = self.host_names(document)
         used = {named.partition(".")[0] for one in document["chains"] for named in [one.get("branches_from", "")]}
@@ -307,7 +307,7 @@ class _Draw:
             chain["jitter_ms"] = round(chain["period_ms"] * self.random.choice((0.05, 0.1, 0.25)), 2)
 
     def shared_ms(self, chain: Document, chains: Sequence[Document]) -> float:
-        """Time of the callbacks after which it branches."""
+        """Execution time of the callbacks that a branching chain shares."""
         if "branches_from" not in chain:
             return 0.0
         name, _, last = chain["branches_from"].partition(".")
@@ -317,7 +317,7 @@ class _Draw:
         return float(shared_ms + self.shared_ms(other, chains))
 
     def root(self, chain: Document, chains: Sequence[Document]) -> Document:
-        """The chain whose timer starts it."""
+        """The chain whose timer starts this chain."""
         while "branches_from" in chain:
             name = chain["branches_from"].partition(".")[0]
             chain = next(one for one in chains if one["name"] == name)
@@ -572,7 +572,7 @@ class _Draw:
         return chain
 
     def make_service(self, chain: Document) -> None:
-        """A chain of three callbacks. Many requests have the least size."""
+        """Turns a chain of three callbacks into a call of a service. Many requests have the least size."""
         chain["reliability"] = "reliable"
         asks, serves, takes = chain["callbacks"]
         for callback, sent in ((asks, "requests"), (serves, "replies")):
@@ -653,7 +653,7 @@ class _Tree:
         taken = {chain["priority"] for chain in document["chains"]}
         free = [one for one in range(1, 127) if one not in taken]
         own = source.sample(free, len(self._chains))
-        if source.random() < 0.5:  # other priorities lie between them
+        if source.random() < 0.5:  # leaves a gap below the most urgent chain
             own = [*free[: len(self._chains) - 1], free[-1]]
         for chain, priority in zip(self._chains, own, strict=True):
             chain["priority"] = priority
@@ -681,7 +681,7 @@ class _Tree:
         self._chain(self._way(), {"branches_from": first} | ({"joins": others} if others else {}))
 
     def _call(self, chain: Document) -> None:
-        """A chain after which no other begins ends with a service of a place other than its last."""
+        """Ends a chain with a call of a service on another executor, unless further chains begin behind it."""
         used = [
             named.partition(".")[0]
             for one in self._chains
@@ -703,7 +703,7 @@ class _Tree:
         chain["callbacks"][-2]["replies"] = service | {"payload_bytes": self._random.randint(9, 60)}
 
     def _way(self) -> list[str]:
-        """Continues to a board, or ends before it."""
+        """Executors of the rest of a chain, which ends on a board or on the host."""
         way = self._random.choices(self._hosts, k=self._random.choice((0, 0, 1, 1, 2)))
         return [*way, self._random.choice(self._boards)] if not way or self._random.random() < 0.6 else way
 
@@ -773,7 +773,8 @@ def add_topics(document: Document, source: random.Random) -> None:
 
 
 def ask_for_result(chain: Document, hosts: Sequence[str], source: random.Random, share: float) -> None:
-    """Does this for the given share of the chains in which a node calls a service of a board."""
+    """Lets a node request the result after the goal, in this share of the chains in which it calls a board's
+    service."""
     asks, serves, takes = (*chain["callbacks"], {}, {})[:3]
     asked = "requests" in asks and asks["executor"] in hosts and serves["executor"] not in hosts
     if not asked or source.random() >= share:

@@ -39,7 +39,7 @@ class Twin:
 
 @dataclass(frozen=True)
 class Caught:
-    """after: number of descriptions; 0: it was not detected."""
+    """Result for one defect. after: number of descriptions until it was detected; 0: it was not."""
 
     twin: Twin
     after: int
@@ -168,7 +168,7 @@ def _without_first(chain: Document) -> None:
 
 
 def _one_callback(chain: Document) -> None:
-    """The whole chain as one callback, without points at which others can pass."""
+    """Defect: the chain counts as a single callback, between whose parts no other can run."""
     first = chain["callbacks"][0]
     first["execution_ns"] = sum(one["execution_ns"] for one in chain["callbacks"])
     chain["callbacks"] = [first]
@@ -187,7 +187,7 @@ def _shared_lanes(document: Document) -> None:
 
 @contextmanager
 def _without_carried_jitter() -> Iterator[None]:
-    """The bound of a path is the sum of its stretches' bounds, each with the release of a timer."""
+    """Defect: a chain's bound is the sum of its segments' bounds, each released as punctually as by a timer."""
 
     def other(document: Document, **options: Any) -> Any:
         answer = ask_executors({**document, "paths": []}, **options)
@@ -448,7 +448,7 @@ def _boards_join_the_first_only() -> Iterator[None]:
 
 @contextmanager
 def _inputs_one_after_the_other() -> Iterator[None]:
-    """The other input of a join begins when the first has ended, as a path contains both."""
+    """Defect: a join's second input is assumed to begin when the first has ended, as if one path contained both."""
     whole = lower.ways_of
 
     def other(system: System) -> Any:
@@ -501,13 +501,14 @@ def _no_group(chain: Document) -> None:
 
 @contextmanager
 def _branches_by_priority() -> Iterator[None]:
-    """A callback shared by chains of one timer has the priority of each continuing chain on a board."""
+    """Defect: on a board, a callback that chains of one timer share counts with a different priority in each of
+    them."""
     with patch.object(lower, "tree_priorities", lambda system: {}):
         yield
 
 
 def _no_result(chain: Document) -> None:
-    """A node's second request after the first reply is omitted."""
+    """Defect: the second request of a node, after the reply to its first one, is omitted."""
     if len(chain["callbacks"]) == 5:
         del chain["callbacks"][3:]
         chain["callbacks"][-1]["payload_bytes"] = 0
@@ -542,7 +543,7 @@ def _pools_of_one_event() -> Iterator[None]:
 
 
 def _without_parts(*kinds: str) -> Callable[[], Any]:
-    """Bounds over a line lack these parts where a chain may be longer than its period."""
+    """Defect: bounds over a line omit these parts of chains that may be longer than their period."""
 
     @contextmanager
     def broken() -> Iterator[None]:

@@ -239,7 +239,7 @@ class _Hunt:
         return self._tally
 
     def play(self, words: str) -> Played | None:
-        """None: the command prints no bounds."""
+        """Plays a plan. None: it failed, or a pool was full where `tide check` prints no bounds."""
         try:
             played = _simulator(boards_play.PROGRAM).play(words)
         except ServerError as error:
@@ -317,7 +317,7 @@ class _Climb:
                 self._hunt.tally.add_ratio(1 / best.ratio)
 
     def _play(self, run: Any) -> None:
-        """Every response that comes nearer to its bound than before, or as near, is kept with its run."""
+        """Plays a run, and keeps it for every response that comes as near to its bound as before, or nearer."""
         words = self._player.words(run)
         has_paths = len(self._held) > self._chain_count
         if has_paths:

@@ -45,7 +45,7 @@ class _Worker:
             self.child.stdin.flush()
 
     def line(self) -> str | None:
-        """None: no line in time. WorkerError: the process has ended."""
+        """The worker's next line; None: none came in time. WorkerError: the process has ended."""
         assert self.child.stdout is not None
         while b"\n" not in self._rest:
             if not select.select([self.child.stdout], [], [], SILENCE_S)[0]:
@@ -86,7 +86,7 @@ class Workers:
                 worker.kill()
 
     def hunt(self, name: str, first: int, count: int, schedules: int, climbs: int) -> list[dict[str, Any]]:
-        """Answers that cover these seeds: one, unless a description does not end or crashes its process."""
+        """Hunts these seeds. One answer covers all, unless a description does not end or crashes its process."""
         answers: list[dict[str, Any]] = []
         end = first + count
         while first < end:

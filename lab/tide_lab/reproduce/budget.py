@@ -55,7 +55,7 @@ class Finding:
 
     text: str
     published: bool
-    holds: Callable[[Replies, int], bool]  # second argument of a plan: pings of each lane
+    holds: Callable[[Replies, int], bool]  # arguments: the replies, and the pings sent to each lane
 
 
 @dataclass(frozen=True)

@@ -194,7 +194,7 @@ CASES = {
             "size_bytes",
             "size of a message, bytes",
             (100, 200, 300, 400, 500),
-            lambda size: [f"chains.payload_bytes={size - 4}"],  # the plan explains the four bytes
+            lambda size: [f"chains.payload_bytes={size - 4}"],  # examples/published/pods explains the four bytes
         ),
         Case(
             "pods-execution",
@@ -306,7 +306,7 @@ def run_point(
     simulator: Simulator, case: Case, system: str, x: int, samples: int, seed: int, more: Sequence[str] = ()
 ) -> list[Row]:
     run = ["--systems", system]
-    if system == "batch-stock":  # waits for the acknowledgment of the second transmission too
+    if system == "batch-stock":  # also waits for the acknowledgment of a second transmission
         run = ["send=stock", "--systems", "batch"]
     words = [str(plan_file(case)), *case.settings(x), f"periods={samples}", f"seed={seed}", *run, *more]
     data = simulator.results(words)

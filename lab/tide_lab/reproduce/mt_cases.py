@@ -214,7 +214,7 @@ def _chain(chain: Chain, configuration: Configuration) -> Chain:
             update["execution_ms"] = callback.execution_ms / Decimal(2)
         if configuration.exclusive and chain.name in EXCLUSIVE:
             update["group"] = "mutex"
-        # The two less urgent chains move from the first executor to the second halfway.
+        # With two executors, the two less urgent chains run their second half on the second one.
         if configuration.executors == 2 and chain.name not in EXCLUSIVE and 2 * position >= len(chain.callbacks) - 1:
             update |= {"executor": "back", "group": "all_back"}
         return callback.model_copy(update=update)

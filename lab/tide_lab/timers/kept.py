@@ -25,8 +25,8 @@ PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99)
 
 @dataclass
 class Latencies:
-    """How often each latency was measured: values in ns, ascending, with their counts. `beyond` of them exceed the
-    range of their histogram: their values are unknown, but the maximum and average of all are known."""
+    """How often each latency was measured: values in ns, ascending, with their counts. `beyond`: how many exceed the
+    range of the histogram. Their values are unknown, but the maximum and average of all are known."""
 
     values_ns: Array
     counts: Array
@@ -202,7 +202,7 @@ class Kept:
         return self._folder / f"block-{number:05d}.npz"
 
     def load(self, number: int) -> Piece | None:
-        """Null if this block was not finished."""
+        """The block of this number; None if it was not finished."""
         if not self._path(number).exists():
             return None
         with np.load(self._path(number), allow_pickle=False) as archive:

@@ -60,7 +60,7 @@ class Outcome:
     ros: dict[str, Tally] = field(default_factory=lambda: {name: Tally(name) for name in ROS_TIMERS})
     cyclictest: Histogram = field(default_factory=lambda: Histogram(_BUCKET_NS))
     loads: list[Load] = field(default_factory=list)
-    load_unknown: bool = False  # in an earlier run of the same campaign
+    load_unknown: bool = False  # an earlier run of the campaign recorded no load
     interrupted: bool = False
     failure: str | None = None  # reason for an early end without an interruption
     memory_locked: bool = False
@@ -145,7 +145,7 @@ class Run:
 
     @contextlib.contextmanager
     def _kept_loads(self, is_another_run: bool) -> Iterator[None]:
-        """Recorded as unknown while it runs, because it may not end normally."""
+        """Records the load as unknown while the block runs, because the block may not end normally."""
         before = self.kept.loads() if self.kept else []
         self.outcome.load_unknown = None in before
         self.outcome.loads += [Load(**load) for loads in before for load in loads or []]
@@ -323,8 +323,8 @@ class Run:
 
 
 def _next_second_ns() -> int:
-    """Start of cyclictest --secaligned if run now: the next full second of CLOCK_MONOTONIC. Waits first if that is too
-    near."""
+    """Start of cyclictest --secaligned if run now: the next full second of CLOCK_MONOTONIC. If that second is too near,
+    waits until it has begun."""
     rest_ns = -time.monotonic_ns() % _SECOND_NS
     if rest_ns < _STARTING_NS:
         time.sleep((rest_ns + 1_000_000) / 1e9)

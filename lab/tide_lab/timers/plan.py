@@ -21,7 +21,7 @@ PRIORITY = 80
 PLAIN = "tide-no-lead"  # tide without its wake-up lead
 ROS_TIMERS = ("rclc", "rclpy", "rclcpp")
 RCLCPP_PROGRAM = ROOT / "build/rclcpp/bin/timer_latency"  # from ros/tide_rclcpp/bench, if rclcpp is installed
-USAGE_STATUS = 2  # exit status of a program that was started without arguments
+USAGE_STATUS = 2  # exit status of timer_latency without arguments
 BLOCK_S = 20.0
 BLOCKS_WANTED = 8  # also for short runs, but with blocks of at least a second
 _DEADLINE_PERIOD_LEAST_NS = 100_000  # Linux's sched_deadline_period_min_us
@@ -86,7 +86,7 @@ def blocks(settings: Settings) -> list[Block]:
     own blocks, as does tide without its wake-up lead."""
     duration_s = settings.repetitions * settings.timeout_us / 1e6
     count = max(2, math.ceil(duration_s / BLOCK_S), min(BLOCKS_WANTED, int(duration_s)))
-    count += count % 2  # equally many on each processor
+    count += count % 2  # an even number, for equally many blocks on each processor
     shares = [share for share in _shares(settings.repetitions, count) if share]
     alone = {PLAIN: settings.plain_repetitions, **dict.fromkeys(settings.ros, settings.ros_repetitions)}
     counts = {name: min(len(shares), math.ceil(total / shares[0])) for name, total in alone.items()}

@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the load always reached its share."""
+        """Whether the load generator took its share of the processor in every block."""
         return not self.outcome.load_unknown and all(load.is_reached for load in self.outcome.loads)
 
     @property
