@@ -42,7 +42,7 @@ static bool line_open(struct uxrCustomTransport *transport) {
 
 static bool line_close(struct uxrCustomTransport *transport) { return close(line_of(transport)->socket) == 0; }
 
-/* Writes all of it or nothing: one call is one datagram. */
+/* Writes all bytes or none: one call is one datagram. */
 static size_t line_write(struct uxrCustomTransport *transport, const uint8_t *bytes, size_t count, uint8_t *error) {
   const ssize_t sent = send(line_of(transport)->socket, bytes, count, 0);
   *error = sent < 0;

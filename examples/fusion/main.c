@@ -134,7 +134,7 @@ static int add_timer(rcl_timer_t *timer, rclc_support_t *support, rclc_executor_
   return EXIT_SUCCESS;
 }
 
-/* Creates a chain for the gyro, and one for the wheels. A lane chooses both before the planner. */
+/* Creates a chain for the gyro and one for the wheels, so that a lane takes their callbacks before the planner's. */
 static int name_chains(rcl_timer_t *gyro_timer, rcl_timer_t *wheels_timer) {
   tide_chain_t turn, way;
   CHECK(tide_chain_init(&turn, "turn", 2, RCL_MS_TO_NS(GYRO_MS), RCL_MS_TO_NS(GYRO_MS)));

@@ -75,7 +75,7 @@ class AgentServer {
 
   std::string port() const { return std::to_string(port_); }
 
-  // While muted it neither receives nor sends, and messages in transfer are lost.
+  // A muted server neither receives nor sends, and messages in transfer are lost.
   void mute(bool muted) { muted_ = muted; }
   bool is_muted() const { return muted_; }
   // One in this many incoming and outgoing messages is lost at random; 0: none.
@@ -173,7 +173,7 @@ class AgentServer {
     return options;
   }
 
-  // Runs it not before earlier messages, and not after the end of this server.
+  // Runs the action later, but not before those of earlier messages, and not after the end of this server.
   void later(Time time, Time &last, sim::Engine::Action action) {
     last = std::max(last, time);
     World::current().engine.at(last, [alive = std::weak_ptr(alive_), action = std::move(action)] {

@@ -134,7 +134,7 @@ TEST_F(Asking, ARequestWaitsForAPlaceAsLongAsTheProgramSays) {
   later.join();
 }
 
-// More than the pool holds at once: each waits for room, arrives once, and has its own number.
+// Threads send more requests than the pool holds: each request waits for room, arrives once, and has its own number.
 TEST_F(Asking, ThreadsThatWaitForPlacesSendEachRequestOnce) {
   constexpr int64_t kThreads = 4, kRequests = 100;
   ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 30'000), RMW_RET_OK);
@@ -218,7 +218,7 @@ TEST_F(Asking, LimitsAndMistakesAreNamed) {
 
 // ---- with other callbacks ----
 
-// In the order of their runs: t(imer), s(ubscription), S(ervice), C(lient).
+// Callbacks of every kind, whose order of runs is recorded: t(imer), s(ubscription), S(ervice), C(lient).
 class Ordered : public Asking {
  protected:
   void SetUp() override {

@@ -103,7 +103,7 @@ TEST_F(Continuous, EachLengthArrivesWithOneMessageInFiftyLost) {
   server.lose_one_in(50);
   Plan one;
   plan = &one;
-  // around one node, one fragment, two nodes, and where the header can no longer contain the length
+  // sizes around one node, one fragment, two nodes, and the greatest length that a header can contain
   const uint32_t around[] = {1,    244,  1000,   1008,   1009,   1016,   1017,   1024,  1100,
                              2023, 2040, 65'519, 65'523, 65'524, 65'527, 65'528, 70'001};
   size_t count = 0;

@@ -295,7 +295,7 @@ TEST_F(Diagnostics, ThereIsOneAndItsEndsAreDefined) {
   (void)told("node: link");
 }
 
-/* Other objects then use their places in the pools. */
+/* After the end of the support, other objects use the pool entries of the diagnostics. */
 TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   ASSERT_OK(begin());
   ASSERT_OK(rclc_executor_fini(&executor));

@@ -93,7 +93,8 @@ TEST_F(Executing, SpinSomeRunsAtMostAsManyCallbacksAsHandles) {
   ASSERT_OK(rclc_executor_fini(&executor));
   ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
   add(0);
-  // Four of the twelve slots: one is being filled, seven are reserved for others and for data without a reader.
+  // Four of the twelve slots are free for this reader: one is being filled, seven are reserved for others and for data
+  // without a reader.
   for (int32_t number = 0; number < 4; number++) deliver(0, number);
   for (const size_t expected : {2u, 4u, 4u}) {
     EXPECT_OK(rclc_executor_spin_some(&executor, 0));
@@ -426,7 +427,7 @@ TEST_F(Executing, AGuardConditionWakesTheExecutor) {
   calls = 0;
   rcl_guard_condition_t guard{};
   ASSERT_OK(rcl_guard_condition_init(&guard, &support.context, rcl_guard_condition_get_default_options()));
-  EXPECT_OK(rcl_trigger_guard_condition(&guard)); /* before any callback waits: not lost */
+  EXPECT_OK(rcl_trigger_guard_condition(&guard)); /* a trigger before the guard has a callback is not lost */
   ASSERT_OK(rclc_executor_add_guard_condition(&executor, &guard, [] { calls++; }));
   EXPECT_OK(rclc_executor_spin_some(&executor, 20'000 * kMillisecond));
   EXPECT_EQ(calls, 1);

@@ -178,7 +178,8 @@ TEST_P(FreshShared, ARareTopicWaitsForOneCallback) {
   expect_fresh("rare", rare, one.callback + kWay);
 }
 
-// Until the callback ends, no frame of a flood fits: the board drops what is too old whenever the agent asks.
+// No frame of the flood finds a slot before the callback ends; whenever the agent sends a HEARTBEAT, the board drops
+// what is too old.
 TEST_P(FreshShared, AFloodBesideASlowCallback) {
   constexpr Time kQuestions = 100 * sim::kMillisecond;
   const Case &one = GetParam();
@@ -260,7 +261,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Overload{1, 200 * sim::kMillisecond, 50}, Overload{10, 200 * sim::kMillisecond, 50},
                       Overload{10, 3 * sim::kMillisecond, 50}));
 
-// While a callback runs, samples are acknowledged that wait for it: the next session does not bring them again.
+// Samples that wait for a running callback are acknowledged, so the next session does not bring them again.
 TEST_F(Fresh, WhatWasAcknowledgedOutlivesTheSession) {
   Topic slow, flood;
   subscribe(slow, "slow", 10, true);

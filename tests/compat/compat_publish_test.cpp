@@ -133,7 +133,7 @@ TEST_F(Publishing, TheProgramMayWaitUntilTheAgentHasEverything) {
   EXPECT_EQ(rcl_publisher_wait_for_all_acked(&none, 0), RCL_RET_PUBLISHER_INVALID);
 }
 
-/* A flood of the same level takes returned nodes first, until the other writer has found none once. */
+/* A flood takes every returned node before another writer of its level, until that writer has found none once. */
 TEST_F(Publishing, APublisherThatFoundNoNodeHasOneFromThenOn) {
   const std_msgs__msg__Int32 number = {1};
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
@@ -167,7 +167,7 @@ TEST_F(Publishing, FinishingWaitsForTheLastMessages) {
     ASSERT_OK(rclc_publisher_init_default(&last, &node, int32_type(), topic.c_str()));
     ASSERT_OK(tide_rclc_publisher_set_priority(&last, TIDE_PRIORITY(level, 0)));
     std_msgs__msg__Int32 number = {level};
-    server.mute(true); /* they are lost, and sent again after the next message */
+    server.mute(true); /* these messages are lost, and sent again after the next one */
     for (int i = 0; i < 5; i++) ASSERT_OK(rcl_publish(&last, &number, nullptr));
     pass_time(20ms);
     server.mute(false);
@@ -197,7 +197,7 @@ TEST_F(Publishing, FinishingWithoutAFreeNodeCanBeTriedAgain) {
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
   while (publish(10) == RCL_RET_OK) {
   }
-  /* One node remains free for the objects: three deletions need more. */
+  /* One node stays free for objects, but finalising a publisher needs three for its deletions. */
   EXPECT_REFUSED(rcl_publisher_fini(&publisher, &node), RCL_RET_ERROR, TIDE_ERROR_FULL);
   EXPECT_TRUE(rcl_publisher_is_valid(&publisher));
   server.mute(false);

@@ -115,7 +115,7 @@ int handled;
 void count(const rcutils_log_location_t *, int, const char *, rcutils_time_point_value_t, const char *format,
            va_list *arguments) {
   std::array<char, 100> text;
-  std::vsnprintf(text.data(), text.size(), format, *arguments); /* takes the arguments, as the publisher does */
+  std::vsnprintf(text.data(), text.size(), format, *arguments); /* uses up the va_list, as the publisher does */
   handled += std::string(text.data()) == "number 5";
 }
 
@@ -163,7 +163,7 @@ TEST_F(Rosout, ALongTextIsCutBehindAWholeCharacter) {
     cut += text.size() >= TIDE_ROSOUT_TEXT_BYTES;
     RCUTILS_LOG_INFO("%s", text.c_str());
     ASSERT_TRUE(have_arrived(texts.size()));
-    ASSERT_TRUE(settled()); /* such a text needs two nodes */
+    ASSERT_TRUE(settled()); /* the longest text needs two nodes */
   }
   const std::vector<Line> all = lines();
   for (size_t i = 0; i < texts.size(); i++) {

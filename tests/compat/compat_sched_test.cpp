@@ -118,7 +118,7 @@ TEST_F(Sched, TimersAndGuardConditionsHaveLanesToo) {
     ended = true;
   });
   for (int turn = 0; turn < 1000 && !ended && (expiries < 3 || triggers < 3); turn++) {
-    // Until the first expiry the other thread may still be adding it.
+    // Before the first expiry, the other thread may still be adding the guard condition.
     if (expiries > 0) {
       EXPECT_OK(rcl_trigger_guard_condition(&guard));
     }

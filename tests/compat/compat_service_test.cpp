@@ -106,7 +106,7 @@ TEST_F(Serving, ResponsesMayComeLaterAndInAnyOrder) {
   EXPECT_EQ(server.replies("/sums")[0].identity, identity_of(3, 3));
 }
 
-// Nobody called for it, so no code of a call can tell.
+// The executor sends the response, so no call of the program can return the error.
 TEST_F(Serving, AResponseThatIsTooLongReachesTheErrorHandlerAndTheSpin) {
   static int told;
   told = 0;

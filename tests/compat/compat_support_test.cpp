@@ -345,7 +345,8 @@ TEST_F(Connected, ManyLivesLeaveNothingBehind) {
     ASSERT_OK(rcl_publisher_fini(&publisher, &node)); /* too late, but harmless */
     connect();
   }
-  EXPECT_EQ(server.written("rt/topic").size(), static_cast<size_t>(lives)); /* the last message of a life, too */
+  EXPECT_EQ(server.written("rt/topic").size(),
+            static_cast<size_t>(lives)); /* even the last message before each end has arrived */
   EXPECT_EQ(server.clients(), 1u);
   EXPECT_EQ(server.entities(), 1u);
 }
@@ -538,7 +539,7 @@ TEST_P(CustomTransport, CarriesASession) {
   EXPECT_EQ(server.clients(), 0u);
 }
 
-// As in programs that prepare their options first. A chosen address is kept.
+// The transport is set after the options were initialised, as some programs do. A chosen address is kept.
 TEST_P(CustomTransport, IsUsedByOptionsThatWereMadeBefore) {
   const bool framed = GetParam();
   AgentServer server(framed ? AgentServer::Kind::kStream : AgentServer::Kind::kDatagrams);

@@ -57,7 +57,7 @@ struct Outcome {
 inline void PrintTo(const Outcome &outcome, std::ostream *out) {
   *out << outcome.code << " (" << text_of(outcome.cause) << ")";
 }
-// The call fails with this rcl code, and this is the cause.
+// Expects that the call fails with this rcl code and this cause (tide_rclc_last_status).
 #define EXPECT_REFUSED(call, code, cause) \
   EXPECT_EQ((rcl_reset_error(), Outcome{(call), tide_rclc_last_status()}), (Outcome{(code), (cause)}))
 

@@ -40,7 +40,7 @@ class World {
   static World &current();
 
   Time latency() { return random.between(1, latency_most_); }
-  // A server's port; or that of an earlier one, so that its clients find the new server.
+  // Opens a server's port. port: of an earlier server, so that its clients find the new one; 0: a new port.
   uint16_t listen(AgentServer *server, uint16_t port = 0);
   void close(AgentServer *server);
 

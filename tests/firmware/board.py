@@ -34,7 +34,7 @@ BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for the MPS2 board;
 CORES = ["cortex-m4f", pytest.param("cortex-m7", marks=pytest.mark.full)]
 VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
-PROCESSOR_LIMIT_S = 120  # after which the system ends a program
+PROCESSOR_LIMIT_S = 120  # processor time after which the system ends a program
 DOMAIN = domain()
 PICO_NEEDS = ("PICO_SDK_PATH", "RP2040JS", "RP2040_BOOTROM")  # test_pico.py
 PICO_IS_GIVEN = all(os.environ.get(name) for name in PICO_NEEDS)
@@ -68,7 +68,7 @@ def run_alone(core: str, name: str) -> tuple[int, str]:
 
 @dataclass
 class Lockstep:
-    samples: list[tuple[int, bytes]]  # samples of the topic: virtual time in ns, octets
+    samples: list[tuple[int, bytes]]  # (virtual time in ns, octets) of each sample of the topic
     code: int
     output: str
 

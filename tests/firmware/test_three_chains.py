@@ -69,8 +69,8 @@ def longest(run: dict[str, Any], chain: int) -> int:
 
 
 def test_budgets_of_lanes_are_kept() -> None:
-    """20 ms of work in each period: with 5 ms a period the urgent lane is lowered below the others; with 100 ms it
-    never is, and the budget has no effect."""
+    """Lanes work 20 ms in each period. With a budget of 5 ms the urgent lane is lowered below the others; with 100 ms
+    it never is."""
     none = preemptive()
     tight, ample = (preemptive(f"budget_us={budget}", "budget_period_us=500000") for budget in (5000, 100_000))
     assert none["budgets"] == []

@@ -45,8 +45,8 @@ enum { PERIOD_MS = 100, DEADLINE_MS = 80, PRIORITY = 1 };
 
 
 def blocks(page: Path, language: str, all_of_them: bool = False) -> Iterator[tuple[int, str]]:
-    """The commands that a reader types, with their line numbers. Those with a reason for not running them here are
-    included on request."""
+    """The commands that a reader types, with their line numbers. all_of_them: also those that the page marks as not
+    run."""
     text = page.read_text(encoding="utf-8")
     for found in _BLOCK.finditer(text):
         note, kind, body = found.groups()
@@ -124,7 +124,7 @@ def typed(body: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_e_stop_from_its_description_to_its_measurement(tmp_path: Path) -> None:
-    """The page's system, measured from the press on this machine, and what limits the verdict. Whether the response is
+    """The last command of docs/guide/estop.md measures the page's system on this machine. Whether the response is
     in time depends on the machine; the answer is in the first line, and the exit status agrees with it."""
     measured = 0
     for line, body in blocks(ROOT / "docs/guide/estop.md", "sh", all_of_them=True):

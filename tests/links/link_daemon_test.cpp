@@ -77,7 +77,7 @@ class End {
     return tide_port_open_link(&session, &address);
   }
 
-  // Reliable, on the stream of the level; waits while every node is taken. False: given up.
+  // Submits a reliable message on the stream of the level; waits while every node is taken. False: given up.
   bool submit(uint8_t level, uint16_t number, uint32_t body_bytes) {
     tide_node_t *node = nullptr;
     if (!tide::test::eventually([&] {

@@ -19,7 +19,7 @@ CORES = {
     "cortex-m7": ["-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16"],  # Teensy 4
 }
 ALWAYS = ["-mthumb", "-Os", "-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Werror", "-DARDUINO=10819"]
-OF_THE_BOARD = {  # names of C++ in every core
+OF_THE_BOARD = {  # C++ names that every Arduino core defines
     "operator delete(void*, unsigned int)",
     "operator delete(void*)",
     "__cxa_pure_virtual",

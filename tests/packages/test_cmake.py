@@ -95,7 +95,8 @@ FETCHED = f'include(FetchContent)\nFetchContent_Declare(tide SOURCE_DIR "{ROOT}"
 
 @pytest.mark.parametrize("part", [WHOLE_TREE, RUNTIME_ALONE, FETCHED], ids=["tree", "runtime", "fetched"])
 def test_as_a_part_of_a_project_it_adds_the_library_alone(part: str, tmp_path: Path) -> None:
-    """Needs no C++ compiler, builds only what the project links, and does not change the project's settings."""
+    """add_subdirectory needs no C++ compiler, builds only what the project links, and changes no setting of the
+    project."""
     before = "get_cmake_property(before VARIABLES)\n"
     after = """
 get_cmake_property(after VARIABLES)

@@ -129,7 +129,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_debian_package_has_an_agent_that_serves(package: Path) -> None:
     (made,) = package.glob("*.deb")
     said = run(["dpkg-deb", "-I", made], package)
-    assert "libfastrtps" in said and "libc6" in said  # its dependencies, as found by the linker
+    assert "libfastrtps" in said and "libc6" in said  # the package's dependencies, as found by dpkg-shlibdeps
     program = package / "root/usr/bin/tide-agent"
     agent = subprocess.Popen(
         [program, "--udp", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
@@ -152,7 +152,7 @@ def test_its_service_starts_what_the_package_has(package: Path) -> None:
     said = run([package / "root/usr/bin/tide-agent", "--help"], package)
     assert all(word in said for word in arguments[1].split() if word.startswith("--"))
     verifier = shutil.which("systemd-analyze")
-    if verifier:  # it checks every key; a missing installation of the program here is not an error of the file
+    if verifier:  # checks every key; that the program is not installed here is no error of the file
         done = subprocess.run([verifier, "verify", str(unit)], capture_output=True, text=True, check=False)
         faults = [line for line in done.stderr.splitlines() if unit.name in line and "not executable" not in line]
         assert faults == []

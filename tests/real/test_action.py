@@ -271,8 +271,8 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_graph_shows_the_action(world: World) -> None:
-    """As `ros2 node info`, `topic list`, `service list` and `action list` show it; again with a new agent, until the
-    board ends."""
+    """The graph has what `ros2 node info`, `topic list`, `service list` and `action list` show, also with a new agent,
+    until the board ends."""
     board = world.board("--serve", "count", "--ask", "other")
     node, kind = world.host.node, "test_msgs/action/Fibonacci"
     world.client("count")
@@ -293,7 +293,7 @@ def test_the_graph_shows_the_action(world: World) -> None:
         )
 
     eventually(is_shown, LIMIT_S, "node, topics, services, server and client")
-    world.agents[-1].process.terminate()  # its goodbye removes the node from the graph
+    world.agents[-1].process.terminate()  # the ending agent removes the board's node from the graph
     world.agents[-1].process.wait()
     eventually(lambda: "peer" not in node.get_node_names(), LIMIT_S, "no agent, no node")
     world.start_agent()

@@ -51,7 +51,7 @@ def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> 
         ]
         second = start_client(children, tmp_path, port, 0xA2)
         eventually(lambda: len(nodes(watcher)) == 2, "two clients are two nodes")
-        second.process.kill()  # it ended without goodbye: the agent probes and removes it
+        second.process.kill()  # a killed client deletes nothing: the agent probes it, then removes it
         eventually(lambda: len(nodes(watcher)) == 1, "the dead client's node is gone")
         first.stop()
         eventually(lambda: nodes(watcher) == [], "no client, no node")

@@ -112,7 +112,7 @@ def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
     sent = sum(end[kind]["sent"] for kind in KINDS)
     agent.process.terminate()
     counters = agent.wait_json("samples_to_dds", 5, "counted")
-    # The excess are samples whose acknowledgment was lost with the first agent.
+    # A few samples may arrive twice: those whose acknowledgment was lost with the first agent.
     assert 0 <= counters["samples_to_dds"] - (sent - passed_on) <= 16, (sent, passed_on, counters)
     assert counters["write_unknown"] == 0, counters
     require_sound(exchange, end, killed=1)
@@ -132,12 +132,12 @@ def test_the_client_is_killed_and_comes_back(world: World) -> None:
     agent = world.agents[-1]
     agent.process.terminate()
     counters = agent.wait_json("clients_created", 5, "counted")
-    assert counters["entities"] == 0, f"left over: {counters}"  # one client was replaced, the other said goodbye
+    assert counters["entities"] == 0, f"left over: {counters}"  # one client was replaced, the other deleted its session
 
 
 @dataclass
 class Cable:
-    """The line of a world: unplugged, nothing passes."""
+    """The emulated line of a test, which can be unplugged."""
 
     line: Child
 
@@ -187,7 +187,7 @@ def test_a_cut_that_ends_the_session_loses_nothing(tmp_path: Path) -> None:
     some may arrive twice."""
     with cable(tmp_path) as (world, exchange, line):
         line.toggle(unplugged=True)
-        for _ in range(20):  # at most 16 of a reader are in transfer, the others wait in DDS
+        for _ in range(20):  # of these, 16 are in transfer at most; the others wait in DDS
             world.publish_down(exchange)
         time.sleep(SESSION_S)  # clock: time for the board to detect the end of its session
         line.toggle(unplugged=False)

@@ -101,7 +101,7 @@ def results(futures: list[Any]) -> list[Any]:
 def test_a_board_serves_ros(world: World) -> None:
     world.board(0xB1, "--serve", "sums")
     client = world.client("sums")
-    for start in range(0, 40, 8):  # as many at once as the board keeps
+    for start in range(0, 40, 8):  # eight at a time, as many as the board keeps
         futures = [client.call_async(request(start + number, f"text {number}")) for number in range(8)]
         for number, result in enumerate(results(futures)):
             assert (result.int64_value, result.string_value) == (start + number + 7, f"text {number}")

@@ -13,9 +13,9 @@ import reserved
 
 __all__ = ["start"]
 
-PARTICIPANTS = range(31, 15, -1)  # the agent announces itself to this many participants, although hardly any exist
+PARTICIPANTS = range(31, 15, -1)  # the agent announces itself to these participants, existing or not
 ANNOUNCEMENTS = 10
-LIMIT_S = 8.0  # with Fast DDS's default interval of three seconds they would take twelve
+LIMIT_S = 8.0  # at Fast DDS's default interval of 3 s, the announcements take 12 s
 
 
 def place_of_a_participant(listener: socket.socket, domain: int) -> None:

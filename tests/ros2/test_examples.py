@@ -34,7 +34,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     logs = tmp_path_factory.mktemp("examples")
     with port(EXAMPLES_PORT), host(DOMAIN) as node, Children() as children:
-        # One of them starts before its agent.
+        # ping_pong starts before its agent.
         early = children.start("ping_pong", [program("ping_pong")], logs / "ping_pong.log")
         agent = start_agent(children, DOMAIN, logs / "agent.log", "--udp", str(EXAMPLES_PORT))
         examples = {"ping_pong": early}
@@ -64,7 +64,7 @@ def test_string_publisher_says_hello_and_listens(world: World) -> None:
     publisher = world.host.publisher(String, "reply", quality(reliable=False))
     eventually(lambda: len(said) >= 2 and bool(publisher.get_subscription_count()), "two lines")
     assert re.fullmatch(r"hello \d+", said[0].data)
-    publisher.publish(String(data="z" * 64))  # too long by its NUL: the program must continue
+    publisher.publish(String(data="z" * 64))  # too long because of the NUL; the program must continue
     publisher.publish(String(data="grüße zurück"))
     world.examples["string_publisher"].wait_line("received: grüße zurück".__eq__, LIMIT_S, "answered")
 

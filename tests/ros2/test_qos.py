@@ -81,7 +81,7 @@ class Place:
     start: Callable[[], Child]
 
     def publishers(self, topic: str) -> dict[str, tuple[Any, Heard]]:
-        """One of each kind, as rclpy has them."""
+        """A publisher of rclpy for each kind of QoS."""
         made = {}
         for kind in KINDS:
             heard = Heard()

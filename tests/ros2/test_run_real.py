@@ -113,7 +113,7 @@ def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:
     broken = {one["id"] for one in run["answers"] if one["verdict"] == "broken"}
     assert {"execution", "agent", "losses"} <= broken, run["answers"]
     assert not broken & {"sizes", "escapes", "pools", "line_alone", "agent_questions"}, run["answers"]
-    # A chain that was late prints how late in place of its premises.
+    # For a chain that was late, the output says how late instead of naming its premises.
     has_premises = any(one["verdict"]["state"] == "met, guarantee void" for one in run["chains"])
     assert ("lost frames (" in " ".join(done.stdout.split())) is has_premises, done.stdout
     releases = {(one["chain"], one["index"]): one["release_ns"] for one in recorded(tmp_path, "tide")}

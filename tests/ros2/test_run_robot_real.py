@@ -94,7 +94,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         assert seen["samples"] > 0 and seen["bound_ns"] is not None
         assert seen["min_ns"] >= sum(one.least_ns for one in system.path(chain))
         assert sum(part["slowest_ns"] for part in seen["parts"]) == seen["max_ns"], seen["parts"]
-        if chain.reliability == "reliable" and not is_public:  # which need more than a busy machine can provide
+        if chain.reliability == "reliable" and not is_public:  # public robots need more than a busy machine can provide
             # A line that this machine delays by more than a period brings messages whose instance is not known.
             assert seen["lost"] == 0 or seen["lost"] <= unexpected, done.stdout
     measured = run["evidence"]["executions"]
@@ -352,7 +352,7 @@ def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
 
 
 def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
-    """At the end of an existing line; the board connects once the agent runs."""
+    """The board exists at the end of a line before the run; it connects once the agent runs."""
     (tmp_path / "message.cdr").write_bytes(bytes(4))
     (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
     with Children() as children:
@@ -454,7 +454,7 @@ JOIN = "join t std_msgs/msg/Bool bool 0 1 reliable -"
         "load flash 1 10 0",
         "load flash 1 0 0 0",
         JOIN,
-        f"{TIMER_PLAN}\n{JOIN}",  # of what is no subscription
+        f"{TIMER_PLAN}\n{JOIN}",  # a join after a timer, which is no subscription
         f"{TAKER_PLAN}\njoin -",
         f"{TAKER_PLAN}\njoin t std_msgs/msg/Bool bool",
         f"{TAKER_PLAN}\n{JOIN} more",

@@ -20,10 +20,10 @@ from tide.trace.format import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, W
 
 LIMIT_S = 60.0
 COUNT, ECHO = 3, 5  # levels
-CONTROL = 126  # level of the session itself
+CONTROL = 126  # level of the session's own messages
 CLOCK, CLOCK_SOURCE = 15, 65535
 PLACE = 7
-SLACK_NS = 1_000_000  # the round trip is reported in microseconds, and the wall clock may be corrected
+SLACK_NS = 1_000_000  # tolerance: round trips are reported in us, and the wall clock may be corrected
 BEST_EFFORT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 

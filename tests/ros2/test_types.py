@@ -55,7 +55,8 @@ def name_of(message: Any) -> str:
 
 
 def test_what_is_sent_comes_back(world: World, board: Child, reading: Any) -> None:
-    """First a message as often as it takes until both sides are known, of which any number returns; then a new one."""
+    """Each type is returned unchanged. The first message is repeated until both sides know each other; then a new one
+    is compared."""
     for message in filled(reading):
         name, new = name_of(message), type(message)()
         came = world.host.collect(type(message), f"/up/{name}", quality(True))

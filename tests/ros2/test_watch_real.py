@@ -117,7 +117,7 @@ def answer(
         if not wanted():
             return
         time.sleep(delay_s)  # clock: the watched latency
-        with contextlib.suppress(RCLError):  # at the end of the test
+        with contextlib.suppress(RCLError):  # the node may be gone at the end of the test
             publisher.publish(message)
 
     node.subscribe(String, "/exchange/string/up", take, quality(True, 10))
@@ -168,7 +168,7 @@ def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp
         back = watch.until(lambda view: chain(view)["instances"] > before + 20, "instances after the restart")
         (one,) = back["agents"]
         assert (one["state"], one["restarts"]) == ("running", 1)
-        # clock: a start before it matched to an end after it would give at least this latency
+        # clock: a start before the restart matched with an end after it would be at least this long
         assert chain(back)["greatest_ns"] < away_ns, "what came while the agent was away is no latency"
 
         watch.child.process.send_signal(signal.SIGINT)

@@ -50,7 +50,7 @@ def bound_ns(system: Given, chain: str, *how: Any) -> int:
 
 
 def all_ns(system: Given, *how: Any) -> dict[str, int]:
-    """The bounds by chain. Every chain must have one."""
+    """The bounds by chain. Fails unless every chain has a bound."""
     bounds = bounded(system, *how)
     assert all(one.bound_ns is not None for one in bounds.chains), [one.reason for one in bounds.chains]
     return {one.name: one.bound_ns or 0 for one in bounds.chains}

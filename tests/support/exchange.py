@@ -72,7 +72,7 @@ class Flow:
     received: list[int] = field(default_factory=list)
     wrong: list[int] = field(default_factory=list)
     confirmed: int = 0  # received by the client
-    is_open: bool = False  # open from the client to here
+    is_open: bool = False  # whether messages from the client have arrived here
 
     def __post_init__(self) -> None:
         self.kind, self.make = _KINDS[self.name]

@@ -24,7 +24,7 @@ def _lock(name: str, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> IO[str] | None
     try:
         file = (Path(tempfile.gettempdir()) / f"tide-test-{name}.lock").open("w")
     except OSError:
-        return None  # a lock of another user
+        return None  # another user's lock file
     try:
         fcntl.flock(file, how)
     except OSError:

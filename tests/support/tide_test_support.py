@@ -64,8 +64,8 @@ def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) 
 
 
 def judged(done: subprocess.CompletedProcess[str], folder: Path) -> dict[str, Any]:
-    """Results of a `tide run` that ended by itself. How late chains were also depends on the machine, so any verdict is
-    accepted; but the exit status must be that of the verdicts."""
+    """Results of a `tide run` that ended by itself. Lateness depends on the machine, so any verdict is accepted, but
+    the exit status must be that of the verdicts."""
     assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
     text = (folder / "results.json").read_text(encoding="utf-8")
     assert done.returncode == Results.from_json(text).exit_status(), done.stdout + done.stderr

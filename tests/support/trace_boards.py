@@ -135,7 +135,7 @@ class Board:
         return found
 
     def restart(self, clock_ns: int | None, offset_ns: int) -> None:
-        """clock_ns: where its clock begins. None: it continues."""
+        """clock_ns: time at which the board's clock restarts; None: it continues."""
         self.now_ns = self.now_ns + 500 * MILLISECOND if clock_ns is None else clock_ns
         self.offset_ns = offset_ns
         self.instance = self.sequence = 0
@@ -154,8 +154,8 @@ class Board:
 def recorded(
     folder: Path, messages: list[Message], topic: str = "/arm/tide_trace"
 ) -> tuple[RecordedBoard, bytes, list[str]]:
-    """Records one board's messages. Returns its entry in the record, the contents of its file, and the lines for
-    people."""
+    """Records one board's messages. Returns the board's entry in record.json, the contents of its file, and the
+    recorder's printed lines."""
     folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(folder)
     for one in messages:

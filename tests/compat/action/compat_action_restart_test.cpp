@@ -115,7 +115,7 @@ class Restarts : public Actions {
     serve();
   }
 
-  // Without a server that processes requests.
+  // True once this many requests of the part have arrived; no server processes them.
   bool is_asked(const char *part, size_t count) {
     return eventually([&] {
       EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
@@ -220,7 +220,7 @@ TEST_F(Restarts, ARefusalOfTheSecondRequestIsNotBelieved) {
   EXPECT_TRUE(heard.begin()->second.accepted);
 }
 
-// Too late to be sent again, as its memory was reused, and still in transfer.
+// The goal request is still in transfer, and cannot be sent again, because its memory was reused.
 TEST_F(Restarts, AnUnknownGoalIsAskedForOnceMoreBeforeItCountsAsRefused) {
   ASSERT_TRUE(send(0));
   ASSERT_TRUE(is_asked("send_goal", 1));

@@ -42,7 +42,7 @@ class ActionServer : public Actions {
     result.result.reached = reached;
     return rclc_action_send_result(goal, state, &result);
   }
-  // State and the reached value.
+  // Requests a goal's result: its state, and the last number in it.
   std::pair<int, int32_t> ask_result(uint8_t number) {
     return result_in(call("get_result", bytes_of(goal_id(number), {})));
   }
@@ -145,7 +145,8 @@ TEST_F(ActionServer, AResultIsKeptForThoseWhoAskLaterAndAgain) {
   EXPECT_EQ(counters().unknown, 1u);
 }
 
-// No node can hold the result. A client is answered whether it asks before, after, or once the handle was reused.
+// No node can hold the result. A client gets an answer whether it requests the result before the end, after it, or when
+// the handle was reused.
 TEST_F(ActionServer, AResultThatCannotBeSentEndsTheGoalAsAborted) {
   using Request = test_msgs__action__Fibonacci_SendGoal_Request;
   rclc_action_server_t fibonacci{};

@@ -256,7 +256,7 @@ int main(int argc, char **argv) {
   tell_ready();
   while (!interrupted) (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(20));
   print_end(serves != NULL, asks != NULL);
-  if (threads) return 0; /* they may still be running */
+  if (threads) return 0; /* the goals' threads may still be running */
   require(rclc_executor_fini(&executor), "finishing");
   require(rclc_support_fini(&support), "goodbye");
   return 0;

@@ -49,7 +49,7 @@ static void urgent(size_t index) {
   interrupts++;
 }
 
-/* The clock's counter that many ticks before its wrap. */
+/* Sets the clock's counter to this many ticks before its wrap. */
 static void wrap_after(uint32_t ticks) {
 #if TIDE_STM32F405
   STM32_TIM2_CNT = 0u - ticks;
@@ -99,8 +99,8 @@ static int check_own_interrupts(void) {
   return too_early || interrupts != before + 1u ? 7 : 0;
 }
 
-/* Interrupts from some instructions before the check of the event to some after the beginning of the sleep. If one is
- * missed, the wait ends at the deadline. */
+/* Sets the event by interrupts at every instruction from before the wait's check to after the start of its sleep. If
+ * one is missed, the wait ends at the deadline. */
 static int check_events(void) {
   sets_event = true;
   for (int i = 0; i < EVENTS; i++) {

@@ -23,7 +23,7 @@
 #define ROUNDS 100
 #define BURST 24
 #define ASKED 5
-#define ATTEMPTS 10u /* to open a session: the agent may be late */
+#define ATTEMPTS 10u /* attempts to open a session, as the agent may start late */
 
 int64_t __real_tide_session_poll(tide_session_t *session);
 int64_t __wrap_tide_session_poll(tide_session_t *session);

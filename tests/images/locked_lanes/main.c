@@ -22,7 +22,7 @@
 #define SECTION_TIME (2 * MILLISECOND)
 #define STEER_TIME (MILLISECOND / 10)
 #define DURATION (1000 * MILLISECOND)
-/* Beyond executions: entering lanes, the executor, the interrupts of timers. */
+/* Allowed lateness in addition to executions: entering lanes, the executor, the interrupts of timers. */
 #define LATE_NS 60000
 
 enum { MAP, MIDDLE, STEER, STOP, LANES };

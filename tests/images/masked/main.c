@@ -29,7 +29,7 @@ static rcl_subscription_t subscription;
 static rcl_timer_t timers[TIDE_TIMERS];
 static rclc_executor_t executor;
 static std_msgs__msg__Int32 said, heard;
-static uint32_t publish_ticks = UINT32_MAX; /* the fewest, without an interrupt */
+static uint32_t publish_ticks = UINT32_MAX; /* the shortest publish, which no interrupt lengthened */
 
 static void publish(rcl_timer_t *timer, int64_t last_call_time) {
   (void)timer;
