@@ -21,7 +21,7 @@ from tide.analysis import premises
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.report.page import write_page
-from tide.report.results import Machine, Results, write
+from tide.report.results import Answer, Machine, Results, premises_of, write
 from tide.report.table import KINDS, summaries, verdict_table, weaknesses
 from tide.report.verdict import (
     Completeness,
@@ -106,6 +106,17 @@ def test_a_broken_premise_is_named_in_the_verdict() -> None:
     for (seen, complete, held, bound), found in combinations():
         if found.state is State.VOID and held == "broken":
             assert "decide took 2 ms" in str(found), (seen, complete, bound)
+
+
+def test_an_observation_that_breaks_several_premises_is_one_reason() -> None:
+    ids = ("not_given", "execution", "machine", "agent")
+    counters = ("act took 2 ms", "act took 2 ms", "act took 2 ms", "3 ms")
+    answers = [Answer(id=one, text="", verdict="broken", counter=it) for one, it in zip(ids, counters, strict=True)]
+    assert premises_of(answers).broken == (
+        "broken, your numbers and programs: times that the description leaves out, execution times (act took 2 ms)",
+        "broken, your numbers and programs: agent_ms (3 ms)",
+        "broken, the machine: processors present (act took 2 ms)",
+    )
 
 
 def test_exit_statuses_differ() -> None:
@@ -389,14 +400,42 @@ def test_a_node_that_publishes_by_itself_is_not_taken_to_answer() -> None:
     assert any(one.endswith("of imu/data_raw: not each is an answer") for one in found.reasons), found.reasons
 
 
+def test_a_node_that_publishes_before_it_is_asked_leaves_a_doubt() -> None:
+    """Its timer has the described period, so the counts agree, and each message looks like an answer."""
+    says = "cmd_vel came {} before the first instance: not each is an answer"
+    imu = list(range(-200, 6400, 40))
+    answers = [at + 10 for at in imu]
+    told = recorded(imu, [*range(-590, -200, 40), *answers])
+    assert says.format("10 times") in only(told).reasons and only(told).state is State.NOT_JUDGED
+    told = recorded(imu, [-205, *answers])
+    assert says.format("once") in only(told).reasons
+    told.missed = {"imu/data_raw": [(imu[0] * MS, 4)]}
+    assert says.format("once") not in only(told).reasons, "an answer to one that the observer missed"
+    assert not outcome(recorded(imu, answers)).run.chains[0].doubt
+
+
+@pytest.mark.parametrize(("first_ms", "times"), [(-400, 10), (0, 0)])
+def test_a_board_that_tide_plays_asks_nothing_before_the_run(first_ms: int, times: int) -> None:
+    system = robot_with(played=True)
+    told = recorded(IMU[:153], [at + 10 for at in range(first_ms, 6160, 40)])
+    told.runs["drive", "imu"] = {n: (at * MS, at * MS + MS, MS) for n, at in enumerate(IMU[:153])}
+    told.runs["drive", "act"] = {n: (at * MS, at * MS + MS, MS) for n, at in enumerate(at + 12 for at in IMU[:153])}
+    (chain,) = outcome(told, system).run.chains
+    assert chain.lost + chain.skipped + chain.deadline_misses == 0, chain
+    assert chain.doubt.startswith(f"cmd_vel came {times} times before") if times else not chain.doubt, chain.doubt
+    (found,) = outcome(told, system).run.verdicts
+    assert not any("only" in one for one in found.reasons), "all of it was seen, from its release to its end"
+
+
 def robot_with(
     imu: dict[str, object] | None = None,
     cmd: dict[str, object] | None = None,
     ends: tuple[dict[str, object], ...] = (),
     kind: str = "timer",
+    played: bool = False,
 ) -> System:
     """A board and a node of the user. imu, cmd: more keys of their publications. ends: those of a last callback on the
-    board, which otherwise publishes nothing."""
+    board, which otherwise publishes nothing. played: tide plays the board."""
     text = {"type": "std_msgs/msg/String", "payload_bytes": 40}
     act: dict[str, object] = {"name": "act"} | ({"publishes": [one | text for one in ends]} if ends else {})
     steps = (
@@ -405,8 +444,8 @@ def robot_with(
         ("base", 1, act),
     )
     net = d.entry("links", name="net", kind="udp", agent_ms=9, return_ms=6, port=44020)
-    parts = d.board("base", command="x {port}"), d.host("peer", command="y"), net
-    return parse(d.described(*parts, d.chain("drive", 10, *steps, period_ms=40)))
+    board = d.board("base") if played else d.board("base", command="x {port}")
+    return parse(d.described(board, d.host("peer", command="y"), net, d.chain("drive", 10, *steps, period_ms=40)))
 
 
 DONE = [{"topic": "done"}, {"topic": "log"}]

@@ -228,12 +228,16 @@ _AT_NO_TIME = {"loads", "losses", "pools", "line_on_time", "other_real_time"}
 def premises_of(answers: Sequence[Answer]) -> Premises:
     """A property of an executor's code is not decided by a run: it is proved, and `tide lab hunt` attacks it."""
     asked = [one for one in answers if one.id not in OF_CODE]
+    broken: dict[tuple[str, str], list[str]] = {}  # one observation may break several
+    for one in asked:
+        if one.verdict == "broken":
+            broken.setdefault((group_of(one.id), one.counter), []).append(short(one.id))
     return Premises(
         tuple(
-            f"broken, {group}: {short(one.id)} ({one.counter})"
+            f"broken, {group}: {', '.join(names)} ({counter})"
             for group in GROUPS
-            for one in asked
-            if one.verdict == "broken" and group_of(one.id) == group
+            for (of, counter), names in broken.items()
+            if of == group
         ),
         tuple(dict.fromkeys(short(one.id) for one in asked if one.verdict == "not observable here")),
     )

@@ -94,9 +94,7 @@ def verdict(
         return Verdict(State.NOT_SEEN, (completeness.unseen,))
     if seen.samples == 0:
         return Verdict(State.NOT_MET, ("no instance came to its end",))
-    doubts = ((f"only {completeness.part} was seen, {_BY_TIME}",) if completeness.part else ()) + (
-        (completeness.doubt,) if completeness.doubt else ()
-    )
+    doubts = tuple(filter(None, (_by_time(completeness.part), completeness.doubt)))
     if bound_ns is None:
         return Verdict(State.NO_GUARANTEE, ("it has no bound", *doubts))
     above = () if (seen.worst_ns or 0) <= bound_ns else (f"{_ms(seen.worst_ns)} seen, above its bound",)
@@ -111,7 +109,18 @@ def verdict(
     return Verdict(State.GUARANTEED)
 
 
-_BY_TIME = "matched by time, so that an answer more than a period late looks early"
+RELEASE, END = "its release", "the end of "  # of a chain: where an observed part may begin, and where it may end
+
+
+def _by_time(part: str) -> str:
+    if not part:
+        return ""
+    first, _, last = part.partition(" to ")
+    seen = "" if first == RELEASE and last.startswith(END) else f"only {part} was seen, "
+    return (
+        f"{seen}matched by time: an answer more than a period late looks early, and a message that answers nothing "
+        "looks like an answer"
+    )
 
 
 def _failures(seen: Observation, completeness: Completeness) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from tide.analysis.lower import is_on_host, sections_of
 from tide.play.paths import Instance, Played
 from tide.programs.pauses import Span, pauses_of
 from tide.report.results import PathResult, nearest_rank
-from tide.report.verdict import not_published, unanswered
+from tide.report.verdict import END, RELEASE, not_published, unanswered
 from tide.run import evidence
 from tide.run.evidence import Traced
 from tide.run.plan import (
@@ -212,9 +212,6 @@ class _Point:
         return not_published(times_ns, self.apart_ns, from_ns, until_ns, self.missed_count) if self.apart_ns else 0
 
 
-_RELEASE = "its release"
-
-
 def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
     """Releases of all begun instances, also of those without an observed end: their answers would otherwise be assigned
     to earlier ones."""
@@ -232,12 +229,12 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
     ends: list[_Point] = []
     beside: list[_Point] = []
     if path[0].kind in ("timer", "event") and not is_given(system.executor(path[0].executor)):
-        points.append(_Point(_RELEASE, _releases(system, chain, recorded)))
+        points.append(_Point(RELEASE, _releases(system, chain, recorded)))
     for callback, after, runs_ns in system.runs_on(chain):
         given = is_given(system.executor(callback.executor))
         if after is None and not given:  # a callback publishes before it ends
             last = runs_of(system, recorded, callback)
-            points.append(_Point(f"the end of {callback.name}", sorted(end_ns for _, end_ns, _ in last.values())))
+            points.append(_Point(f"{END}{callback.name}", sorted(end_ns for _, end_ns, _ in last.values())))
             break
         sent = callback.sends_to(after) or min(callback.publishes, key=lambda one: one.is_occasional, default=None)
         for one in callback.publishes:
@@ -312,7 +309,7 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
     until_ns = _observed_until(system, chain, recorded, points, seen)
     ways = _ways(points, until_ns if until_ns < recorded.end_ns else max(points[-1].times_ns, default=0))
     occasional = max((n for n, one in enumerate(points) if one.is_occasional), default=0)
-    if points[0].name == _RELEASE and not occasional:  # each release is known by its number
+    if points[0].name == RELEASE and not occasional:  # each release is known by its number
         planned = [release_ns_of(system, chain, recorded, index) for index in counted_of(system, chain, periods)]
         due = {release_ns for release_ns in planned if release_ns + chain.deadline_ns <= until_ns}
         starts = [one for one in points[0].times_ns if one in due]
@@ -335,7 +332,33 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
         for n, (before, after) in enumerate(pairwise(points))
         if ways
     ]
+    if not seen.lost + seen.skipped and max(seen.latencies_ns, default=0) <= chain.deadline_ns:
+        seen.doubt = seen.doubt or _unasked(system, chain, recorded)
     return seen
+
+
+def _unasked(system: System, chain: Chain, recorded: Recorded) -> str:
+    """Messages of the user's programs before the first instance, as a node publishes on a timer of its own and then
+    looks as if it answered. If a program of the user begins the chain, its first message is known by its numbers."""
+    (first, after, runs_ns), *others = system.runs_on(chain)
+    begin_ns = recorded.start_ns
+    if is_given(system.executor(first.executor)):
+        sent = first.sends_to(after)
+        times_ns = recorded.topics.get(sent.topic) if isinstance(sent, Publication) else None
+        if not isinstance(sent, Publication) or not times_ns:
+            return ""
+        apart_ns = sent.apart_ns(runs_ns)
+        missed = sum(count for at_ns, count in recorded.missed.get(sent.topic, ()) if at_ns <= times_ns[0])
+        if missed and not apart_ns:
+            return ""
+        begin_ns = times_ns[0] - 2 * missed * apart_ns
+    for callback, _, _ in others:
+        for one in callback.publishes if is_given(system.executor(callback.executor)) else ():
+            count = sum(at_ns < begin_ns for at_ns in recorded.topics.get(one.topic, ()))
+            if count:
+                often = "once" if count == 1 else f"{count} times"
+                return f"{one.topic} came {often} before the first instance: not each is an answer"
+    return ""
 
 
 def _observed_until(system: System, chain: Chain, recorded: Recorded, points: list[_Point], seen: Seen) -> int:
