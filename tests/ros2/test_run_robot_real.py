@@ -309,6 +309,48 @@ def test_a_node_that_answers_every_third_message_does_not_meet_its_deadline(publ
     assert chain["verdict"]["state"] == "not met" and chain["lost"] > chain["samples"] > 0
 
 
+FORKS = NODE.replace(
+    'node.create_subscription(Int32, "counter", lambda one: publisher.publish(Int32(data=2 * one.data)), 10)',
+    """logger = node.create_publisher(Int32, "logged", 10)
+def take(one):
+    publisher.publish(one)
+    if one.data % 3:
+        logger.publish(one)
+node.create_subscription(Int32, "counter", take, 10)""",
+)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("node", [None, FORKS], ids=["played", "of the user, which forgets every third at one end"])
+def test_a_chain_with_two_ends_is_judged_at_each(node: str | None, tmp_path: Path) -> None:
+    """A board's message goes to a node, which publishes two: one goes back to the board, the other to a node."""
+    ends = [{"topic": one, "type": "std_msgs/msg/Int32", "payload_bytes": 4} for one in ("doubled", "logged")]
+    fork = ("node", 1, {"name": "fork", "topic": "counter", "publishes": ends})
+    tick = d.sends("tick", "base", 0.1, "counter")
+    text = d.described(
+        d.board("base"),
+        d.host("node", command=None if node is None else f"{sys.executable} node.py"),
+        d.host("logger"),
+        d.line("line", agent_ms=20, return_ms=20),
+        d.chain("act", 2, tick, fork, ("base", 0.1, {"topic": "doubled"}), period_ms=200, reliability="reliable"),
+        d.chain("log", 1, ("logger", 1, {"topic": "logged"}), branches_from="act.fork", period_ms=200),
+    )
+    file = tmp_path / "system.toml"
+    file.write_text(text, encoding="utf-8")
+    (tmp_path / "node.py").write_text(node or "", encoding="utf-8")
+    done = tide_run(file, tmp_path / "out", "--periods", "12")
+    act, log = results_of(done, tmp_path / "out")["chains"]
+    assert (act["name"], log["name"]) == ("act", "log")
+    assert act["samples"] == 12 and act["lost"] + act["skipped"] == 0, done.stdout
+    parts = [(one["part"], one["unseen"]) for one in (act, log)]
+    if node is None:
+        assert parts == [("", "")] * 2 and (log["samples"], log["lost"]) == (12, 0), done.stdout
+        return
+    assert parts == [("its release to the end of b2", ""), ("its release to the end of b0", "")]
+    assert log["verdict"]["state"] == "not met" and log["verdict"]["reasons"][0].startswith("4 of 12 unanswered")
+    assert done.returncode == 1 and "log (4 of 12 unanswered" in " ".join(done.stdout.split()), done.stdout
+
+
 def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:
     """The run knows when a simulated program has ended. DDS may find its peers three seconds late, and messages until
     then are missed."""
