@@ -381,7 +381,8 @@ PLACES: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, str]]] = 
     ),
     "frames of one board": ("digestion", {"taken_by": {"base": 0}}, {}, {HELD: "0.000 ms", UNSEEN: "no answer"}),
     "the agent for one board": (
-        "shared_agent", {"handed": {"arm": {"agent": TOLD, "return": TOLD}}}, {}, {HELD: "1.000 ms", UNSEEN: "no trace"}
+        "shared_agent", {"handed": {"arm": {"agent": TOLD, "return": TOLD}}}, {},
+        {HELD: "as agent_ms", UNSEEN: "no trace"},
     ),
     "a timer whose delay was hidden": (
         "release_jitter", {"start_late_ns": {"look": MS // 2, "grip": 0}}, {}, {HELD: "grip", UNSEEN: "drive never"}

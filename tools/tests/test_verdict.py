@@ -5,6 +5,7 @@ recorded runs that were once called "met, guaranteed"."""
 from __future__ import annotations
 
 import html
+import io
 import itertools
 import json
 import random
@@ -14,6 +15,7 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
+from rich.console import Console
 
 import descriptions as d
 from commands import tide
@@ -21,7 +23,7 @@ from tide.analysis import premises
 from tide.analysis.bounds import bounds_of
 from tide.analysis.lower import NoBoundError
 from tide.report.page import write_page
-from tide.report.results import Answer, Machine, Results, premises_of, write
+from tide.report.results import Answer, Machine, PathResult, Results, premises_of, write
 from tide.report.table import KINDS, summaries, verdict_table, weaknesses
 from tide.report.verdict import (
     Completeness,
@@ -39,6 +41,7 @@ from tide.run.results import Outcome, outcome_of
 from tide.run.robot import Recorded
 from tide.system.load import load, parse
 from tide.system.model import Callback, Chain, System
+from tide.terminal.style import print_whole
 
 MS = 1_000_000
 ROOT = Path(__file__).parents[2]
@@ -117,6 +120,25 @@ def test_an_observation_that_breaks_several_premises_is_one_reason() -> None:
         "broken, your numbers and programs: agent_ms (3 ms)",
         "broken, the machine: processors present (act took 2 ms)",
     )
+
+
+def test_the_table_of_verdicts_fits_a_terminal() -> None:
+    """Also beside the longest verdict, with the names of paths; a verdict breaks at a word."""
+    system = robot_with(played=True)
+    run = outcome(recorded(IMU, ANSWERS), system).run
+    path = PathResult(
+        path="part_gone", what="reaction", chains=["drive"], samples=9, late=0, p50_ns=10**8, max_ns=10**9,
+        deadline_ns=2 * 10**9, bound_ns=None,
+    )  # fmt: skip
+    machine = Machine(**dict.fromkeys(("processor", "kernel", "python", "date"), ""), cores=2, memory_mib=1,
+                      real_time_priorities=True, load_average=0)  # fmt: skip
+    results = Results(
+        system="s", on="native", seed=1, command="", machine=machine, runs=[run.model_copy(update={"paths": [path]})]
+    )
+    console = Console(width=80, record=True, file=io.StringIO())
+    print_whole(console, verdict_table(results))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80 and any("reaction of part_gone" in one for one in lines), lines
 
 
 def test_exit_statuses_differ() -> None:

@@ -350,7 +350,7 @@ def test_a_latency_above_the_bound_is_the_one_that_was_seen() -> None:
     one = watched(drive({"topic": "imu"}, {"topic": "cmd"}))
     one.latencies.bound_ns = 2 * MS
     found = play(one, (1, 1), range(3))
-    assert found is not None and found.reasons[0] == "10.000 ms seen, above its bound"
+    assert found is not None and found.reasons[0] == "an instance was above its bound"
 
 
 def test_each_answer_that_is_missing_is_counted_once() -> None:
@@ -525,7 +525,7 @@ def test_chains_that_need_an_eye_come_first_and_the_rest_is_counted() -> None:
     rows += [
         row("late", verdict="not met", reasons=["2 late"]),
         row("quiet", state="silent"),
-        row("wrong", verdict="met, guarantee void", reasons=["9 ms seen, above its bound"]),
+        row("wrong", verdict="met, guarantee void", reasons=["an instance was above its bound"]),
     ]
     console = Console(width=160, height=40, record=True)
     console.print(screen.picture(view(*rows), console))

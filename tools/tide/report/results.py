@@ -234,7 +234,7 @@ def premises_of(answers: Sequence[Answer]) -> Premises:
             broken.setdefault((group_of(one.id), one.counter), []).append(short(one.id))
     return Premises(
         tuple(
-            f"broken, {group}: {', '.join(names)} ({counter})"
+            f"broken, {group}: {', '.join(dict.fromkeys(names))} ({counter})"
             for group in GROUPS
             for (of, counter), names in broken.items()
             if of == group

@@ -71,7 +71,8 @@ def verdict_table(results: Results) -> Table:
     )
     table = empty_table(f"ms from the tick{part}", gap=0 if several else 1)
     for place in kept:
-        table.add_column(VERDICT_HEADINGS[place], justify="right" if 2 <= place <= 6 else "left", no_wrap=True)
+        is_figure, is_verdict = 2 <= place <= 6, place == len(VERDICT_HEADINGS) - 1
+        table.add_column(VERDICT_HEADINGS[place], justify="right" if is_figure else "left", no_wrap=not is_verdict)
     colours, kinds = {kind: colour for colour, kind in KINDS.items()}, kinds_of(results.runs)
     last = ""
     for row in verdict_rows(results):

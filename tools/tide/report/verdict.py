@@ -97,7 +97,7 @@ def verdict(
     doubts = tuple(filter(None, (_by_time(completeness.part), completeness.doubt)))
     if bound_ns is None:
         return Verdict(State.NO_GUARANTEE, ("it has no bound", *doubts))
-    above = () if (seen.worst_ns or 0) <= bound_ns else (f"{_ms(seen.worst_ns)} seen, above its bound",)
+    above = () if (seen.worst_ns or 0) <= bound_ns else ("an instance was above its bound",)
     if bound_ns > deadline_ns:
         late = f"the bound of {_ms(bound_ns)} exceeds the deadline"
         return Verdict(State.NO_GUARANTEE, (*above, late, *doubts))

@@ -55,6 +55,11 @@ _BY_EXECUTOR = {
     *("line_on_time", "depth", "shared_agent"),
     *("undescribed", "interrupts", "loads", "cores", "events"),
 }
+_METHODS = (  # of the judge, by the premise that each judges
+    *("execution", "shortest_execution", "digestion", "release_jitter", "escapes", "sizes", "losses", "pools", "depth"),
+    *("line_alone", "heard_at_start", "timers_run", "over_in_time", "machine", "events", "loads", "undescribed"),
+    *("interrupts", "other_real_time", "line_on_time", "shared_agent"),
+)
 
 
 class _Judge:
@@ -66,32 +71,12 @@ class _Judge:
         self.reaches: dict[str, Reach] = reaches_of(system, bounds)
         self.at: frozenset[str] = frozenset()
         self.ways: dict[str, Callable[[dict[str, int]], Verdict]] = {
-            "execution": self.execution,
-            "shortest_execution": self.shortest_execution,
-            "digestion": self.digestion,
-            "release_jitter": self.release_jitter,
+            **{name: getattr(self, name) for name in _METHODS},
             "agent": lambda values: self.host("agent", values["agent_ns"]),
             "return": lambda values: self.host("return", values["return_ns"]),
-            "escapes": self.escapes,
-            "sizes": self.sizes,
-            "losses": self.losses,
             "client_questions": lambda values: self.questions("client_questions", values),
             "agent_questions": lambda values: self.questions("agent_questions", values),
-            "pools": self.pools,
-            "line_alone": self.line_alone,
-            "heard_at_start": self.heard_at_start,
-            "timers_run": self.timers_run,
-            "depth": self.depth,
-            "over_in_time": self.over_in_time,
-            "machine": self.machine,
             "placeholders": lambda _: (UNSEEN, "a run cannot tell what your callbacks take", None),
-            "events": self.events,
-            "loads": self.kept_loads,
-            "undescribed": self.undescribed,
-            "interrupts": self.interrupts,
-            "other_real_time": self.other_real_time,
-            "line_on_time": self.line_on_time,
-            "shared_agent": self.shared_agent,
         }
 
     def answers(self, assumption: Assumption) -> list[Answer]:
@@ -241,8 +226,8 @@ class _Judge:
         over_ns, name, took_ns, most_ns = max(every, default=(0, "", 0, 0))
         if over_ns <= 0 and (missing := self.not_measured()):
             return missing
-        text = text.format(name, _milliseconds(took_ns), _milliseconds(most_ns))
-        return (BROKEN if over_ns > 0 else HELD), text, _share(took_ns, most_ns) if sign > 0 else None
+        said = text.format(name, _milliseconds(took_ns), _milliseconds(most_ns))
+        return (BROKEN if over_ns > 0 else HELD), said, _share(took_ns, most_ns) if sign > 0 else None
 
     def digestion(self, values: dict[str, int]) -> Verdict:
         """Time to process a received frame. It is contradicted only by an answer that arrived alone; one that waited
@@ -392,9 +377,12 @@ class _Judge:
         link = self.system.link_of_board(self.system.executor(next(iter(self.at))))
         limits = {"agent": link.agent_ms, "return": link.return_ms} if link else {}
         ways = self.seen.get("handed", {}).get(next(iter(self.at)), {})
-        found = [self.host(way, nanoseconds(limits[way] or Decimal(0))) for way in ways if way in limits]
-        worst = [one for word in (BROKEN, UNSEEN, HELD) for one in found if one[0] == word]
-        return worst[0] if worst else (UNSEEN, "no trace tells which frame belongs to which instance", None)
+        found = {way: self.host(way, nanoseconds(limits[way] or Decimal(0))) for way in ways if way in limits}
+        for word in (BROKEN, UNSEEN, HELD):
+            for way, told in found.items():
+                if told[0] == word:
+                    return word, f"as {way}_ms, while every board sent through it", told[2]
+        return UNSEEN, "no trace tells which frame belongs to which instance", None
 
     def line_on_time(self, _: dict[str, int]) -> Verdict:
         if len(self.lines()) < len(self.serial_boards()):
@@ -440,7 +428,7 @@ class _Judge:
             return UNSEEN, f"events of {', '.join(self.given())} are not counted here", None
         return HELD, "tide plays an event, or a burst, each time that one may come", None
 
-    def loads(self) -> list[dict[str, Any]]:
+    def reported_loads(self) -> list[dict[str, Any]]:
         """The loads of the played boards, as the boards reported them at their end."""
         boards = self.run.counters.get("boards", {})
         return [
@@ -450,10 +438,10 @@ class _Judge:
             for told, described in zip(boards.get(board.name, {}).get("loads", ()), board.loads, strict=False)
         ]
 
-    def kept_loads(self, _: dict[str, int]) -> Verdict:
+    def loads(self, _: dict[str, int]) -> Verdict:
         if self.given():
             return UNSEEN, f"loads of {', '.join(self.given())} are not counted here", None
-        told = self.loads()
+        told = self.reported_loads()
         described = sum(len(board.loads) for board in self.system.boards() if board.name in self.at)
         silent = [one["name"] for one in told if not one["runs"]]
         if len(told) < described:
@@ -513,7 +501,7 @@ class _Judge:
         lines = self.of_lines()
         if lines is None or not self.serial_boards():
             return UNSEEN, "questions of a board are not counted here", None
-        own = sum(load["runs"] for load in self.loads() if load["asks"])  # loads in the description
+        own = sum(load["runs"] for load in self.reported_loads() if load["asks"])  # loads in the description
         asked = max(0, sum(one["signs_of_life"] for one in lines) - own)
         return (BROKEN if asked else HELD), f"the board asked {asked} times whether the agent is there", None
 
@@ -591,10 +579,6 @@ def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
         if one.id == "not_given":
             answers[number] = [judges.by_others(one, answers.values())]
     return models + [answer for number in range(len(bounds.assumptions)) for answer in answers[number]]
-
-
-def broken(answers: Iterable[Answer]) -> list[Answer]:
-    return [one for one in answers if one.verdict == BROKEN]
 
 
 # ---- a run with its bounds ----
