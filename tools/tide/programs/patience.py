@@ -46,7 +46,7 @@ def _times() -> tuple[float, dict[str, float]]:
     """Processor seconds of the process and its descendants, and seconds that each of their threads has waited for a
     processor."""
     parents, computed_s = {}, {}
-    for process, words in _statistics():
+    for process, words in statistics():
         parents[process] = int(words[1])
         computed_s[process] = sum(map(int, words[11:15])) / _TICKS_PER_S  # including reaped children
     family = [os.getpid()]
@@ -60,7 +60,7 @@ def _times() -> tuple[float, dict[str, float]]:
     return sum(computed_s.get(process, 0.0) for process in family), waited_s
 
 
-def _statistics() -> Iterator[tuple[int, list[str]]]:
+def statistics() -> Iterator[tuple[int, list[str]]]:
     """The fields of /proc/PID/stat after the name, which may have spaces: state, parent, ..."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():

@@ -44,10 +44,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 console = Console(emoji=False)
-_LEFT_BY_A_RUN = (
-    *("results.json", "report.html", "latency.svg", "timeline.svg", "parts"),
-    *("tide", "tide-preemptive", "batch_stock", "batch_blocking", "batch_asynchronous"),
-)
 
 
 class ExecutorChoice(str, Enum):
@@ -60,6 +56,10 @@ class ExecutorChoice(str, Enum):
 
 
 _ALL = ExecutorChoice.batch, ExecutorChoice.tide, ExecutorChoice.preemptive
+_LEFT_BY_A_RUN = (
+    *("results.json", "report.html", "latency.svg", "timeline.svg", "parts"),
+    *(one.value for one in ExecutorChoice if one is not ExecutorChoice.every),
+)
 
 
 class ExecutionChoice(str, Enum):

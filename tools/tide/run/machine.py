@@ -10,6 +10,7 @@ import re
 from datetime import datetime, timezone
 from pathlib import Path
 
+from tide.programs.patience import statistics
 from tide.report.results import Machine
 
 
@@ -34,11 +35,7 @@ def other_real_time_threads(root: int) -> list[str] | None:
             return None
     except OSError:
         return None
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                parents[int(entry.name)] = int(_stat(entry / "stat")[1][_PARENT])
+    parents = {process: int(fields[_PARENT]) for process, fields in statistics()}
 
     def is_own(process: int) -> bool:
         while process != root and process in parents:

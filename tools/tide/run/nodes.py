@@ -351,31 +351,32 @@ class _Play:
         return all(one.get_publisher_count() > 0 for one in self._subscriptions)
 
 
-def _numbered(publisher: Publisher, sends: dict[str, Any]) -> Callable[[int], None]:
+def _written(sends: dict[str, Any]) -> Callable[[int], bytes]:
+    """The serialised message of an instance."""
     number = Number(sends["kind"], sends["offset"])
     body, every = Path(sends["file"]).read_bytes(), int(sends["every"])
 
-    def publish(index: int) -> None:
-        if index % every:
-            return
+    def written(index: int) -> bytes:
         message = bytearray(body)
         number.written(message, index // every)
-        publisher.publish(_ENCAPSULATION + bytes(message))
+        return _ENCAPSULATION + bytes(message)
+
+    return written
+
+
+def _numbered(publisher: Publisher, sends: dict[str, Any]) -> Callable[[int], None]:
+    written, every = _written(sends), int(sends["every"])
+
+    def publish(index: int) -> None:
+        if index % every == 0:
+            publisher.publish(written(index))
 
     return publish
 
 
 def _instance_of(sends: dict[str, Any]) -> Callable[[int], Any]:
-    number = Number(sends["kind"], sends["offset"])
-    body, every = Path(sends["file"]).read_bytes(), int(sends["every"])
-    kind = message_class(f"{sends['type']}_{sends['part']}")
-
-    def made(index: int) -> Any:
-        message = bytearray(body)
-        number.written(message, index // every)
-        return deserialize_message(_ENCAPSULATION + bytes(message), kind)
-
-    return made
+    written, kind = _written(sends), message_class(f"{sends['type']}_{sends['part']}")
+    return lambda index: deserialize_message(written(index), kind)
 
 
 def _connect(node: Node, plays: list[_Play]) -> None:

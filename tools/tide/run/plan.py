@@ -28,14 +28,6 @@ _MARGIN_INSTANCES = 16
 COUNTED = Number("count")  # in a message made by other programs, the instance is the message's place among all
 NEWEST = Number()  # in such a message on a condition, the instance is the latest one
 NODE_DEPTH = 100  # depth of the subscriptions of tide.run.nodes
-BOARD_CHAINS = 32  # PLAN_CHAINS of sim/workloads/three_chains/plan.h, and so on
-BOARD_CALLBACKS = 64
-BOARD_JOINS = 32
-BOARD_SENDS = 96
-BOARD_EVENTS = 8
-BOARD_LOADS = 16
-BOARD_PAYLOAD_BYTES = 40_000
-BOARD_MTU_BYTES = 4096
 
 
 # ---- the parts, and how long they run ----
@@ -401,19 +393,20 @@ def unplayable(system: System) -> Iterator[Finding]:
 
 
 def _too_large(system: System, board: Executor, path: Path) -> Iterator[Finding]:
+    """Against the limits of sim/workloads/three_chains/plan.h."""
     chains = [chain for chain in system.chains if any(one.executor == board.name for one in chain.callbacks)]
     own = [one for chain in chains for one in chain.callbacks if one.executor == board.name]
     joins = sum(len(chain.joins) for chain in chains if chain.callbacks[0].executor == board.name)
     events = sum(chain.begins_with_event and chain.callbacks[0].executor == board.name for chain in chains)
-    counts = [(len(chains), BOARD_CHAINS, "chains"), (len(own), BOARD_CALLBACKS, "callbacks")]
-    counts += [(joins, BOARD_JOINS, "further messages to join"), (events, BOARD_EVENTS, "events")]
-    counts += [(sum(one.count_sent for one in own), BOARD_SENDS, "messages"), (len(board.loads), BOARD_LOADS, "loads")]
+    counts = [(len(chains), 32, "chains"), (len(own), 64, "callbacks")]
+    counts += [(joins, 32, "further messages to join"), (events, 8, "events")]
+    counts += [(sum(one.count_sent for one in own), 96, "messages"), (len(board.loads), 16, "loads")]
     link = link_of(system, board)
-    counts.append((link.mtu_bytes, BOARD_MTU_BYTES, f"bytes of MTU on link '{link.name}'"))
+    counts.append((link.mtu_bytes, 4096, f"bytes of MTU on link '{link.name}'"))
     pairs = [pair for chain in chains for way in system.ways(chain) for pair in pairwise(way)]
     sent = [one.sends_to(after) or one.sends for one, after in pairs if board.name in (one.executor, after.executor)]
     sizes = [one.payload_bytes or 0 for one in (*sent, *(each for one in own for each in one.publishes)) if one]
-    counts.append((max(sizes, default=0), BOARD_PAYLOAD_BYTES, "bytes in a message"))
+    counts.append((max(sizes, default=0), 40_000, "bytes in a message"))
     for count, most, what in counts:
         if count > most:
             said = f"board '{board.name}' has {count} {what}; one that is played has at most {most}"

@@ -44,7 +44,7 @@ from tide.run.seen import (
     seen_of,
     undisturbed,
 )
-from tide.system.levels import levels_of_boards
+from tide.system.levels import names_by_level
 from tide.system.model import Chain, System
 from tide.system.places import Executor
 from tide.terminal.style import empty_table, print_whole, print_wrapped
@@ -268,21 +268,13 @@ def budget_lines(system: System, runs: Iterable[Run]) -> list[str]:
     """How each budget was kept, a line each."""
     lines = []
     for run in runs:
-        of_boards = [one for board in run.counters.get("boards", {}).values() for one in board.get("budgets", ())]
-        lines += [_budget_line(run.label, _lane(system, one), one) for one in of_boards]
-        for host, every in run.counters.get("host_budgets", {}).items():
-            lines += [_budget_line(run.label, f"a lane of '{host}'", one) for one in every]
+        for board, told in run.counters.get("boards", {}).items():
+            names = names_by_level(system, board)
+            every = ((f"the lane of {names.get(one['level'], board)}", one) for one in told.get("budgets", ()))
+            lines += [_budget_line(run.label, who, one) for who, one in every]
+        for host, budgets in run.counters.get("host_budgets", {}).items():
+            lines += [_budget_line(run.label, f"a lane of '{host}'", one) for one in budgets]
     return lines
-
-
-def _lane(system: System, counters: dict[str, Any]) -> str:
-    names = [
-        name
-        for known in levels_of_boards(system).values()
-        for name, level in known.items()
-        if level == counters["level"]
-    ]
-    return f"the lane of {names[0]}" if names else "its lane"
 
 
 def _budget_line(run: str, who: str, counters: dict[str, Any]) -> str:
