@@ -185,7 +185,7 @@ PACKAGES: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make packages of the runtime for build systems of boards.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist/boards", help="folder that receives them")
-    parser.add_argument("--only", choices=PACKAGES, help="name of one of them")
+    parser.add_argument("--only", choices=PACKAGES, help="name of the only package to make")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)

@@ -84,7 +84,7 @@ def digest(unit: Unit, options: list[str]) -> str:
 
 
 def passes(unit: Unit, options: list[str]) -> bool:
-    """True if the unit has passed before, or passes now. Prints why it did not."""
+    """True if the unit has passed before, or passes now. Prints the findings otherwise."""
     folder = BUILD / "clang-tidy" / str(unit.path.relative_to(ROOT)).replace("/", "+")
     mark, key = folder / "passed", digest(unit, options)
     if unit.includes and mark.exists() and mark.read_text() == key:

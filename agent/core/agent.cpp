@@ -550,8 +550,8 @@ void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, T
 }
 
 // Evicts one client for a new one: first those that have sent nothing since their CREATE_CLIENT, such as those of a
-// flood of invented keys; then silent ones without entities; then silent ones that never answered. Among equals the one
-// that has been silent longest.
+// flood of invented keys; then silent ones without entities; then silent ones that never answered. Of several such
+// clients, the one that has been silent longest is evicted.
 bool Agent::make_room(Time now) {
   const auto rank = [&](const Client &client) {
     if (client.is_half_open()) return 3;

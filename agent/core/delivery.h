@@ -58,7 +58,7 @@ class Readings {
   // Called before the session's output ends: keeps the unacknowledged samples and replies of reliable streams for the
   // next session, but not requests, so that no server executes one twice.
   void keep(Output &output);
-  // The output restarts: its nodes are not returned.
+  // Call when the output restarts and will not return its nodes.
   void forget_nodes();
   // The session ends, and so does every READ_DATA.
   void end_all();

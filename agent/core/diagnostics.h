@@ -164,7 +164,7 @@ class DiagnosticArray {
   // Adds a key and its value to the status begun last.
   void value(std::string_view key, uint64_t value);
   void value(std::string_view key, std::string_view value);
-  // Ends the status begun last. False: it did not fit and was left out.
+  // Ends the status begun last. False: the status did not fit and was left out.
   bool end_status();
   // The array, valid until the next begin.
   Bytes end();

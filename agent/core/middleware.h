@@ -84,7 +84,7 @@ class Requester : public Source {
   // True if a server has discovered both endpoints of this client: the server would receive a request, and its reply
   // would arrive.
   virtual bool is_served() = 0;
-  // Returns the request's number; unset: DDS refuses it for now.
+  // Returns the request's number; unset: DDS refuses the request for now.
   virtual std::optional<uint64_t> send(Bytes payload, bool big_endian) = 0;
 };
 

@@ -120,7 +120,7 @@ class Output {
   const tide_transmitter_t &transmitter() const { return transmitter_; }
   // Starts recording the times of submission.
   void keep_times() { submitted_ns_.resize(nodes_.size()); }
-  // When this node's message was submitted; only after keep_times.
+  // Time at which this node's message was submitted. Call keep_times before.
   Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
   size_t node_count() const { return nodes_.size(); }
   // True if a message submitted to the stream now would leave next, without waiting for an acknowledgment.

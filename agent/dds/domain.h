@@ -144,7 +144,7 @@ class Graph {
   // gid_bytes 0: nothing is published. schedule: requests a call of publish at that time; once for each call.
   Graph(eprosima::fastdds::dds::DomainParticipant *participant, size_t gid_bytes, Schedule schedule);
 
-  // name: node, or /namespace/node; a node without a name is not shown. Several may have the same name.
+  // name: node, or /namespace/node; a node without a name is not shown. Several nodes may have the same name.
   Place add(const std::string &name);
   void remove(Place node);
   void change(Place node, Side side, const DdsGuid &endpoint, bool add);

@@ -122,7 +122,7 @@ class Names {
   std::map<std::string, std::pair<std::string, size_t>> types_;
 };
 
-// Uses some topics until it is destroyed.
+// Holds the topics that an entity uses, until the entity is destroyed.
 class Uses {
  public:
   explicit Uses(std::shared_ptr<Names> names) : names_(std::move(names)) {}

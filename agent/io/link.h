@@ -112,7 +112,7 @@ class Loop {
   Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::function<void()> on_report);
   void add(std::unique_ptr<Link> link) { links_.push_back(std::move(link)); }
   const std::vector<std::unique_ptr<Link>> &links() const { return links_; }
-  // Sets how long a wait may poll for events before it sleeps (busy_poll.h). From the thread that calls run.
+  // Sets how long a wait may poll for events before it sleeps (busy_poll.h). Call it in the thread that calls run.
   void set_busy_poll(Time limit_ns) { tide_busy_poll_init(&busy_poll_, limit_ns); }
   const tide_busy_poll_t &busy_poll() const { return busy_poll_; }
   void run();

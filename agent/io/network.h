@@ -119,7 +119,8 @@ class Origins {
 
 // ---- UDP ----
 
-// One socket; each source address is an endpoint. Frames leave in batches (link_datagrams.h): a frame that becomes the
+// A UDP socket, on which each source address is an endpoint. Frames leave in batches (link_datagrams.h): a frame that
+// becomes the
 // most urgent one waits for the current batch, at most kFramesPerTurn frames for each endpoint. While the kernel
 // accepts no more, no frame is chosen.
 class UdpLink : public Link {

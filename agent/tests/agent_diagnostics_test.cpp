@@ -190,7 +190,7 @@ TEST(Diagnostics, WhatGoesOnIsAnErrorUntilItIsRareAgain) {
   EXPECT_EQ(alarm.recent(), 0u);
 }
 
-// Compared with a window that stores all values.
+// Compares an alarm with a window that stores all values.
 TEST(Diagnostics, AnAlarmCountsTheLastTenPeriods) {
   for (uint32_t seed = 1; seed <= 200; seed++) {
     std::mt19937 random(seed);

@@ -60,7 +60,7 @@ struct Served {
   std::vector<Poller::Event> events;
 };
 
-// Participant, subscriber, and a reader for each topic.
+// Creates a participant, a subscriber, and a reader for each topic.
 void create_readers(TestClient &client, const std::vector<std::pair<uint16_t, std::string>> &readers) {
   ASSERT_EQ(client.create_xml(0x0011, 0, TestClient::kParticipant), 0);
   ASSERT_EQ(client.create_xml(0x0014, 0x0011, ""), 0);

@@ -66,7 +66,7 @@ class Silent : public testing::TestWithParam<uint8_t> {
     client->create_all();
     client->read(0x0016, GetParam());
   }
-  // Octets sent to it meanwhile.
+  // Lets time pass and returns the number of octets sent to the client meanwhile.
   size_t run(Time duration_ns, const std::function<void()> &each_second = {}) {
     size_t octets = 0;
     driver->sent.clear();

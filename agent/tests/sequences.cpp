@@ -50,7 +50,7 @@ const auto &one_of(const List &list, Choices &choices) {
   return list[choices(static_cast<uint32_t>(list.size()))];
 }
 
-// Mostly names that are admitted.
+// Random names of topics and types, most of which the agent admits.
 const std::string &topic_name(Choices &choices) { return kTopics[choices(choices.one_in(8) ? 9 : 6)]; }
 const std::string &type_name(Choices &choices) { return kTypes[choices(choices.one_in(8) ? 4 : 3)]; }
 

@@ -105,7 +105,7 @@ def main() -> None:
         else:
             print(f"{name}: never finished")
     robot.destroy_node()
-    rclpy.try_shutdown()  # an interrupt may already have done it
+    rclpy.try_shutdown()  # no effect if an interrupt has already shut rclpy down
 
 
 if __name__ == "__main__":

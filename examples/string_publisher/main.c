@@ -62,7 +62,7 @@ int main(void) {
   CHECK(rclc_executor_add_timer(&executor, &timer));
   CHECK(rclc_executor_add_subscription(&executor, &subscription, &incoming, subscription_callback, ON_NEW_DATA));
   for (;;) {
-    /* This also reports a reply that is longer than incoming_text. The next one may fit. */
+    /* The result also reports a reply that is longer than incoming_text. The next reply may fit. */
     if (rclc_executor_spin_some(&executor, RCL_MS_TO_NS(100)) != RCL_RET_OK) {
       fprintf(stderr, "%s\n", rcl_get_error_string().str);
       rcl_reset_error();

@@ -25,7 +25,7 @@ enum { SOURCES = 8, LANES_MAXIMUM = 2, DEPTH = 2 };
 static const double targets[LANES_MAXIMUM] = {45000.0, 85000.0};
 
 typedef struct source {
-  tide_timer_t timer; /* its callback is used for subscriptions, too */
+  tide_timer_t timer; /* a subscription uses the timer's callback, too */
   tide_local_topic_t topic;
   tide_local_subscription_t subscription;
   tide_local_message_t *queue[DEPTH];

@@ -14,7 +14,7 @@ struct Guarantee {
   Bounds bounds;
 };
 
-// Multiplies all times, and adds to the executions.
+// The executor with all times multiplied by `factor`, and `more_ns` added to executions.
 Executor stretched(const Executor &executor, time_ns factor, time_ns more_ns) {
   std::vector<Lane> lanes = executor.lanes();
   for (Lane &lane : lanes) lane = {lane.budget_ns * factor, lane.period_ns * factor};

@@ -317,7 +317,7 @@ def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path, number: int)
     try:
         eventually(lambda: lane_runs(child.pid) or child.poll() is not None, "it measures")
         assert child.poll() is None
-        time.sleep(1)  # clock: it measures for a while
+        time.sleep(1)  # clock: tide-timers measures for a while
         started = children(child.pid)
         child.send_signal(number)
         output, _ = child.communicate()
@@ -511,7 +511,7 @@ def test_histograms_of_blocks_add_up() -> None:
         context = f"seed {SEED}, trial {trial}"
         assert latencies.total == len(values), context
         assert latencies.beyond == sum(value >= 100 for value in values), context
-        mean_ns = 1000 * sum(values) / len(values) + 500  # cyclictest truncates this much on average
+        mean_ns = 1000 * sum(values) / len(values) + 500  # cyclictest rounds down, on average by 500 ns
         assert latencies.mean_ns == pytest.approx(mean_ns), context
         for percent in PERCENTS:
             expected = 1000 * brute_percentile(values, percent)

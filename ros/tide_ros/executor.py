@@ -558,7 +558,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         """Take from a source whose group has been entered; if there is nothing to run, leave the group."""
         try:
             call = source.take(self)
-        except InvalidHandle:  # destroyed; the next rescan removes it
+        except InvalidHandle:  # the entity was destroyed; the next rescan removes its source
             call = None
             source.armed = False
         except BaseException:
@@ -670,7 +670,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             spin.begun = True
             spin.changed.set()
         if self._running == len(self._lanes):
-            self._wake_callers()  # no thread is left to check for them
+            self._wake_callers()  # all lanes are busy, so none can check for work of callers
         self._offer()
         if self._leader is None and self._idle:
             self._idle[-1].wakeup.notify()
@@ -689,7 +689,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return len(self._lanes) == 1 or any(spin.is_open() for spin in self._spins)
 
     def _found_nothing(self, seat: _Seat) -> None:
-        """For identical lanes the result of one is enough."""
+        """Counts a lane that found no work. Of identical lanes, one suffices."""
         for spin in self._spins:
             spin.looked.add(seat)
             if not spin.is_late():

@@ -163,7 +163,7 @@ class ClientSource(Source):
     def _finish(self, executor: Executor, sequence_number: int, response: Any) -> None:
         try:
             future = self.entity.get_pending_request(sequence_number)
-        except KeyError:  # no caller waits for it any more
+        except KeyError:  # no caller waits for this response any more
             return
         future._set_executor(executor)
         future.set_result(response)

@@ -65,7 +65,7 @@ def _end_of(text: str, start: int) -> int:
         at += 1
         if depth == 0 and (text[at - 1] == ";" or closes):
             break
-    rest = re.match(r"[ \t]*/\*.*?\*/", text[at:], re.S)  # a comment on the same line
+    rest = re.match(r"[ \t]*/\*.*?\*/", text[at:], re.S)  # a comment behind the declaration, on its line
     return at + rest.end() if rest else at
 
 

@@ -102,7 +102,7 @@ class Client {
   uint32_t publish_failures() const { return publish_failures_; }
   uint32_t publish_waits() const { return publish_waits_; }
 
-  // For Send::kAnswered: HEARTBEATs that were sent, and the number answered.
+  // For Send::kAnswered: counts HEARTBEATs that were sent, and those that were answered.
   void note_heartbeats_answered(uint64_t count);
   void note_heartbeat() { heartbeats_++; }
 

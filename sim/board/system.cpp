@@ -57,7 +57,7 @@ class Instances {
     }
   }
   size_t size() const { return size_; }
-  // The number of the mark's instance; SIZE_MAX: it has none here.
+  // The number of the mark's instance; SIZE_MAX: the mark is of no instance here.
   size_t number(const Mark &mark) const {
     for (const Span &span : spans_)
       if (span.root == mark.root && mark.index < span.count) return span.first + mark.index;
@@ -189,7 +189,8 @@ class Checks {
     if (waits) violate(now, "the wire is idle although a frame could go");
   }
 
-  // Upwards: "published" means accepted by the session, "received" means arrived in ROS 2. False: it was not sent.
+  // Upwards: "published" means accepted by the session, "received" means arrived in ROS 2. False: no such message was
+  // sent.
   void published(size_t message, const Mark &mark) { ups_.at(message).send(mark); }
   bool received(size_t message, const Mark &mark, bool renewed, Time now) {
     Way &way = ups_.at(message);
@@ -942,7 +943,7 @@ void World::deliver(const MessagePlan &message, const Mark &mark) {
   }
 }
 
-// until: worst responses count only instances that end before.
+// until: only instances that end before this time count for the worst response.
 ChainResult World::result(const PathPlan &path, Time until) const {
   const CallbackPlan &first = graph_.callbacks[path.first];
   const Times &ends = path.crossing == SIZE_MAX ? runs_[path.last] : crossings_[path.crossing];

@@ -32,7 +32,7 @@ class Line {
 
   Line(Engine &engine, uint64_t baud, uint64_t seed) : engine_(engine), baud_(baud), random_(seed) {}
 
-  // on_left: called after the last byte. One frame at a time.
+  // on_left: called after the last byte. Send the next frame only after that.
   void send(Bytes frame, std::function<void()> on_left);
   Time duration(size_t bytes) const;
   void set_faults(const Faults &faults) { faults_ = faults; }
@@ -82,7 +82,7 @@ class Link {
 
   // Called when a frame begins to be sent.
   std::function<void(const tide_frame_parts_t &frame)> on_start;
-  // Called after its last byte. May be empty.
+  // Called when the frame's last byte has been sent. May be empty.
   std::function<void()> on_left;
 
  private:

@@ -11,7 +11,7 @@ int main(void);
 void board_exit(int code) __attribute__((noreturn));
 /* Two one-shot alarms, 0 and 1, of the runtime's interrupt priority, for programs that simulate a device: after the
  * given time (negative: never) board_alarm_interrupt is called, which the program defines and which calls
- * board_alarm_due once for each alarm. On the MPS2 boards their modelled UART needs both. */
+ * board_alarm_due once for each alarm. On the MPS2 boards, the modelled UART needs both alarms. */
 void board_alarm(unsigned which, int64_t left_ns);
 bool board_alarm_due(unsigned which);
 void board_alarm_interrupt(void);

@@ -22,7 +22,7 @@ typedef enum world_send {
 typedef struct world_chain {
   char name[WORLD_NAME_BYTES];         /* and topic of its samples; answers: NAME_reply */
   int64_t period_ns, offset_ns;        /* offset_ns: from the system's first release to its own */
-  int64_t sample_ns, act_ns;           /* execution times of its two callbacks here */
+  int64_t sample_ns, act_ns;           /* execution times of the chain's two callbacks on the board */
   uint32_t payload_bytes, reply_bytes; /* as serialised */
   uint8_t level;
   bool reliable, reply_reliable;
@@ -37,7 +37,7 @@ typedef struct world_plan {
   bool batch, lanes, batch_waits;
   uint8_t send; /* world_send_t */
   int64_t heartbeat_delay_ns;
-  int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
+  int64_t budget_ns, budget_period_ns; /* budget of each lane; 0: no budgets */
 } world_plan_t;
 
 typedef struct world_header {

@@ -253,7 +253,7 @@ class Ordered : public Asking {
              order.find('s') != std::string::npos && order.find('t') != std::string::npos;
     }));
   }
-  // In the order of their first runs.
+  // Kinds of the callbacks, in the order of their first runs.
   static std::string first() {
     std::string kinds;
     for (const char one : order) {

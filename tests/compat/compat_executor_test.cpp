@@ -337,7 +337,7 @@ TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
   ASSERT_OK(rclc_timer_init_default(&timer, &support, 10 * kMillisecond, on_timer));
   const Time grid_ns = timer.impl->timer.next_ns;
   EXPECT_GE(grid_ns, begin_ns + 10'000'000);
-  pass_time(4ms); /* it has been running since its init */
+  pass_time(4ms); /* the timer has been running since its init */
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   EXPECT_EQ(timer.impl->timer.next_ns, grid_ns);
   spin_for(105);
@@ -346,7 +346,7 @@ TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
   for (const Time at_ns : fired.at_ns) {
     const Time cell = (at_ns - grid_ns) / 10'000'000;
     EXPECT_GE(at_ns, grid_ns);
-    EXPECT_GT(cell, previous_cell); /* at most once in each period */
+    EXPECT_GT(cell, previous_cell); /* at most one run in each period */
     previous_cell = cell;
   }
   EXPECT_EQ(fired.timer, &timer);
@@ -501,8 +501,8 @@ TEST_F(Executing, AFinishedSubscriptionIsForgotten) {
   add(1);
   deliver(0, 1);
   EXPECT_OK(rcl_subscription_fini(&subscribed[0].subscription, &node));
-  std::memset(&subscribed[0].subscription, 0x5A, sizeof subscribed[0].subscription); /* its memory belongs to the
-                                                                                        program */
+  std::memset(&subscribed[0].subscription, 0x5A,
+              sizeof subscribed[0].subscription); /* the structure's memory belongs to the program again */
   EXPECT_FALSE(executor.handles[0].initialized);
   deliver(1, 10);
   EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));

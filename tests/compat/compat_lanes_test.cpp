@@ -145,7 +145,7 @@ TEST_F(Lanes, FramesOfAnExecutorThatEndsAreInNobodysWay) {
   add(executor, 0, 1);
   add(other, 1, 1);
   settle();
-  bring([&] { return server.offer("rt/topic1", int32_bytes(1)); }); /* for the executor that never spins */
+  bring([&] { return server.offer("rt/topic1", int32_bytes(1)); }); /* a message for the executor that never spins */
   offer(0, 1);
   EXPECT_OK(rclc_executor_spin_some(&executor, 50 * kMillisecond));
   EXPECT_EQ(subscribed[0].count, 0) << "the same stream: it waits behind the other's";

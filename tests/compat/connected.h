@@ -110,7 +110,7 @@ class Connected : public ::testing::Test {
   size_t noted() {
     return masked([](const tide_session_t &session) { return session.daemon.receiver.counters.noted; });
   }
-  // Returns when `send` has brought one there.
+  // Returns when `send` has brought a frame into a slot.
   void bring(const std::function<bool()> &send) {
     const size_t before = noted();
     ASSERT_TRUE(eventually(send));

@@ -27,7 +27,7 @@ typedef struct behaviour {
 
 extern const behaviour_t behaviours_of_objects[], behaviours_of_executors[], behaviours_of_agents[],
     behaviours_of_messages[], behaviours_of_starts[], behaviours_of_ends[], behaviours_of_threads[],
-    behaviours_of_memory[]; /* each ends with a null */
+    behaviours_of_memory[]; /* each array ends with a null name */
 extern const behaviour_t *const behaviour_lists[8];
 
 extern char line[4000]; /* the reported line */

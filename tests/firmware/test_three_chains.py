@@ -79,7 +79,7 @@ def test_budgets_of_lanes_are_kept() -> None:
         assert one["exhaustions"] > 0
         assert one["used_ns"] <= 5 * 5_000_000 + one["overrun_ns"], one
         assert one["used_ns"] + one["low_ns"] >= 4 * 20_000_000
-    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # other chains' callbacks run before it
+    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # without budget, it waits for other chains' callbacks
     assert [one["exhaustions"] for one in ample["budgets"]] == [0, 0, 0]
     assert abs(longest(ample, 0) - longest(none, 0)) < 1_000_000
 
@@ -91,10 +91,10 @@ def test_a_batch_executor_has_no_lane_for_a_budget() -> None:
 
 
 def test_hold_and_heartbeat_of_the_plan_reach_the_board() -> None:
-    idle = ("chains.sample_us=0", "chains.act_us=0")  # so that chains wait only for the line
+    idle = ("chains.sample_us=0", "chains.act_us=0")  # no execution, so that chains wait only for the line
     plain = preemptive(*idle, "heartbeat_delay_us=400000")
     held = preemptive(*idle, "heartbeat_delay_us=400000", "chains.hold=true")
-    assert longest(held, 2) > longest(plain, 2) + 1_000_000  # waits for the acknowledgments of more urgent ones
+    assert longest(held, 2) > longest(plain, 2) + 1_000_000  # held until more urgent messages are acknowledged
     asking = preemptive(*idle, "heartbeat_delay_us=0")
     assert asking["counters"]["up"]["frames"] >= plain["counters"]["up"]["frames"] + 4 * 3
 

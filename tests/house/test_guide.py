@@ -16,7 +16,7 @@ import pytest
 from reserved import domain
 from tide_test_support import judged
 
-pytestmark = pytest.mark.full  # it builds all pages, with mkdocs
+pytestmark = pytest.mark.full  # builds all pages with mkdocs
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))

@@ -29,7 +29,7 @@ class Core:
     compiler: str
     flags: tuple[str, ...]
     link: tuple[str, ...]
-    own: tuple[str, ...] = ()  # names of its system besides the declared ones
+    own: tuple[str, ...] = ()  # names that the board's system has besides the declared ones
 
 
 def arm(*flags: str) -> Core:
@@ -137,7 +137,7 @@ def zephyr(link: str, sources: tuple[str, ...], program: tuple[str, str], *defin
 
 UART = ("runtime/port/zephyr/uart.c", "runtime/port/cortex_m/uart.c")
 ADDRESS = ('CONFIG_TIDE_AGENT_ADDRESS="192.0.2.2"', "CONFIG_TIDE_AGENT_PORT=8888")
-TRIAL = "zephyr, the program that tries a board"  # no page states its size
+TRIAL = "zephyr, the program that tries a board"  # a program whose size no page states
 CASES = {
     TRIAL: zephyr(
         "UART_INTERRUPT",

@@ -45,7 +45,7 @@ def wait_for_answers(log: Path, count: int) -> None:
         return [line for line in text.splitlines() if line.startswith("answer: ")]
 
     eventually(lambda: len(answers()) > count, f"{count} answers in {log}", lambda: len(answers()))
-    assert all(int(line.split()[1]) % 2 == 0 for line in answers()[:count])  # the last one may be incomplete
+    assert all(int(line.split()[1]) % 2 == 0 for line in answers()[:count])  # a later answer may be incomplete
 
 
 def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Children) -> None:

@@ -111,7 +111,7 @@ def test_a_restarted_client_is_in_at_once_and_a_thief_is_not(start: Start) -> No
     assert Client(agent).connects()
     assert not Client(agent, "127.0.0.2").connects(0.5)
     assert not Client(agent, "127.0.0.2").connects(0.1)
-    assert Client(agent).connects()  # the owner from another port, like a restarted program
+    assert Client(agent).connects()  # the owner the owner from another port, like a restarted program
     errors = agent.end()
     assert errors.count("a client with this key is alive elsewhere") == 1, errors
     assert "tide-agent: client 0A0B0C0D at udp 127.0.0.2:" in errors
@@ -136,7 +136,7 @@ def test_a_service_that_dds_refuses_half_way_ends_nothing(start: Start) -> None:
         assert client.create(create(1, 1, PARTICIPANT)) == 0
         assert client.create(create(2, 8, service("replier", "rq/x", "rr/x", "T2"), 0x11)) == 0
         requester = create(3, 7, service("requester", "rq/x", "rq/x", "T3"), 0x11)
-        client.create(requester, submessage(3, bytes.fromhex("0004fffe")))  # the goodbye is in the same datagram
+        client.create(requester, submessage(3, bytes.fromhex("0004fffe")))  # CREATE and DELETE in one datagram
     assert Client(agent, key=9).connects()
     agent.end()
 

@@ -209,7 +209,7 @@ def test_a_board_of_other_qos_is_refused_without_harm(place: Place) -> None:
     heard: list[dict[str, Any]] = []
 
     def one_comes() -> bool:
-        fit.publish(Int32(data=2))  # until the board's reader knows it
+        fit.publish(Int32(data=2))  # repeated until the board's reader knows this writer
         heard.extend(json_line(board.lines.get() or "") for _ in range(board.lines.qsize()))
         return bool(heard)
 

@@ -38,7 +38,7 @@ def test_an_observer_that_is_shut_down_in_between_tells_what_it_saw() -> None:
     ) as node:
         assert node.stdin is not None
         node.stdin.write(json.dumps(OBSERVED) + "\n")
-        node.stdin.flush()  # and left open, as by a run that continues
+        node.stdin.flush()  # standard input stays open, as in a run that continues
         assert node.wait() == 0
         assert node.stdout is not None and node.stderr is not None
         lines, errors = node.stdout.read().splitlines(), node.stderr.read()

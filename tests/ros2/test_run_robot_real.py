@@ -103,7 +103,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         sum(before.executor != after.executor for before, after in pairwise(path))
         for chain in system.chains
         if len(path := [one for one in chain.callbacks if system.where(one) == "mcu"])
-        and path[0].executor != path[-1].executor  # otherwise the chain returns to its first executor
+        and path[0].executor != path[-1].executor  # without chains that return to their first executor
     ]
     until = [one for chain in run["chains"] for one in chain["undisturbed"] if one["until"]]
     assert len(until) <= sum(crossed)
@@ -488,7 +488,7 @@ JOIN = "join t std_msgs/msg/Bool bool 0 1 reliable -"
         f"{CHAIN}\ncallback a 1 0 1 - t std_msgs/msg/Bool bool -4 1 reliable f",
         f"{CHAIN}\ncallback a 1 0 1 {SERVES} u8 0",  # half of a mark
         f"{CHAIN}\ncallback a 1 0 1 {SERVES}\nchain b 1 10 0 5 0 reliable\ncallback b 1 0 1 {SERVES}",  # no mark
-        f"{TIMER_PLAN}\ncallback b 1 0 1 - -",  # a timer that does not begin a chain
+        f"{TIMER_PLAN}\ncallback b 1 0 1 - -",  # a second timer in a chain
         "send t std_msgs/msg/Bool bool 0 1 reliable f",
         f"{TIMER_PLAN}\nsend -",
         f"{TIMER_PLAN}\nsend t std_msgs/msg/Bool bool 0 0 reliable f",

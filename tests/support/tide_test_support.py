@@ -53,7 +53,7 @@ def eventually(
 
 def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) -> None:
     """Repeats a request until there is an answer: DDS reports a match to its two sides at different times, and messages
-    sent in between are lost. A test counts messages only after this."""
+    sent in between are lost. A test must count messages only after this call."""
     patience = Patience(_PATIENCE_S)
     while not answered():
         assert not patience.is_over(), f"no answer: {what}"

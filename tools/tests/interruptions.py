@@ -189,7 +189,7 @@ def trial(
         problems += [f"left {one}" for one in _wait_until_gone(mark)]
         after = _content(folder / "out")
         is_new = after["results.json"] != before["results.json"]
-        if after != before and not (is_new and _is_whole(after)):  # it ended just before the interruption
+        if after != before and not (is_new and _is_whole(after)):  # new results: it ended just in time
             problems.append(f"changed older results: {sorted(after)}")
         if problems:
             found.bad.append(f"{replay}: {'; '.join(problems)}\n{errors}")

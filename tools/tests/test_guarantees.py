@@ -141,7 +141,7 @@ def test_parts_add_up_and_reasons_have_one_root(make: Any, executors: tuple[str,
         roots = {}
         for chain in bounds.chains:
             shown = json.dumps(chain.reason) + json.dumps(chain.depends_on) + json.dumps([*chain.parts])
-            assert not any(letter in shown for letter in "!@"), shown  # in names that no user gave
+            assert not any(letter in shown for letter in "!@"), shown  # they occur in internal names only
             assert "#" not in shown.replace("rclcpp#2360, #2645, #2702", ""), shown
             if chain.bound_ns is not None:
                 bounded += 1
@@ -154,7 +154,7 @@ def test_parts_add_up_and_reasons_have_one_root(make: Any, executors: tuple[str,
         for root in roots.values():
             if root.reached_ns is not None:
                 assert (root.limit_ns is not None and root.reached_ns >= root.limit_ns) or root.kind == "effort"
-            if root.chain is not None and root.chain in roots:  # no cycle: a root is its own root
+            if root.chain is not None and root.chain in roots:  # the root of a root is the root itself
                 assert roots[root.chain].chain == root.chain
             assert root.chain is None or bounds.chain(root.chain) is None or root.chain in roots
     assert bounded > len(every) // 2

@@ -130,7 +130,7 @@ def test_nothing_is_above_its_bound_with_the_pools_of_the_bound(what: str) -> No
 
 # For each description: pool sizes as a defect would set them.
 TOO_SMALL = [
-    ("slots hold a message while a callback runs", {"slots": 4}),  # as footprint writes them: two per reader
+    ("slots hold a message while a callback runs", {"slots": 4}),  # fewer than `tide footprint` writes (two per reader)
     ("slots hold a message while a callback runs", {"slots": 12}),
     ("readers reserve what others do not use", {"slots": 29}),  # enough for the frames, not for what readers reserve
     ("each fragmented message has a reassembly", {"reassemblies": 2}),  # as the simulator had

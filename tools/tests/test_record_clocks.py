@@ -130,7 +130,7 @@ def test_traces_that_contradict_each_other_leave_nothing() -> None:
     frames = frames_of(parse_trace(b"".join(one.octets for one in board.messages(2))))
     agent = agents_of(parse_trace(board.agent_block()))[board.key]
     for one in agent.down:
-        one.start_ns += 20 * MILLISECOND  # it would have arrived before it was sent
+        one.start_ns += 20 * MILLISECOND  # now the board would receive frames before they are sent
     assert refined(frames, Clock(0, 0, 0, "received"), agent) is None
 
 

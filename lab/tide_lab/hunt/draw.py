@@ -129,7 +129,7 @@ class _Draw:
             if len(chains) > 2 and self.chance(0.1):
                 continue
             asks, serves, takes = chain["callbacks"]
-            if self.of.shared_on == "mcu" and asks["executor"] == of[name]:  # no simulated board does this
+            if self.of.shared_on == "mcu" and asks["executor"] == of[name]:  # a simulated board cannot call itself
                 asks["executor"] = takes["executor"] = self.random.choice(self.host_names(document))
             serves["executor"] = of[name]
             serves.pop("group", None)

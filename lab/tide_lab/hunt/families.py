@@ -37,7 +37,7 @@ class Family:
     locks: float = 0.0  # share of systems with locks between callbacks
     services: float = 0.0  # share of chains that touch a board in which the board or a node calls a service
     shared: float = 0.0  # share of systems whose chains call the same service, or one of two
-    shared_on: str = "host"  # or mcu: where that service is
+    shared_on: str = "host"  # where this service is: host or mcu
     topics: bool = False  # the chains share a subscription, whose topic all of them publish, in place of a service
     trees: float = 0.0  # share of systems with a board in which several chains begin with one timer, and join
     publishing: float = 0.0  # share of systems with callbacks of boards that publish several topics

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deliberate defects in the steps from a description to the analysis. A hunt of whole descriptions must detect each of
-them; only then does a hunt without failures mean anything. Each changes the input of the analysis."""
+them; only then does a hunt without failures mean anything. Each defect changes the input of the analysis."""
 
 from __future__ import annotations
 

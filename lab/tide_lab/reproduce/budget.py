@@ -28,7 +28,7 @@ from tide_lab.style import INK, PLOT_STYLE
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PING_MS, PERIOD_MS = 10, 100
-_SETTLE_S = 60  # for pings that wait in queues at the end
+_SETTLE_S = 60  # time for pings that still wait in queues at the end
 
 
 class BudgetError(Exception):

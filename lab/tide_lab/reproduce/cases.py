@@ -406,7 +406,7 @@ class Cell:
 
 
 def cells(calibration: Calibration, value: Callable[[str, int, str], float | None]) -> list[Cell]:
-    """value: returns the measurement for system, column and metric. None: it was not run."""
+    """value: returns the measurement for system, column and metric. None: that point was not run."""
     found = []
     for system, metrics in TABLE_1.items():
         for metric, row in metrics.items():

@@ -157,7 +157,7 @@ def interval(met: int, sets: int) -> tuple[float, float]:
 
 
 def rows(study: Study, tallies: dict[int, Tally]) -> list[dict[str, Any]]:
-    """One for each point and analysis, in order."""
+    """A row for each point and analysis, in order."""
     result: list[dict[str, Any]] = []
     for point, value in enumerate(study.values):
         tally = tallies.get(point, Tally())

@@ -270,7 +270,7 @@ class Run:
                 raise RunError(done.stderr.strip())
 
     def _wait(self, block: Block, started: dict[str, Child]) -> None:
-        """Waits until all have ended. Raises RunError if one fails or takes far too long."""
+        """Waits until all programs have ended. Raises RunError if one fails or takes far too long."""
         expected_s = block.repetitions * self.settings.timeout_us / 1e6
         deadline = time.monotonic() + 20 * expected_s + _START_LIMIT_S
         begin = time.monotonic()

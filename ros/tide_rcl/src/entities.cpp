@@ -238,7 +238,7 @@ bool is_simulated(rcl_clock_t *clock) {
   return simulated;
 }
 
-// False also for a timer that is canceled.
+// True if rcl reports the timer ready; false also for a canceled timer.
 bool is_ready_in_rcl(const rcl_timer_t &timer) {
   bool ready = false;
   if (rcl_timer_is_ready(&timer, &ready) != RCL_RET_OK) rcl_reset_error();
@@ -384,7 +384,7 @@ void Timer::on_jump(const rcl_time_jump_t *jump, bool before, void *timer) {
 KeptTimer::KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve)
     : TimerEntity(Of::kOwner), timer_(std::move(timer)), serve_(std::move(serve)) {}
 
-// Only its owner calls it.
+// Does nothing: only the timer's owner may call the timer.
 bool KeptTimer::call(std::shared_ptr<void> &data) {
   (void)data;
   return true;

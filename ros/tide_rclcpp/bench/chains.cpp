@@ -155,7 +155,7 @@ class Chains {
     };
   }
 
-  // Runs with the last message of one expiry.
+  // Wraps `run`: it is called once for each expiry, with the last of `count` messages.
   static Run joined(std::size_t count, const Run &run) {
     struct Waiting {
       std::mutex mutex;

@@ -37,7 +37,7 @@ class Measurement {
  public:
   Measurement(std::size_t repetitions, std::int64_t period_ns) : samples_(repetitions), period_ns_(period_ns) {}
 
-  // True: that was the last one.
+  // Records a call of the timer. True: it was the last one.
   bool note(std::int64_t time_ns, const rclcpp::TimerInfo &info) {
     const std::int64_t expected_ns = info.expected_call_time.nanoseconds();
     if (done_ == samples_.size()) return true;

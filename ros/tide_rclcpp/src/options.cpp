@@ -9,7 +9,7 @@
 
 namespace tide_rclcpp {
 
-// In the largest unit that gives a whole number.
+// The duration as text, in the largest unit that gives a whole number.
 std::string to_string(std::chrono::nanoseconds duration) {
   const std::int64_t ns = duration.count();
   const std::pair<std::int64_t, const char *> units[] = {{1000000000, "s"}, {1000000, "ms"}, {1000, "us"}};

@@ -30,7 +30,7 @@ class Plan {
     std::string instead;  // alternatives, if it does not match
   };
   std::vector<Name> names(const std::vector<Found> &found) const;
-  // The names that match nothing.
+  // Names in chains that match no callback.
   std::vector<std::string> unmatched(const std::vector<Found> &found) const;
 
  private:

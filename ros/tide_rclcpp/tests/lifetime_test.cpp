@@ -25,7 +25,7 @@ class Gate {
   std::atomic<bool> open_{false};
 };
 
-// Ticks in an executor, to show that it continues.
+// A ticking timer in an executor, which shows that the executor continues.
 class Ticking {
  public:
   explicit Ticking(Executor &executor) : node_(std::make_shared<rclcpp::Node>("ticking", space())) {

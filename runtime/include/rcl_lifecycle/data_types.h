@@ -43,7 +43,7 @@ typedef struct rcl_lifecycle_com_interface_t {
 } rcl_lifecycle_com_interface_t;
 
 typedef struct rcl_lifecycle_state_machine_options_t {
-  bool initialize_default_states; /* must be true: there are no others */
+  bool initialize_default_states; /* must be true: there are no other states */
   bool enable_com_interface;
   rcl_allocator_t allocator; /* not used */
 } rcl_lifecycle_state_machine_options_t;

@@ -81,9 +81,9 @@ int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t 
 /* Detach the thread and restore the scheduling that it had. TIDE_ERROR_STATE: not attached. */
 int tide_posix_budget_detach(tide_posix_budget_t *lane);
 
-/* There is work for the lane. Called by the thread that adds the work, before it wakes the lane, and by the lane after
- * each wait. No effect when the lane is ready already. Takes a mutex with priority inheritance, held for some
- * microseconds at most. */
+/* Reports that there is work for the lane. Called by the thread that adds the work, before it wakes the lane, and by
+ * the lane after each wait. No effect when the lane is ready already. Takes a mutex with priority inheritance, held for
+ * some microseconds at most. */
 void tide_posix_budget_ready(tide_posix_budget_t *lane);
 /* Called by the lane itself: it is about to wait. */
 void tide_posix_budget_block(tide_posix_budget_t *lane);

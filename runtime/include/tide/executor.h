@@ -164,7 +164,7 @@ typedef struct tide_source {
   void *context;
   /* Priority of the most urgent frame in this range, or TIDE_PRIORITY_NONE. */
   int32_t (*most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
-  /* Process that frame and notify its callback. Several lanes may call it at the same time. */
+  /* Process the most urgent frame in the range and notify its callback. Several lanes may call it at the same time. */
   int (*process_most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
   int (*process_oldest)(void *context); /* process the oldest of all frames; for the policies batch and readyset */
   int64_t (*poll)(void *context);       /* housekeeping; returns its next deadline. Null: a thread does it. */
@@ -190,8 +190,8 @@ bool tide_trigger_always(tide_callback_t *const *callbacks, size_t count, void *
 typedef struct tide_band {
   tide_queue_t ready_list, timer_list;
   tide_priority_t least, most; /* priorities of its callbacks and frames */
-  struct tide_lane *idle;      /* lanes without work, when it has several lanes */
-  struct tide_lane *only;      /* its lane, when it has one */
+  struct tide_lane *idle;      /* lanes without work, when the band has several */
+  struct tide_lane *only;      /* the band's lane, when it has only one */
 #if TIDE_PATIENCE
   int64_t patience_ns; /* as in the executor's configuration */
 #endif
@@ -331,7 +331,7 @@ void tide_executor_each(tide_executor_t *executor, void (*visit)(tide_callback_t
                         void *context);
 /* The callback with this index (from 0), or null. Order of registration: a removal moves the later ones down. O(1). */
 tide_callback_t *tide_executor_callback_at(tide_executor_t *executor, size_t index);
-/* True while a lane runs it. O(lanes). */
+/* True while a lane runs the callback. O(lanes). */
 bool tide_executor_is_running(tide_executor_t *executor, const tide_callback_t *callback);
 /* Set a callback's priority and move it to that priority's band. A run that has begun stays on its lane. O(log n). */
 int tide_executor_set_priority(tide_executor_t *executor, tide_callback_t *callback, tide_priority_t priority);
@@ -398,7 +398,7 @@ typedef struct tide_chain {
   const char *name;
   uint8_t level;          /* 1..TIDE_LEVEL_MAXIMUM; larger is more urgent */
   uint16_t length;        /* callbacks assigned so far */
-  uint16_t remote_before; /* positions on other machines assigned so far */
+  uint16_t remote_before; /* positions taken by callbacks on other machines so far */
   int64_t period_ns, deadline_ns;
 } tide_chain_t;
 

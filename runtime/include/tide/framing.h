@@ -45,8 +45,8 @@ typedef struct tide_framing_writer {
   size_t position; /* in the segment */
 } tide_framing_writer_t;
 
-/* Begin the frame of a message in three parts (any may be empty). They must not change until the frame is complete.
- * O(1). TIDE_ERROR_ARGUMENT: more than 65,535 bytes. */
+/* Begin the frame of a message in three parts (any may be empty). The parts must not change until the frame is
+ * complete. O(1). TIDE_ERROR_ARGUMENT: more than 65,535 bytes. */
 int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint8_t destination, const uint8_t *head,
                              size_t head_bytes, const uint8_t *body, size_t body_bytes, const uint8_t *tail,
                              size_t tail_bytes);

@@ -43,7 +43,7 @@ struct tide_local_topic;
 /* Header of each message. */
 typedef struct tide_local_message {
   struct tide_local_message *next; /* in the list of free messages */
-  struct tide_local_topic *topic;  /* the topic that uses it */
+  struct tide_local_topic *topic;  /* the topic that uses the message */
   int64_t published_ns;            /* time of publication */
   uint32_t references;             /* borrowed: 1 */
   uint32_t bytes;                  /* size when published */
@@ -83,7 +83,7 @@ typedef struct tide_local_subscription {
 typedef struct tide_local_topic {
   tide_local_pool_t *pool;
   tide_local_subscription_t *subscriptions; /* in order of subscription */
-  uint32_t limit, used;                     /* messages reserved for it; messages that it uses */
+  uint32_t limit, used;                     /* messages reserved for the topic; messages that it uses */
   uint32_t changes;                         /* counts changes of the list of subscriptions */
   tide_local_counters_t counters;
 } tide_local_topic_t;

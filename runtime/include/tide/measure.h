@@ -38,7 +38,7 @@ typedef struct tide_measure_clock {
   void *context;
   uint64_t mask;  /* UINT32_MAX for a counter of 32 bits; no run may last longer than one wrap */
   uint32_t hertz; /* ticks a second */
-  bool of_thread; /* the clock stops while its thread is not running */
+  bool of_thread; /* a thread's own clock, which stops while the thread is not running */
 } tide_measure_clock_t;
 
 typedef struct tide_measure {

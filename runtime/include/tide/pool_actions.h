@@ -61,7 +61,7 @@ typedef struct tide_action {
   struct tide_support *support; /* null: free */
   bool is_server;
   bool attention;  /* a message could not be sent; the link's context tries again */
-  uint8_t session; /* id of the latest session it was used in */
+  uint8_t session; /* id of the latest session in which the action was used */
   tide_callback_t callback;
   rclc_executor_handle_t *handle; /* null: in no executor */
   void *program;                  /* rclc_action_server_t or rclc_action_client_t */

@@ -62,7 +62,7 @@ typedef struct tide_publisher_handle {
   tide_topic_t topic;
   tide_priority_t priority;
   bool reliable;
-  bool is_large;      /* its last sample did not fit the smallest node */
+  bool is_large;      /* the publisher's last sample did not fit the smallest node */
   uint16_t keep_last; /* depth of a best-effort publisher with KEEP_LAST; 0: not one */
   int32_t wait_ms;    /* for a free node */
   const struct tide_local_functions *local;
@@ -132,7 +132,7 @@ typedef struct tide_guard_handle {
   struct tide_support *support; /* null: free */
   tide_callback_t callback;
   rclc_executor_handle_t *handle;
-  bool triggered_early; /* before it was added to an executor */
+  bool triggered_early; /* triggered before it was added to an executor */
 } tide_guard_handle_t;
 
 struct tide_executor_handle;
@@ -174,7 +174,7 @@ typedef struct tide_support {
   tide_waiter_t *waiters; /* any number of threads may publish and wait for a free node */
   bool digesting;         /* a caller that waits for an answer is processing received frames; only one caller at a time
                            * does */
-  bool digest_refused;    /* another caller was refused in the meantime */
+  bool digest_refused;    /* another caller was refused while `digesting` was set */
   bool in_use;
   bool custom;                                           /* the link is the program's own functions */
   void (*retry_responses)(struct tide_support *support); /* null as long as no response has waited for a node */
@@ -212,7 +212,7 @@ typedef struct tide_pools {
   tide_local_end_t *local_ends;
   tide_local_message_t **local_queues; /* subscription_depth for each subscription */
   char *local_names;
-  tide_local_pool_t *local_pool; /* set up when it is first needed */
+  tide_local_pool_t *local_pool; /* set up at the first use of local delivery */
   void *local_storage;
   uint32_t local_message_count, local_message_bytes;
   tide_service_handle_t *services;

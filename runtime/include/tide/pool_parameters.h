@@ -64,9 +64,9 @@ typedef struct tide_parameter_server {
 typedef struct tide_parameter_pools {
   tide_parameter_server_t *servers;
   tide_parameter_t *parameters;
-  char *names;    /* name_bytes for each parameter, then for each server */
-  char *texts;    /* two of text_bytes for each parameter */
-  uint8_t *items; /* item_count for each service of each server */
+  char *names;    /* names of name_bytes, one for each parameter, then for each server */
+  char *texts;    /* two texts of text_bytes for each parameter */
+  uint8_t *items; /* arrays of item_count, one for each service of each server */
   uint8_t server_count, parameter_count, item_count;
   uint16_t name_bytes, text_bytes;
 } tide_parameter_pools_t;

@@ -70,7 +70,7 @@ typedef struct tide_account {
   uint16_t reserved;         /* slots granted */
   uint16_t used;             /* slots that hold its frames, noted or not yet released */
   uint8_t stream;            /* stream of its last frame */
-  bool full;                 /* its reader accepts no frames now, so they wait */
+  bool full;                 /* the reader accepts no frames now, so its frames wait */
   uint8_t keep;              /* set by its owner: number of frames that wait at most; older ones are evicted; 0: all
                               * wait */
   uint32_t dropped;          /* frames that were evicted (best effort) or replaced by newer ones (keep) */
@@ -86,14 +86,14 @@ typedef struct tide_slot {
   bool verify;
   uint8_t state; /* set by the receiver, as are all members below */
   uint8_t stream;
-  uint8_t owner;                                           /* executor that may process it; 0: any */
-  bool arrived;                                            /* registered in its stream */
-  bool passed;                                             /* acknowledged, so its stream does not wait for it */
-  bool continues;                                          /* a FRAGMENT other than the last */
-  bool whole;                                              /* consists of DATA only */
-  bool unwanted;                                           /* has no reader: only its sequence number matters */
-  bool answers;                                            /* consists of STATUS and INFO only */
-  bool blocked;                                            /* waits for a tide_reassembly */
+  uint8_t owner;  /* number of the executor that may process the frame; 0: any */
+  bool arrived;   /* registered in its stream */
+  bool passed;    /* acknowledged early, so its stream does not wait for this frame */
+  bool continues; /* a FRAGMENT other than the last */
+  bool whole;     /* consists of DATA only */
+  bool unwanted;  /* has no reader: only its sequence number matters */
+  bool answers;   /* consists of STATUS and INFO only */
+  bool blocked;   /* waits for a tide_reassembly */
   bool skips, skip_ended, too_large, malformed, completed; /* results of the delivery */
   uint16_t length;
   uint16_t crc; /* as received; meaningful when verify is set */

@@ -87,7 +87,7 @@ typedef struct tide_reader {
   uint32_t received, dropped; /* dropped: the queue was full and the oldest was removed (keep last) */
   tide_account_t account;     /* its slots, of which at most `depth` are reserved; counts frames dropped for lack of
                                * slots */
-  /* One more sample is queued. Called from tide_daemon_process_*, outside the critical section. May be null. */
+  /* Called when one more sample is queued, from tide_daemon_process_*, outside the critical section. May be null. */
   void (*on_sample)(void *context, struct tide_reader *reader);
   void *context;
   struct tide_reader *next;
@@ -162,7 +162,7 @@ typedef struct tide_session {
   uint16_t next_request; /* starts at 10, as ids below are reserved */
   uint16_t objects_unanswered, objects_refused, deletes_unanswered;
   uint16_t ping_request, info_request;
-  uint16_t agent_vendor; /* of the agent that accepted us */
+  uint16_t agent_vendor; /* vendor id of the agent that accepted us */
   uint16_t held_count;
   size_t objects_used;
   tide_node_t *held_first, *held_last; /* reliable samples kept until their objects exist, oldest first */
@@ -269,7 +269,7 @@ int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, 
                                   uint16_t keep_last, tide_priority_t priority, uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);
 void tide_session_write_abandon(tide_write_t *write);
-/* Id that the reply will carry. Call it between begin and end of a requester. */
+/* Id of the request, which the reply will carry. Call it between begin and end of a requester. */
 static inline uint16_t tide_session_write_request(const tide_write_t *write) {
   return (uint16_t)((write->node->bytes[4] << 8) | write->node->bytes[5]);
 }

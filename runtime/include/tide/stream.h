@@ -15,7 +15,7 @@ extern "C" {
 /* a - b as a signed distance, for |distance| < 32768. */
 static inline int16_t tide_sequence_distance(uint16_t a, uint16_t b) { return (int16_t)(uint16_t)(a - b); }
 
-#define TIDE_STREAM_WINDOW_MAXIMUM 16 /* an ACKNACK can flag this many */
+#define TIDE_STREAM_WINDOW_MAXIMUM 16 /* messages that an ACKNACK can flag */
 
 typedef enum tide_stream_verdict {
   TIDE_STREAM_DELIVER,   /* next in order: deliver it, then call tide_input_stream_advance */
@@ -41,9 +41,9 @@ typedef struct tide_input_stream {
 } tide_input_stream_t;
 
 void tide_input_stream_init(tide_input_stream_t *stream, uint8_t id, uint8_t window);
-/* A message of this stream arrived. Best effort: DELIVER when newer than the last, else DUPLICATE. Reliable: see the
- * verdicts; HOLD marks the message as held. Sets acknowledge for every reliable message. O(1). After DELIVER the
- * message counts as missing until advance: if it cannot be delivered, drop it, and the peer sends it again. */
+/* Call when a message of this stream arrived. Best effort: DELIVER when newer than the last, else DUPLICATE. Reliable:
+ * see the verdicts; HOLD marks the message as held. Sets acknowledge for every reliable message. O(1). After DELIVER
+ * the message counts as missing until advance: if it cannot be delivered, drop it, and the peer sends it again. */
 tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint16_t sequence);
 /* Report that the next message was delivered. True: the new next one is held; deliver that one, too. */
 bool tide_input_stream_advance(tide_input_stream_t *stream);

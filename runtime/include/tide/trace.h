@@ -36,7 +36,7 @@ typedef enum tide_trace_kind {
                             processor and its interrupts */
   TIDE_TRACE_SUBMIT,     /* a message was submitted to the daemon */
   TIDE_TRACE_WIRE_START, /* a frame was given to the link; detail 1: it carries no message */
-  TIDE_TRACE_WIRE_END,   /* its last byte has left */
+  TIDE_TRACE_WIRE_END,   /* the last byte of the frame has left */
   TIDE_TRACE_RECEIVED,   /* a frame was received into a slot; instance: its sequence number; detail: its stream */
   TIDE_TRACE_DIGESTED,   /* its message was delivered; instance and detail as for RECEIVED */
   TIDE_TRACE_LOST,       /* a message that will not be sent; detail: tide_node_outcome_t, or TIDE_TRACE_REFUSED. Or

@@ -105,7 +105,7 @@ typedef struct tide_long_message {
   bool complete;     /* no more parts come */
   bool lost;         /* its session ended before the peer had received all of it; all nodes were returned, and no more
                       * are accepted */
-  int64_t rank;      /* the same for all parts */
+  int64_t rank;      /* rank in the queue, the same for all parts */
 } tide_long_message_t;
 
 typedef struct tide_output_stream {
@@ -114,12 +114,12 @@ typedef struct tide_output_stream {
   uint16_t first_unacknowledged;
   uint16_t next_to_send; /* reliable: first number that was never on the wire, at most window after the former */
   bool heartbeat_due;
-  bool acknack_due; /* for the input stream of the same id */
+  bool acknack_due; /* an ACKNACK of the input stream of the same id is due */
   bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips it */
   uint8_t heartbeats_unanswered; /* since the last progress */
   uint16_t acknack_first, acknack_missing;
   uint16_t nodes;            /* nodes in use by this stream */
-  uint16_t queued;           /* of these, nodes in execution_buffer */
+  uint16_t queued;           /* of the stream's nodes, those in execution_buffer */
   uint16_t resent;           /* bit n: first_unacknowledged + n was sent more than once */
   tide_node_t *first, *last; /* reliable nodes not yet acknowledged, in order */
   tide_node_t *sending;      /* first of these nodes not yet sent completely; null: none, or a long message is being
@@ -234,7 +234,7 @@ int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t byte
                                   uint16_t writer, tide_node_t **node);
 /* Called before such a sample is submitted: while `depth` others of its writer wait, the oldest is evicted, unless it
  * has waited for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free. So a burst alone loses
- * nothing. O(streams in use) while fewer than depth of the stream wait; O(nodes * depth) for each that is evicted. */
+ * nothing. O(streams in use) while fewer than depth of the stream wait; O(nodes * depth) for each evicted sample. */
 void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
                                 int64_t now_ns);
 /* As acquire_for, but only a node that is free now. TIDE_ERROR_FULL: there is none, and nothing was counted. */
@@ -272,7 +272,7 @@ int tide_transmitter_submit_part(tide_transmitter_t *transmitter, tide_long_mess
 bool tide_transmitter_give_up_long(tide_transmitter_t *transmitter, tide_long_message_t *message, int64_t now_ns);
 
 /* Try to join the message to the last one of the stream (config.pack). True: done, and its node was returned by on_done
- * with TIDE_NODE_PACKED. False: nothing was done; submit it. O(streams) and linear in its bytes. */
+ * with TIDE_NODE_PACKED. False: nothing was done; submit it. O(streams), and linear in the bytes of the message. */
 bool tide_transmitter_pack(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream);
 
 /* Submit a short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0). It is
@@ -311,7 +311,7 @@ int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
 void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
 /* As reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns them as
  * a list by next_in_stream in the order of submission, each with its bytes, length, priority and expires_ns. Submit
- * again or abandon each. O(nodes^2) at worst. */
+ * each node again, or abandon it. O(nodes^2) at worst. */
 tide_node_t *tide_transmitter_take_back(tide_transmitter_t *transmitter);
 /* Change heartbeat_delay_ns, or a bit of hold_levels, at any time. It takes effect with the next frame.
  * TIDE_ERROR_ARGUMENT: a delay below -1, a level above TIDE_LEVEL_MAXIMUM. TIDE_ERROR_UNSUPPORTED:

@@ -97,7 +97,7 @@ static inline bool tide_xrce_is_no_session(uint8_t session) {
   return session == TIDE_XRCE_SESSION_NONE_WITHOUT_KEY || session == TIDE_XRCE_SESSION_NONE_WITH_KEY;
 }
 
-#define TIDE_XRCE_HEADER_MAXIMUM_BYTES 8u /* of a message, with the key of its client */
+#define TIDE_XRCE_HEADER_MAXIMUM_BYTES 8u /* header of a message, with its client's key */
 #define TIDE_XRCE_SUBMESSAGE_HEADER_BYTES 4u
 #define TIDE_XRCE_VENDOR 0x7464u /* "td"; stock parts use 0x010F */
 

@@ -47,7 +47,7 @@ void ucdr_advance_buffer(ucdrBuffer *buffer, size_t size); /* writes zeros */
 #define UCDR_DECLARE(suffix, type)                                                          \
   bool ucdr_serialize_##suffix(ucdrBuffer *buffer, type value);                             \
   bool ucdr_serialize_array_##suffix(ucdrBuffer *buffer, const type *values, size_t count); \
-  /* with its count before it */                                                            \
+  /* an array preceded by its count */                                                      \
   bool ucdr_serialize_sequence_##suffix(ucdrBuffer *buffer, const type *values, uint32_t count);
 UCDR_DECLARE(char, char)
 UCDR_DECLARE(bool, bool)
@@ -62,7 +62,7 @@ UCDR_DECLARE(int64_t, int64_t)
 UCDR_DECLARE(float, float)
 UCDR_DECLARE(double, double)
 #undef UCDR_DECLARE
-bool ucdr_serialize_string(ucdrBuffer *buffer, const char *text); /* its length counts the NUL */
+bool ucdr_serialize_string(ucdrBuffer *buffer, const char *text); /* a string, whose length counts the NUL */
 
 #ifdef __cplusplus
 }

@@ -120,7 +120,7 @@ static void look_at_budget(tide_lane_budget_t *budget, int64_t time_ns) {
   apply(budget);
 }
 
-/* The lane on top is preempted by another one. */
+/* Call when another lane preempts the lane on top. */
 static void stop_on_top(int64_t time_ns) {
   tide_lane_budget_t *budget = all.on_top == NOBODY ? NULL : budget_of(all.on_top);
   const int64_t used = used_ns(time_ns);
@@ -143,7 +143,7 @@ static void run_on_top(size_t lane, int64_t time_ns) {
   apply(budget);
 }
 
-/* The lane on top returns; `more`: it has more work. */
+/* Call when the lane on top returns; `more`: this lane has more work. */
 static void finish_on_top(bool more, int64_t time_ns) {
   tide_lane_budget_t *budget = budget_of(all.on_top);
   int64_t used = used_ns(time_ns);

@@ -22,7 +22,7 @@
 
 static struct {
   tide_session_t *session;      /* null: closed */
-  tide_framing_writer_t writer; /* of the frame on its way out */
+  tide_framing_writer_t writer; /* writes the frame that is being sent */
   size_t taken;                 /* index in the ring of the next byte for the daemon */
   tide_event_t activity;        /* set when bytes were received or a frame was sent; unused with a task */
   volatile bool sent, came;

@@ -118,7 +118,7 @@ static bool write_frame(void) {
   return tcdrain(line.descriptor) == 0;
 }
 
-/* One round of the writer. Returns the time of the next one. */
+/* Runs one round of the writer thread. Returns the time of the next round. */
 static int64_t serve(void) {
   const uintptr_t state = enter();
   const bool sending = line.sending, down = line.down;

@@ -195,7 +195,8 @@ int tide_kernel_prepare_budgets(void) {
   if (note_driver_register(&driver) != 0) return TIDE_ERROR_FULL;
   platform->event_init(platform->context, &unused);
   (void)sem_init(&look, 0, 0);
-  (void)sem_setprotocol(&look, SEM_PRIO_NONE); /* a poster of this semaphore is not its holder */
+  (void)sem_setprotocol(&look,
+                        SEM_PRIO_NONE); /* no priority inheritance, as who posts this semaphore does not hold it */
   prepared = true;
   return TIDE_OK;
 }

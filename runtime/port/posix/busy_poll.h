@@ -31,11 +31,11 @@ typedef struct tide_busy_poll {
   int64_t limit_ns;                      /* limit of one wait; 0: never poll */
   int64_t window_ns;                     /* polling time of the next wait: 0 to limit_ns */
   int64_t start_ns, until_ns, looked_ns; /* of this wait: start, time to sleep, last poll */
-  int64_t rest_ns;                       /* no growth before this time */
+  int64_t rest_ns;                       /* polling stays suspended until this time */
   int64_t taken_ns, taken_rest_ns;       /* when the processor was last taken, and the pause after that */
   int64_t credit_ns, credited_ns;        /* of a real-time thread: polling time left; when this was computed */
   bool real_time;                        /* the thread of this wait has a real-time policy */
-  int confidence;                        /* grows with each successful poll */
+  int confidence;                        /* grows with each successful poll; at 0 polling stops */
   uint64_t hits, misses, polled_ns;      /* waits that ended while polling, and others; time spent polling */
 } tide_busy_poll_t;
 

@@ -295,7 +295,8 @@ static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame) {
   return true;
 }
 
-/* The most frequent case: a submitter's message, and no other to send it with. False: it was added to the batch. */
+/* Handles the most frequent case: a submitter's message, and no other to send with it. False: not sent; the message
+ * must join the batch. */
 static bool send_alone_locked(link_t *link, const tide_frame_parts_t *frame) {
   struct iovec parts[3] = {{(void *)frame->head, frame->head_bytes},
                            {(void *)frame->body, frame->body_bytes},

@@ -219,7 +219,7 @@ bool tide_datagram_input_take(tide_datagram_input_t *input, tide_on_datagram_t o
       bytes += length;
       rest -= length;
     } while (rest > 0u);
-    header->msg_namelen = sizeof place->from; /* the kernel has written what it used */
+    header->msg_namelen = sizeof place->from; /* reset, because the kernel overwrites it with the used length */
     header->msg_controllen = sizeof place->control;
     header->msg_flags = 0;
   }

@@ -17,7 +17,7 @@ static const void *current(void *context) {
   const pthread_t self = pthread_self(); /* threads of NuttX's simulator share thread-local storage */
   const void *name = NULL;
   (void)context;
-  memcpy(&name, &self, sizeof self); /* a number on some systems, a pointer on others */
+  memcpy(&name, &self, sizeof self); /* pthread_t is a number on some systems, a pointer on others */
   return name;
 }
 

@@ -8,7 +8,8 @@
  * is less late than all before, which shortens the lead at once. The lead is at most half of a pause. If the thread is
  * the most urgent of its processor, it blocks others for at most the lead.
  *
- * Not thread-safe: one for each thread. Nothing allocates. Cost: some ten instructions and a reading of the clock. */
+ * Not thread-safe: each thread needs its own. Nothing allocates. Cost: some ten instructions and a reading of the
+ * clock. */
 #ifndef TIDE_PORT_POSIX_WAKE_UP_LEAD_H
 #define TIDE_PORT_POSIX_WAKE_UP_LEAD_H
 

@@ -368,7 +368,7 @@ static int start_lane(start_t *start) {
 }
 
 #if TIDE_KERNEL_ONE_SET
-static bool is_taken; /* there is one set of tasks and stacks */
+static bool is_taken; /* set while an executor uses the only set of tasks and stacks */
 static bool take_set(bool take) {
   const uintptr_t state = tide_kernel_enter(NULL);
   const bool was_free = !is_taken;

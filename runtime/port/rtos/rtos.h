@@ -59,7 +59,7 @@ void tide_kernel_set_alarm_locked(int64_t time_ns);
 /* ---- lanes.c and link.c need ---- */
 
 typedef struct tide_rtos_task {
-  void (*run)(void *argument); /* these two are set before the start */
+  void (*run)(void *argument); /* run and argument are set before the start */
   void *argument;
   tide_kernel_task_t kernel;
 } tide_rtos_task_t;

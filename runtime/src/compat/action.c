@@ -311,9 +311,9 @@ void tide_action_count(const tide_action_t *action, tide_action_counters_t *coun
 /* ---- goals: a part of the pool, taken by a sender or by the server's callback, found by any thread ---- */
 
 static void clear_locked(tide_goal_t *goal, tide_action_t *action) {
-  void *request = goal->handle.ros_goal_request; /* a server's entries keep their requests */
+  void *request = goal->handle.ros_goal_request; /* kept: a server's entries have their requests for ever */
   memset(&goal->handle, 0, sizeof goal->handle);
-  memset(&goal->server, 0, sizeof goal->server); /* this also clears the client's part, which is smaller */
+  memset(&goal->server, 0, sizeof goal->server); /* also clears `client`, the smaller member of the union */
   goal->handle.ros_goal_request = request;
   goal->handle.action_server = action->program; /* or the client: they share the member */
   __atomic_store_n(&goal->action, action, __ATOMIC_RELEASE);
@@ -371,7 +371,7 @@ tide_goal_t *tide_action_goal_of(const rclc_action_goal_handle_t *handle, bool i
 /* ---- results that are kept, serialised, after their goals have ended; and the status topic ---- */
 
 #define STATUS_BYTES 28u  /* one goal's entry: id, stamp, state, padding */
-#define PADDING_BYTES 3u  /* before each stamp but the first */
+#define PADDING_BYTES 3u  /* alignment, before each stamp but the first */
 #define LOOKED_AT_ONCE 4u /* kept results checked in one critical section */
 
 uint8_t *tide_action_result_bytes(const tide_action_result_t *result) {

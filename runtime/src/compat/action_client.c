@@ -125,7 +125,8 @@ rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, voi
   goal->handle.ros_goal_request = ros_request;
   make_id(action, goal->handle.goal_id.uuid);
   memcpy(ros_request, goal->handle.goal_id.uuid, sizeof goal->handle.goal_id.uuid); /* its first member */
-  if (goal_handle != NULL) *goal_handle = &goal->handle; /* set first: its callback may run before this returns */
+  if (goal_handle != NULL)
+    *goal_handle = &goal->handle; /* set before sending, as the goal's callback may run before this function returns */
   goal->client.sent_ns = tide_compat_now_ns();
   goal->client.session = tide_action_session(action);
   const int status = tide_compat_send_request(action->clients[PART_GOAL].impl, ros_request, &goal->client.goal_number,
@@ -241,8 +242,9 @@ static void end_without_answer(tide_action_t *action, tide_goal_t *goal, bool ac
  * request reached the server. So the client first requests the result, and the server answers if the goal is unknown;
  * the goal request itself is repeated only then, as not every server accepts the same goal twice. */
 static void meet_session(tide_action_t *action, tide_goal_t *goal) {
-  const bool is_asked = goal->client.goal_number != 0;                     /* unanswered, or refused in doubt */
-  if (!is_asked && tide_action_state(goal) != GOAL_STATE_ACCEPTED) return; /* another thread is about to send it */
+  const bool is_asked = goal->client.goal_number != 0; /* unanswered, or refused in doubt */
+  if (!is_asked && tide_action_state(goal) != GOAL_STATE_ACCEPTED)
+    return; /* another thread is about to send this goal */
   goal->client.send_due = goal->client.unknown = false;
   goal->client.ask_at_ns = 0;
   goal->client.ask_due = true;

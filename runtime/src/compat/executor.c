@@ -67,7 +67,7 @@ static void end_round(tide_executor_handle_t *handle) {
   if (handle->rounds != NULL) handle->rounds->end(handle);
 }
 
-/* At the start of each round. */
+/* The source's poll, called at the start of each round. */
 static int64_t source_poll(void *context) {
   tide_executor_handle_t *handle = context;
   end_round(handle);
@@ -190,7 +190,7 @@ rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lan
     return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   }
   tide_support_t *support = handle->support;
-  set_support(handle, NULL); /* no one may wake the lanes while they change */
+  set_support(handle, NULL); /* while the lanes change, no one may wake them */
   for (size_t i = 0; i < count; i++) handle->lanes[i].settings = lanes[i];
   const int status = init_core(handle, count, policy);
   handle->has_threads = status == TIDE_OK;
@@ -290,7 +290,7 @@ static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_
     tide_session_t *session = &executor->support->session;
     tide_session_set_reader_owner(session, reader, 0);
     if (executor->number != 0)
-      tide_daemon_disown(&session->daemon, executor->number); /* its frames then block no others */
+      tide_daemon_disown(&session->daemon, executor->number); /* so that frames of the ended executor block no others */
   }
   memset(handle, 0, sizeof *handle);
   return TIDE_OK;
@@ -871,7 +871,7 @@ static void execute_taken(tide_callback_t *callback, void *context) {
   call_subscription(handle, handle->data);
 }
 
-/* Called for a message that could not be decoded. */
+/* Runs the callback without a message, which could not be decoded. */
 static void execute_without(tide_callback_t *callback, void *context) {
   const rclc_executor_handle_t *handle = context;
   callback->execute = execute_early;

@@ -15,7 +15,7 @@ typedef struct sched_record {
   rclc_executor_t *executor;
   void *object; /* the program's: subscription, timer, service, guard condition */
   void *message, *response;
-  void (*callback)(void); /* its type depends on the kind */
+  void (*callback)(void); /* cast: the true type depends on the kind of callback */
   rcl_ret_t (*add)(const struct sched_record *record, tide_priority_t priority);
 } sched_record_t;
 
@@ -121,7 +121,7 @@ static rcl_ret_t add_timer(const sched_record_t *record, tide_priority_t priorit
   return result == RCL_RET_OK ? tide_rclc_timer_set_priority(record->object, priority) : result;
 }
 
-static void its_own(void) {} /* a timer has its callback from its init */
+static void its_own(void) {} /* placeholder: a timer got its callback in rclc_timer_init */
 
 rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
                                         const rclc_executor_sched_parameter_t *sparam) {

@@ -343,7 +343,7 @@ static rcl_ret_t get_names(const rcl_node_t *node, query_t *query) {
     if (result->types != NULL) status = visit_all(cdr, add_name, query);
   }
   if (status == TIDE_OK) {
-    result->names.size = query->count; /* the entries after them are empty */
+    result->names.size = query->count; /* entries beyond this count are empty */
   } else {
     (void)rcl_names_and_types_fini(result);
   }
@@ -371,7 +371,7 @@ rcl_ret_t rcl_names_and_types_fini(rcl_names_and_types_t *names_and_types) {
 
 rcl_ret_t rcl_get_topic_names_and_types(const rcl_node_t *node, rcl_allocator_t *allocator, bool no_demangle,
                                         rcl_names_and_types_t *topic_names_and_types) {
-  (void)no_demangle; /* names are those of ROS 2 anyway */
+  (void)no_demangle; /* ignored: the agent reports names of ROS 2 only */
   query_t query = {{PUBLISHER, SUBSCRIPTION}, NULL, NULL, NULL, allocator, 0, topic_names_and_types, NULL};
   return get_names(node, &query);
 }

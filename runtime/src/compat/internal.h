@@ -86,8 +86,8 @@ int tide_compat_topic_name(char *destination, const char *topic, const tide_node
 int tide_compat_service_names(char *request, char *reply, const char *service, const tide_node_handle_t *node);
 bool tide_compat_is_reliable(const rmw_qos_profile_t *qos);
 int tide_compat_create_object(tide_support_t *support, tide_object_t *object, bool wait);
-/* Deletes an object on the agent; waits for a free node as long as the program allows. Also succeeds if there is no
- * such object.
+/* Deletes an object on the agent; waits for a free node as long as the program allows. Also succeeds if the agent has
+ * no such object.
  */
 int tide_compat_delete_object(tide_support_t *support, tide_object_t *object);
 
@@ -140,7 +140,7 @@ typedef struct tide_local_functions {
   uint16_t (*waiting)(const tide_subscription_handle_t *subscription);
   /* Whether the next message is a local one. */
   bool (*is_next)(tide_subscription_handle_t *subscription);
-  /* Takes a message in place (release it afterwards) or decoded into memory. Null: there is none, or it does not
+  /* Takes a message in place (release it afterwards) or decoded into memory. Null: no message waits, or it does not
    * fit. */
   const void *(*take)(tide_subscription_handle_t *subscription, void *memory, rmw_message_info_t *info);
   void (*release)(const void *message);

@@ -46,7 +46,7 @@ typedef struct event_message {
 
 /* ---- parts of messages ---- */
 
-/* Eight bytes that another thread may be writing. */
+/* Reads the value in a critical section, as another thread may be writing its eight bytes. */
 static tide_parameter_value_t value_of(const tide_parameter_t *parameter) {
   const uintptr_t critical = tide_compat_enter();
   const tide_parameter_value_t value = parameter->value;

@@ -19,7 +19,7 @@
 #define TIDE_LIFECYCLE_NODES 4
 #define TIDE_GRAPH_BYTES 65536
 #endif
-#if TIDE_DESKTOP /* unused memory costs nothing there */
+#if TIDE_DESKTOP /* on a desktop, unused memory costs nothing */
 #define TIDE_GUARD_CONDITIONS 8
 #define TIDE_EXECUTORS 8
 #define TIDE_HANDLES 128

@@ -265,8 +265,8 @@ static bool tell_executor(size_t index) {
   return true;
 }
 
-/* A lane of the first executor, one of whose lanes runs this function, so the lane's hooks are valid. False: it has no
- * budget. */
+/* A lane of the first executor, one of whose lanes runs this function, so the lane's hooks are valid. False: this lane
+ * has no budget. */
 static bool tell_lane(size_t index) {
   const tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[0]);
   if (core == NULL || index >= core->config.lane_count || index >= LANES) return false;

@@ -259,7 +259,8 @@ int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request
   return status;
 }
 
-/* Begins and encodes a request, or the response to an id. Most fit the smallest node; only others are measured. */
+/* Begins and encodes a request, or the response to an id. Most messages fit the smallest node; only others are
+ * measured. */
 static int begin_message(tide_service_end_t *end, tide_write_t *write, const rmw_request_id_t *id,
                          const tide_message_type_t *type, const void *message, int32_t wait_ms) {
   size_t bytes = tide_pools.classes[0].node_bytes - TIDE_WRITE_HEADER_BYTES;

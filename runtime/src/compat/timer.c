@@ -333,7 +333,7 @@ rcl_ret_t rcl_trigger_guard_condition(rcl_guard_condition_t *guard_condition) {
   tide_guard_handle_t *handle = guard_condition->impl;
   if (handle->callback.executor == NULL) {
     __atomic_store_n(&handle->triggered_early, true, __ATOMIC_RELEASE);
-    tide_compat_wake_waiters(handle->support); /* it may be in a wait set */
+    tide_compat_wake_waiters(handle->support); /* the guard condition may be in a wait set */
   } else if (!tide_callback_is_ready(&handle->callback)) {
     tide_executor_notify(&handle->callback);
   }

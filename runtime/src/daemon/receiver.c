@@ -100,7 +100,7 @@ static bool is_being_delivered(const tide_slot_t *slot) {
   return slot->state == SLOT_TAKEN || slot->state == SLOT_PARTIAL;
 }
 
-/* The frame's sequence number counts in this stream. */
+/* True if the frame waits or is being delivered in this stream, so that its sequence number counts. */
 static bool is_in_order(const tide_slot_t *slot, uint8_t stream) {
   return slot->stream == stream && !has_passed(slot) && (waits(slot) || is_being_delivered(slot));
 }
@@ -203,7 +203,7 @@ static uint16_t owed_to(const tide_account_t *account) {
   return is_over(account) ? 0u : (uint16_t)(account->reserved - account->used);
 }
 
-/* Slots available to frames of this stream. */
+/* Number of slots that frames of this stream may still take. */
 static uint32_t room_for(const tide_receiver_t *r, uint8_t stream) {
   if (!TIDE_RESERVATIONS || !r->nobody.next) return r->free;
   uint32_t owed_to_others = 0u;

@@ -1007,7 +1007,7 @@ static choice_t choose(tide_transmitter_t *t) {
     best.node = node;
   }
   const bool is_answer = best.kind == FRAME_ACKNACK || best.kind == FRAME_HEARTBEAT;
-  t->answers_due = answers > (is_answer ? 1u : 0u); /* more than the one sent now */
+  t->answers_due = answers > (is_answer ? 1u : 0u); /* others besides the one sent now */
   return best;
 }
 

@@ -29,7 +29,7 @@ int tide_chain_add(tide_chain_t *chain, tide_callback_t *callback) {
   const tide_priority_t priority = TIDE_PRIORITY(chain->level, position);
   TIDE_INVARIANT(TIDE_PRIORITY_LEVEL(priority) == chain->level);
   chain->length++;
-  if (priority <= callback->priority) return position; /* in several chains it keeps the highest */
+  if (priority <= callback->priority) return position; /* a callback of several chains keeps its highest priority */
   if (callback->executor == NULL) {
     callback->priority = priority;
   } else {

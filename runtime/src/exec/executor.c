@@ -420,7 +420,8 @@ static inline bool has_arrivals(const tide_executor_t *executor) {
   return !TIDE_SINGLE_CONTEXT && __atomic_load_n(&executor->arrivals, __ATOMIC_RELAXED) != NULL;
 }
 
-__attribute__((noinline)) static void take_all_arrivals(tide_executor_t *executor) { /* one copy serves all callers */
+__attribute__((noinline)) static void take_all_arrivals(
+    tide_executor_t *executor) { /* not inlined, to save code: one copy serves all callers */
   while (has_arrivals(executor)) {
     const uintptr_t masked = mask(executor);
     tide_callback_t *callback = executor->arrivals;
@@ -587,7 +588,8 @@ static int rearm(tide_timer_t *timer, int64_t first_expiry_ns) {
   if (!timer->canceled) {
     schedule(timer, first_expiry_ns == TIDE_FOREVER ? after(now(executor), timer->period_ns) : first_expiry_ns);
   }
-  tide_lane_t *lane = pick(timer->callback.band); /* for a trigger, even when it was canceled */
+  tide_lane_t *lane =
+      pick(timer->callback.band); /* woken even for a canceled timer, because a trigger may depend on it */
   tide_lane_t *next = pick_for_group_of(&timer->callback);
   unlock_lists(executor, locked);
   tide_exec_wake_lane(executor, lane);
@@ -674,7 +676,7 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
   }
 
   TIDE_INVARIANT(lane->running != NULL);
-  tide_callback_t *callback = lane->forgotten ? NULL : lane->running; /* NULL: it was removed meanwhile */
+  tide_callback_t *callback = lane->forgotten ? NULL : lane->running; /* NULL: the callback was removed while it ran */
   tide_group_t *group = TIDE_LANES ? lane->group : NULL;
   lane->running = NULL;
   if (group != NULL) {
@@ -1208,7 +1210,7 @@ static int round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
   const bool waits = config->batch_waits_for_new_data;
   int64_t limit_ns = waits ? minimum(deadline_ns, after(now(executor), config->spin_timeout_ns)) : deadline_ns;
   uint32_t seen = 0;
-  bool fresh = false; /* a frame of this wait made something ready */
+  bool fresh = false; /* a frame of this wait has made a callback ready */
   for (size_t digested = 0;;) {
     const int64_t source_ns = poll_source(executor);
     const int64_t now_ns = now(executor);
@@ -1661,7 +1663,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
     callback->arrived = 0u;
     __atomic_store_n(&callback->executor, NULL, RELEASE);
     unmask(executor, masked);
-    take_arrivals(executor); /* remove it from the list */
+    take_arrivals(executor); /* empties the list of arrivals, which may contain the callback */
   } else {
     __atomic_store_n(&callback->executor, NULL, RELEASE);
   }

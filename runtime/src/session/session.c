@@ -33,7 +33,7 @@ enum {
  * dead. */
 #define CONTROL_PRIORITY TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 0xFFu)
 #define OWN_ID TIDE_XRCE_SESSION_ANY /* tide_daemon_submit_control: the current session */
-#define ANNOUNCED_LESS_BYTES 4u      /* the announced message size is the MTU less this */
+#define ANNOUNCED_LESS_BYTES 4u      /* the client announces an MTU that is smaller by this */
 #define CREATIONS_AT_ONCE_DEFAULT 4u
 #define MTU_BYTES_MINIMUM 68u
 #define WITHOUT_KEY_FIRST 0x81u /* range of session ids without a key in the headers */
@@ -570,8 +570,8 @@ static int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_requ
   } else {
     priority = (int32_t)reader->priority | TIDE_FRAME_OWNER(reader->owner);
     *account = &reader->account;
-    if (TIDE_RESERVATIONS && has_old_locked(session, reader, 1u)) { /* more than its history depth wait: evict the
-                                                                       oldest */
+    if (TIDE_RESERVATIONS &&
+        has_old_locked(session, reader, 1u)) { /* more samples wait than the history depth: evict the oldest */
       const tide_sample_t *oldest = remove_first_locked(reader);
       ++reader->dropped;
       tide_receiver_release(&session->daemon.receiver, oldest->memory, oldest->reassembled);

@@ -192,7 +192,7 @@ static void open_message(tide_framing_reader_t *reader, uint8_t length_high) {
   }
 }
 
-/* One octet outside the message, unescaped. Returns 1 when it completes a frame. */
+/* Processes an unescaped octet of the header or of the checksum. Returns 1 when it completes a frame. */
 static int take_outside(tide_framing_reader_t *reader, uint8_t octet) {
   switch (reader->state) {
     case WAIT_SOURCE:

@@ -14,7 +14,7 @@ static int16_t ahead(const tide_input_stream_t *stream, uint16_t sequence) {
 
 static bool is_held(const tide_input_stream_t *stream, uint32_t n) { return (((uint32_t)stream->held >> n) & 1u) != 0; }
 
-/* Messages up to this one were sent. */
+/* Records that messages up to this number were sent. */
 static void note_announced(tide_input_stream_t *stream, uint16_t sequence) {
   if (ahead(stream, sequence) > ahead(stream, stream->last_announced)) stream->last_announced = sequence;
 }
@@ -107,7 +107,7 @@ uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first
 }
 
 uint16_t tide_input_stream_missing(const tide_input_stream_t *stream) {
-  int16_t sent = ahead(stream, stream->last_announced); /* next + sent is the last one sent */
+  int16_t sent = ahead(stream, stream->last_announced); /* number of the last sent message, relative to next */
   if (sent < 0) return 0;
   uint16_t count = sent < (int16_t)stream->window ? (uint16_t)(sent + 1) : stream->window;
   return (uint16_t)(((1ul << count) - 1ul) & (uint16_t)~stream->held);

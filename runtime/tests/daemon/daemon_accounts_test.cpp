@@ -23,7 +23,7 @@ Bytes data_for(size_t reader, uint8_t mark) {
   return submessage(TIDE_XRCE_DATA, Bytes{0, static_cast<uint8_t>(reader + 1), 0, 6, mark});
 }
 
-// Readers 0 to 2; the priority of each is its number. Any other number has no reader.
+// Readers 0 to 2; the priority of each is its number. Messages with another number have no reader.
 struct Readers : peer::Receiver {
   explicit Readers(const Options &options, uint16_t wanted = 2) : peer::Receiver(options) {
     priority_of = [](uint8_t, tide_xrce_request_t request) -> int32_t {

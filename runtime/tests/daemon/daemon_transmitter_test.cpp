@@ -136,7 +136,7 @@ TEST(daemon_transmitter, resends_what_is_flagged_and_nothing_else) {
   t.acknack(reliable0, 1, 0b1010, millisecond);
   EXPECT_TRUE(t.send(millisecond).empty());
   EXPECT_EQ(t.core.counters.nack_ignored, 2u);
-  // much later they were lost again
+  // much later, the repeats count as lost, too
   t.acknack(reliable0, 1, 0b1000, 200 * millisecond);
   EXPECT_EQ(look(t.send(200 * millisecond)).sequence, 4);
   EXPECT_EQ(t.core.counters.retransmissions, 3u);

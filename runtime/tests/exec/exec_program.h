@@ -144,10 +144,10 @@ inline bool odd_trigger(tide_callback_t *const *callbacks, size_t count, void *)
 
 class Real {
  public:
-  // lane_count: only the first of them is ever spun.
+  // lane_count: lanes of the executor, of which only the first one is ever spun.
   explicit Real(const Program &the_program, size_t lane_count = 1)
       : program(the_program), bench(program.policy, 32, lane_count) {}
-  // On a platform that blocks lanes and interrupts separately.
+  // Selects a platform that blocks lanes and interrupts separately.
   Real &split() {
     bench.machine.split();
     return *this;

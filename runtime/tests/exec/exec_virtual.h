@@ -55,7 +55,7 @@ class Machine {
     };
   }
 
-  // An interrupt at that time.
+  // Makes an interrupt at that time, which performs the action.
   void at(int64_t time, std::function<void()> action) { interrupts.emplace(time, std::move(action)); }
 
   // The running callback computes for this time; interrupts happen meanwhile.

@@ -101,7 +101,7 @@ enum class Polls { kBoth, kWhole, kReceived };
 
 class Bench;
 
-// The agent: the part of DDS-XRCE needed to check a client. It is independent of the shipped agent.
+// The agent: the part of DDS-XRCE needed to check a client. This agent shares no code with the shipped one.
 class Agent {
  public:
   Agent(Clock &clock, std::function<void(const Bytes &)> send) : clock_(clock), send_(std::move(send)) {}

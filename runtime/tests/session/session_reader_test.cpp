@@ -162,7 +162,7 @@ TEST(SessionReader, RemovingCancelsReleasesAndIgnoresWhatStillComes) {
   EXPECT_EQ(b.slots_in_use(), 0u);
   EXPECT_EQ(tide_session_remove_reader(b.session(), &subscription->reader), TIDE_ERROR_NOT_FOUND);
   ASSERT_TRUE(b.run_until([&] { return b.agent.reads.empty(); }, s));
-  b.agent.reads[subscription->reader.object] = asked; /* an agent that was not listening */
+  b.agent.reads[subscription->reader.object] = asked; /* the agent behaves as if it had missed the removal */
   b.publish(0, "three");
   EXPECT_EQ(b.session()->counters.samples_unwanted, 1u);
   EXPECT_EQ(subscription->calls, 2u);

@@ -77,7 +77,7 @@ inline std::optional<tide_xrce_create_t> binary_create(const Message &message) {
 }
 
 // The stock client pads the last submessage with whatever its buffer held before, ours with zeros; and it counts this
-// padding into the length of a last FRAGMENT. Returns theirs without these two differences.
+// padding into the length of a last FRAGMENT. Returns the stock client's message without these two differences.
 inline Bytes tidied(const Message &theirs) {
   Bytes bytes = theirs.bytes;
   if (theirs.header.stream == 0 || theirs.submessages.empty()) return bytes;

@@ -39,7 +39,7 @@ inline Message parse(const Bytes &bytes) {
   tide_xrce_submessage_t view;
   while (tide_xrce_next_submessage(bytes.data(), bytes.size(), &position, &view) == 1) {
     message.submessages.push_back({view.id, view.flags, Bytes(view.body, view.body + view.body_bytes)});
-    if (view.id == TIDE_XRCE_CREATE_CLIENT) break; /* its properties extend to the end */
+    if (view.id == TIDE_XRCE_CREATE_CLIENT) break; /* properties of CREATE_CLIENT extend to the end */
   }
   return message;
 }

@@ -635,7 +635,7 @@ typedef struct callback {
   atomic_uint raised;
   uint32_t begun;
   uint32_t taken;  /* messages since the first release */
-  int64_t sent_ns; /* recent longest time to create and send its message */
+  int64_t sent_ns; /* longest time that creating and sending the message took lately */
   uint8_t *came;   /* for a join: by instance, a bit for each arrived message */
 } callback_t;
 
@@ -1035,7 +1035,7 @@ static void register_handles(rclc_executor_t *executor) {
 static void name_callback(tide_chain_t *chain, callback_t *callback) {
   if (subscribes(callback)) {
     tide_chain_add_remote(chain);
-    if (serves(callback) && !has_service(callback)) return; /* the chains have the same level */
+    if (serves(callback) && !has_service(callback)) return; /* another chain of the same level has added the service */
     require(serves(callback)                      ? tide_rclc_chain_add_service(chain, &callback->service)
             : callback->plan->role == PLAN_CLIENT ? tide_rclc_chain_add_client(chain, client_of(callback))
                                                   : tide_rclc_chain_add_subscription(chain, &callback->subscription),
@@ -1344,7 +1344,7 @@ int main(int count, char **words) {
 
   rclc_support_t support;
   require(tide_rclc_options_set_link_priority(rmw_options, options.link_priority), "choosing the link's priority");
-  schedule(0, options.link_cpu, "link"); /* its thread inherits the processor */
+  schedule(0, options.link_cpu, "link"); /* the link's thread inherits this processor */
   require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting to the agent");
   rmw_context_t *context = rcl_context_get_rmw_context(&support.context);
   (void)rmw_uros_set_context_entity_creation_session_timeout(context, ENTITY_MS);

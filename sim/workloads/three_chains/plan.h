@@ -54,7 +54,7 @@ typedef enum number_kind {
   NUMBER_F32,
   NUMBER_F64,
   NUMBER_DIGITS,
-  NUMBER_COUNT /* not in the message: its position among all messages */
+  NUMBER_COUNT /* no number in the message: the message's position among all counts */
 } number_kind_t;
 
 typedef struct number_place {

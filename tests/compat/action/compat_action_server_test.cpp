@@ -47,7 +47,7 @@ class ActionServer : public Actions {
     return result_in(call("get_result", bytes_of(goal_id(number), {})));
   }
   static std::pair<int, int32_t> result_in(const Octets &bytes) { return {bytes.at(0), word_at(bytes, 4)}; }
-  // Return code and the goals that are being cancelled.
+  // Calls the action's cancel service: its return code, and the goals that are being cancelled.
   std::pair<int, std::set<GoalId>> cancel(const GoalId &id, int32_t sec = 0, int32_t nanosec = 0) {
     const Octets bytes = call("cancel_goal", bytes_of(id, {sec, nanosec}));
     std::set<GoalId> goals;

@@ -18,7 +18,7 @@
 #define TIDE_EXECUTORS 1
 #define TIDE_EXECUTOR_LANES 2
 #define TIDE_HANDLES 4
-#define TIDE_CONNECT_TIMEOUT_MS 20000 /* a line with losses, a machine with other work */
+#define TIDE_CONNECT_TIMEOUT_MS 20000 /* long, for lines with losses and busy machines */
 #include "peer.h"
 
 enum { LANES = 2, RINGS = 1 + LANES, MOST_RECORDS = 1024, PERIOD_MS = 20 };

@@ -15,7 +15,7 @@
 
 /* Periods are equal and phases spread evenly: one timer is due at a time. */
 bool dispatch_prepare(tide_policy_t policy, size_t handles);
-/* Call after it: each timer becomes a chain whose deadline the runtime watches (tide/chain_watch.h). */
+/* Call after dispatch_prepare: makes each timer a chain whose deadline the runtime watches (tide/chain_watch.h). */
 bool dispatch_watch(size_t handles);
 /* Returns the number of callbacks that ran. Never inlined: callgrind collects inside it. */
 uint64_t measured_rounds(uint32_t rounds);

@@ -45,7 +45,7 @@ static tide_timer_t control, planner, logger;
 static int64_t started_ns, latest_brake_ns, latest_control_ns, planner_ns, logger_ns;
 static volatile int64_t signalled_ns;
 static uint32_t brakes, signals, controls;
-static volatile int depth[LANES]; /* lanes that were running when each began, by preemption */
+static volatile int depth[LANES]; /* for each lane: how many lanes it had preempted when it began */
 static volatile int running;
 static bool overlapped, inverted;
 
@@ -171,7 +171,8 @@ static int check_refusals(void) {
   size_t refused = LANES;
   lanes[CONTROL].settings.scheduling = TIDE_SCHEDULING_DEADLINE;
   if (run_lanes(&refused) != TIDE_ERROR_UNSUPPORTED || refused != CONTROL) return 4;
-  lanes[CONTROL].settings.scheduling = TIDE_SCHEDULING_SPORADIC; /* there is memory for one budget */
+  lanes[CONTROL].settings.scheduling =
+      TIDE_SCHEDULING_SPORADIC; /* refused: the program has memory for one budget only */
   lanes[CONTROL].settings.runtime_ns = lanes[CONTROL].settings.period_ns = BUDGET_PERIOD;
   if (run_lanes(&refused) != TIDE_ERROR_FULL || refused != CONTROL) return 5;
   lanes[CONTROL].settings.scheduling = TIDE_SCHEDULING_FIFO;

@@ -52,7 +52,7 @@ class LineProcess {
     do tell(SIGUSR1);
     while (number(line(), "b_to_a", "unplugged") != (plugged ? 0U : 1U));
   }
-  // Ends it; returns its last report.
+  // Ends the process and returns its last report.
   std::string finish() {
     tell(SIGTERM);
     const std::string report = line();

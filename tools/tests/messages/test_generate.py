@@ -40,7 +40,7 @@ def test_a_program_uses_every_construct(tmp_path: Path) -> None:
 )
 def test_all_common_compiles_freestanding(common: Path, command: list[str], tmp_path: Path) -> None:
     if shutil.which(command[0]) is None:
-        command = [COMPILER, *command[1:3]]  # a machine without this compiler uses its own
+        command = [COMPILER, *command[1:3]]  # without this compiler, the machine's own is used
     sources = generated_sources(common)
     if command[0] != COMPILER:  # checking each file separately once suffices
         joined = tmp_path / "all.c"

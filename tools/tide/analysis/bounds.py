@@ -847,7 +847,7 @@ def _with_pools(system: System, bounds: Bounds) -> Bounds:
 
 
 def uses_of(system: System) -> Uses:
-    """The messages under way, by which the pools of a description are sized. Empty if it has no bounds."""
+    """The messages under way, by which the pools of a description are sized. Empty if the system has no bounds."""
     try:
         return bounds_of(system).uses_of_chains
     except (NoBoundError, AnalysisError):
@@ -974,7 +974,7 @@ def _bounds_on_hosts(system: System, policy: HostPolicy) -> Bounds:
 
 def _bounds_that_share(system: System) -> dict[str, ChainBound]:
     """Bounds of nodes by the analysis of boards, in which executors of the host take callbacks in any order and what
-    chains of one timer share counts once. Empty where that analysis has none."""
+    chains of one timer share counts once. Empty if that analysis gives no bounds."""
     try:
         ways = ways_of(system)
         found = bound_boards(ways.system, None, 0, ask_link, ways.joined)

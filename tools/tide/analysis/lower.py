@@ -67,8 +67,8 @@ class _Piece:
 
 
 def sections_of(system: System, chain: Chain) -> list[Section]:
-    """The chain's sections in order. If the chain returns to a board, its sections in between are within the section
-    there."""
+    """The chain's sections in order. If a chain leaves a board and returns, its sections elsewhere are contained in the
+    board's section."""
     pieces = [_Piece(0, HOST, None)]
     at, count, previous = pieces[0], 1, None
     for callback in chain.callbacks:
@@ -996,7 +996,8 @@ def own_priorities(system: System) -> bool:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Successive callbacks of a chain on one executor. Its name contains a number, which no user's name does."""
+    """Successive callbacks of a chain on one executor. The segment's internal name ends with a number in a form that no
+    user's name can have."""
 
     name: str
     chain: Chain

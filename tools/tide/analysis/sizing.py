@@ -163,7 +163,8 @@ def _steps(system: System, chain: Chain) -> Iterator[tuple[tuple[Callback, ...],
 
 
 def only_board(system: System, board: str | None) -> System:
-    """The system with this board only; all others count as hosts. UsageError if there are several and none is named."""
+    """The system with this board only; all others count as hosts. UsageError if the system has several boards and none
+    is named."""
     names = [one.name for one in system.boards()]
     if board is None and len(names) > 1:
         raise UsageError(f"'{system.name}' has {len(names)} boards; say which by --board: {', '.join(names)}")

@@ -22,7 +22,8 @@ GROWTH_PREFIX = "tide_growth_"
 
 
 def run(*arguments: str, given: str | None = None) -> list[str]:
-    """The lines that a tool prints. FileNotFoundError: it is missing; CalledProcessError: it failed."""
+    """Runs a tool and returns the lines that it prints. FileNotFoundError: the tool is missing; CalledProcessError: it
+    failed."""
     return subprocess.run(arguments, check=True, capture_output=True, text=True, input=given).stdout.splitlines()
 
 

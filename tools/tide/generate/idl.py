@@ -14,7 +14,7 @@ from rosidl_parser.parser import parse_idl_string
 
 from tide.generate.model import PRIMITIVES, Constant, Field, GenerateError, Message, Primitive, Shape, TypeId, Value
 
-_NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # the others keep their names
+_NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # others keep their name
 _CHAR = Primitive("signed char", "char", "I8", 1, "u8", "uint8_t")  # "char" of a .msg file is uint8
 _RANGES = {"octet": (0, 255), "char": (-128, 127)} | {
     f"{sign}int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if not sign else (0, 2**bits - 1)

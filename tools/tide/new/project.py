@@ -36,7 +36,7 @@ class Board:
     dispatch_ms: float = 0.1
     runtime: str = "tide"  # the runtime's location in the project
     messages: str = "messages"  # the messages' location
-    files: tuple[tuple[str, str], ...] = ()  # like folders; they replace existing files
+    files: tuple[tuple[str, str], ...] = ()  # single files in the form of `folders`; they replace existing files
     parts: tuple[str, ...] = (
         "CMakeLists.txt",
         "cmake",

@@ -184,7 +184,7 @@ def _missed(path: PathBound) -> str:
 
 
 def _diff(file: Path, write: Path | None, before: str, after: str) -> str:
-    """The changes for patch. Empty if there are none."""
+    """The changes as a diff, for `patch`. Empty if nothing changed."""
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), after.splitlines(keepends=True), str(file), str(write or file)
     )

@@ -417,7 +417,7 @@ class BoardsPlayer:
 
     def _way_ns(self) -> int:
         """Time for the last instance, which may take longer than all periods: its delays, and all executions and frames
-        of several instances meanwhile. A best-effort message is not waited for otherwise."""
+        of several instances meanwhile. Without this time, a run would not wait for best-effort messages."""
         links_ms = sum(((link.agent_ms or 0) + (link.return_ms or 0) for link in self._links), Decimal(0))
         sent = max(len(chain.callbacks) for chain in self._chains)
         every = [one for chain in self._chains for one in chain.callbacks]

@@ -49,7 +49,7 @@ def _priorities(system: System, policy: str) -> dict[int, int]:
 
 
 class HostPlayer:
-    """A player for one policy. The caller provides the random source."""
+    """Draws and plans runs of the host's executors with one policy. The caller provides the random source."""
 
     def __init__(self, system: System, policy: str, source: random.Random) -> None:
         self._system = system = with_servers(system)
@@ -233,7 +233,7 @@ class HostPlayer:
         for sender, every, receivers in self._messages:
             fields = {"name": f"{self._name(sender)}.{every}", "from": self._name(sender)}
             fields |= {"to": ",".join(map(self._name, receivers)), "bytes": _BYTES, "depth": _DEPTH, "every": every}
-            # Its transfer time between executors: the maximum, or zero.
+            # The message's transfer times between executors: the maximum, or zero.
             hops_ns = [self._system.hop_ns(sender, one) for one in receivers]
             if any(hops_ns) and run.seed % 4:
                 fields["hops_us"] = ",".join(str(one // MICROSECOND) for one in hops_ns)

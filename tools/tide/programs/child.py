@@ -140,7 +140,7 @@ class Child:
                 raise RunError(f"{self.name} printed nothing in time\n{self.tail()}") from None
 
     def wait_line(self, accept: Callable[[str], bool], limit_s: float, what: str) -> str:
-        """The first accepted line; earlier ones are skipped. The limit is that of a Patience."""
+        """The first accepted line; earlier ones are skipped. limit_s: as of a Patience, not wall time."""
         patience = Patience(limit_s)
         while True:
             try:

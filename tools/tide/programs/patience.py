@@ -17,8 +17,8 @@ class Patience:
     """A limit on the time available to this process and its descendants.
 
     Time in which one of their threads was ready but had no processor does not count, unless another of them was
-    computing. So a busy machine does not use up the limit, while sleeping and endless loops do. On an idle machine this
-    is wall time. Reads /proc every quarter of a second."""
+    computing. So a busy machine does not use up the limit, while sleeping and endless loops do. On an idle machine the
+    limit is in wall time. Reads /proc every quarter of a second."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s

@@ -3,7 +3,8 @@
 
 Positions along the axis are percentages and text sizes are pixels, so a picture fits a phone and its text stays
 readable. Colours are those of Okabe and Ito, which the colour-blind can tell apart. Grey parts are visible on white and
-on black. A mouse over a mark shows its values. Rejected: plotly for pages (5 MB each) and matplotlib for files, which
+on black. The values of a mark are shown when the mouse is over it. Rejected: plotly for pages (5 MB each) and
+matplotlib for files, which
 drew every chart twice."""
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ class _Row:
 
 
 def _rows(results: Results) -> list[_Row]:
-    """Chain by chain, so that the executors are adjacent."""
+    """A row for each chain and run, chain by chain, so that the executors are adjacent."""
     most = max((len(run.chains) for run in results.runs), default=0)
     return [_Row(run, run.chains[number]) for number in range(most) for run in results.runs if number < len(run.chains)]
 

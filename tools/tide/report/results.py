@@ -18,7 +18,7 @@ from tide.report.verdict import Completeness, Observation, Premises, Verdict, ex
 
 # ---- the parts of a latency: their names in the file and in the output ----
 
-# In the order in which they are shown.
+# Names of the parts, in the order in which they are shown.
 NAMES = (
     "start",
     "processor_wait",

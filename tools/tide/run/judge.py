@@ -361,7 +361,7 @@ class _Judge:
         return [one for one in own if isinstance(one, dict)]
 
     def of_lines(self) -> list[dict[str, Any]] | None:
-        """Results from the logs of these boards' lines. None: one line has no log."""
+        """Results from the logs of these boards' lines. None: a line of these boards has no log."""
         known = self.seen.get("lines", {})
         boards = self.serial_boards()
         return [known[one] for one in boards] if all(one in known for one in boards) else None

@@ -41,8 +41,8 @@ END_S = 10
 _STANDARD_INPUT = 0
 _ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
 _MATCH_CHECK_S = 0.1
-_STEP_NS = 300_000  # longer than one step of the work below
-_WAKE_UP_NS = 50_000  # a sleep may end this late
+_STEP_NS = 300_000  # more than one step of the loop in compute() takes
+_WAKE_UP_NS = 50_000  # by how much a sleep may end late
 
 
 # ---- standard input and the end ----

@@ -92,7 +92,7 @@ def _every(sent: Publication, period_ns: int) -> int:
 
 
 def counted_of(system: System, chain: Chain, periods: int) -> range:
-    """The numbers of its instances after the warm-up."""
+    """Numbers of the chain's instances after the warm-up."""
     step = step_of(system, chain)
     return range(-(-WARM_UP_INSTANCES // step) * step, instances_of(system, chain, periods), step)
 
@@ -292,7 +292,7 @@ def _message(system: System, chain: Chain, made_by: Callback, sent: Publication 
 
 # stands for a type that is not installed here: the bytes are the same, and nobody reads them
 _STAND_INS = {"publishes": "std_msgs/msg/String", "service": "diagnostic_msgs/srv/AddDiagnostics"}
-_STAND_IN_BYTES = 10  # the shortest one: a text with a number
+_STAND_IN_BYTES = 10  # the shortest such message: a text with a number
 # A Bool has room for the last bit of an instance's number, and more than two may be under way, in a burst for example.
 _BOOL, _OF_ITS_SIZE = "std_msgs/msg/Bool", "std_msgs/msg/UInt8"
 

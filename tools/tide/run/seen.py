@@ -249,7 +249,7 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
 
 
 def _before(point: _Point, at_ns: int) -> int | None:
-    """The latest message before at_ns. None: the observer missed a later one."""
+    """The latest message before at_ns. None: the observer missed a later message."""
     place = bisect_right(point.times_ns, at_ns)
     after = point.times_ns[place : place + 1]
     return (
@@ -520,7 +520,7 @@ class UnderWay:
     until_ns: int
     is_whole: bool
     is_broken: bool
-    shared: frozenset[str]  # executors and links that it uses
+    shared: frozenset[str]  # executors and links that the instance uses
     late_from_ns: int | None = None
 
 

@@ -183,7 +183,7 @@ class Outcome:
 
 def simulate_description(system: System, executor: str | None, runs: int, first: int, search: bool) -> Outcome:
     """Runs the seeds from `first` on. search: the same number of further runs for each chain, to bring it closer to its
-    bound. NoBoundError, UnplayableError: it cannot be analysed or simulated."""
+    bound. NoBoundError, UnplayableError: the system cannot be analysed or simulated."""
     bounds = bounds_of(system, executor)
     server = Server(PROGRAM)
     try:

@@ -73,7 +73,7 @@ class Found:
     up: list[Way]
     sent_down: list[int]
     state: dict[str, Any] = field(default_factory=dict)  # the board's last report about messages
-    result: dict[str, Any] = field(default_factory=dict)  # and its last report about everything else
+    result: dict[str, Any] = field(default_factory=dict)  # the board's last report about everything else
     gone_s: list[float] = field(default_factory=list)
     disturbed: list[tuple[float, float]] = field(default_factory=list)  # from a loss of agent or cable to its
     # return

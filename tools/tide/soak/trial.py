@@ -57,7 +57,8 @@ execution_ms = {later_ms}
 
 
 def description(baud: int) -> str:
-    """runtime/port/exchange as tide check reads it. Times of the board are estimates for 100 MHz."""
+    """A system.toml of the board's program (runtime/port/exchange), for the bounds. Times of the board are estimates
+    for 100 MHz."""
     text = f"""[system]
 name = "soak"
 [[executors]]

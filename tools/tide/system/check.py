@@ -638,7 +638,8 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
 
 
 def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Path) -> Iterator[Finding]:
-    """Each service has one place in a chain. Several chains may call it: it is one callback of one executor."""
+    """Findings on a chain's services. A service occurs once in a chain. Several chains may call it, and it is one
+    callback of one executor."""
     for position, callback in enumerate(chain.callbacks):
         if callback.replies is None or callback.kind != "service":
             continue

@@ -158,8 +158,8 @@ def _too_many(executor: str, count: int) -> str:
 
 
 def check_levels(system: System) -> Iterator[Finding]:
-    """Chains that meet have an order. The number is limited only for boards: a host executor may choose callbacks in
-    another order than that of the chains."""
+    """Findings on priorities: chains that meet must have different ones. The number of levels is limited only for
+    boards: a host executor may choose callbacks in another order than that of the chains."""
     places = {chain.name: index for index, chain in enumerate(system.chains)}
     told: set[tuple[str, str]] = set()
     every = meetings(system)

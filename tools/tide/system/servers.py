@@ -63,7 +63,7 @@ def with_servers(system: System) -> System:
 
 
 def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
-    """For each board with several executors: the names of all, by the first one."""
+    """The executors of each board that has several, by the name of the first one."""
     boards: dict[str, list[str]] = {}
     for one in system.executors:
         if one.board is not None:

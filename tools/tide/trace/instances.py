@@ -368,7 +368,7 @@ def _runs(lanes: Mapping[int, list[Any]], board: TracedBoard) -> Iterator[_Run]:
 
 def _readers(board: TracedBoard) -> dict[tuple[str, int], Reader]:
     """Readers by chain and callback index. Boards create their objects in the order of the plan, numbered separately by
-    kind. A client is created with its requesting callback. A service is one object for all chains."""
+    kind. A client is created with its requesting callback. A service that several chains call is one object."""
     counts: dict[Role, int] = Counter()
     found: dict[tuple[str, int], Reader] = {}
     services: dict[str, Reader] = {}

@@ -249,7 +249,7 @@ class Latencies:
     greatest_ns: int | None = None
     misses: int = 0
     above: int = 0
-    legs_ns: list[int] = field(default_factory=list)  # the greatest time between each two points
+    legs_ns: list[int] = field(default_factory=list)  # greatest time from each point to the next one
     window: Window = field(default_factory=Window)
     _waiting: list[int] = field(default_factory=list)
     _begun_ns: int | None = None

@@ -164,7 +164,7 @@ _COLOURS |= {"silent": "red", "gone": "red", "refused": "red"}
 _ORDER = {"silent": 2, "gone": 2, "refused": 2, "waiting": 3, "running": 4}
 _ORDER |= {one.value: {State.NOT_MET: 0, State.VOID: 1}.get(one, 4) for one in State}
 _TEXTS = ("", "at")
-_OVERHEAD = 3  # lines of a table above its rows
+_OVERHEAD = 3  # lines of a table besides its rows
 _SHARE_OF_CHAINS = 0.6  # share of a terminal's lines
 
 

@@ -89,12 +89,12 @@ class Entity {
   Entity(const Entity &) = delete;
   Entity &operator=(const Entity &) = delete;
 
-  // Makes it ready for this many more runs. No effect while it is not in an engine.
+  // Makes the entity ready for this many more runs. No effect while it is not in an engine.
   void notify(std::size_t times = 1) noexcept;
   [[nodiscard]] tide_priority_t priority() const noexcept { return timer_.callback.priority; }
   [[nodiscard]] tide_callback_kind_t kind() const noexcept { return timer_.callback.kind; }
-  // Names for measurements, "chain/callback" as in system.toml, of all chains that contain it. Call it while it is not
-  // in an engine.
+  // Names for measurements, "chain/callback" as in system.toml, of all chains that contain the entity. Call it while
+  // the entity is not in an engine.
   void set_names(std::vector<std::string> names) { names_ = std::move(names); }
 
  protected:

@@ -39,7 +39,8 @@ class OutputFile {
 class Measurements {
  public:
   Measurements();
-  // The record of a callback with these names ("chain/callback"); equal names share one. Valid as long as this object.
+  // The record of a callback with these names ("chain/callback"); equal names share one. The pointer is valid as long
+  // as this object.
   // Thread-safe.
   tide_measurement_t *of(const std::vector<std::string> &names);
   tide_measure_t *measure() { return &measure_; }

@@ -77,7 +77,7 @@ static bool write_rest(tide_custom_link_t *link) {
   return true;
 }
 
-/* Begin the message that was started. False when there is none. */
+/* Begin the message that was started. False: none was started. */
 static bool begin_message(tide_custom_link_t *link) {
   const tide_frame_parts_t *frame = take_outgoing(link);
   if (frame == NULL) return false;

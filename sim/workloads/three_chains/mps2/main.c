@@ -400,7 +400,7 @@ int main(void) {
   measure_mark_stack();
   plan = world_open();
   if (plan == NULL || !is_playable()) return 2;
-  if (plan->batch && plan->budget_ns > 0) return 25; /* it has no lane for the budget */
+  if (plan->batch && plan->budget_ns > 0) return 25; /* the batch executor has no lane for a budget */
   if (plan->instruction_ns > 0u) measure_set_instruction_ns(plan->instruction_ns);
   set_up();
   (void)world_ask(WORLD_READY, now_ns(), NULL, 0);
