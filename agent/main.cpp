@@ -429,7 +429,8 @@ AccessList access_list(const Arguments &arguments) {
   for (const Who &who : list.rules()) {
     const std::vector<std::string> &served = arguments.serial;
     if (who.device().empty() || std::find(served.begin(), served.end(), who.device()) != served.end()) continue;
-    throw std::runtime_error("--allow " + who.device() + ": no --serial serves this device");
+    throw std::runtime_error("--allow " + who.device() + ": no --serial serves this device; add --serial " +
+                             who.device());
   }
   return list;
 }

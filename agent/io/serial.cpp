@@ -51,7 +51,7 @@ SerialLink::SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::
   if (!tide_serial_set_speed(&settings, baud) && !is_pseudo_terminal(device)) {
     std::string known;
     for (const tide_serial_speed &entry : tide_serial_speeds) known += " " + std::to_string(entry.baud);
-    throw std::runtime_error("no such baud rate: " + std::to_string(baud) + "; there are" + known);
+    throw std::runtime_error("no such baud rate: " + std::to_string(baud) + "; use one of:" + known);
   }
   tide_framing_reader_init(&reader_, kAgentAddress);
   open_device(monotonic_ns());

@@ -213,7 +213,7 @@ def test_kept_results_are_those_of_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "status", "text"),
     [
-        (["lab", "reproduce", "pods-speed"], 2, "there is no case 'pods-speed'; there are pods-chains"),
+        (["lab", "reproduce", "pods-speed"], 2, "there is no case 'pods-speed'; use one of: pods-chains"),
         (
             ["lab", "reproduce", "pods-size", "--on", "moon"],
             2,

@@ -158,7 +158,7 @@ def test_a_name_that_is_not_utf8_is_refused_and_said(start: Start) -> None:
         (["--udp", "0", "--allow", "10.0.0.1/8"], "--allow 10.0.0.1/8: the address has bits beyond the first 8"),
         (["--udp", "0", "--allow", "/dev/none"], "--allow /dev/none: no --serial serves this device"),
         (["--serial", "/dev/null"], "--serial /dev/null is not a serial device; give a tty or a pseudo terminal"),
-        (["--serial", "/dev/none", "--baud", "123"], "no such baud rate: 123; there are 1200 "),
+        (["--serial", "/dev/none", "--baud", "123"], "no such baud rate: 123; use one of: 1200 "),
         (
             ["--serial", "/dev/a", "--serial", "/dev/b", "--serial", "/dev/c", "--baud", "9600", "--baud", "19200"],
             "--baud is given 2 times for 3 serial lines; give it once, or once for each --serial",

@@ -195,7 +195,7 @@ def test_a_network_has_the_delays_that_are_given() -> None:
         (
             (*TWO, chain("loop", 1, ("base", 1), ("arm", 1), ("base", 1), ("nav", 1), ("arm", 1))),
             ("chains", 0, "callbacks", 4),
-            "chain 'loop' comes back to board 'arm' from a board that it has come back to",
+            "chain 'loop' returns to board 'arm' from a board to which it had returned before",
         ),
         (
             (board("base", link="uart_base"), board("arm", link="uart_base"), *TWO[2:4], chain("a", 1, ("arm", 1))),

@@ -60,7 +60,7 @@ def test_the_usual_short_words() -> None:
     ("words", "says"),
     [
         (["chek"], "tide: there is no command 'chek'; did you mean 'check'?"),
-        (["zzz"], "tide: there is no command 'zzz'; there are agent, check, "),
+        (["zzz"], "tide: there is no command 'zzz'; use one of: agent, check, "),
         (["report"], "tide report: missing argument 'file'; see tide report --help"),
         (["check", EXAMPLE, "--losss", "1"], "tide check: no such option: --losss"),
         (["check", EXAMPLE, "--losses", "-1"], "tide check: invalid value for '--losses': "),

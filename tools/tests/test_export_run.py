@@ -275,7 +275,7 @@ def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
     assert [text for text in texts if text in WAY] == list(dict.fromkeys(WAY))
     assert sorted(text for text in texts if text in (*WHATS, "lost message")) == sorted([*WHATS, "lost message"])
     for more, line in (
-        (["kite"], "--chain kite: nothing of it was recorded; there are brake, camera"),
+        (["kite"], "--chain kite: nothing of it was recorded; use one of: brake, camera"),
         (["brake", "--instance", "9"], "--instance 9: nothing of this instance of chain 'brake' was recorded"),
     ):
         out.unlink(missing_ok=True)

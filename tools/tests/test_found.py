@@ -177,7 +177,7 @@ REFUSED: dict[str, tuple[Callable[[], System], str]] = {
                 *(host("h"), line("l"), chain("a", 1, 100, "mh", (8,)), chain("b", 2, 100, "nh", (8,))),
             )
         ),
-        "two microcontrollers on the serial link 'l', which has one; give each a [[links]] entry",
+        "two microcontrollers on the serial link 'l', which can have only one; give each a [[links]] entry",
     ),
 }
 

@@ -57,7 +57,7 @@ def test_impossible_releases_are_refused_in_one_line(line: str, problem: str) ->
 def test_a_branch_has_the_timer_of_its_root() -> None:
     branch = d.chain("branch", 4, ("two", 1, {"name": "e"}), branches_from="plan.a")
     lines = refusal(HOST + branch.replace("period_ms", "jitter_ms = 1\nperiod_ms"))
-    assert "no timer of its own to give a jitter_ms; give it to chain 'plan'" in "\n".join(lines)
+    assert "no timer of its own, so it cannot have jitter_ms; give it to chain 'plan'" in "\n".join(lines)
     system = parse(HOST + branch)
     late = with_releases(system, {"plan": 6})
     late_ns = {one["name"]: one.get("jitter_ns", 0) for one in host_document(late)["chains"]}

@@ -103,7 +103,7 @@ def _print_error(error: Any) -> None:
         return
     path = error.ctx.command_path if error.ctx else "tide"
     message = error.format_message().rstrip(".").replace("Value error, ", "")  # wording of the library
-    hint = "" if "did you mean" in message.lower() or "there are" in message else f"; see {path} --help"
+    hint = "" if "did you mean" in message.lower() or "use one of" in message else f"; see {path} --help"
     typer.echo(f"{path}: {message[:1].lower()}{message[1:]}{hint}", err=True)
 
 
@@ -130,7 +130,7 @@ class _Folders(TyperGroup):
         names = sorted(_folders(self.package))
         if args and not args[0].startswith("-") and args[0] not in names:
             near = difflib.get_close_matches(args[0], names, n=1)
-            advice = f"did you mean '{near[0]}'?" if near else f"there are {', '.join(names)}"
+            advice = f"did you mean '{near[0]}'?" if near else f"use one of: {', '.join(names)}"
             ctx.fail(f"there is no command '{args[0]}'; {advice}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if command is None or name is None else load_command(name, self.package), rest

@@ -162,7 +162,7 @@ def _names(bounds: list[str] | None, observer: str) -> list[str]:
             except SystemFileError as error:
                 _refuse("\n".join(error.lines))
         elif name not in known:
-            _refuse(f"there is no bound '{name}'; there are {', '.join(known)}")
+            _refuse(f"there is no bound '{name}'; use one of: {', '.join(known)}")
     if observer not in (*OBSERVERS, "both"):
         _refuse(f"--observer does not take '{observer}'; it takes exact, shipped or both")
     for name in bounds or []:

@@ -130,7 +130,7 @@ def reproduce(
 
         return reproduce_figure(case, samples, seed, out or Path("results") / case, quick)
     if case not in CASES:
-        _refuse(f"there is no case '{case}'; there are {', '.join(NAMES)}")
+        _refuse(f"there is no case '{case}'; use one of: {', '.join(NAMES)}")
     if on not in SAMPLES:
         _refuse(f"--on does not take '{on}'; it takes sim, native or qemu")
     chosen = CASES[case]

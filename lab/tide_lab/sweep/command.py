@@ -85,7 +85,7 @@ def sweep(
       tide lab sweep mt-schedulability-utilisation --shares dirichlet_rescale
     """
     if case not in STUDIES:
-        _refuse(f"there is no case '{case}'; there are {', '.join(STUDIES)}")
+        _refuse(f"there is no case '{case}'; use one of: {', '.join(STUDIES)}")
     study = changed(
         STUDIES[case],
         sets=sets,

@@ -294,9 +294,9 @@ def _returns(system: System, chain: Chain, way: tuple[Callback, ...]) -> list[Fi
             return [
                 Finding(
                     _path_of(system, section.callbacks[0]),
-                    f"chain '{chain.name}' comes back to board '{section.place}' from a board that it has come back "
-                    "to, for which there is no bound",
-                    "end it before, and begin a chain of its own there",
+                    f"chain '{chain.name}' returns to board '{section.place}' from a board to which it had returned "
+                    "before, for which there is no bound",
+                    "end the chain before it, and begin another one there",
                 )
             ]
         seen.add(section.place)
@@ -326,7 +326,7 @@ def _shared_lines(system: System) -> list[Finding]:
                 Finding(
                     ("executors", index),
                     f"executors '{first}' and '{one.name}' are two microcontrollers on the serial link '{link.name}', "
-                    "which has one",
+                    "which can have only one",
                     'give each a [[links]] entry and link = "NAME", or the same board = "NAME" to cores of one board',
                 )
             )
@@ -366,8 +366,8 @@ def _line_findings(system: System) -> list[Finding]:
         findings.append(
             Finding(
                 ("links", 1),
-                f"link '{second.name}' is the second one of a board, for which there is no bound",
-                "check one at a time, or say which by link = ... of the board",
+                f"link '{second.name}' is the second link of the only board, for which there is no bound",
+                'give the board link = "NAME", or check one link at a time',
             )
         )
     used = {link.name for link in boards.values() if link is not None}

@@ -120,7 +120,10 @@ def bounded_runs(
         elif executor is not None and executor in executors_for(system):
             found.append((run, bounds_of(as_run(system, run), executor, losses)))
     if not found:
-        raise ObservationError("no run of these results has an executor for which there is an analysis")
+        raise ObservationError(
+            "no run of these results has an executor that the analysis supports; "
+            f"give results of one of: {', '.join(executors_for(system))}"
+        )
     return found
 
 
@@ -203,7 +206,9 @@ def as_run(system: System, run: dict[str, Any]) -> System:
             raise ObservationError(str(error)) from None
         missing = sorted(set(names) - {chain.name for chain in system.chains})
         if missing:
-            raise ObservationError(f"the results are of another system: '{system.name}' has no chain '{missing[0]}'")
+            raise ObservationError(
+                f"the results are of another system: '{system.name}' has no chain '{missing[0]}'; give its description"
+            )
     kinds = {one["name"]: one.get("reliability") for one in run["chains"]}
     chains = tuple(
         chain.model_copy(update={"reliability": kinds[chain.name] or chain.reliability}) for chain in system.chains

@@ -36,7 +36,7 @@ def differences(system: System, source: Path) -> list[str]:
     try:
         text = source.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
-        raise UsageError(f"--firmware {source}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"--firmware {source}: cannot be read: {error.strerror}; give a C source") from None
     if text.startswith("\x7fELF"):
         raise UsageError(
             f"--firmware {source}: is a compiled program without readable numbers; give the C source, or include the "

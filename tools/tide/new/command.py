@@ -40,7 +40,7 @@ def firmware(
       tide new firmware my_robot --board mps2
     """
     if board not in BOARDS:
-        raise UsageError(f"--board {board}: there are {', '.join(BOARDS)}")
+        raise UsageError(f"--board {board}: there is no such board; use one of: {', '.join(BOARDS)}")
     require_name(name)
     place = inside / name
     made = make_project(place, BOARDS[board])

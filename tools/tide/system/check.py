@@ -128,7 +128,7 @@ def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
         if value and chain.branches_from is not None:
             yield Finding(
                 (*path, name),
-                f"chain '{chain.name}' has no timer of its own to give a {name}",
+                f"chain '{chain.name}' has no timer of its own, so it cannot have {name}",
                 f"give it to chain '{chain.branches_from[0]}'",
             )
         elif value >= chain.period_ms:

@@ -268,7 +268,7 @@ def export(
     if to is not Form.svg and (chain is not None or instance is not None):
         raise UsageError("--chain and --instance need --to svg")
     if agent_trace is not None and not is_record(source):
-        raise UsageError(f"--agent-trace is for a folder of tide trace record; {source} is none")
+        raise UsageError(f"--agent-trace is for a folder of tide trace record; {source} is not one")
     if out is None and to in (Form.perfetto, Form.mcap):
         name, file = ("Perfetto", "trace.pftrace") if to is Form.perfetto else ("Foxglove", "trace.mcap")
         raise UsageError(f"a trace for {name} is binary; give --out FILE, for example {file}")
@@ -277,7 +277,7 @@ def export(
         from tide.trace.picture import median_instance, to_svg
 
         if chain is None:
-            raise UsageError(f"--to svg needs --chain; there are {', '.join(sorted({one.chain for one in steps}))}")
+            raise UsageError(f"--to svg needs --chain; use one of: {', '.join(sorted({one.chain for one in steps}))}")
         octets = to_svg(steps, chain, median_instance(steps, chain) if instance is None else instance)
     elif to is Form.csv:
         octets = to_csv(steps).encode()

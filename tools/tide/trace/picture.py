@@ -22,7 +22,7 @@ def median_instance(steps: Sequence[Step], chain: str) -> int:
             ends[one.instance] = max(ends.get(one.instance, 0), one.end_ns - one.release_ns)
     if not ends:
         names = ", ".join(sorted({one.chain for one in steps}))
-        raise UsageError(f"--chain {chain}: nothing of it was recorded; there are {names}")
+        raise UsageError(f"--chain {chain}: nothing of it was recorded; use one of: {names}")
     ordered = sorted(ends, key=lambda index: (ends[index], index))
     return ordered[(len(ordered) - 1) // 2]
 
