@@ -93,7 +93,7 @@ def delivered(make: Callable[[Context], Any]) -> Counter[tuple[str, int]]:
             executor.add_node(node)
         with Spinning(executor):
             eventually(lambda: len(calls) >= 6 * MESSAGES and bool(guarded), "all calls")
-    if isinstance(executor, PriorityExecutor):  # rclpy's executor with several threads occasionally calls it twice
+    if isinstance(executor, PriorityExecutor):  # rclpy's threads may run the guard's callback twice
         assert guarded == [1]
     return Counter(calls)
 

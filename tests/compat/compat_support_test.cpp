@@ -334,7 +334,7 @@ TEST_F(Connected, ManyLivesLeaveNothingBehind) {
     ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
     ASSERT_OK(rcl_publish(&publisher, &message, nullptr));
     ASSERT_OK(rclc_executor_spin_some(&executor, 0));
-    if (life % 2 == 0) { /* in order; otherwise the end of the support ends all objects */
+    if (life % 2 == 0) { /* every other time in order; otherwise the end of the support ends all objects */
       ASSERT_OK(rclc_executor_fini(&executor));
       ASSERT_OK(rcl_subscription_fini(&subscription, &node));
       ASSERT_OK(rcl_timer_fini(&timer));

@@ -135,7 +135,7 @@ def test_types_say_sizes() -> None:
     assert [one.sent_bytes for one in chain.callbacks] == [4, 20, 0]
     goal = "test_msgs/action/Fibonacci_SendGoal"
     text = described(service("c", "mhm", request=None)).replace(SET_BOOL, goal).replace(", payload_bytes = 20", "")
-    (chain,) = parse(text).chains  # a UUID and a number; a flag and a time
+    (chain,) = parse(text).chains  # request: a UUID and a number; reply: a flag and a time
     assert [one.sent_bytes for one in chain.callbacks] == [20, 12, 0]
 
 

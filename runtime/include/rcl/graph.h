@@ -25,8 +25,8 @@ rcl_ret_t rcl_count_publishers(const rcl_node_t *node, const char *topic_name, s
 rcl_ret_t rcl_count_subscribers(const rcl_node_t *node, const char *topic_name, size_t *count);
 rcl_ret_t rcl_count_clients(const rcl_node_t *node, const char *service_name, size_t *count);
 rcl_ret_t rcl_count_services(const rcl_node_t *node, const char *service_name, size_t *count);
-/* Wait until the topic has `count` publishers or subscriptions; timeout in ns, negative: for ever. RCL_RET_TIMEOUT: it
- * has not, and *success is false. */
+/* Wait until the topic has `count` publishers or subscriptions; timeout in ns, negative: for ever. RCL_RET_TIMEOUT: the
+ * topic has fewer, and *success is false. */
 rcl_ret_t rcl_wait_for_publishers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
                                   size_t count, rcutils_duration_value_t timeout, bool *success);
 rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,

@@ -285,7 +285,8 @@ static void begin_budget(lane_budget_t *lane) {
   lane->self = tide_kernel_self();
   if (TIDE_KERNEL_SWITCHES) all.running = lane;
   ready_masked(lane);
-  (void)settle_masked(lane); /* if another lane made it ready and it is late, the alarm fires at once */
+  (void)settle_masked(
+      lane); /* no wake-up needed: if the keeper is already late for this lane, the alarm fires at once */
   tide_kernel_unmask(state);
 }
 

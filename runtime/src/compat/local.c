@@ -43,7 +43,8 @@ static int join(const char *name, const tide_message_type_t *type, tide_local_to
     topic = free_place;
     memset(topic, 0, sizeof *topic);
     topic->name = tide_pools.local_names + (size_t)(topic - tide_pools.local_topics) * tide_pools.name_bytes;
-    memcpy(topic->name, name, strlen(name) + 1u); /* no longer than the user's own name, which has the same capacity */
+    memcpy(topic->name, name,
+           strlen(name) + 1u); /* fits: names of publishers and subscriptions have the same capacity */
     topic->type = type;
     topic->plain = is_plain(type);
     topic->open = tide_local_topic_init(&topic->topic, pool, 0u) == TIDE_OK;

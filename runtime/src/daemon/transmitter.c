@@ -430,7 +430,7 @@ static inline void release_node(tide_transmitter_t *t, tide_output_stream_t *str
 
 void tide_transmitter_abandon(tide_transmitter_t *t, tide_node_t *node) {
   if (!node || node->state != NODE_OWNED) return;
-  if (t->busy && t->current_node == node) { /* the wire still reads it */
+  if (t->busy && t->current_node == node) { /* the wire still reads this node */
     node->state = NODE_RETURNING;
     t->current_outcome = TIDE_NODE_DISCARDED;
   } else {

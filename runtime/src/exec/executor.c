@@ -1657,7 +1657,7 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
     TIDE_INVARIANT(callback->group->members > 0u && callback->group->offered != callback);
     callback->group->members--;
   }
-  /* later notifications find it in no executor; earlier ones are not run */
+  /* from here on notifications find the callback in no executor; earlier ones have no effect */
   if (splits(executor)) {
     const uintptr_t masked = mask(executor);
     callback->arrived = 0u;

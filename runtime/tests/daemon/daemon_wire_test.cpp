@@ -68,8 +68,8 @@ class Machine {
     EXPECT_FALSE(is_work_waiting());
   }
 
-  // A caller that waits for a message to be sent is notified, whichever context completed it. False: it was not sent at
-  // once.
+  // A caller that waits for a message to be sent is notified, whichever context completed it. False: the message was
+  // not sent at once.
   bool submit_is_told_of() {
     if (!open_) attach();
     tide_daemon_reset(&daemon, false);

@@ -46,8 +46,8 @@ def serving_several(system: System) -> set[str]:
 
 
 def with_servers(system: System) -> System:
-    """Adds an exclusive group for the occurrences of each such callback of the host without a group. Without such a
-    callback, the system is unchanged."""
+    """Puts the occurrences of each shared callback of the host into an exclusive group, unless the callback has a
+    group. Without shared callbacks, the system is unchanged."""
     alone = {
         name: several
         for name, several in servers_of(system).items()

@@ -259,8 +259,8 @@ def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], ta
 
 
 def refined(frames: BoardFrames, clock: Clock, agent: Agent) -> Clock | None:
-    """The clock in the middle of the range left by frames of both directions. With only one direction it is moved as
-    little as necessary. None: the two traces contradict each other.
+    """The clock corrected by frames: set to the middle of the range that frames in both directions leave, or, with
+    frames in one direction only, moved as little as necessary. None: the two traces contradict each other.
 
     A frame's start counts, because its end may be recorded after the agent has received the frame. The time on the line
     is then included in both directions, so it does not shift the middle."""
