@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _FULL = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "ros/tide_rclcpp/", "tools/tests/interruptions.py", "lab/")
-_FULL += ("tests/conformance/real.c", "tests/conformance/peer.py")  # for clients that are not in virtual time
+_FULL += ("tests/conformance/real.c", "tests/conformance/peer.py")  # their clients are not in virtual time
 _WAITERS = ("tests/support/",)
 _REASON = re.compile(r"(?:#|//|/\*) clock: \S")
 _PACE = re.compile(r"(?:#|//|/\*) clock: a pace")  # a sender's pace, on whose length nothing depends

@@ -77,7 +77,7 @@ def measure_fleet(folder: Path, participants: str, count: int, seconds: float) -
         ready = fleet.wait_event("ready", LIMIT_S)
         if ready["failed"] != 0:
             raise typer.BadParameter(f"{ready['failed']} of {count} clients were refused (0x{ready['refusal']:02X})")
-        time.sleep(1.0)  # for remaining work of the creation
+        time.sleep(1.0)  # the agent finishes the creation
         before_s, start_s = agent.processor_s(), time.monotonic()
         fleet.say(f"publish {RATE_HZ} {seconds}")
         sent = fleet.wait_event("published", LIMIT_S)["sent"]

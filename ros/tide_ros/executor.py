@@ -518,7 +518,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
     def _look(self, sources: list[Source], guards: list[Any], timeout_ns: int) -> None:
         """Wait, without the lock if that takes time, and record ready sources."""
-        if not self._reserved:  # not done in the rescan, during which another lane may be waiting
+        if not self._reserved:  # the rescan does not do this: another lane may be waiting
             self._waiter.reserve(self._sources.values(), guards=2)
             self._reserved = True
         if timeout_ns:

@@ -88,7 +88,7 @@ class TimerSource(Source):
 
     def __init__(self, entity: Any, node: Any, priority: int) -> None:
         super().__init__(entity, node, priority)
-        self.due_ns = -1  # on the monotonic clock; -1: not in the queue
+        self.due_ns = -1  # time of the monotonic clock; -1: not in the queue
         self.clock = entity.clock
 
     def take(self, executor: Executor) -> Call | None:

@@ -135,7 +135,7 @@ def build(out: Path) -> None:
     )
     if made.returncode != 0:
         raise GuideError(f"the site could not be built:\n{made.stdout}{made.stderr}")
-    (work / "site/404.html").unlink()  # only for servers; it refers to pictures at the server's root
+    (work / "site/404.html").unlink()  # only a server uses this page; it refers to pictures at the server's root
     shutil.rmtree(out, ignore_errors=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(str(work / "site"), out)

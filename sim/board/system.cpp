@@ -943,7 +943,7 @@ void World::deliver(const MessagePlan &message, const Mark &mark) {
   }
 }
 
-// until: only instances that end before this time count for the worst response.
+// Only instances that end before `until` count for the worst response.
 ChainResult World::result(const PathPlan &path, Time until) const {
   const CallbackPlan &first = graph_.callbacks[path.first];
   const Times &ends = path.crossing == SIZE_MAX ? runs_[path.last] : crossings_[path.crossing];

@@ -68,7 +68,7 @@ class Fiber {
   Fiber(const Fiber &) = delete;
   Fiber &operator=(const Fiber &) = delete;
 
-  // from outside: run it until it yields or its entry returns
+  // Called from outside: runs the fiber until it yields or its entry returns.
   void resume() {
     START_SWITCH(&fake_outside_, stack_.get(), kStackBytes);
     if (_setjmp(outside_) == 0) {
@@ -85,7 +85,7 @@ class Fiber {
     FINISH_SWITCH(fake_inside_, &outside_bottom_, &outside_size_);
   }
 
-  // from inside, at the end of the entry
+  // Called from inside, at the end of the entry.
   [[noreturn]] void finish() {
     START_SWITCH(nullptr, outside_bottom_, outside_size_);
     _longjmp(outside_, 1);

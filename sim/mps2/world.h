@@ -20,7 +20,7 @@ typedef enum world_send {
 
 /* A program on a real board would have these numbers compiled in (`tide generate`). */
 typedef struct world_chain {
-  char name[WORLD_NAME_BYTES];         /* and topic of its samples; answers: NAME_reply */
+  char name[WORLD_NAME_BYTES];         /* the chain, and the topic of its samples; answers: NAME_reply */
   int64_t period_ns, offset_ns;        /* offset_ns: from the system's first release to its own */
   int64_t sample_ns, act_ns;           /* execution times of the chain's two callbacks on the board */
   uint32_t payload_bytes, reply_bytes; /* as serialised */
@@ -58,7 +58,7 @@ typedef enum world_kind {
 } world_kind_t;
 
 typedef struct world_answer {
-  int64_t next_ns; /* of the world's next event */
+  int64_t next_ns; /* time of the world's next event */
   uint32_t bytes;  /* number of following bytes: world_read */
   uint32_t zero;
 } world_answer_t;

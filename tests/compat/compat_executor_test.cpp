@@ -346,7 +346,7 @@ TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
   for (const Time at_ns : fired.at_ns) {
     const Time cell = (at_ns - grid_ns) / 10'000'000;
     EXPECT_GE(at_ns, grid_ns);
-    EXPECT_GT(cell, previous_cell); /* at most one run in each period */
+    EXPECT_GT(cell, previous_cell); /* each period has at most one run */
     previous_cell = cell;
   }
   EXPECT_EQ(fired.timer, &timer);

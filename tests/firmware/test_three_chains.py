@@ -79,7 +79,7 @@ def test_budgets_of_lanes_are_kept() -> None:
         assert one["exhaustions"] > 0
         assert one["used_ns"] <= 5 * 5_000_000 + one["overrun_ns"], one
         assert one["used_ns"] + one["low_ns"] >= 4 * 20_000_000
-    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # without budget, it waits for other chains' callbacks
+    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # chain 0 without budget waits for other chains' callbacks
     assert [one["exhaustions"] for one in ample["budgets"]] == [0, 0, 0]
     assert abs(longest(ample, 0) - longest(none, 0)) < 1_000_000
 

@@ -41,7 +41,7 @@ def riscv(architecture: str, *own: str) -> Core:
     return Core("riscv64-unknown-elf-gcc", flags, ("-nostartfiles", "-Wl,--entry=main"), ("stdout", *own))
 
 
-OF_IDF = ("__atomic_exchange_1", "__atomic_fetch_add_4")  # for chips without atomic instructions
+OF_IDF = ("__atomic_exchange_1", "__atomic_fetch_add_4")  # functions for chips without atomic instructions
 # Arithmetic of an ESP8266; the compiler's library is not linked here.
 OF_ITS_ROM = ("__divdi3", "__divsi3", "__muldi3", "__udivdi3", "__udivsi3", "__umodsi3", "__umulsidi3")
 CORES = {
@@ -359,7 +359,7 @@ def test_a_new_project_lacks_the_names_of_its_system_alone(
     case = CASES[name]
     core = case.cores[0]
     found = lacks(case, core, project / runtime, sources, archives[core], tmp_path)
-    assert found <= {"huart3"}  # of the project of STM32CubeMX
+    assert found <= {"huart3"}  # the project of STM32CubeMX defines it
     if board == "pico":  # its standard output is the agent's line: a printed byte would be noise there
         (main,) = tmp_path.glob("*_main.o")
         printing = {"printf", "puts", "putchar", "fflush", "fwrite"}

@@ -187,7 +187,7 @@ def test_a_cut_that_ends_the_session_loses_nothing(tmp_path: Path) -> None:
     some may arrive twice."""
     with cable(tmp_path) as (world, exchange, line):
         line.toggle(unplugged=True)
-        for _ in range(20):  # of these, 16 are in transfer at most; the others wait in DDS
+        for _ in range(20):  # at most 16 messages are in transfer; the others wait in DDS
             world.publish_down(exchange)
         time.sleep(SESSION_S)  # clock: time for the board to detect the end of its session
         line.toggle(unplugged=False)

@@ -99,7 +99,7 @@ def test_each_message_of_a_type_with_keys_comes(world: World, board: Child, read
 
     def comes() -> bool:
         if not came:
-            send(0.0)  # until the board's reader and this node's are known
+            send(0.0)  # sent until the board's reader and this node's are known
         return bool(came)
 
     eventually(comes, "the first reading")

@@ -102,7 +102,7 @@ class Host:
         rclpy.shutdown(context=self.context)
         self._thread.join(HANG_S)
         self._executor.shutdown()
-        self.node.destroy_node()  # without it, the next test may still discover this one's publishers
+        self.node.destroy_node()  # otherwise the next test may still discover this one's publishers
 
 
 @contextlib.contextmanager

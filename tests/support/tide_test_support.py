@@ -24,7 +24,7 @@ from tide.report.results import Results
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-reserved.domain()  # for programs that read ROS_DOMAIN_ID
+reserved.domain()  # sets ROS_DOMAIN_ID for programs that read it
 
 HANG_S = 1800.0  # for libraries that need a limit in wall time: the same as `timeout` in pyproject.toml, which ends a
 # hanging test

@@ -23,10 +23,10 @@ import reserved
 ROOT = Path(__file__).parents[2]
 
 EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
-MARK = "TIDE_INTERRUPTION"  # in the environment of every process of a trial, which children keep
+MARK = "TIDE_INTERRUPTION"  # variable in the environment of every process of a trial; children inherit it
 LIMIT_S = 60.0
 GONE_LIMIT_S = 5.0
-OVER_S = 0.3  # after this time the process may already have been ending by itself
+OVER_S = 0.3  # a process that ends within this time may already have been ending by itself
 BAD_WORDS = ("Traceback", "terminate called", "Exception ignored", "Aborted", "core dumped", "never retrieved")
 SIGNALS = ((signal.SIGINT,), (signal.SIGINT,), (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT))
 PROGRAM = """

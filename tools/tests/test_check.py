@@ -111,7 +111,7 @@ def test_explain_names_what_the_time_is_made_of(example: Path, tmp_path: Path) -
     drawn = tmp_path / "parts.svg"
     for words, expected in ((("--explain", "steer"), True), ((), False)):
         assert run(example, *words, "--plot", drawn)[0] == 0
-        assert ("callbacks of brake: " in drawn.read_text(encoding="utf-8")) == expected  # as a part of a bar
+        assert ("callbacks of brake: " in drawn.read_text(encoding="utf-8")) == expected  # the wait is a part of a bar
     only = checked(example, "--explain", "steer")
     assert [chain["name"] for chain in only["chains"]] == ["steer"]
     assert only["chains"][0]["depends_on"] == ["brake", "battery"]

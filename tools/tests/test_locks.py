@@ -89,8 +89,8 @@ def test_a_reentrant_callback_waits_for_itself_and_an_exclusive_group_for_nobody
     chains += [_chain(name, place + 1, "one", 10, 'group = "x"') for place, name in enumerate("bc")]
     lock = _lock(("a.run", 1), ("b.run", 2), ("c.run", 3))
     system = parse(_system(host("one", lanes=3), groups, *chains, lock))
-    assert _parts(bound_of(system, "a"))["lock_wait"] == 5 * MS  # for b and c on the other lanes
-    assert _parts(bound_of(system, "b"))["lock_wait"] == 2 * MS  # for a on both, never for c of its group
+    assert _parts(bound_of(system, "a"))["lock_wait"] == 5 * MS  # a waits for b and c on the other lanes
+    assert _parts(bound_of(system, "b"))["lock_wait"] == 2 * MS  # b waits for a on both, never for c of its group
 
 
 @pytest.mark.parametrize(

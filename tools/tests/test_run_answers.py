@@ -138,7 +138,7 @@ def test_frames_tell_what_they_carry(index: int, payload: int, filler: bytes, se
 
 def test_questions_and_strangers_are_counted() -> None:
     heartbeat = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 5, 0, 0x83])  # about 4 and 5
-    other = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 4, 0, 0x82])  # of a stream without messages
+    other = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 4, 0, 0x82])  # a heartbeat of a stream without messages
     frames = [frame(data(1)), frame(other, start=20 * MS), frame(data(2, sequence=5), start=30 * MS)]
     frames.append(frame(heartbeat, start=45 * MS))
     seen = evidence.of_frames(frames, 0, 100 * MS)

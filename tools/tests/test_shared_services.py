@@ -98,7 +98,7 @@ def test_requests_of_one_service_exclude_each_other_whatever_the_lanes() -> None
     assert all_ns(with_lanes(sharing("mhm", "nhn", "ghg"), 3))["c2"] == (1 + 3 * 4 + 1) * MS
     beside = chain("x", 1, ("h", 5, {"name": "tick"}), period_ms=200, reliability="reliable")
     system = parse(with_lanes(sharing("mhm", "mhm"), 2) + beside)
-    assert all_ns(system)["x"] == 5 * MS  # not delayed: the server occupies one lane at most
+    assert all_ns(system)["x"] == 5 * MS  # the chain is not delayed: the server occupies one lane at most
     assert worst_of(system)["x"] <= 5 * MS + 1000
 
 

@@ -28,7 +28,7 @@ class Family:
     losses: tuple[int, ...] = (0,)
     rings: bool = False  # chains that move from one executor to the next and back, with visits of similar length
     propagation: float = 0.0  # share of messages between two executors with a delay
-    shapes: bool = False  # also chains that end on the host or begin there
+    shapes: bool = False  # includes chains that end on the host or begin there
     boards: tuple[int, ...] = (1,)
     paths: float = 0.0  # share of systems with paths over several chains
     joins: float = 0.0  # share of branching chains that wait for further ones

@@ -33,14 +33,14 @@ class _Worker:
             COMMAND,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            start_new_session=True,  # only this process handles Ctrl-C
+            start_new_session=True,  # a worker receives no Ctrl-C; only this process handles it
             env={**os.environ, "PYTHONPATH": path},
         )
         self._rest = b""
 
     def ask(self, request: dict[str, Any]) -> None:
         assert self.child.stdin is not None
-        with suppress(BrokenPipeError):  # then no answer arrives either
+        with suppress(BrokenPipeError):  # after that no answer arrives either
             self.child.stdin.write(json.dumps(request).encode() + b"\n")
             self.child.stdin.flush()
 

@@ -245,7 +245,7 @@ class Reproduction:
     seed: int
     samples: int
     on: str = "sim"
-    machine: dict[str, Any] | None = None  # of measurements on real parts
+    machine: dict[str, Any] | None = None  # the machine of measurements on real parts
     rows: list[Row] = field(default_factory=list)
     simulated: list[Row] = field(default_factory=list)  # the same points on the simulator, for runs of the real binary
     statements: list[Stated] = field(default_factory=list)
@@ -306,7 +306,7 @@ def run_point(
     simulator: Simulator, case: Case, system: str, x: int, samples: int, seed: int, more: Sequence[str] = ()
 ) -> list[Row]:
     run = ["--systems", system]
-    if system == "batch-stock":  # also waits for the acknowledgment of a second transmission
+    if system == "batch-stock":  # the stock client also waits for the acknowledgment of a second transmission
         run = ["send=stock", "--systems", "batch"]
     words = [str(plan_file(case)), *case.settings(x), f"periods={samples}", f"seed={seed}", *run, *more]
     data = simulator.results(words)
@@ -355,7 +355,7 @@ def stated(result: Reproduction) -> list[Stated]:
 
 
 CASE = "pods-reliable"
-COLUMNS = (0, 100)  # in columns between these two, losses rather than latencies determine the deviation
+COLUMNS = (0, 100)  # losses rather than latencies determine the deviation in columns between these two
 # Cells of the column that are used: system and metric.
 USED = (("tide", "mean_ms"), ("batch", "mean_ms"), ("batch", "std_ms"))
 WITHIN = 0.05

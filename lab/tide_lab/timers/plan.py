@@ -23,7 +23,7 @@ ROS_TIMERS = ("rclc", "rclpy", "rclcpp")
 RCLCPP_PROGRAM = ROOT / "build/rclcpp/bin/timer_latency"  # from ros/tide_rclcpp/bench, if rclcpp is installed
 USAGE_STATUS = 2  # exit status of timer_latency without arguments
 BLOCK_S = 20.0
-BLOCKS_WANTED = 8  # also for short runs, but with blocks of at least a second
+BLOCKS_WANTED = 8  # wanted in short runs as well, but with blocks of at least a second
 _DEADLINE_PERIOD_LEAST_NS = 100_000  # Linux's sched_deadline_period_min_us
 _DEADLINE_SHARE = 2
 
@@ -45,7 +45,7 @@ class Settings:
     ros_repetitions: int = 0  # for each of them
     rclcpp_program: str = ""  # like RCLCPP_PROGRAM
     wake_up_lead_us: int | None = None  # limit; None: the runtime's default
-    plain_repetitions: int = 0  # for tide without its wake-up lead; 0: not measured
+    plain_repetitions: int = 0  # repetitions for tide without its wake-up lead; 0: not measured
 
     @property
     def timeout_ns(self) -> int:

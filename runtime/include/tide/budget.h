@@ -56,8 +56,8 @@ typedef struct tide_replenishment {
 } tide_replenishment_t;
 
 typedef struct tide_budget_config {
-  int32_t priority;                     /* with budget; the owner's numbers, larger is more urgent */
-  int32_t low_priority;                 /* without budget; below priority */
+  int32_t priority;                     /* priority with budget, in the owner's numbers: larger is more urgent */
+  int32_t low_priority;                 /* priority without budget; below `priority` */
   int64_t budget_ns;                    /* 1..period_ns; equal to period_ns: no limit */
   int64_t period_ns;                    /* replenishment period; up to TIDE_BUDGET_PERIOD_MAXIMUM_NS */
   tide_replenishment_t *replenishments; /* array of maximum_replenishments */
@@ -81,8 +81,8 @@ typedef struct tide_budget_counters {
 typedef struct tide_budget {
   tide_budget_config_t config;
   uint16_t first, count; /* the ring in config.replenishments */
-  bool ready, running;   /* as reported by the events */
-  bool high;             /* has its priority */
+  bool ready, running;   /* state of the owner, as the events report it */
+  bool high;             /* the owner has its full priority */
   int64_t now_ns;        /* time of the latest event */
   int64_t stopped_ns;    /* time of the latest preempt */
   int64_t used_ns;       /* corrected: of the first portion; POSIX: since activation_ns */

@@ -67,7 +67,7 @@ typedef struct tide_link {
    * need not wake the link's context; it never waits. */
   int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
   void (*hold)(void *context);
-  int64_t heartbeat_floor_ns; /* as in the transmitter's configuration, while this link is attached */
+  int64_t heartbeat_floor_ns; /* replaces the transmitter's value while this link is attached */
 } tide_link_t;
 
 typedef struct tide_daemon_config {
@@ -93,7 +93,7 @@ typedef struct tide_daemon {
   const tide_platform_t *platform;
   tide_link_t link;
   tide_frame_parts_t frame;     /* the frame on the wire */
-  tide_framing_reader_t reader; /* for links that deliver bytes */
+  tide_framing_reader_t reader; /* used with links that deliver bytes */
   struct {
     void (*on_activity)(void *context);
     void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome);

@@ -91,14 +91,14 @@ typedef struct tide_callback {
   tide_measurement_t *measurement; /* null, or the record of its execution times (tide/measure.h); set by the program
                                       while it does not run */
   struct tide_watched_chain *begins, *ends; /* the watched chain that it begins or ends, or null (tide/chain_watch.h) */
-  bool in_round;                            /* in the running round; set by the executor, as are all members below */
-  bool in_set;                              /* in the cached set (readyset policy) */
-  bool arriving;                            /* in the list of arrivals */
-  uint32_t pending;                         /* number of runs that are due; read it with tide_callback_is_ready */
-  struct tide_executor *executor;           /* set when added */
-  struct tide_band *band;                   /* the band of its priority */
-  uint16_t index;                           /* order of registration */
-  uint16_t running;                         /* number of lanes that run it now */
+  bool in_round;                  /* waits in the running round; set by the executor, as are all members below */
+  bool in_set;                    /* belongs to the cached set (readyset policy) */
+  bool arriving;                  /* is in the list of arrivals */
+  uint32_t pending;               /* number of runs that are due; read it with tide_callback_is_ready */
+  struct tide_executor *executor; /* set when added */
+  struct tide_band *band;         /* the band of its priority */
+  uint16_t index;                 /* order of registration */
+  uint16_t running;               /* number of lanes that run it now */
   struct tide_callback *round_next, *always_next;
   struct tide_callback *arrived_next;
   int64_t arrived_ns; /* time of the latest notification in `arrived` */
@@ -193,7 +193,7 @@ typedef struct tide_band {
   struct tide_lane *idle;      /* lanes without work, when the band has several */
   struct tide_lane *only;      /* the band's lane, when it has only one */
 #if TIDE_PATIENCE
-  int64_t patience_ns; /* as in the executor's configuration */
+  int64_t patience_ns; /* patience_ns of the executor's configuration */
 #endif
 } tide_band_t;
 
@@ -217,7 +217,7 @@ typedef struct tide_lane { /* internal to the executor, except members that a po
   bool idle, left;           /* idle: waiting in the idle list of its band; left: has left a spin that is ending */
   uint16_t again;            /* 1 + index of the callback that it ran last, if that is still ready; 0: none */
   int64_t sleeps_until_ns;   /* while it is idle */
-  int64_t since_last_run_ns; /* of the timer that it runs: time since the previous run */
+  int64_t since_last_run_ns; /* time since the previous run of the timer that the lane runs */
   tide_callback_t *running;  /* null between callbacks */
   tide_group_t *group;       /* exclusive group of the running callback */
   struct tide_lane *idle_next;
@@ -339,7 +339,7 @@ int tide_executor_set_priority(tide_executor_t *executor, tide_callback_t *callb
 /* Timers: O(log n), also from callbacks. Reset, cancel and set_phase also withdraw an expiry that has not run yet. */
 int tide_timer_reset(tide_timer_t *timer); /* next expiry: one period from now; un-cancels */
 int tide_timer_cancel(tide_timer_t *timer);
-int tide_timer_set_period(tide_timer_t *timer, int64_t period_ns); /* from the next expiry on */
+int tide_timer_set_period(tide_timer_t *timer, int64_t period_ns); /* applies from the next expiry on */
 int tide_timer_set_phase(tide_timer_t *timer,
                          int64_t first_expiry_ns); /* absolute time of the next expiry; un-cancels */
 /* Time to the next expiry. Negative: overdue by that much. TIDE_FOREVER: canceled. */

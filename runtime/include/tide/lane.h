@@ -24,7 +24,7 @@ typedef enum tide_scheduling {
 #define TIDE_ON_PROCESSOR(number) ((uint16_t)((number) + 1)) /* counted from 0, as the system does */
 
 typedef struct tide_lane_settings {
-  const char *name; /* of the thread, for debuggers; null: "tide lane". Must outlive the lane. */
+  const char *name; /* thread name for debuggers; null: "tide lane". Must outlive the lane. */
   /* The lane serves callbacks and frames from this level (TIDE_PRIORITY_LEVEL) up to the next higher least_level of its
    * executor, exclusive. Lanes of the same least_level share their ready callbacks. The lowest lane of an executor also
    * serves the levels below it. */

@@ -27,10 +27,10 @@ extern "C" {
 typedef struct tide_serial_output {
   uint8_t *frame; /* the owner's buffer of TIDE_FRAMING_WORST_BYTES(largest message) */
   size_t capacity;
-  size_t length, written; /* of the frame being sent; equal: all bytes are handed over */
+  size_t length, written; /* bytes of the frame being sent; equal: all are handed over */
   uint32_t baud;          /* 0: no pacing, bytes take no time */
   uint8_t source, destination;
-  int64_t free_at_ns; /* when the bytes handed over so far have left the line */
+  int64_t free_at_ns; /* time at which the bytes handed over so far have left the line */
 } tide_serial_output_t;
 
 /* source: our address on the line. */

@@ -42,7 +42,7 @@ struct tide_local_topic;
 
 /* Header of each message. */
 typedef struct tide_local_message {
-  struct tide_local_message *next; /* in the list of free messages */
+  struct tide_local_message *next; /* next in the list of free messages */
   struct tide_local_topic *topic;  /* the topic that uses the message */
   int64_t published_ns;            /* time of publication */
   uint32_t references;             /* borrowed: 1 */
@@ -64,7 +64,7 @@ typedef struct tide_local_pool {
 typedef struct tide_local_counters {
   uint64_t published; /* messages */
   uint64_t delivered; /* references queued: one for each subscription */
-  uint64_t dropped;   /* of these: replaced by newer ones in a full queue */
+  uint64_t dropped;   /* delivered references that newer ones replaced in a full queue */
   uint32_t refused;   /* borrows without a free message */
   uint32_t used_maximum;
 } tide_local_counters_t;

@@ -26,11 +26,11 @@ typedef struct tide_goal {
       rmw_request_id_t askers[TIDE_ACTION_ASKERS];
       uint8_t asker_count;
       bool response_due; /* a response to the goal request must be sent */
-      bool canceling;    /* to be named in the response to a cancel request */
+      bool canceling;    /* the response to a cancel request must name this goal */
       bool ending;       /* a thread is sending its result */
     } server;
     struct {
-      int64_t goal_number, result_number, cancel_number; /* of unanswered requests; 0: none */
+      int64_t goal_number, result_number, cancel_number; /* numbers of unanswered requests; 0: none */
       bool heard;                                        /* feedback has been received */
       bool ask_due;                                      /* a result request is due */
       bool send_due;                                     /* the goal request must be sent again: the server does not
@@ -40,7 +40,7 @@ typedef struct tide_goal {
       bool repeated;         /* the goal request was sent again */
       uint8_t session;       /* id of the session in which the goal was sent first */
       uint32_t request_hash; /* hash of the goal request as sent */
-      int64_t sent_ns;       /* when it was sent first */
+      int64_t sent_ns;       /* time at which the goal request was first sent */
       int64_t ask_at_ns;     /* earliest time of the next request; 0: at once */
     } client;
   };

@@ -178,7 +178,7 @@ typedef struct tide_support {
   bool in_use;
   bool custom;                                           /* the link is the program's own functions */
   void (*retry_responses)(struct tide_support *support); /* null as long as no response has waited for a node */
-  int (*keep)(struct tide_support *support, tide_write_t *write); /* in place of tide_session_write_end; may be null */
+  int (*keep)(struct tide_support *support, tide_write_t *write); /* replaces tide_session_write_end; may be null */
 } tide_support_t;
 
 typedef struct tide_pools {

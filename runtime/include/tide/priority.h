@@ -20,7 +20,7 @@ typedef uint16_t tide_priority_t;
 #define TIDE_LEVEL_MAXIMUM 126u
 #define TIDE_PRIORITY(level, position) ((tide_priority_t)(((unsigned)(level) << 8) | ((unsigned)(position)&0xFFu)))
 #define TIDE_PRIORITY_LEVEL(priority) ((uint8_t)((priority) >> 8))
-#define TIDE_PRIORITY_NONE (-1) /* for an int32_t that holds a priority or none */
+#define TIDE_PRIORITY_NONE (-1) /* value of an int32_t that holds no priority */
 
 /* The XRCE stream that carries a level: 0x01 + level (best effort), 0x80 + level (reliable). Level 0 gives the two
  * streams that the stock client uses; an agent that knows nothing of levels treats them as independent streams. */

@@ -96,7 +96,7 @@ typedef struct tide_slot {
   bool blocked;   /* waits for a tide_reassembly */
   bool skips, skip_ended, too_large, malformed, completed; /* results of the delivery */
   uint16_t length;
-  uint16_t crc; /* as received; meaningful when verify is set */
+  uint16_t crc; /* received checksum; meaningful when verify is set */
   uint16_t sequence;
   tide_priority_t priority; /* its own, or the higher one of a later frame in its stream */
   uint16_t references;      /* calls of tide_receiver_retain so far; set by on_submessage only */
@@ -161,7 +161,7 @@ typedef struct tide_receiver_config {
   tide_queue_entry_t **noted_storage; /* array of slot_count */
   tide_input_stream_t *streams;       /* a stream takes one at its first message */
   size_t stream_count;
-  uint8_t window;                  /* of reliable streams, 1..16; 0: 16 */
+  uint8_t window;                  /* window of reliable streams, 1..16; 0: 16 */
   tide_reassembly_t *reassemblies; /* bytes and capacity filled in by the caller */
   size_t reassembly_count;         /* 0: no fragmented messages */
   void *context;
@@ -196,8 +196,8 @@ typedef struct tide_receiver {
   uint16_t owed;         /* reserved slots that are not in use */
   uint64_t next_arrival;
   tide_receiver_config_t config;
-  uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* by stream id: skipping the rest of a message that is too large */
-  uint32_t abandoning[TIDE_FRAGMENTS ? 8 : 1]; /* by stream id: part of a message was given up */
+  uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* bit per stream id: skips the rest of a message that is too large */
+  uint32_t abandoning[TIDE_FRAGMENTS ? 8 : 1]; /* bit per stream id: part of a message was given up */
   tide_receiver_counters_t counters;
 } tide_receiver_t;
 

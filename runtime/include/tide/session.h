@@ -33,7 +33,7 @@ typedef enum tide_session_state {
 } tide_session_state_t;
 
 typedef enum tide_object_state {
-  TIDE_OBJECT_WAITING, /* for a session, or for earlier creations */
+  TIDE_OBJECT_WAITING, /* waits for a session, or for earlier creations */
   TIDE_OBJECT_ASKED,   /* CREATE sent, no answer yet */
   TIDE_OBJECT_CREATED,
   TIDE_OBJECT_REFUSED, /* see status; retried in the next session only */
@@ -104,7 +104,7 @@ typedef struct tide_session_config {
                                   agent creates them again, as after a restart */
   tide_object_t **objects;     /* table of object_count elements */
   size_t object_count;
-  uint16_t mtu;              /* of the transport; announced as mtu - 4 */
+  uint16_t mtu;              /* MTU of the transport; announced as mtu - 4 */
   uint16_t vendor;           /* written into CREATE_CLIENT; default TIDE_XRCE_VENDOR */
   uint8_t object_stream;     /* stream of CREATE, DELETE and READ_DATA; default TIDE_STREAM_RELIABLE(0). With best
                                 effort the requests are repeated until answered, READ_DATA twice */

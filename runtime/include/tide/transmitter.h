@@ -67,7 +67,7 @@ typedef struct tide_node {
   uint8_t stream;           /* 0 while free */
   uint8_t state;            /* internal to the transmitter */
   uint8_t size_class;
-  uint8_t account; /* of its writer, below 32; or TIDE_NODE_* */
+  uint8_t account; /* account of its writer, below 32; or TIDE_NODE_* */
   tide_priority_t priority;
   uint16_t first_sequence; /* reliable: of its first fragment; set when that leaves for the first time. Best effort:
                               when it began to wait for its turn, in units of 2^20 ns */
@@ -352,9 +352,9 @@ struct tide_transmitter {
   tide_node_t *free_nodes[4];
 #if TIDE_RESERVATIONS
   uint16_t free_counts[4];
-  uint32_t levels[4];  /* by class; bit n % 32: messages of level n have used its nodes */
-  uint32_t starved[4]; /* by class: bits of the writer accounts that have starved */
-  uint8_t kept[4];     /* by class: number of bits of both */
+  uint32_t levels[4];  /* per class; bit n % 32: messages of level n have used its nodes */
+  uint32_t starved[4]; /* per class: bits of the writer accounts that have starved */
+  uint8_t kept[4];     /* per class: number of bits in levels and starved */
 #endif
 #if TIDE_NODE_COUNTS
   struct {

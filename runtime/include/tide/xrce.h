@@ -171,7 +171,7 @@ static inline void tide_xrce_write_request(uint8_t *octets, tide_xrce_request_t 
   octets[2] = (uint8_t)(both >> 8);
   octets[3] = (uint8_t)both;
 }
-void tide_xrce_put_request(tide_cdr_t *cdr, tide_xrce_request_t body); /* also the whole body of DELETE */
+void tide_xrce_put_request(tide_cdr_t *cdr, tide_xrce_request_t body); /* the body of a DELETE contains nothing else */
 tide_xrce_request_t tide_xrce_get_request(tide_cdr_t *cdr);
 
 typedef struct tide_xrce_status_body {

@@ -41,7 +41,7 @@
 typedef struct tide_lane_budget {
   tide_budget_t budget;
   size_t lane;
-  int64_t look_ns; /* when it is exhausted or replenished */
+  int64_t look_ns; /* time of the budget's next exhaustion or replenishment */
   bool borrowing;  /* continues without budget, because it blocks a more urgent lane below it on the stack */
   int64_t borrowed_ns;
 } tide_lane_budget_t;

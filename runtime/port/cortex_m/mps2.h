@@ -34,7 +34,7 @@ typedef struct mps2_dual_timer {
 } mps2_dual_timer_t;
 #define MPS2_DUAL1 ((mps2_dual_timer_t *)0x40002000u)
 #define MPS2_DUAL2 ((mps2_dual_timer_t *)0x40002020u)
-#define MPS2_DUAL_ONE_SHOT 0x63u /* from load, once, interrupt, 32 bits */
+#define MPS2_DUAL_ONE_SHOT 0x63u /* counts once from load, with interrupt, 32 bits */
 #define MPS2_DUAL_RUN 0x80u
 
 #define MPS2_IRQ_UART0_RX 0u

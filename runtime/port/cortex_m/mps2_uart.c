@@ -20,7 +20,7 @@ static struct {
   size_t left;
   bool under_way;
   uint32_t byte_ticks;
-  uint32_t next_tick; /* when the byte on the line is complete */
+  uint32_t next_tick; /* time at which the byte on the line is complete */
   uint8_t *ring;
   size_t ring_bytes, position;
 } dma;

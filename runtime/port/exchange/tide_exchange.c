@@ -314,7 +314,7 @@ static int remove_reports(void) {
 
 static void ping(void *argument) {
   (void)argument;
-  do { /* at least once, even if this thread starts after the other has finished */
+  do { /* one ping at least, even if this thread starts after the other has finished */
     const int64_t begin_ns = now_ns();
     const bool good = rmw_uros_ping_agent(ANSWER_MS, 1) == RMW_RET_OK;
     const uint32_t took_us = us_since(begin_ns);

@@ -9,8 +9,8 @@
 #include "../rtos/rtos.h"
 
 #define SECOND_NS INT64_C(1000000000)
-#define REPLENISHMENTS 16  /* for the system's own server */
-#if CONFIG_RR_INTERVAL > 0 /* otherwise the system refuses SCHED_RR */
+#define REPLENISHMENTS 16  /* default of maximum_replenishments for NuttX's sporadic server */
+#if CONFIG_RR_INTERVAL > 0 /* without an interval NuttX refuses SCHED_RR */
 #define IN_TURNS SCHED_RR
 #else
 #define IN_TURNS SCHED_FIFO

@@ -28,7 +28,7 @@
 #define TIDE_KERNEL_REPLENISHMENTS CONFIG_TIDE_REPLENISHMENTS
 /* Each check charges the running thread, so that no slice exceeds the range of a 32-bit counter. */
 #define TIDE_KERNEL_LOOK_NS INT64_C(1000000000)
-irqstate_t tide_nuttx_mask(void); /* also masks interrupts, since the platform's section is a mutex */
+irqstate_t tide_nuttx_mask(void); /* masks interrupts as well, since the platform's section is a mutex */
 void tide_nuttx_unmask(irqstate_t state);
 #define tide_kernel_mask() ((uintptr_t)tide_nuttx_mask())
 #define tide_kernel_unmask(state) tide_nuttx_unmask((irqstate_t)(state))

@@ -30,10 +30,10 @@ extern "C" {
 typedef struct tide_busy_poll {
   int64_t limit_ns;                      /* limit of one wait; 0: never poll */
   int64_t window_ns;                     /* polling time of the next wait: 0 to limit_ns */
-  int64_t start_ns, until_ns, looked_ns; /* of this wait: start, time to sleep, last poll */
+  int64_t start_ns, until_ns, looked_ns; /* the current wait: its start, time to sleep, last poll */
   int64_t rest_ns;                       /* polling stays suspended until this time */
-  int64_t taken_ns, taken_rest_ns;       /* when the processor was last taken, and the pause after that */
-  int64_t credit_ns, credited_ns;        /* of a real-time thread: polling time left; when this was computed */
+  int64_t taken_ns, taken_rest_ns;       /* time at which the processor was last taken, and the pause after that */
+  int64_t credit_ns, credited_ns;        /* real-time threads: polling time left, and when it was computed */
   bool real_time;                        /* the thread of this wait has a real-time policy */
   int confidence;                        /* grows with each successful poll; at 0 polling stops */
   uint64_t hits, misses, polled_ns;      /* waits that ended while polling, and others; time spent polling */

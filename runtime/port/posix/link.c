@@ -121,19 +121,19 @@ struct link {
 
   /* Who receives. */
   _Atomic uintptr_t user;            /* the thread that published or waited last */
-  _Atomic int64_t shared_until_ns;   /* until then the user counts as one of several; TIDE_FOREVER: there are lanes */
+  _Atomic int64_t shared_until_ns;   /* the user counts as one of several before it; TIDE_FOREVER: there are lanes */
   atomic_bool attending;             /* the user's thread waits and receives */
-  int64_t relieved_ns;               /* when the attending caller last took over the timer's work */
+  int64_t relieved_ns;               /* time at which the attending caller last took over the timer's work */
   _Atomic int64_t attended_until_ns; /* the thread does not listen before this time */
 
   /* In the critical section. */
   int descriptor; /* negative: link down */
   bool busy;      /* a message was started and its end is not reported yet */
   tide_serial_output_t output;
-  tide_datagram_output_t batch; /* in the storage of output */
+  tide_datagram_output_t batch; /* shares the storage of output */
   int64_t gather_until_ns;      /* latest time of sending the batch; 0: at the end of the thread's turn */
   tide_priority_t gathered_priority;
-  int64_t submitted_ns; /* when a submitter last completed a message */
+  int64_t submitted_ns; /* time at which a submitter last completed a message */
   int64_t recent_messages;
   tide_link_counters_t counters;
 
@@ -869,7 +869,7 @@ static void detach(link_t *link, bool cut) {
   leave(link, state);
   if (descriptor < 0) return;
   if (link->address.kind == TIDE_LINK_SERIAL)
-    (void)tcflush(descriptor, TCOFLUSH); /* otherwise close may wait for unsent bytes */
+    (void)tcflush(descriptor, TCOFLUSH); /* without the flush close may wait for unsent bytes */
   (void)close(descriptor);
 }
 

@@ -57,7 +57,7 @@ typedef struct lane_budget {
   void *self; /* the task that runs the lane, or null */
   int32_t applied;
   tide_kernel_stamp_t stamp;
-  int64_t look_ns;         /* when the keeper has to check this lane */
+  int64_t look_ns;         /* time at which the keeper has to check this lane */
   unsigned int idle_looks; /* checks since it had the processor; without TIDE_KERNEL_SWITCHES */
 } lane_budget_t;
 

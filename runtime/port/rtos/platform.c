@@ -13,7 +13,7 @@ typedef struct sleeper {
 } sleeper_t;
 static sleeper_t *sleepers; /* the earliest first */
 static int64_t look_ns = TIDE_FOREVER;
-static tide_event_t look; /* of the keeper of budgets */
+static tide_event_t look; /* wakes the keeper of budgets */
 
 static void event_set(void *context, tide_event_t *event);
 

@@ -198,7 +198,7 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
   channel->stream->memory = address_of(bytes);
   channel->stream->count = (uint32_t)count;
   channel->stream->fifo = 0u;
-  clear_status(uart, UART_COMPLETE); /* otherwise the end of the previous piece would count for this one */
+  clear_status(uart, UART_COMPLETE); /* or the end of the previous transfer would count for this one */
   uart->control1 |= UART_COMPLETE_INTERRUPT;
   channel->stream->control = channel->request | DMA_TO_PERIPHERAL | DMA_MEMORY_STEPS;
   channel->stream->control |= DMA_ENABLE;

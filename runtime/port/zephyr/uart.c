@@ -4,7 +4,7 @@
  * the position in the ring. Callbacks come from the driver's interrupt.
  *
  *   / { chosen { tide,uart = &usart3; }; };                                    in the board's overlay */
-#include "uart.h" /* of port/cortex_m: the interface of drivers */
+#include "uart.h" /* the interface of drivers, in port/cortex_m */
 
 #include <zephyr/device.h>
 #include <zephyr/drivers/uart.h>
@@ -42,7 +42,7 @@ static void on_event(const struct device *device, struct uart_event *event, void
       (void)uart_rx_buf_rsp(device, ring + next_half * HALF_BYTES, HALF_BYTES);
       next_half ^= 1u;
       break;
-    case UART_RX_DISABLED: /* after an error on the line, or closed */
+    case UART_RX_DISABLED: /* the line had an error, or was closed */
       if (wanted) (void)begin_receiving();
       break;
     default:

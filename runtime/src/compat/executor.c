@@ -290,7 +290,7 @@ static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_
     tide_session_t *session = &executor->support->session;
     tide_session_set_reader_owner(session, reader, 0);
     if (executor->number != 0)
-      tide_daemon_disown(&session->daemon, executor->number); /* so that frames of the ended executor block no others */
+      tide_daemon_disown(&session->daemon, executor->number); /* frames of the ended executor must block no others */
   }
   memset(handle, 0, sizeof *handle);
   return TIDE_OK;
@@ -919,6 +919,6 @@ rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_s
   if (result != RCL_RET_OK) handle->rounds = NULL;
   handle->core.all_frames_first = handle->rounds != NULL;
   if (handle->rounds == NULL) tide_executor_each(&handle->core, take_at_once, NULL);
-  handle->support->keep = keep; /* not cleared, as another executor of the support may use it */
+  handle->support->keep = keep; /* remains set, as another executor of the support may use it */
   return result;
 }

@@ -189,7 +189,7 @@ rcl_ret_t rcl_context_get_domain_id(rcl_context_t *context, size_t *domain_id) {
   return RCL_RET_OK;
 }
 
-#define DISCOVERY_MS 1000 /* as in the stock: one query */
+#define DISCOVERY_MS 1000 /* time of one query, as in the stock client */
 
 /* Finds the agent of this network. */
 rmw_ret_t rmw_uros_discover_agent(rmw_init_options_t *rmw_options) {

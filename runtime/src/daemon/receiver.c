@@ -24,7 +24,7 @@ enum {
   SLOT_NOTED,
   SLOT_HELD,    /* verified, early in its stream or next, not yet delivered */
   SLOT_TAKEN,   /* a lane verifies or delivers it */
-  SLOT_STALE,   /* as SLOT_TAKEN, but the frame's session has ended */
+  SLOT_STALE,   /* like SLOT_TAKEN, but the frame's session has ended */
   SLOT_PARTIAL, /* some of its submessages are delivered */
   SLOT_USED     /* delivered, samples in use */
 };

@@ -487,7 +487,7 @@ tide_lane_t *tide_exec_notify_masked(tide_callback_t *callback, const tide_lane_
   return needs_no_lane(callback, from, ready_ns) ? NULL : pick(callback->band);
 }
 
-static tide_executor_t *owner_of(const tide_callback_t *callback) { /* not locked: may overlap add and remove */
+static tide_executor_t *owner_of(const tide_callback_t *callback) { /* takes no lock, and may overlap add and remove */
   return __atomic_load_n(&callback->executor, ACQUIRE);
 }
 

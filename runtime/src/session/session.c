@@ -16,7 +16,7 @@ enum {
   REQUEST_DELETE_CLIENT = 2,
   PING_REQUEST_LEAST = 3,
   REQUEST_FIRST = 10,
-  PING_REQUEST_USUAL = 10, /* as in the stock client */
+  PING_REQUEST_USUAL = 10, /* the stock client's value */
   CLOSE_ATTEMPTS = 4,
   QUICK_ATTEMPTS = 3,
   STEPS_AT_ONCE_MAXIMUM = 8,
@@ -187,7 +187,7 @@ static bool keep_reserve(tide_session_t *session) {
     node = NULL;
   }
   leave(session, critical);
-  if (node != NULL) { /* not needed: another thread has set the reserve */
+  if (node != NULL) { /* the node is not needed: another thread has set the reserve */
     tide_daemon_abandon(&session->daemon, node);
   }
   return true;
@@ -2067,7 +2067,7 @@ static void set_defaults(tide_session_config_t *config) {
   }
   if (config->create_flags == 0u) config->create_flags = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
   if (config->creations_at_once == 0u) config->creations_at_once = CREATIONS_AT_ONCE_DEFAULT;
-  if (!TIDE_STREAM_IS_RELIABLE(config->object_stream)) { /* so that no child overtakes a repeat of its parent */
+  if (!TIDE_STREAM_IS_RELIABLE(config->object_stream)) { /* no child may overtake a repeat of its parent */
     config->creations_at_once = 1;
   }
   config->connect_period_ns = config->connect_period_ns == 0 ? NS_PER_S : config->connect_period_ns;

@@ -52,7 +52,7 @@ class Machine {
     config.context = this;
     EXPECT_EQ(tide_daemon_init(&daemon, &config), TIDE_OK);
     tide_daemon_set_session(&daemon, 0x81, 0);
-    if (!open_) attach(); /* from here on any event may happen anywhere */
+    if (!open_) attach(); /* any event may happen anywhere from here on */
   }
 
   void run(unsigned steps) {

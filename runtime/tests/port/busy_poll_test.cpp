@@ -13,7 +13,7 @@ namespace busy_poll_test {
 constexpr int64_t kUs = 1000, kLimit = 100 * kUs, kLook = 1 * kUs;
 
 struct BusyPoll {
-  // as on a machine with enough processors
+  // Simulates a machine with enough processors.
   explicit BusyPoll(int64_t limit_ns = kLimit) {
     tide_busy_poll_init(&core, limit_ns);
     core.limit_ns = limit_ns;

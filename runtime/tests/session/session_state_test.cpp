@@ -287,7 +287,7 @@ TEST(SessionObjects, RemovedObjectsAreDeletedOnTheAgentAndTheirPlaceIsFree) {
 
 TEST(SessionObjects, NumbersAreUsedAgainOnlyAfterAllHaveBeen) {
   Bench b;
-  b.start(); /* not open: nothing is sent */
+  b.start(); /* the session is not open, so nothing is sent */
   tide_object_t kept{}, object{};
   kept.description.kind = object.description.kind = TIDE_XRCE_KIND_TOPIC;
   kept.description.representation = object.description.representation = TIDE_XRCE_BY_XML;

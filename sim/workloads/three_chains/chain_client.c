@@ -114,7 +114,7 @@ static struct {
   bool preemptive; /* a lane for each level */
   tide_send_t send;
   int64_t baud, mtu_bytes, key, domain, cpu, link_cpu, priority, link_priority, heartbeat_delay_ns;
-  int64_t budget_ns, budget_period_ns; /* of each lane; 0: none */
+  int64_t budget_ns, budget_period_ns; /* budget of each lane; 0: none */
   bool hold[TIDE_LEVEL_MAXIMUM + 1];
   bool wait_for_start, waits; /* waits: waits for execution times instead of computing */
 } options = {.policy = TIDE_POLICY_TIDE,
@@ -331,7 +331,7 @@ typedef struct finished {
 
 static struct {
   record_t *records[PLAN_CALLBACKS]; /* by callback and instance */
-  finished_t *finished;              /* in order of completion; a place for every instance, so it cannot overflow */
+  finished_t *finished;              /* sorted by completion; has room for every instance, so it cannot overflow */
   atomic_size_t finished_count;
   pthread_mutex_t finishing; /* lanes preempt each other */
   atomic_bool stopping;
@@ -636,7 +636,7 @@ typedef struct callback {
   uint32_t begun;
   uint32_t taken;  /* messages since the first release */
   int64_t sent_ns; /* longest time that creating and sending the message took lately */
-  uint8_t *came;   /* for a join: by instance, a bit for each arrived message */
+  uint8_t *came;   /* joins: for each instance, a bit for each arrived message */
 } callback_t;
 
 /* The inputs that a callback waits for besides its first one. */
@@ -775,7 +775,7 @@ static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   while (&callbacks[number].timer != timer) number++;
   const plan_chain_t *chain = chain_of(&callbacks[number]);
   const int64_t index = latest(chain, tide_rclc_timer_callback(timer)->ready_ns);
-  if (index < 0 || index >= chain->instances) return; /* after the last counted period */
+  if (index < 0 || index >= chain->instances) return; /* the last counted period is over */
   execute(&callbacks[number], (uint32_t)index, start_ns, start_cpu_ns);
 }
 

@@ -21,7 +21,7 @@ static const struct {
 } kinds[] = {
     [NUMBER_NONE] = {"none", 0, 1},
     [NUMBER_BOOL] = {"bool", 1, 2},
-    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* as for int8: the value fits both */
+    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* the same value as for int8 fits both */
     [NUMBER_U16] = {"u16", 2, 1 << 15},
     [NUMBER_U32] = {"u32", 4, INT64_C(1) << 31},
     [NUMBER_U64] = {"u64", 8, INT64_C(1) << 31},

@@ -115,7 +115,7 @@ typedef struct plan_chain {
   char name[PLAN_NAME_BYTES];
   uint8_t level;
   int64_t period_ns;
-  int64_t offset_ns; /* from the program's first release to its timer's first expiry */
+  int64_t offset_ns; /* time from the program's first release to this chain's first timer expiry */
   uint32_t instances;
   uint32_t burst; /* number of events at once; 0: a timer begins the chain */
   bool reliable;

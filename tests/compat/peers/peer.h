@@ -95,7 +95,7 @@ static inline void read_options(int count, char **words, const peer_option_t *ow
 static inline void connect_board(int count, char **words, const peer_option_t *own, const char *namespace_,
                                  size_t handles) {
   read_options(count, words, own);
-  setvbuf(stdin, NULL, _IONBF, 0); /* otherwise poll would miss buffered input */
+  setvbuf(stdin, NULL, _IONBF, 0); /* poll would miss buffered input */
   require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting");
   require(rclc_node_init_default(&node, node_name, namespace_, &support), "the node");
   if (handles > 0) require(rclc_executor_init(&executor, &support.context, handles, &allocator), "the executor");

@@ -45,7 +45,7 @@ static tide_timer_t control, planner, logger;
 static int64_t started_ns, latest_brake_ns, latest_control_ns, planner_ns, logger_ns;
 static volatile int64_t signalled_ns;
 static uint32_t brakes, signals, controls;
-static volatile int depth[LANES]; /* for each lane: how many lanes it had preempted when it began */
+static volatile int depth[LANES]; /* number of lanes that each lane had preempted when it began */
 static volatile int running;
 static bool overlapped, inverted;
 

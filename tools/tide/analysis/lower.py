@@ -1052,7 +1052,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
     paths: list[Document] = []
     for chain in system.chains:
         jitter_ns = system.timer_of(chain).jitter_ns
-        deadline_ns = max(chain.deadline_ns - jitter_ns, 1)  # in the document it counts from the release
+        deadline_ns = max(chain.deadline_ns - jitter_ns, 1)  # the deadline of the document counts from the release
         for number, one in enumerate(every[chain.name]):
             callbacks = []
             for position, callback in enumerate(one.callbacks):

@@ -39,11 +39,11 @@ def _payload(sender: Callback, taker: Callback | None) -> int:
 _WRITE_HEADER_BYTES = 8  # submessage header and two ids
 _FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
 _CREATE_OVERHEAD_BYTES = 48  # a CREATE without its strings
-_TEXT_OVERHEAD_BYTES = 8  # of each further string: its length and padding
+_TEXT_OVERHEAD_BYTES = 8  # each further string adds its length and padding
 _ENCAPSULATION_BYTES = 4
 _SMALL_BYTES = 128
 _SUBMESSAGE_BYTES = 12  # overhead of a message in one of the agent's nodes: header, request, service header
-_SPARE_NODES = 2  # for creations at the start, and for messages of no chain
+_SPARE_NODES = 2  # nodes for creations at the start, and for messages of no chain
 _SPARE_SLOTS = 2  # one for the arriving frame, one for frames without a reader
 _ANY_INSTANCES = 2  # assumed for a chain without a bound
 
@@ -58,7 +58,7 @@ class Use(NamedTuple):
     depth: int = 1
 
 
-Uses = Mapping[tuple[str, str], Use]  # by name of the described chain, and board
+Uses = Mapping[tuple[str, str], Use]  # keys: name of the described chain, and board
 
 
 @dataclass(frozen=True)

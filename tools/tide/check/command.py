@@ -182,7 +182,7 @@ def check(
                 typer.echo(line, err=True)
             return BAD_INPUT
 
-    seen = _stamp(file)  # before the first reading, so that no change falls between the two
+    seen = _stamp(file)  # taken before the first reading, so that no change falls between the two
     status = once()
     if watch:
         try:

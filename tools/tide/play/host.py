@@ -18,7 +18,7 @@ from tide.system.model import Callback, Publication, System
 from tide.system.servers import servers_of, with_servers
 
 Policy = Literal["tide", "readyset"]
-_DEPTH = 64  # of each subscription's queue; enough that no message is dropped
+_DEPTH = 64  # depth of each subscription's queue; enough that no message is dropped
 _BYTES = 8
 _OUTSIDE = "outside."  # executor of the callbacks that publish the events; the dot keeps it apart from described names
 _SETTLE_US = 600_000_000  # longest time for instances under way at the end

@@ -75,8 +75,7 @@ class Found:
     state: dict[str, Any] = field(default_factory=dict)  # the board's last report about messages
     result: dict[str, Any] = field(default_factory=dict)  # the board's last report about everything else
     gone_s: list[float] = field(default_factory=list)
-    disturbed: list[tuple[float, float]] = field(default_factory=list)  # from a loss of agent or cable to its
-    # return
+    disturbed: list[tuple[float, float]] = field(default_factory=list)  # losses of agent or cable, with their ends
     duration_s: float = 0.0
 
     @property

@@ -20,7 +20,7 @@ from tide.system.load import parse
 PERIOD_MS = 200  # period and deadline of each chain
 AGENT_MS = 10  # delay allowed for this computer, each way
 _SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unplugged cable; time that the user may take
-_SETTLE_S = 5.0  # after a loss, in which waiting messages are delivered
+_SETTLE_S = 5.0  # time after a loss, in which waiting messages are delivered
 _STUCK_S = 60.0
 _MATCHED_S = 0.3  # both sides of a DDS match detect it independently
 _BYES = 5  # sent repeatedly, as this command is not acknowledged
@@ -150,7 +150,7 @@ class Trial:
         self.host = Host(task)
         self.unplugged = 0  # number of times so far
         self._asked = 0
-        self._asked_s: float | None = None  # when the user was asked to handle the cable
+        self._asked_s: float | None = None  # time at which the user was asked to handle the cable
         self._out_s: float | None = None  # when it was unplugged
         self._begun_s = self._next_s = 0.0  # when the first message was sent to the board, and when the next one is due
         self.agents = 0

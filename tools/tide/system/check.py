@@ -301,7 +301,7 @@ def _same_subscriptions(
     publishers: list[tuple[Chain, Callback, Path, Publication]],
     takers: Mapping[int, list[tuple[Chain, Callback, Path]]],
 ) -> Iterator[Finding]:
-    first: dict[tuple[str, str], tuple[Chain, Callback, str]] = {}  # by executor and name of the subscription
+    first: dict[tuple[str, str], tuple[Chain, Callback, str]] = {}  # keys: executor, and name of the subscription
     of, maker, _, sent = publishers[0]
     for chain, callback, path, one in publishers:
         if one.type != sent.type:

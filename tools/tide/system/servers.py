@@ -12,7 +12,7 @@ from itertools import pairwise
 from tide.system.model import Callback, Group, Publication, System
 from tide.system.places import Executor
 
-_MARK = ":"  # not allowed in names of users
+_MARK = ":"  # a character that names of users cannot contain
 
 
 def several_publish(system: System) -> set[str]:

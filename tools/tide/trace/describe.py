@@ -141,7 +141,7 @@ class _Reader:
         self.services: dict[_Key, tuple[str, str]] = {}  # node, name
         self.clients: dict[_Key, tuple[str, str]] = {}
         self.replies: dict[tuple[int, str], _Callback] = {}  # callbacks that receive replies, by process and service
-        self.taking: dict[tuple[int, int], _Callback] = {}  # by process and thread, after it took a reply
+        self.taking: dict[tuple[int, int], _Callback] = {}  # callbacks that took a reply, by process and thread
 
     def take(self, event: Event) -> None:
         handler = getattr(self, "on_" + event.name.removeprefix("ros2:"), None)

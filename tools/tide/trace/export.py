@@ -87,7 +87,7 @@ def to_perfetto(steps: Sequence[Step]) -> bytes:
     flows: dict[tuple[str, int], int] = {}
     ordered = sorted(steps, key=lambda one: (one.place, one.chain, one.start_ns, one.end_ns))
     for (place, chain), group in groupby(ordered, key=lambda one: (one.place, one.chain)):
-        free_ns: list[int] = []  # when each track of this chain becomes free; overlapping instances need several
+        free_ns: list[int] = []  # end of each track of this chain; overlapping instances need several
         for one in group:
             lane = next((number for number, until_ns in enumerate(free_ns) if until_ns <= one.start_ns), len(free_ns))
             free_ns[lane : lane + 1] = [one.end_ns]

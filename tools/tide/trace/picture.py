@@ -53,7 +53,7 @@ def to_svg(steps: Sequence[Step], chain: str, instance: int) -> bytes:
         text = f"{one.what}, {took_ms:.1f} ms" if took_ms >= 0.05 else one.what
         is_wide = drawn.width_of(took_ms) >= _NARROW
         bar(one, _LOST if one.what.startswith("lost") else _OWN, text if is_wide else "")
-        if not is_wide:  # then the text goes beside it, where there is more room
+        if not is_wide:  # the text goes beside a narrow bar, where there is more room
             is_last = one is [other for other in own if other.place == one.place][-1]
             at_ns = one.end_ns if is_last else one.start_ns
             drawn.words(places.index(one.place), (at_ns - release_ns) / 1e6, text, before=not is_last)

@@ -184,7 +184,7 @@ class Segment:
 
 # ---- files ----
 
-TOPIC = "/tide_trace"  # after the name of a node
+TOPIC = "/tide_trace"  # follows the name of a node
 _OF_OTHERS = ("agent",)  # other files in the same folder have these names
 _KEEP_S = 5.0  # interval at which record.json is written, in case the recorder is killed
 
