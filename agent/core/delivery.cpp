@@ -46,7 +46,7 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
   return true;
 }
 
-// False: DDS refuses it for now, because its lock is taken or its history is full.
+// Sends a message with DDS. False: DDS refuses it for now, because its lock is taken or its history is full.
 bool Services::send(Entity &entity, const WaitingMessage &message, Time now) {
   if (auto *requester = entity.as<RequesterPart>()) {
     const std::optional<uint64_t> number = requester->dds->send(message.payload, message.big_endian);

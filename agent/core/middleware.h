@@ -92,7 +92,7 @@ class Replier : public Source {
  public:
   // Whether the client would receive a reply.
   virtual bool reaches(const SampleIdentity &request) = 0;
-  // False: DDS refuses it for now.
+  // Sends a reply. False: DDS refuses the reply for now.
   virtual bool send(const SampleIdentity &request, Bytes payload, bool big_endian) = 0;
 };
 

@@ -124,8 +124,8 @@ class DdsReader : public Source, private dds::DataReaderListener {
  public:
   using Arrival = std::function<void(dds::DataReader &reader)>;
 
-  // arrival: called for new data by a thread of DDS, possibly before this returns. peers: as a writer's, with their
-  // contacts.
+  // arrival: called for new data by a thread of DDS, possibly before make returns. peers: null, or an object that is
+  // kept up to date with the discovered writers and their contacts.
   static std::unique_ptr<DdsReader> make(const NodePointer &node, const Topic &topic, const Qos &qos, Arrival arrival,
                                          Peers *peers = nullptr) {
     const OwnerPointer owner = node->domain().find_owner(topic);

@@ -61,7 +61,7 @@ class Link {
   virtual bool flush(Time now) = 0;
   // Time of the next call of turn.
   virtual Time deadline() const { return TIDE_FOREVER; }
-  // The peer at the endpoint; zeroes and no device: there is none.
+  // The peer at the endpoint; zeroes and no device if no peer is known.
   virtual Peer peer(Endpoint endpoint) const = 0;
   virtual std::string name_of(Endpoint endpoint) const = 0;
   // Identifies the machine or the line behind an endpoint; it does not change when its clients return from other

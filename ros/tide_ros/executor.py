@@ -293,7 +293,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return task
 
     def add_node(self, node: Any) -> bool:
-        """Take over a node's callbacks; False when they are this executor's already."""
+        """Take over a node's callbacks; False when this executor has them already."""
         added = super().add_node(node)
         if added:
             self.wake()

@@ -244,7 +244,7 @@ class CoroutineWork(Work):
         self.coroutine = coroutine
 
     def resume(self) -> bool:
-        """Run to the next await; True if it has ended. Raises the callback's exception."""
+        """Run to the next await; True if the callback has ended. Raises the callback's exception."""
         try:
             self.coroutine.send(None)
         except StopIteration:
@@ -269,7 +269,7 @@ class TaskWork(Work):
         return self.task._handler
 
     def resume(self) -> bool:
-        """Run to the next await; True when it has ended or was cancelled. Raises the task's exception."""
+        """Run to the next await; True when the task has ended or was cancelled. Raises the task's exception."""
         self.task()
         if self.task.done():
             exception = self.task.exception()

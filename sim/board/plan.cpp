@@ -101,7 +101,7 @@ class Settings {
 
  private:
   bool is_set(const char *name) const { return name_ != nullptr && *name_ == name; }
-  // True: its value is to be set. text: returns its written form; called only if needed.
+  // True: the setting's value is to be changed. text: returns the value's written form; called only if needed.
   template <typename Text>
   bool visit(const char *name, const Text &text) {
     if (name_ == nullptr) written_ += before_ + name + equals_ + text() + after_;

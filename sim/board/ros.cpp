@@ -293,7 +293,7 @@ constexpr agent::Endpoint kEndpoint = 1;
 static_assert(agent::kLineHeartbeatDelay == 100 * kMillisecond, "the default of a plan");
 constexpr size_t kMessageBytes = 65540;
 
-// The first submessage if it has the wanted kind; otherwise the body is empty.
+// Body of the first submessage; empty if that submessage has another kind than `id`.
 tide_cdr_t body_of(agent::Bytes message, uint8_t id) {
   tide_xrce_header_t header;
   tide_xrce_submessage_t submessage{};

@@ -12,8 +12,8 @@ uint32_t measure_instructions(int64_t time_ns);
 /* Uses this much processor time, regardless of preemption: counts instructions. */
 void measure_burn(int64_t time_ns);
 
-/* The first marks the main stack below the caller; the second returns the deepest use since then, in bytes from its
-   top. */
+/* The first function marks the main stack below the caller; the second one returns the deepest use since then, in
+ * bytes from the stack's top. */
 void measure_mark_stack(void);
 uint32_t measure_stack_used(void);
 

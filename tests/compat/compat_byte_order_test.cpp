@@ -9,7 +9,7 @@ namespace tide::compat::test::byte_order_test {
 
 using ByteOrder = Services;
 
-// Each word of this many octets in reverse order.
+// The octets with the bytes of each word in reverse order; word: octets of a word.
 Octets swapped(Octets bytes, size_t word) {
   for (size_t place = 0; place + word <= bytes.size(); place += word) {
     std::reverse(bytes.begin() + static_cast<ptrdiff_t>(place), bytes.begin() + static_cast<ptrdiff_t>(place + word));

@@ -1827,7 +1827,7 @@ class LinkModel {
         constant(self.client_ns + parts.client_blocking_ns + self.new_data_ns + parts.lock_blocking_ns) + interrupt;
     const Linear generic = base + result.remote + client;
     // An interrupted critical section continues between the visits of a more urgent chain, which the lemmas on pairs
-    // exclude. They also say nothing about equally urgent chains. In both cases the generic demand applies.
+    // exclude. The lemmas also say nothing about equally urgent chains. In both cases the generic demand applies.
     if (several_[chain]) {
       const Linear own = own_instances(chain, until, instances, window_ns);
       parts.own_ns = own.value;

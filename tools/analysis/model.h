@@ -277,7 +277,7 @@ Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, ti
 time_ns least_supply_ns(const Lane &lane, time_ns window_ns);
 // The most supply of a lane in any window of this length.
 time_ns most_supply_ns(const Lane &lane, time_ns window_ns);
-// The shortest window that is guaranteed to supply this much.
+// The shortest window in which the lane is guaranteed supply_ns of processor time.
 time_ns window_for_ns(const Lane &lane, time_ns supply_ns);
 
 // Supply of all lanes of an executor. Keeps a reference to them.

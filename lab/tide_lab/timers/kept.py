@@ -46,7 +46,7 @@ class Latencies:
         return int(self.counts.sum()) + self.beyond
 
     def percentile(self, percent: float) -> int | None:
-        """Nearest rank; None if it exceeds the range of the histogram (the maximum is known)."""
+        """Percentile by nearest rank; None if the value exceeds the range of the histogram (the maximum is known)."""
         rank = max(1, math.ceil(round(self.total * percent / 100, 6)))
         if rank == self.total:
             return self.max_ns
@@ -202,7 +202,7 @@ class Kept:
         return self._folder / f"block-{number:05d}.npz"
 
     def load(self, number: int) -> Piece | None:
-        """The block of this number; None if it was not finished."""
+        """The block of this number; None if the block was not finished."""
         if not self._path(number).exists():
             return None
         with np.load(self._path(number), allow_pickle=False) as archive:

@@ -51,7 +51,7 @@ typedef struct rclc_lifecycle_node_t {
   tide_lifecycle_answer_t answers[5]; /* the runtime's */
 } rclc_lifecycle_node_t;
 
-/* Must live as long as the services. */
+/* Argument of the functions below that create services; must live as long as they. */
 typedef struct rclc_lifecycle_service_context_t {
   rclc_lifecycle_node_t *lifecycle_node;
 } rclc_lifecycle_service_context_t;

@@ -25,7 +25,7 @@ typedef struct rcutils_allocator_s {
 } rcutils_allocator_t;
 
 rcutils_allocator_t rcutils_get_zero_initialized_allocator(void);
-/* None of its four functions is null. */
+/* True if none of the allocator's four functions is null. */
 bool rcutils_allocator_is_valid(const rcutils_allocator_t *allocator);
 /* The allocator last set by rcutils_set_default_allocator. Initially malloc if the runtime was built with TIDE_HEAP
  * (POSIX), otherwise functions that return null with TIDE_ERROR_NO_HEAP. */

@@ -200,7 +200,7 @@ bool tide_port_in_interrupt(void) {
 #define DWT_CONTROL ((volatile uint32_t *)0xE0001000u)
 #define DWT_COUNTS 1u
 #define DWT_CYCLES ((volatile uint32_t *)0xE0001004u)
-#define DWT_UNLOCK ((volatile uint32_t *)0xE0001FB0u) /* Cortex-M7 only; elsewhere writing it does nothing */
+#define DWT_UNLOCK ((volatile uint32_t *)0xE0001FB0u) /* unlocks the counter of a Cortex-M7; else no effect */
 #define DWT_KEY 0xC5ACCE55u
 
 static uint64_t cycles(void *context) {

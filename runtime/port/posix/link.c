@@ -382,8 +382,9 @@ static int start_frame(void *context, const tide_frame_parts_t *frame) {
   const bool alone = submitted && !gathers && link->batch.count == 0u && send_alone_locked(link, frame);
   const int status = alone ? TIDE_OK : start_locked(link, frame, gathers);
   if (status != TIDE_OK) return status;
-  /* A submitter's datagram that the system has taken, or that waits for others in a flood. While the system takes no
-   * more, or the batch is full, the daemon starts no frame, so that waiting frames can still be overtaken. */
+  /* A submitter's datagram is gone when the system has taken it, or when it waits for others in a flood. While the
+   * system takes no more, or the batch is full, the daemon starts no frame, so that waiting frames can still be
+   * overtaken. */
   const bool gone = alone || (submitted && !link->batch.blocked && !tide_datagram_output_is_full(&link->batch));
   if (gone) {
     link->counters.messages_sent++;

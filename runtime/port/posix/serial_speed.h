@@ -18,7 +18,7 @@ static const struct tide_serial_speed {
                           {2000000u, B2000000}, {2500000u, B2500000}, {3000000u, B3000000}, {3500000u, B3500000},
                           {4000000u, B4000000}};
 
-/* False: not a speed of this system; the mode stays as it is. */
+/* False: this system lacks the speed, and the mode stays as it is. */
 static inline bool tide_serial_set_speed(struct termios *mode, uint32_t baud) {
   for (size_t index = 0; index < sizeof tide_serial_speeds / sizeof tide_serial_speeds[0]; index++) {
     if (tide_serial_speeds[index].baud == baud) return cfsetspeed(mode, tide_serial_speeds[index].speed) == 0;

@@ -249,7 +249,7 @@ static void add_watched(tide_executor_t *executor, alarm_t *alarm) {
   judge(alarm, troubles, "an instance of a chain was late or missing");
 }
 
-/* False: it has ended. */
+/* Adds the status of an executor. False: the executor has ended. */
 static bool tell_executor(size_t index) {
   tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[index]);
   if (core == NULL) return false;

@@ -263,7 +263,7 @@ static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, t
   return is_only_one && levels + count_bits(starved) <= count;
 }
 
-/* True: for the first time this writer found no node while it held none. */
+/* True if this writer, holding no node, found none free for the first time. */
 static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
   const uint32_t bit = bit_of_writer(claim.account) & ~t->starved[size_class];
   if (bit == 0u || (use_of(t, size_class).writers & bit) != 0u) return false;

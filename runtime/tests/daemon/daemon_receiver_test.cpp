@@ -212,7 +212,7 @@ TEST(daemon_receiver, answers_that_waited_for_their_turn_follow_at_once) {
   EXPECT_EQ(r.arrive(message(reliable0, 0, {status(0)})), 0);
   EXPECT_EQ(r.answers, (Marks{0, 1, 2, 3}));
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 3, 0b01}));
-  // The first answer waits for data of its stream; the sender of the other has given up the data before it.
+  // One answer waits for data of its stream; the sender of the other one has given up the data before that answer.
   EXPECT_EQ(r.arrive(message(reliable0, 3, {data(9)})), 1);
   EXPECT_EQ(r.answers.size(), 4u);
   EXPECT_EQ(r.process_all(), 1);

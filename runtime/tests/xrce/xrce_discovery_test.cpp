@@ -68,7 +68,7 @@ TEST(Discovery, WithoutAPortOrWithAnotherVersionThereIsNoAgent) {
   EXPECT_EQ(read(newer, locator), TIDE_ERROR_MALFORMED);
 }
 
-// The body of an answer up to its list of addresses, then these octets, in this byte order.
+// An answer whose list of addresses consists of the given octets, in either byte order.
 Octets answer_with_list(const Octets &list, bool big_endian) {
   Octets bytes = answer_with({{0, 0, 0, 0}, 1});
   bytes.resize(8 + 24);

@@ -5,7 +5,7 @@
  *   service_peer --udp PORT --key N [--node NAME] [--serve NAME] [--ask NAME --period-ms N --bytes N --at-once N]
  *
  * A request with bool_value is answered later, by a timer. At most at-once requests may be without a reply; 0: no
- * limit. Requests and replies are printed as lines of JSON; SIGTERM prints the counters and ends it. */
+ * limit. Requests and replies are printed as lines of JSON; SIGTERM prints the counters and ends the program. */
 #include <test_msgs/srv/basic_types.h>
 #include <tide/rclc_service.h>
 

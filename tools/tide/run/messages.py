@@ -86,7 +86,7 @@ class Number:
         return number if number < MODULI[self.kind] else -1
 
     def instance(self, message: bytes, latest: int) -> int:
-        """The latest instance up to `latest` with this number. Negative: none."""
+        """The latest instance up to `latest` whose number the message contains. Negative: no instance has it."""
         read = self.read(message)
         return -1 if read < 0 or latest < 0 else latest - (latest - read) % MODULI[self.kind]
 
@@ -250,7 +250,7 @@ def _filled(message: Any, payload_bytes: int) -> None:
 
 
 def _fill(message: Any, room: _Room, payload_bytes: int, least: int) -> None:
-    """The longest that fits, by bisection: sizes never fall with the count."""
+    """Fills the message as far as the payload allows, by bisection: its size never falls when `count` grows."""
 
     def fits(count: int) -> bool:
         room.fill(count)

@@ -122,7 +122,8 @@ class Reserve:
         self._publish_ns = max(spent_ns, self._publish_ns * 15 // 16)
 
     def work_ns(self, place: int, before_ns: int) -> int:
-        """before_ns: time already spent. At least half of the time remains for computing, and least_ns is kept."""
+        """Time to compute after before_ns are spent: half of the execution time at least, and never less than least_ns
+        in all."""
         lead_ns = self._lead_ns.get(place)
         led_ns = 0 if lead_ns is None else lead_ns + _LEAD_SPARE_NS
         left_ns = self.execution_ns - led_ns - before_ns - self._publish_ns - _SPARE_NS

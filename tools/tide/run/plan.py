@@ -34,7 +34,7 @@ NODE_DEPTH = 100  # depth of the subscriptions of tide.run.nodes
 
 
 def is_given(executor: Executor) -> bool:
-    """True if the user has a program for it, or if it runs already."""
+    """True if the executor is a program of the user, or runs already."""
     return any((executor.command, executor.image, executor.attach))
 
 
@@ -44,7 +44,7 @@ def used_executors(system: System) -> tuple[Executor, ...]:
 
 
 def is_played(system: System, chain: Chain) -> bool:
-    """True if no part of it is the user's, so that each instance is known by its number."""
+    """True if no part of the chain is the user's, so that each instance is known by its number."""
     return not any(is_given(system.executor(callback.executor)) for callback in system.path(chain))
 
 
@@ -123,7 +123,8 @@ def budget_of(executor: Executor) -> tuple[int, int] | None:
 
 
 def may_wait(executor: Executor) -> bool:
-    """True if it waits for its execution times as if each of its threads had a processor of its own. Lanes of a board
+    """True if the executor waits for its execution times as if each of its threads had a processor of its own. Lanes of
+    a board
     share one, and its loads take it from callbacks."""
     shares = executor.where == "mcu" and (executor.lanes > 1 or bool(executor.loads))
     return budget_of(executor) is None and not shares
@@ -190,7 +191,7 @@ class Variant:
 
 
 def require_comparison(system: System) -> None:
-    """Raises PlanError when the executors of its boards cannot be replaced by others."""
+    """Raises PlanError when the executors of the system's boards cannot be replaced by others."""
     used = used_executors(system)
     boards = [one for one in used if one.where == "mcu"]
     given = next((one for one in used if is_given(one)), None)

@@ -181,7 +181,7 @@ class Robot:
         self.players: dict[str, Child] = {}
 
     def _has_line(self, board: Executor) -> bool:
-        """True if its line is emulated here."""
+        """True if the board's line is emulated here."""
         return isinstance(self.links[board.name], Line) and not (board.image or board.attach)
 
     def _baud(self, board: Executor, link: Line) -> int:
@@ -449,7 +449,7 @@ class Robot:
     def _wait_until(
         self, until_s: float, children: Children, each: Callable[[float], None] = lambda left_s: None
     ) -> None:
-        """On the monotonic clock. Raises RunError when a part ends meanwhile."""
+        """Waits until this time of the monotonic clock. Raises RunError when a part ends meanwhile."""
         while (left_s := until_s - time.monotonic()) > 0:
             children.require_alive()
             each(left_s)
@@ -540,7 +540,7 @@ def command_of(executor: Executor, folder: Path, values: dict[str, str]) -> list
 
 
 def require_programs(executors: list[Executor], folder: Path) -> None:
-    """Raises PlanError, before anything is started, when one of them cannot be started."""
+    """Raises PlanError, before anything is started, when the command of an executor cannot be started."""
     for executor in executors:
         if executor.command is not None:
             values = ("device", "baud", "port", "domain") if executor.where == "mcu" else ("domain",)
@@ -577,7 +577,7 @@ def start_image(children: Children, role: str, image: Path, log: Path) -> str:
 
 
 def end_recorder(child: Child, limit_s: float) -> None:
-    """Makes the recorder write its messages. Raises RunError when it could not."""
+    """Makes the recorder write its messages. Raises RunError if the recorder failed."""
     child.process.terminate()
     child.process.wait(timeout=limit_s)
     if child.process.returncode not in (1, 130):  # 1: no message came
@@ -645,7 +645,8 @@ _MASK = Path("/sys/devices/virtual/workqueue/cpumask")
 
 @contextlib.contextmanager
 def kept_off(cpu: int | None, file: Path = _MASK) -> Iterator[bool]:
-    """Keeps the kernel's floating workers off a processor during a measurement. True when it worked. Without the right
+    """Keeps the kernel's floating workers off a processor during a measurement; yields True if that worked. Without the
+    right
     to change the mask, the run goes on unchanged.
 
     Output to a pseudo terminal reaches the other end through such a worker. The worker has normal priority, and Linux

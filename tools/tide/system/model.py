@@ -75,7 +75,7 @@ class Publication(_Entry):
 
     @property
     def is_occasional(self) -> bool:
-        """True if not every run of its callback publishes it."""
+        """True if some runs of the callback do not publish the message."""
         return self.every > 1 or self.distance_ms is not None
 
     def period_ns(self, callback_ns: int) -> int:

@@ -21,7 +21,7 @@ def with_reliability(system: System, reliability: Reliability) -> System:
 
 
 def with_hold(system: System, hold: bool) -> System:
-    """Sets hold for every chain."""
+    """The system with this value of the key `hold` in every chain."""
     chains = tuple(chain.model_copy(update={"hold": hold}) for chain in system.chains)
     return system.model_copy(update={"chains": chains})
 

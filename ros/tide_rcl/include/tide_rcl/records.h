@@ -20,13 +20,13 @@ namespace tide_rcl {
 // A file of this process. The first open truncates it, later ones append. {pid} in the path is the process id.
 class OutputFile {
  public:
-  // std::runtime_error: it cannot be written.
+  // Throws std::runtime_error if the file cannot be written.
   explicit OutputFile(const std::string &path);
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;
   ~OutputFile();
 
-  // False: not all of it was written.
+  // False: not all bytes were written.
   bool write(const void *bytes, std::size_t count) noexcept;
   const std::string &path() const { return path_; }
 

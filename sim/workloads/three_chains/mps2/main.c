@@ -99,7 +99,7 @@ static void payload_mark(payload_t *payload, uint32_t chain, uint32_t number) {
   put(payload->bytes + 2, number, 4);
 }
 
-/* False: not a payload of this chain. */
+/* False: the payload is of another chain. */
 static bool payload_find(const payload_t *payload, uint32_t chain, uint32_t *number) {
   if (payload->count < MARK_BYTES || get(payload->bytes, 2) != chain) return false;
   *number = get(payload->bytes + 2, 4);
