@@ -217,8 +217,9 @@ void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *accou
 /* End the reservation. The account's frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
 /* True if the account's oldest sample shall be dropped: its queued samples (the given number) and its messages in slots
- * exceed the history depth, and the oldest is too old for a burst (is_old) or slots are short. If slots are short, an
- * old sample is dropped as soon as the account uses its whole reservation. O(slots). */
+ * exceed the history depth, and the oldest is too old for a burst (is_old) or slots are short: none is free beyond the
+ * reservations, or a stream withholds frames. If slots are short, an old sample is dropped as soon as the account uses
+ * its whole reservation. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
 /* While full, frames of the account wait unacknowledged, and their streams wait with them. */

@@ -957,7 +957,8 @@ static bool pass(tide_receiver_t *r, uint8_t id) {
 
 bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *account, size_t samples, bool is_old) {
   if (account->keep == 0u) return false;
-  const bool is_short = r->free <= (TIDE_RESERVATIONS ? r->owed : 0u);
+  /* A withheld frame is newer than those that wait, and takes the first slot that becomes free. */
+  const bool is_short = TIDE_RESERVATIONS ? r->withheld || r->free <= r->owed : r->free == 0u;
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     samples += waits(slot) && slot->account == account && !slot->continues ? 1u : 0u;
