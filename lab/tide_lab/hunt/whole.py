@@ -317,17 +317,14 @@ class _Climb:
                 self._hunt.tally.add_ratio(1 / best.ratio)
 
     def _play(self, run: Any) -> None:
-        """Plays a run, and keeps it for every response that comes as near to its bound as before, or nearer."""
-        words = self._player.words(run)
-        has_paths = len(self._held) > self._chain_count
-        if has_paths:
-            words = self._player.recording(words)
+        """Every response that comes nearer to its bound than before, or as near, is kept with its run."""
+        words = self._player.recording(self._player.words(run))
         played = self._hunt.play(words)
         if played is None:
             return
         told = self._player.of_chains(played)
         worst_ns, index = list(told.worst_ns), [*told.worst_index]
-        if has_paths:
+        if len(self._held) > self._chain_count:
             seen = seen_on_paths(self._hunt.system, self._player.chain_names, self._player.instances(played))
             worst_ns += [one.worst_ns for one in seen]
             index += [-1] * len(seen)
@@ -338,7 +335,7 @@ class _Climb:
             self._hold(place, held, words, worst_ns[place], lost[place])
             ratio = worst_ns[place] / max(held.bound_ns, 1)
             if place not in self._best or ratio >= self._best[place].ratio:
-                worst = Worst(place, index[place], worst_ns[place]) if index[place] >= 0 else None
+                worst = Worst(place, index[place], worst_ns[place], played) if index[place] >= 0 else None
                 self._best[place] = _Best(ratio, run, worst)
 
     def _hold(self, place: int, held: _Held, words: str, worst_ns: int, lost: int) -> None:

@@ -52,25 +52,113 @@ def horizon_ns(system: System) -> int:
 
 @dataclass(frozen=True)
 class Worst:
-    """The slowest instance of one chain. chain: the chain's index; index: the instance's, counted by its timer."""
+    """The instance of a chain that took longest. chain: its place; index: by its timer; played: the recorded run."""
 
     chain: int
     index: int
     response_ns: int
-
-    def beside(self, release_ns: int, marks_ns: Sequence[int], source: random.Random) -> int:
-        """A release time for another chain, such that it may delay this instance: drawn around the instance's release,
-        or such that one of the other chain's callbacks begins at that release. marks_ns: times of those callbacks after
-        their own release."""
-        if source.random() < 0.5:
-            return max(release_ns - source.choice(marks_ns) + source.randint(-2, 2) * MICROSECOND, 0)
-        span_us = max(self.response_ns // MICROSECOND, 1)
-        return max(release_ns // MICROSECOND + source.randint(-span_us, span_us), 0) * MICROSECOND
+    played: Played
 
 
-def some_of(places: list[int], source: random.Random) -> list[int]:
-    """One index, or all of them: several lanes are busy only if several chains meet."""
-    return [source.choice(places)] if source.random() < 0.7 else places
+@dataclass(frozen=True)
+class Ran:
+    """A run of a callback. callback: its place; timer: the place of the timer whose instance it belongs to."""
+
+    callback: int
+    timer: int
+    instance: int
+    start_ns: int
+    end_ns: int
+    where: str
+
+
+def all_runs(played: Played, callbacks: Sequence[tuple[int, str]], timers: Sequence[int]) -> list[Ran]:
+    """callbacks: places and executors in the order of the plan; timers: places in that order."""
+    return [
+        Ran(place, timers[root], index, start_ns, end_ns, where)
+        for (place, where), runs in zip(callbacks, played.runs, strict=False)
+        for root, index, start_ns, end_ns in runs
+    ]
+
+
+def own_and_others(ran: list[Ran], timer: int, path: set[int]) -> tuple[list[Ran], list[Ran]]:
+    """Runs of a chain with this timer and path, and of other timers' chains."""
+    own = [one for one in ran if one.timer == timer and one.callback in path]
+    return own, [one for one in ran if one.timer != timer]
+
+
+def meeting_worst(
+    offsets_ns: tuple[int, ...],
+    periods_ns: Sequence[int],
+    own: Sequence[Ran],
+    worst: Worst,
+    others: Sequence[Ran],
+    source: random.Random,
+) -> tuple[int, ...]:
+    """Offsets by timer with which callbacks of other timers meet the worst instance of a chain. own: the chain's runs.
+
+    A callback meets a step of the chain if it begins just before the step is ready, or ends with it, so that their
+    messages meet. Another timer moves; or all, because several lanes are busy only if several chains meet; or the chain
+    itself, because only some instances of another timer may send all messages."""
+    steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
+    if not steps or not others:
+        return offsets_ns
+    place, mine = source.randrange(len(steps)), steps[0].timer
+    step = steps[place]
+    release_ns = max(one[0] for one in worst.played.recorded[worst.chain] if one[0] <= steps[0].start_ns)
+    ready_ns = _ready_ns(own, steps[place - 1], step) if place > 0 else release_ns
+    at_ns, of_end = source.choice([(ready_ns, False)] * 3 + [(step.start_ns, False), (step.end_ns, True)])
+    at_ns -= source.choice((1, 1, 1, -1)) * MICROSECOND
+    there = [one for one in others if one.where == step.where]
+    kind = source.random()
+    if kind < 0.3:
+        first_ns, last_ns = ready_ns - worst.response_ns, steps[-1].end_ns
+        during = [one for one in there if one.end_ns > first_ns and one.start_ns < last_ns]
+        one = source.choice(during if during and source.random() < 0.7 else others)
+        return _later(offsets_ns, mine, (one.end_ns if of_end else one.start_ns) - at_ns, periods_ns)
+    runs_of: dict[int, list[Ran]] = {}
+    for one in there if there and source.random() < 0.7 else others:
+        runs_of.setdefault(one.timer, []).append(one)
+    if kind < 0.5:
+        timers, at_ns, of_end = [*runs_of], release_ns - MICROSECOND, False
+    else:
+        busy = {one.timer for one in there if one.start_ns <= at_ns < one.end_ns}  # these delay the step already
+        timers = [timer for timer in runs_of if timer not in busy] or [*runs_of]
+        timers = [source.choice(timers)] if source.random() < 0.7 else timers
+    for timer in timers:
+        lengths_ns = [one.end_ns - one.start_ns + MICROSECOND for one in runs_of[timer]]
+        (one,) = source.choices(runs_of[timer], lengths_ns)
+        early_ns = source.randrange(one.end_ns - one.start_ns + 1) if len(timers) == 1 and kind > 0.9 else 0
+        apart_ns = at_ns - early_ns - (one.end_ns if of_end else one.start_ns)
+        offsets_ns = _later(offsets_ns, timer, apart_ns, periods_ns)
+    return offsets_ns
+
+
+def beside_worst(
+    offsets_ns: tuple[int, ...], periods_ns: Sequence[int], own: Sequence[Ran], worst: Worst, mine: int
+) -> tuple[int, ...]:
+    """Offsets with which this timer expires when the worst instance of another one's chain, whose runs these are, began
+    its longest wait: what delays one delays the other, too."""
+    steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
+    if not steps:
+        return offsets_ns
+    release_ns = max(one[0] for one in worst.played.recorded[worst.chain] if one[0] <= steps[0].start_ns)
+    ready_ns = [release_ns, *(_ready_ns(own, one, after) for one, after in itertools.pairwise(steps))]
+    waits_ns = [(step.start_ns - one_ns, one_ns) for step, one_ns in zip(steps, ready_ns, strict=True)]
+    other = steps[0].timer
+    begin_ns = offsets_ns[other] + worst.index * periods_ns[other] + max(waits_ns)[1] - release_ns + MICROSECOND
+    return _later(offsets_ns, mine, begin_ns - offsets_ns[mine], periods_ns)
+
+
+def _ready_ns(own: Sequence[Ran], before: Ran, step: Ran) -> int:
+    """When the message between two steps arrives, if it takes the shortest time that it took in this run."""
+    ends_ns = {one.instance: one.end_ns for one in own if one.callback == before.callback}
+    starts_ns = {one.instance: one.start_ns for one in own if one.callback == step.callback}
+    return before.end_ns + min(starts_ns[one] - ends_ns[one] for one in starts_ns.keys() & ends_ns.keys())
+
+
+def _later(offsets_ns: tuple[int, ...], timer: int, by_ns: int, periods_ns: Sequence[int]) -> tuple[int, ...]:
+    return _with(offsets_ns, timer, (offsets_ns[timer] + by_ns) // MICROSECOND * MICROSECOND % periods_ns[timer])
 
 
 def marks_of(system: System, timer: Chain) -> list[int]:
@@ -190,6 +278,11 @@ class BoardsPlayer:
             for place, chain in enumerate(system.chains)
             for number, section in enumerate(sections_of(system, chain)[:-1])
         }
+        every = [callback for chain in system.chains for callback in chain.callbacks]
+        self._periods_ns = [chain.period_ns for chain in system.chains]
+        self._places = [(place, one.executor) for place, one in enumerate(every)]
+        place_of = {id(one): place for place, one in enumerate(every)}
+        self._on_path = [{place_of[id(one)] for one in system.path(chain)} for chain in system.chains]
         places = {chain.name: place for place, chain in enumerate(system.chains)}
         self._timer_of = [places[system.timer_of(chain).name] for chain in system.chains]
         self._timers = sorted(set(self._timer_of))
@@ -278,19 +371,15 @@ class BoardsPlayer:
             self._spans("return_ms"),
             source.random() < 0.8,
             source.randrange(1_000_000),
+            source.choice((0, source.randrange(1_000_000))) if self._publish_several else 0,
         )
 
     def changed(self, run: BoardsRun, worst: Worst | None = None) -> BoardsRun:
-        """A run with one changed value. worst: an instance of `run`, to which another chain's release may be moved."""
+        """A run with one changed value. worst: an instance of `run`, which other chains may be moved to meet."""
         source = self._random
-        if worst is not None and source.random() < 0.4 and len(self._timers) > 1:
-            timer = self._timer_of[worst.chain]
-            release_ns = run.phases_ns[timer] + worst.index * self._chains[timer].period_ns
-            phases_ns = run.phases_ns
-            for other in some_of([one for one in self._timers if one != timer], source):
-                phase_ns = worst.beside(release_ns, self._own_marks_ns[other], source) % self._chains[other].period_ns
-                phases_ns = _with(phases_ns, other, phase_ns)
-            return replace(run, phases_ns=phases_ns)
+        if worst is not None and len(self._timers) > 1 and source.random() < 0.6:
+            own, others = self._own_and_others(worst)
+            return replace(run, phases_ns=meeting_worst(run.phases_ns, self._periods_ns, own, worst, others, source))
         if source.random() < 0.1:
             return replace(run, agent_ns=self._spans("agent_ms"), return_ns=self._spans("return_ms"))
         place = source.randrange(len(self._chains))
@@ -303,6 +392,8 @@ class BoardsPlayer:
             else:
                 phase_ns = self._phase(place)
             return replace(run, phases_ns=_with(run.phases_ns, place, phase_ns))
+        if kind < 0.6:
+            return replace(run, executions_ns=tuple(self._executions(one, True) for one in range(len(self._chains))))
         if kind < 0.7:
             executions = self._executions(place, source.random() < 0.5)
             return replace(run, executions_ns=_with(run.executions_ns, place, executions))
@@ -312,6 +403,18 @@ class BoardsPlayer:
         if kind < 0.85 and self._publish_several:  # no bound depends on the order in which a callback publishes
             return replace(run, order=source.randrange(1_000_000))
         return replace(run, seed=source.randrange(1_000_000))
+
+    def beside(self, run: BoardsRun, worst: Worst, chain: int) -> BoardsRun:
+        """The run of another chain's worst instance with this chain beside it."""
+        own, _ = self._own_and_others(worst)
+        phases_ns = beside_worst(run.phases_ns, self._periods_ns, own, worst, self._timer_of[chain])
+        return replace(run, phases_ns=phases_ns)
+
+    def _own_and_others(self, worst: Worst) -> tuple[list[Ran], list[Ran]]:
+        """Runs of the chain, and of other timers' chains."""
+        return own_and_others(
+            all_runs(worst.played, self._places, self._timers), self._timer_of[worst.chain], self._on_path[worst.chain]
+        )
 
     def _phase(self, place: int) -> int:
         source = self._random

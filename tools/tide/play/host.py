@@ -10,7 +10,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tide.play.boards import MEETING, MICROSECOND, Worst, locks_of, marks_of, meeting, plan_line, some_of
+from tide.play.boards import (
+    MEETING,
+    MICROSECOND,
+    Ran,
+    Worst,
+    all_runs,
+    beside_worst,
+    locks_of,
+    marks_of,
+    meeting,
+    meeting_worst,
+    own_and_others,
+    plan_line,
+)
 from tide.play.paths import Instance
 from tide.play.server import Played
 from tide.system.levels import LevelError, priorities_of
@@ -69,13 +82,13 @@ class HostPlayer:
         self._bursts = {place: chain.burst for place, chain in timers.items()}
         self._timers = list(self._periods_ns)
         firsts = {chain.name: place for place, chain in timers.items()}
-        of_chains = (firsts.get(system.timer_of(chain).name) for chain in system.chains)
-        self._timer_of = [None if one is None else self._timers.index(one) for one in of_chains]
+        self._timer_of = [self._timers.index(firsts[system.timer_of(chain).name]) for chain in system.chains]
         self._own_marks_ns = [marks_of(system, chain) for chain in timers.values()]
         self._marks_ns = [0, *self._sums(system)]
         given = _priorities(system, policy)
-        # A server called by several chains has one priority: the highest of theirs.
         place_of = {id(one): place for place, one in enumerate(self._callbacks)}
+        self._on_path = [{place_of[id(one)] for one in system.path(chain)} for chain in system.chains]
+        # A server called by several chains has one priority: the highest of theirs.
         self._servers = [[place_of[id(one)] for one in several] for several in servers_of(system).values()]
         self._priorities = self._as_one([given.get(id(one), 1) for one in self._callbacks])
         self._groups = {group.name: number for number, group in enumerate(system.groups, 1)}
@@ -140,14 +153,10 @@ class HostPlayer:
     def changed(self, run: HostRun, worst: Worst | None = None) -> HostRun:
         """The run with one changed value. worst: an instance of `run`, beside which another chain may be released."""
         source = self._random
-        timer = None if worst is None else self._timer_of[worst.chain]
-        if worst is not None and timer is not None and len(self._timers) > 1 and source.random() < 0.4:
-            release_ns = run.offsets_ns[timer] + worst.index * self._periods_ns[self._timers[timer]]
-            offsets = list(run.offsets_ns)
-            for other in some_of([one for one in range(len(self._timers)) if one != timer], source):
-                offsets[other] = worst.beside(release_ns, self._own_marks_ns[other], source)
-                offsets[other] %= self._periods_ns[self._timers[other]]
-            return replace(run, offsets_ns=tuple(offsets))
+        if worst is not None and len(self._timers) > 1 and source.random() < 0.7:
+            own, others = self._own_and_others(run, worst)
+            periods_ns = [*self._periods_ns.values()]
+            return replace(run, offsets_ns=meeting_worst(run.offsets_ns, periods_ns, own, worst, others, source))
         kind = source.random()
         if kind < 0.5:
             place = source.randrange(len(self._timers))
@@ -158,6 +167,8 @@ class HostPlayer:
             else:
                 offsets[place] = self._offset(self._timers[place])
             return replace(run, offsets_ns=tuple(offsets))
+        if kind < 0.6:
+            return replace(run, executions_ns=tuple((most_ns, most_ns) for most_ns in self._most_ns))
         if kind < 0.75:
             executions = list(run.executions_ns)
             place = source.randrange(len(executions))
@@ -173,6 +184,20 @@ class HostPlayer:
         if any(one.budget_ms for one in self._system.executors) and kind < 0.9:
             return replace(run, anywhere=not run.anywhere)
         return replace(run, seed=source.randrange(1_000_000))
+
+    def beside(self, run: HostRun, worst: Worst, chain: int) -> HostRun:
+        """The run of another chain's worst instance with this chain beside it."""
+        periods_ns = [*self._periods_ns.values()]
+        own, _ = self._own_and_others(run, worst)
+        return replace(run, offsets_ns=beside_worst(run.offsets_ns, periods_ns, own, worst, self._timer_of[chain]))
+
+    def _own_and_others(self, run: HostRun, worst: Worst) -> tuple[list[Ran], list[Ran]]:
+        """Runs of the chain, and of other timers' chains."""
+        places = [(place, self._callbacks[place].executor) for place in run.registration]
+        roots = [place for place in run.registration if place in self._periods_ns]
+        roots.sort(key=lambda place: self._callbacks[place].kind == "event")  # those come last in a plan
+        ran = all_runs(worst.played, places, [self._timers.index(place) for place in roots])
+        return own_and_others(ran, self._timer_of[worst.chain], self._on_path[worst.chain])
 
     def _drawn_priorities(self) -> tuple[int, ...]:
         """An executor that takes callbacks in any order may take them in this order, too."""

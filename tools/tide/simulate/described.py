@@ -25,6 +25,7 @@ from tide.trace.step import Step
 
 # Simultaneous events may be processed in any order, and bounds are whole nanoseconds.
 INSTANT_NS = 1000
+BESIDE = 0.25  # share of a search's runs in which a chain begins where another one waited longest
 
 
 class _Player(Protocol):
@@ -32,6 +33,7 @@ class _Player(Protocol):
 
     def drawn(self) -> Any: ...
     def changed(self, run: Any, worst: Worst | None = None) -> Any: ...
+    def beside(self, run: Any, worst: Worst, chain: int) -> Any: ...
     def words(self, run: Any) -> str: ...
     def of_chains(self, played: Played) -> Played: ...
     def recording(self, words: str) -> str: ...
@@ -205,35 +207,49 @@ class _Trial:
                 ("age", path.age_ns, path.age_limit_ns),
             )
         ]
+        bounds_ns = {one.chain: one.bound_ns for one in self._seen if one.until is None}
+        self._bounds_ns = [bounds_ns[chain.name] for chain in system.chains] + [one.bound_ns for one in self._paths]
         self._outcome = Outcome(system.name, bounds.executor, 0, self._seen, paths=self._paths)
 
     def run(self, runs: int, first: int, search: bool) -> Outcome:
-        best: dict[int, tuple[int, int, _Player, Any]] = {}
+        best: dict[int, tuple[int, Worst | None, _Player, Any]] = {}
         for seed in range(first, first + runs):
             player = self._player(random.Random(f"{self._system.name} {seed}"))
             run = _kept_offsets(self._system, player, player.drawn())
             self._keep(best, player, run)
-        # Each further run changes the worst run of one chain, and may be the worst of others.
-        for place in sorted(best) * (runs if search else 0):
-            nearest_ns, index, player, run = best[place]
-            worst = Worst(place, index, nearest_ns) if index >= 0 else None
-            other = _kept_offsets(self._system, player, player.changed(run, worst))
-            self._keep(best, player, other)
+        # Each further run changes the worst run of one chain, or moves that chain beside the worst instance of another
+        # one, and may be the worst of any chain. Chains that are far from their bounds get more of them.
+        source = random.Random(f"{self._system.name} {first} search")
+        for _ in range(runs * len(best) if search else 0):
+            (place,) = source.choices([*best], [self._looseness(place, best[place][0]) for place in best])
+            _, worst, player, run = best[place]
+            _, others_worst, others_player, others_run = best[source.choice([*best])]
+            if worst is not None and others_worst is not None and source.random() < BESIDE:
+                player, run = others_player, others_player.beside(others_run, others_worst, place)
+            else:
+                run = player.changed(run, worst)
+            self._keep(best, player, _kept_offsets(self._system, player, run))
         self._record()
         return self._outcome
 
-    def _keep(self, best: dict[int, tuple[int, int, _Player, Any]], player: _Player, run: Any) -> None:
-        """Keeps the latest run of each chain. Of equally late ones it keeps the newest, from which the search may get
-        further."""
-        for place, (worst_ns, index) in enumerate(self._play(player, run)):
+    def _looseness(self, place: int, worst_ns: int) -> float:
+        """How far the worst of a chain or path is below its bound."""
+        bound_ns = self._bounds_ns[place]
+        return max(bound_ns / max(worst_ns, 1) - 1, 0.1) if bound_ns else 0.5
+
+    def _keep(self, best: dict[int, tuple[int, Worst | None, _Player, Any]], player: _Player, run: Any) -> None:
+        """An equally late run replaces the best one: the search may get further from it."""
+        played, told = self._play(player, run)
+        for place, (worst_ns, index) in enumerate(told):
             if worst_ns >= best.get(place, (-1,))[0]:
-                best[place] = (worst_ns, index, player, run)
+                worst = Worst(place, index, worst_ns, played) if index >= 0 else None
+                best[place] = (worst_ns, worst, player, run)
 
     def _record(self) -> None:
         nearest = max(self._seen, key=lambda one: one.ratio or 0.0)
         player = self._player(random.Random(0))
         if nearest.plan and isinstance(player, BoardsPlayer):
-            plan = nearest.plan if self._paths else player.recording(nearest.plan)
+            plan = player.recording(nearest.plan)
             played = self._server.play(plan)
             self._outcome.recording = [
                 Step(chain, instance, start_ns, end_ns, place, what, release_ns)
@@ -245,11 +261,11 @@ class _Trial:
             return HostPlayer(self._system, self._bounds.executor, source)
         return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
 
-    def _play(self, player: _Player, run: Any) -> tuple[tuple[int, int], ...]:
+    def _play(self, player: _Player, run: Any) -> tuple[Played, tuple[tuple[int, int], ...]]:
         """The worst latency of each chain with the index of its instance, and the worst of each path; nothing if the
         run is no evidence about bounds."""
-        plan = player.recording(player.words(run)) if self._paths else player.words(run)
-        played = self._server.play(plan)
+        plan = player.words(run)
+        played = self._server.play(player.recording(plan))
         self._outcome.runs += 1
         self._outcome.violations += [f"{rule}; plan: {plan}" for rule in played.violations[:1]]
         if played.full and self._has_bounds:
@@ -267,7 +283,7 @@ class _Trial:
             one.lost += lost
             one.keep(worst_ns, plan, is_crowded)
         paths = ((worst_ns, -1) for worst_ns in self._worst_of_paths(player, played, plan, is_crowded))
-        return (*zip(told.worst_ns, told.worst_index, strict=True), *paths)
+        return played, (*zip(told.worst_ns, told.worst_index, strict=True), *paths)
 
     def _worst_of_paths(self, player: _Player, played: Played, plan: str, is_crowded: bool) -> list[int]:
         if not self._paths:
