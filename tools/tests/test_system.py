@@ -97,6 +97,7 @@ def test_fractions_of_milliseconds_are_exact() -> None:
         ("payload_bytes = 100", "payload_bytes = 1.5", "'payload_bytes' is 1.5", "whole number", None),
         ('where = "mcu"', "", "executor 1 lacks 'where'", "add where", "[[executors]]"),
         ('name = "uart"', 'name = "uart"\nname = "uart"', "", "remove one of the two", "+1"),
+        ("[[links]]", "[links]\n[links]", "[links] is declared twice", "begins with [[...]]", "+1"),
         ("period_ms = 500", "period_ms = inf", "finite", "milliseconds", None),
         ("period_ms = 500", 'period_ms = "500"', "'period_ms' is '500'", "number of milliseconds", None),
         ("period_ms = 500", "period_ms = true", "'period_ms' is true", "number of milliseconds", None),

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from tide.system.schema import HINT
-
 _PLACEHOLDER = 'source = "placeholder"'
 LinkKind = Literal["serial", "udp"]
 
@@ -28,9 +26,8 @@ class Wanted:
 
 def draft(wanted: Wanted) -> str:
     lines = [
-        HINT,
         "# All times are in milliseconds; replace each value by a measured one. Meaning of every key:",
-        "# tide show --as reference. Next: tide check, then tide simulate.",
+        "# tide show --as reference; for an editor: tide show --as schema. Next: tide check, then tide simulate.",
         '# source says where the times of an entry come from: "placeholder" (invented, as all here), "estimated", or',
         "# what tide trace times writes. tide check counts them.",
         "",

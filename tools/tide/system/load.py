@@ -117,9 +117,22 @@ def _syntax_line(message: str, text: str, name: str) -> str:
     match = re.search(r"\(at line (\d+), column \d+\)", message)
     line = int(match.group(1)) if match else text.count("\n") + 1
     what = re.sub(r"\s*\(at (line \d+, column \d+|end of document)\)", "", message)
+    what = re.sub(r"\((('[^']*',? ?)+)\)", lambda found: f"[{'.'.join(re.findall(_QUOTED, found[1]))}]", what)
+    for wording, ours in _TOML_WORDS.items():
+        what = re.sub(wording, ours, what)
     what = what[:1].lower() + what[1:]
-    remedy = "remove one of the two" if "overwrite" in what or "twice" in what else "correct the TOML syntax"
+    remedy = "remove one of the two" if "twice" in what else "correct the TOML syntax"
+    remedy += "; each entry of a list begins with [[...]]" if "declared twice" in what else ""
     return f"{name}:{line}: {what}; {remedy}"
+
+
+_QUOTED = "'([^']*)'"
+_TOML_WORDS = {  # of the library's messages
+    "Cannot declare (.*) twice": r"\1 is declared twice",
+    "Cannot overwrite a value": "a key is set twice",
+    "Cannot mutate immutable namespace (.*)": r"\1 is set twice, and the first time completely",
+    "Duplicate inline table key (.*)": r"key \1 is set twice",
+}
 
 
 def _real_path(location: tuple[str | int, ...], data: Any) -> Path:

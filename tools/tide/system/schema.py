@@ -10,7 +10,6 @@ from tide.system.fields import PUBLICATIONS_MAXIMUM, Entry
 from tide.system.model import System
 from tide.system.places import Line
 
-HINT = "#:schema ./system.schema.json"  # editors search the first line of a TOML file for this
 _NAME = "Lower case letters, digits and _, beginning with a letter; at most 64."
 _DESCRIPTIONS = {
     "System.system": "The system's name and what it is for.",
