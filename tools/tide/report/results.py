@@ -295,6 +295,10 @@ class Row(_Entry):
     samples: int
 
 
+def counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
 def exact(value_ns: int | None) -> str:
     """Milliseconds to the microsecond, as they stand beside a bound."""
     return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"

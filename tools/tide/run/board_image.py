@@ -18,16 +18,15 @@ def machine(path: Path) -> str:
     """The QEMU board that an image is for, known by its start in the flash of an STM32 or by its core's floating
     point."""
     elf = path.read_bytes() if path.is_file() else b""  # the emulator reports a missing file
-    if elf[:5] == b"\x7fELF\x01" and len(elf) >= 52 and struct.unpack_from("<I", elf, 24)[0] in _FLASH_OF_STM32:
+    if elf[:5] != b"\x7fELF\x01" or len(elf) < 52:
+        return MACHINES["cortex-m7"]
+    if struct.unpack_from("<I", elf, 24)[0] in _FLASH_OF_STM32:
         return STM32F405
-    core = "cortex-m4f" if _attribute(elf, _FLOATING_POINT) == _OF_THE_M4F else "cortex-m7"
-    return MACHINES[core]
+    return MACHINES["cortex-m4f" if _attribute(elf, _FLOATING_POINT) == _OF_THE_M4F else "cortex-m7"]
 
 
 def _attribute(elf: bytes, wanted: int) -> int:
     """The value of a build attribute of a 32-bit image. 0: the image lacks this attribute."""
-    if elf[:5] != b"\x7fELF\x01" or len(elf) < 52:
-        return 0
     (sections,) = struct.unpack_from("<I", elf, 32)
     size, count = struct.unpack_from("<HH", elf, 46)
     for number in range(count):

@@ -37,8 +37,7 @@ from tide.terminal.style import print_whole, print_wrapped
 
 if TYPE_CHECKING:
     from tide.report.references import Reference
-    from tide.report.results import Machine, Period, Results
-    from tide.report.results import Run as RunResult
+    from tide.report.results import Period, Results
     from tide.run.results import Outcome
     from tide.system.model import System
 
@@ -180,6 +179,8 @@ class _Run:
 
     def run(self, place: Path) -> Results:
         from tide.report.references import references
+        from tide.report.results import Results
+        from tide.run.judge import described_label
         from tide.run.results import heading, print_details, sentences, shared_lines
 
         each = f", for each of {len(self.variants)} executors" if len(self.variants) > 1 else ""
@@ -193,7 +194,17 @@ class _Run:
         for line in shared_lines(self.system, self.settings.waits):
             print_wrapped(console, line, rest="  ")
         outcomes = [self._once(one, place) for one in self.variants] or [self._once(None, place)]
-        results = self._results(machine, [outcome.run for outcome in outcomes])
+        results = Results(
+            system=self.system.name,
+            on="native",
+            seed=self.settings.seed,
+            command="tide " + shlex.join(sys.argv[1:]),
+            line_loss=self.settings.line_loss,
+            link=", ".join(link.name for link in self.system.links),
+            machine=machine,
+            runs=[outcome.run for outcome in outcomes],
+            judged=described_label(self.system) if self.variants else "",
+        )
         known = references(self.system, results) if self.variants else []
         more = {outcome.run.label: sentences(outcome) for outcome in outcomes}
         self._print(results, more, known)
@@ -214,22 +225,6 @@ class _Run:
             outcome = run_once(variant.of(self.system), self.settings, self.folder, own, report)
         run = outcome.run.model_copy(update={"executor": variant.executor, "send": variant.send})
         return replace(outcome, run=run, period=outcome.period and replace(outcome.period, label=variant.label))
-
-    def _results(self, machine: Machine, runs: list[RunResult]) -> Results:
-        from tide.report.results import Results
-        from tide.run.judge import described_label
-
-        return Results(
-            system=self.system.name,
-            on="native",
-            seed=self.settings.seed,
-            command="tide " + shlex.join(sys.argv[1:]),
-            line_loss=self.settings.line_loss,
-            link=", ".join(link.name for link in self.system.links),
-            machine=machine,
-            runs=runs,
-            judged=described_label(self.system) if self.variants else "",
-        )
 
     def _print(self, results: Results, more: dict[str, list[str]], known: list[Reference]) -> None:
         from tide.report.table import (

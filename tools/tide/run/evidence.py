@@ -117,14 +117,6 @@ def _questions(frames: Sequence[Frame], track: str) -> Evidence:
     return {"count": len(waited), "soonest_ns": min(waited, default=None)}
 
 
-def _strangers(frames: Sequence[Frame], session: int | None) -> int:
-    """Number of frames of another session, or of a kind that chains do not send."""
-    return sum(
-        frame.kind is not None and (frame.kind not in _EXPECTED[frame.track] or frame.session != session)
-        for frame in frames
-    )
-
-
 def of_frames(frames: Sequence[Frame], since_ns: int, until_ns: int) -> Evidence:
     """Evidence from the frames that were on a line while the chains ran."""
     inside = [frame for frame in frames if since_ns <= frame.start_ns <= until_ns]
@@ -136,7 +128,9 @@ def of_frames(frames: Sequence[Frame], since_ns: int, until_ns: int) -> Evidence
         "frames": len(inside),
         "dropped": sum(frame.dropped for frame in inside),
         "escaped_bytes": max((one.escaped_bytes for one in inside if one.escaped_bytes is not None), default=None),
-        "strangers": _strangers(inside, session),
+        "strangers": sum(  # frames of another session, or of a kind that chains do not send
+            one.kind is not None and (one.kind not in _EXPECTED[one.track] or one.session != session) for one in inside
+        ),
         "signs_of_life": sum(frame.kind == _GET_INFO for frame in inside),
         "client_questions": _questions(inside, "up"),
         "agent_questions": _questions(inside, "down"),

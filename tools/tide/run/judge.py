@@ -21,7 +21,7 @@ from tide.analysis.lower import NoBoundError, described_executor
 from tide.analysis.observed import Observation, as_run, bounded_runs, observations
 from tide.analysis.premises import Reach, of_executors, places_of, reaches_of
 from tide.analysis.result import Assumption, Bounds, ChainBound
-from tide.report.results import Answer, ChainResult, Results, Run
+from tide.report.results import Answer, ChainResult, Results, Run, counted
 from tide.run.plan import NODE_DEPTH, Variant, is_given, limit_ns, maker_of
 from tide.system.model import Callback, Chain, System, nanoseconds
 from tide.system.places import Executor, Line
@@ -185,11 +185,9 @@ class _Judge:
             for one in several
             if one.id in ids and (chains is None or one.chains is None or set(chains) & set(one.chains))
         ]
-        worst = next((one for word in (BROKEN, UNSEEN, HELD) for one in told if one.verdict == word), None)
-        word, counter, margin = (worst.verdict, worst.counter, worst.margin) if worst else (UNSEEN, "", None)
-        return Answer(
-            id=assumption.id, text=assumption.text, verdict=word, counter=counter, margin=margin, chains=chains
-        )
+        unseen = Answer(id=assumption.id, text=assumption.text, verdict=UNSEEN, counter="")
+        worst = next((one for word in (BROKEN, UNSEEN, HELD) for one in told if one.verdict == word), unseen)
+        return worst.model_copy(update={"id": assumption.id, "text": assumption.text, "chains": chains})
 
     def measured(self) -> list[tuple[Chain, Callback, dict[str, int]]]:
         known = self.seen.get("executions", {})
@@ -264,9 +262,10 @@ class _Judge:
             return UNSEEN, "no trace tells which frame belongs to which instance", None
         counts = {int(upto_us): count for upto_us, count in seen["upto_us"].items()}
         hidden = sum(count for upto_us, count in counts.items() if upto_us * 1000 > limit_ns)
-        text = f"{_milliseconds(seen['sure_ns'])} of {_milliseconds(limit_ns)}, {sum(counts.values())} messages"
+        every = sum(counts.values())
+        text = f"{_milliseconds(seen['sure_ns'])} of {_milliseconds(limit_ns)}, {counted(every, 'message')}"
         text += f", {hidden} of them hidden by a line or a node that was busy" if hidden else ""
-        if seen["sure_ns"] <= limit_ns and hidden == sum(counts.values()):
+        if seen["sure_ns"] <= limit_ns and hidden == every:
             return UNSEEN, text, None
         text += self.line_was_late() if seen["sure_ns"] > limit_ns else ""
         return _within(seen["sure_ns"], limit_ns, text)
@@ -297,8 +296,7 @@ class _Judge:
         return sum(int(one.get(name, 0)) for one in own or [counters] if isinstance(one, dict))
 
     def boards(self) -> dict[str, Any]:
-        found = self.run.counters.get("boards", {})
-        return found if isinstance(found, dict) else {}
+        return dict(self.run.counters.get("boards", {}))
 
     def counts_frames(self) -> bool:
         return "transmitter" in self.run.counters or any(one in self.boards() for one in self.at)
@@ -311,7 +309,7 @@ class _Judge:
         again = self.count("transmitter", "retransmissions")
         lines = self.of_lines() or []
         dropped = sum(int(one["dropped"]) for one in lines) + self.count("receiver", "gaps")
-        text = f"{dropped} frames lost, {damaged} damaged, {again} sent again"
+        text = f"{counted(dropped, 'frame')} lost, {damaged} damaged, {again} sent again"
         if limit == 0 and max(damaged, again, dropped):
             return BROKEN, text, None
         begun = self.seen.get("in_time", {"missing": 1})
@@ -339,7 +337,7 @@ class _Judge:
         }
         if seen["soonest_ns"] is None:
             return HELD, "no HEARTBEAT was sent", None
-        text = f"{seen['count']} HEARTBEATs, the soonest after {_milliseconds(seen['soonest_ns'])}"
+        text = f"{counted(seen['count'], 'HEARTBEAT')}, the soonest after {_milliseconds(seen['soonest_ns'])}"
         if seen["soonest_ns"] + _CLOCK_NS >= values["delay_ns"]:
             return HELD, text, None
         verdict = BROKEN if seen["soonest_ns"] + _CLOCK_NS + self.line_late_ns() < values["delay_ns"] else UNSEEN
@@ -430,12 +428,11 @@ class _Judge:
 
     def reported_loads(self) -> list[dict[str, Any]]:
         """The loads of the played boards, as the boards reported them at their end."""
-        boards = self.run.counters.get("boards", {})
         return [
             {**told, "asks": described.agent_bytes > 0, "limit_ns": described.execution_ns}
             for board in self.system.boards()
             if board.name in self.at or not self.at
-            for told, described in zip(boards.get(board.name, {}).get("loads", ()), board.loads, strict=False)
+            for told, described in zip(self.boards().get(board.name, {}).get("loads", ()), board.loads, strict=False)
         ]
 
     def loads(self, _: dict[str, int]) -> Verdict:
@@ -470,7 +467,7 @@ class _Judge:
             more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
             return (
                 BROKEN,
-                f"{len(found)} thread{'s' if len(found) > 1 else ''}: {', '.join(found[:_NAMED])}{more}",
+                f"{counted(len(found), 'thread')}: {', '.join(found[:_NAMED])}{more}",
                 None,
             )
         return HELD, "no other thread has a real-time priority", None
@@ -487,7 +484,8 @@ class _Judge:
         full = self.count("transmitter", "refused_full") + self.count("receiver", "overflow_dropped")
         own = [one for board, one in self.boards().items() if board in self.at] or [self.run.counters]
         failed = sum(int(one.get("publish_failures", 0)) for one in own)
-        return (BROKEN if full or failed else HELD), f"full {full} times, {failed} publishes refused", None
+        text = f"full {counted(full, 'time')}, {counted(failed, 'publish call')} refused"
+        return (BROKEN if full or failed else HELD), text, None
 
     def line_alone(self, _: dict[str, int]) -> Verdict:
         lines = self.of_lines()
@@ -503,14 +501,15 @@ class _Judge:
             return UNSEEN, "questions of a board are not counted here", None
         own = sum(load["runs"] for load in self.reported_loads() if load["asks"])  # loads in the description
         asked = max(0, sum(one["signs_of_life"] for one in lines) - own)
-        return (BROKEN if asked else HELD), f"the board asked {asked} times whether the agent is there", None
+        return (BROKEN if asked else HELD), f"the board asked {counted(asked, 'time')} whether the agent is there", None
 
     def machine(self, _: dict[str, int]) -> Verdict:
         seen = self.seen.get("pauses")
         if seen is None:
             return UNSEEN, "pauses were not watched, which needs the right to real-time priorities", None
         least, longest = _milliseconds(seen["least_ns"]), _milliseconds(seen["longest_ns"])
-        text = f"{seen['count']} pauses of {least} or more, {longest} at most, {seen['share'] * 100:.2f} % of the time"
+        text = f"{counted(seen['count'], 'pause')} of {least} or more, {longest} at most"
+        text += f", {seen['share'] * 100:.2f} % of the time"
         text += f"; {seen['left_out']} more had no room" if seen["left_out"] else ""
         return (BROKEN if seen["count"] else HELD), text, None
 
@@ -519,7 +518,7 @@ class _Judge:
         if begun is None or begun.get("unseen"):
             return UNSEEN, "starts of timers were not recorded", None
         missing = int(begun["missing"])
-        return (UNSEEN if missing else HELD), f"{missing} instances of timers are missing", None
+        return (UNSEEN if missing else HELD), f"{counted(missing, 'instance')} of timers missing", None
 
     def depth(self, values: dict[str, int]) -> Verdict:
         if self.seen.get("in_time") is None:
@@ -536,7 +535,7 @@ class _Judge:
         shares = seen["shares"]
         chain = max(shares, key=lambda one: shares[one] / several.get(one, 1), default="")
         share, count = shares.get(chain, 0.0), several.get(chain, 1)
-        text = f"{seen['missing']} instances did not end; the longest took {share * 100:.1f} % of its period"
+        text = f"{counted(seen['missing'], 'instance')} did not end; the longest took {share * 100:.1f} % of its period"
         text += f", of {count * 100} %" if count > 1 else ""
         text += f" ({chain})" if chain else ""
         players = [*self.boards().values(), *self.run.counters.get("hosts", {}).values()]

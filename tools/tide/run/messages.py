@@ -265,10 +265,6 @@ def _fill(message: Any, room: _Room, payload_bytes: int, least: int) -> None:
     room.fill(low)
 
 
-def _first_difference(one: bytes, other: bytes) -> int | None:
-    return next((n for n, (a, b) in enumerate(zip(one, other, strict=True)) if a != b), None)
-
-
 def _probes(kind: str, length: int) -> tuple[Any, Any]:
     """Two values of which every byte differs."""
     if kind == "digits":
@@ -291,7 +287,8 @@ def _place(message: Any, leaf: _Leaf) -> int | None:
         leaf.put(low)
     except (AssertionError, TypeError, ValueError):
         return None
-    return _first_difference(first, second) if len(first) == len(second) else None
+    differ = [one != other for one, other in zip(first, second, strict=False)]
+    return differ.index(True) if len(first) == len(second) and any(differ) else None
 
 
 def _numbers(message: Any) -> Iterator[Number]:

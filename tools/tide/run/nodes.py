@@ -91,7 +91,7 @@ def end_within(seconds: int) -> None:
 _PUBLISH_NS = 300_000  # assumed until a publish has been measured
 _SPARE_NS = 100_000  # margin for the publish
 _LEAD_SPARE_NS = 500_000  # margin, as the least observed lead is no worst case
-_SERVICE_LEAD_NS = 1_500_000
+_SERVICE_LEAD_NS = 1_500_000  # of a request or reply, whose sending time is not known
 
 
 class Reserve:
@@ -111,10 +111,6 @@ class Reserve:
         contain a wait for other callbacks."""
         lead_ns = max(lead_ns, 0)  # clocks may be set
         self._lead_ns[place] = min(lead_ns, self._lead_ns.get(place, lead_ns))
-
-    def led_unseen(self, place: int) -> None:
-        """Records a request or reply as the cause, whose sending time is not known here."""
-        self._lead_ns[place] = _SERVICE_LEAD_NS
 
     def published(self, spent_ns: int) -> None:
         """Records how long a publish took. The greatest recent value counts, because the next publish may take as
@@ -219,7 +215,7 @@ class _Play:
             self._counts.append(0)
             if "part" in one:
                 if one["of_host"]:
-                    self._reserve.led_unseen(place)
+                    self._reserve.led(place, _SERVICE_LEAD_NS)
                 continue
             take = partial(self._take_of_host if one["of_host"] else self._take, place)
             self._subscriptions.append(

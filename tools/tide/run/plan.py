@@ -584,9 +584,8 @@ def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: 
         }
         for chain in chains
     ]
-    kinds = {group.name: group.kind for group in system.groups}
-    told = {"executor": executor.name, "lanes": executor.lanes, "groups": kinds, "chains": every}
-    return told | {"depth": NODE_DEPTH}
+    told = {"executor": executor.name, "lanes": executor.lanes, "depth": NODE_DEPTH}
+    return told | {"groups": {group.name: group.kind for group in system.groups}, "chains": every}
 
 
 def traces_of(
@@ -614,6 +613,5 @@ def traces_of(
         TracedHost(f"{name}.log", {one.name: {each.name: (name, each.name) for each in one.callbacks} for one in plan})
         for name, plan in hosts.items()
     )
-    timers = {chain.name: system.timer_of(chain) for chain in system.chains}
-    timings = {name: timing_of(timer) for name, timer in timers.items()}
+    timings = {chain.name: timing_of(system.timer_of(chain)) for chain in system.chains}
     return Traces(start_ns, AGENT_TRACE if keys else None, tuple(traced), nodes, timings)

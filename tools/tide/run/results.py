@@ -22,7 +22,7 @@ from tide.analysis.result import Bounds, ChainBound
 from tide.errors import UsageError
 from tide.programs.binaries import MissingBinaryError
 from tide.programs.pauses import pauses_told
-from tide.report.results import ChainResult, Period, Run, Undisturbed, exact, summarise
+from tide.report.results import ChainResult, Period, Run, Undisturbed, counted, exact, summarise
 from tide.report.table import print_answers
 from tide.run import evidence
 from tide.run.judge import bounded
@@ -197,10 +197,6 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
 # ---- for people ----
 
 
-def _ratio(value_ns: int | None, bound_ns: int | None) -> str:
-    return f"{value_ns / bound_ns:.3f}" if value_ns is not None and bound_ns else ""
-
-
 def undisturbed_table(outcome: Outcome) -> Table:
     """The instances that the bounds cover, where they are fewer than the observed ones."""
     table = empty_table("instances that nothing disturbed: observation beside bound in ms", gap=1)
@@ -211,7 +207,7 @@ def undisturbed_table(outcome: Outcome) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for chain in outcome.run.chains:
         for one in chain.undisturbed:
-            ratio = _ratio(one.max_ns, one.bound_ns)
+            ratio = f"{one.max_ns / one.bound_ns:.3f}" if one.max_ns is not None and one.bound_ns else ""
             names = (chain.name, one.until)[: 1 + by_board]
             cells = (str(chain.samples), str(one.samples), exact(one.max_ns), exact(one.bound_ns))
             ends = by_board and one is chain.undisturbed[-1]
@@ -286,21 +282,18 @@ def _budget_line(run: str, who: str, counters: dict[str, Any]) -> str:
 
 def heading(system: System, settings: Settings) -> str:
     places = [one.where for one in used_executors(system)]
-    counts = (places.count("mcu"), "board"), (places.count("host"), "host executor"), (len(system.chains), "chain")
+    counts = {"board": places.count("mcu"), "host executor": places.count("host"), "chain": len(system.chains)}
+    parts = ", ".join(counted(count, word) for word, count in counts.items() if count)
     seconds = length_ns(system, settings.periods) / 1e9
     length = f"{seconds:.{0 if seconds >= 10 else 1}f} s"
-    return f"[bold]{system.name}[/bold]: {', '.join(_numbers(counts))}; {length} and the time to start"
-
-
-def _numbers(counts: Iterable[tuple[int, str]]) -> list[str]:
-    return [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
+    return f"[bold]{system.name}[/bold]: {parts}; {length} and the time to start"
 
 
 def _processors(executors: list[Executor]) -> tuple[int, str]:
     """How many processors they use, and what that many are."""
     boards = sum(one.where == "mcu" for one in executors)
     lanes = sum(one.lanes for one in executors if one.where == "host")
-    words = _numbers([(boards, "board"), (lanes, "host lane")])
+    words = (counted(count, word) for count, word in ((boards, "board"), (lanes, "host lane")) if count)
     return boards + lanes, " and ".join(words)
 
 
