@@ -21,14 +21,7 @@ from tide.programs.child import RunError, may_use_fifo
 from tide.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide.report.verdict import NO_ANSWER
 from tide.run.machine import describe
-from tide.run.plan import (
-    Variant,
-    is_given,
-    require_comparison,
-    unplayable,
-    with_stand_ins,
-    with_topics_apart,
-)
+from tide.run.plan import Variant, is_given, require_comparison, unplayable, with_stand_ins, with_topics_apart
 from tide.run.robot import START_LIMIT_S, Settings
 from tide.system.load import SystemFileError, load, problem_lines, require_played
 from tide.system.servers import cores_line, on_one_core

@@ -26,24 +26,9 @@ from tide.report.results import ChainResult, Period, Run, Undisturbed, counted, 
 from tide.report.table import print_answers
 from tide.run import evidence
 from tide.run.judge import bounded
-from tide.run.plan import (
-    apart_ns,
-    is_given,
-    is_played,
-    length_ns,
-    may_wait,
-    used_executors,
-)
+from tide.run.plan import apart_ns, is_given, is_played, length_ns, may_wait, used_executors
 from tide.run.robot import Recorded, Report, Robot, Settings
-from tide.run.seen import (
-    Seen,
-    instances_seen,
-    paths_of,
-    runs_of_boards,
-    sections_seen,
-    seen_of,
-    undisturbed,
-)
+from tide.run.seen import Seen, instances_seen, paths_of, runs_of_boards, sections_seen, seen_of, undisturbed
 from tide.system.levels import names_by_level
 from tide.system.model import Chain, System
 from tide.system.places import Executor
