@@ -138,6 +138,7 @@ def test_the_table_of_verdicts_fits_a_terminal() -> None:
     console = Console(width=80, record=True, file=io.StringIO())
     print_whole(console, verdict_table(results))
     lines = console.export_text().splitlines()
+    assert lines[0] == "ms from the tick", "of the whole chain, although its node is the user's"
     assert max(map(len, lines)) <= 80 and any("reaction of part_gone" in one for one in lines), lines
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from tide.analysis.observed import Observation
 from tide.analysis.premises import GROUPS, Group, group_of, short
 from tide.report.results import LABELS, NAMES, ChainResult, Results, Run, exact
-from tide.report.verdict import State
+from tide.report.verdict import RELEASE, State
 from tide.terminal.style import empty_table, print_wrapped
 
 HEADINGS = ("chain", "executor", "min", "p50", "p99", "max", "std", "deadline", "late", "lost", "skipped", "samples")
@@ -66,7 +66,7 @@ def verdict_table(results: Results) -> Table:
     kept = [place for place, heading in enumerate(VERDICT_HEADINGS) if heading != left_out]
     part = (
         ", or from the first message that was seen"
-        if any(one.part for run in results.runs for one in run.chains)
+        if any(one.part and not one.part.startswith(RELEASE) for run in results.runs for one in run.chains)
         else ""
     )
     table = empty_table(f"ms from the tick{part}", gap=0 if several else 1)
