@@ -150,7 +150,7 @@ def load(
     rounds: Annotated[int, typer.Option(min=1, help="Runs of each executor, in turns.")] = 11,
     threads: Annotated[int, typer.Option(min=1, help="Threads or lanes, each with a processor.")] = 2,
     executors: Annotated[str, typer.Option(help="Names, with commas.")] = ",".join(LOAD_EXECUTORS),
-    normal: Annotated[bool, typer.Option("--normal", help="Without SCHED_FIFO, though it is permitted.")] = False,
+    normal: Annotated[bool, typer.Option("--normal", help="Run without SCHED_FIFO, even if it is permitted.")] = False,
     out: Annotated[Path | None, typer.Option(help="File for the figures as JSON.")] = None,
 ) -> None:
     """Callbacks a second, and latencies of messages, as medians of all rounds with an interval of 95 %."""

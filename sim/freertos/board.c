@@ -14,7 +14,7 @@
 
 #define MAIN_STACK_BYTES 16384u
 #define MAIN_PRIORITY (configMAX_PRIORITIES - 2)
-#define SLEEP_MAXIMUM_NS (INT64_C(4) << 30) /* its ticks fit 32 bits; the alarm is then set again */
+#define SLEEP_MAXIMUM_NS (INT64_C(4) << 30) /* longest alarm: its ticks fit 32 bits; longer sleeps set several */
 
 extern uint32_t __stack_top, __data_load, __data_start, __data_end, __bss_start, __bss_end;
 

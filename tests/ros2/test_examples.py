@@ -83,7 +83,7 @@ def test_ping_pong_plays(world: World) -> None:
     example.wait_line(f"pongs to {ping.frame_id}: 1".__eq__, LIMIT_S, "answered")
     ping_publisher.publish(Header(frame_id="foreign_7"))
     eventually(lambda: "foreign_7" in [pong.frame_id for pong in pongs], "a pong to a foreign ping")
-    assert [pong.frame_id for pong in pongs].count(ping.frame_id) == 1  # ours: the example ignores its own
+    assert [pong.frame_id for pong in pongs].count(ping.frame_id) == 1  # our pong: the example ignores its own ping
 
 
 def test_lanes_reports_how_late_the_brake_is(world: World, tmp_path: Path) -> None:

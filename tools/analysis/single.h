@@ -35,9 +35,8 @@ Result single_thread_result(const SingleThreadAnalysis &analysis, const Executor
 // The least bound of all safe ones that hold for the executor's policy; none: no bound.
 std::optional<time_ns> single_thread_bound(const Executor &executor, size_t chain);
 
-// That bound for each chain of the executor; none if there is no bound, or the executor has several threads. work:
-// remaining shares of
-// chains; counted down.
+// The least safe bound for each chain of the executor; none if there is no bound, or the executor has several threads.
+// work: remaining shares of chains; counted down.
 std::vector<ChainResult> single_thread_results(const Executor &executor, int64_t &work);
 
 // A safe result in which bounds of one thread replace higher ones, and those that hold only if others are in time.

@@ -62,8 +62,8 @@ struct Compared {
   Result result;
 };
 
-// Includes published analyses, by theorem, then those for one thread. The executor is analysed alone: influences of
-// others are in its jitters.
+// Bounds of all analyses, published ones included: first by theorem, then those for one thread. The executor is
+// analysed alone: influences of others are in its jitters.
 std::vector<Compared> compare(const Executor &executor, const Options &options = {});
 
 }  // namespace tide::analysis

@@ -27,7 +27,7 @@ class _Draw:
         self.of = of
         self.random = source
         self.alike = source.random() < 0.25
-        self.few = source.random() < 0.35  # few chains, short on a board: line and host matter more
+        self.few = source.random() < 0.35  # few chains with short callbacks: line and host matter more
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share

@@ -365,7 +365,7 @@ def _rows(case: MtCase, outcome: Outcome) -> Iterator[Row]:
 
 FORMS = ("published", "safe")
 SCALES = tuple(Decimal(percent) / 100 for percent in range(100, 131, 2))
-# By chain, in ms; None: the analysis finds no bound.
+# Bounds by chain, in ms; None: the analysis finds no bound.
 ByChain = Mapping[str, float | None]
 
 # According to the text all reentrant and all priority-driven cases have bounds; under the default these chains have

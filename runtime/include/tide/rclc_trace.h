@@ -11,8 +11,9 @@
  *   tide_rclc_trace_init(&node, &support, &executor, &settings);      after the lanes are set, before anything spins
  *
  * Cost on the line: at most most_messages frames per period, of TIDE_TRACE_MESSAGE_BYTES and their headers, each of
- * which may delay a more urgent frame. In a description it is a chain of one timer with this period and payload, less
- * urgent than all others. Cost on the processor: a callback of that level. A record takes some 430 instructions on a
+ * which may delay a more urgent frame. A description contains the trace as a chain of one timer with this period and
+ * payload, less urgent than all others. Cost on the processor: a callback of that level. A record takes some 430
+ * instructions on a
  * Cortex-M7, and a message has 30 records.
  *
  * Messages leave only while there is a session and half of the pool is free; otherwise records stay in their rings. A

@@ -452,8 +452,8 @@ static void decode_list(tide_cdr_t *cdr, void *untyped) {
 
 /* ---- answers ---- */
 
-/* The answer's parameter number i. Null: there is none, or it was deleted meanwhile. Without items the answer is about
- * all parameters. */
+/* The answer's parameter number i; null if it never existed, or was deleted meanwhile. Without items the answer is
+ * about all parameters. */
 static const tide_parameter_t *parameter_of(const tide_parameter_answer_t *answer, uint8_t i) {
   const uint8_t item = answer->items == NULL ? i : answer->items[i];
   if (item == NO_ITEM || !answer->server->parameters[item].in_use) return NULL;

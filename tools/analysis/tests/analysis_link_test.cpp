@@ -248,7 +248,7 @@ TEST(BeyondThePeriod, AFrameInFrontDelaysSeveralInstances) {
   system.chains.push_back(stream("wheels", 4, 100 * kMs, 101));
   EXPECT_EQ(message(system.line, Direction::up, 101).total_ns, 12 * kMs + kMs * 3 / 10);
   const LinkResults results = bound_link(system);
-  // Callbacks of 1 ms: on the client the more urgent one, on the host that of one instance of the other.
+  // Client and host execute two callbacks of 1 ms each: the chain's own, and one of the other chain.
   const time_ns client_ns = 1 * kMs + 1 * kMs, host_ns = 1 * kMs + 1 * kMs;
   EXPECT_EQ(results.chains[0].response_ns, client_ns + 12'300'000 + kFrame + 25 * kMs + host_ns);
   // With 6 ms between two the line is never idle, and each instance waits longer than the preceding one.

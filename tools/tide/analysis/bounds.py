@@ -1265,7 +1265,7 @@ def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) ->
 
 
 def _host_assumptions(system: System) -> tuple[Assumption, ...]:
-    """Assumptions on the host. The shortest executions are one, because they determine a segment's release jitter."""
+    """Assumptions on the host, including the shortest executions, which determine a segment's release jitter."""
     before = [one for chain in system.chains for one in stretches_of(system, chain)[:-1]]
     shortest = any(callback.least_ns for one in before for callback in one.callbacks)
     return (*_HOST_ASSUMPTIONS, *_hops(system), *((_SHORTEST,) if shortest else ()))

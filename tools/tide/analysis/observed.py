@@ -106,7 +106,7 @@ def observations(
 def bounded_runs(
     system: System, results: dict[str, Any], losses: int = 0, whatever_was_lost: bool = False
 ) -> list[tuple[dict[str, Any], Bounds]]:
-    """The runs that have an analysis, with their bounds. Raises ObservationError when there is none."""
+    """The runs that have an analysis, with their bounds. Raises ObservationError when no run has one."""
     if results.get("line_loss") and losses == 0 and not whatever_was_lost:
         raise ObservationError(
             f"{results['line_loss'] * 100:g} % of the frames of this run were lost and the bounds assume none; "

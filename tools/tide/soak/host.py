@@ -29,7 +29,7 @@ class Task:
     message each way in each period, however fast the board takes them; otherwise a few ahead of those that came."""
 
     link: tuple[str, ...]  # arguments of the agent
-    each: int  # messages of each chain each way
+    each: int  # messages of each chain in each direction
     restarts: int
     rounds: int
     period_ms: int
