@@ -281,7 +281,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
   counters_.malformed++;
 }
 
-// Handles a submessage of a stream. False: it cannot be handled now and must be offered again.
+// Handles a submessage of a stream. False: the submessage cannot be handled now, and must be offered again.
 bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &submessage) {
   if (closing_) return true;
   switch (submessage.id) {

@@ -36,7 +36,7 @@ class ClientTrace {
   std::vector<tide_trace_record_t> records_;
   tide_trace_instances_t instances_{};
   tide_trace_ring_t ring_{};
-  uint32_t sending_ = 0;  // object and sequence number of the frame being sent; 0: it carries no message
+  uint32_t sending_ = 0;  // object and sequence number of the frame being sent; 0: a frame without message
   uint8_t stream_ = 0;
 };
 

@@ -105,7 +105,7 @@ class Owner {
 
   enum class Fit { kThere, kFree, kOtherType };
   Fit find(const Topic &topic) const;
-  // Creates the topic, or shares the existing one. Null: it exists with another type, or DDS refuses it.
+  // Creates the topic, or shares the existing one. Null: the topic exists with another type, or DDS refuses it.
   eprosima::fastdds::dds::Topic *acquire(const Topic &topic);
   void release(const Topic &topic);
 

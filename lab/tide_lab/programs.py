@@ -11,7 +11,7 @@ from tide.programs.binaries import MissingBinaryError
 
 
 def find_binary(name: str) -> Path:
-    """Raises MissingBinaryError if it is not built."""
+    """Raises MissingBinaryError if the program is not built."""
     try:
         return binaries.find_binary(name)
     except MissingBinaryError as error:

@@ -582,7 +582,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
     def _wait(self, seat: _Seat, finished: Callable[[], bool], deadline_ns: int | None) -> bool:
         """Wait for everything not known to be ready. Called and left with the lock held, which is released during the
-        wait. False: there is other work first."""
+        wait. False: other work comes first."""
         self._leader = seat
         self._waiting = True
         try:

@@ -121,7 +121,7 @@ class Nodes {
   Machine machine_;
   Locks lock_port_;
   Random hesitations_;
-  std::vector<std::unique_ptr<Executor>> executors_;  // by number in the plan; null: it takes any ready callback
+  std::vector<std::unique_ptr<Executor>> executors_;  // by number in the plan; null: takes any ready callback
   std::vector<std::unique_ptr<Callback>> callbacks_;  // by number in the graph; null: not here
   std::map<std::pair<unsigned, unsigned>, std::unique_ptr<Group>> groups_;  // by executor and number; 0: reentrant
   std::vector<std::unique_ptr<Topic>> topics_;                              // by message; null: no subscriber

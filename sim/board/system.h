@@ -14,7 +14,7 @@
 
 namespace tide::sim {
 
-// An instance of a path; end -1: it did not reach the end.
+// An instance of a path; end -1: the instance did not reach the end.
 struct Recorded {
   Time release, start, end;
 };

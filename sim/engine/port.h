@@ -18,7 +18,7 @@ namespace tide::sim {
 
 class Port {
  public:
-  // Does not open custom links. Null: there is no such link. The link exists as long as the port.
+  // Does not open custom links. Null: no such link exists. The link exists as long as the port.
   using Open = std::function<Link *(tide_session_t &session, const tide_link_address_t &address)>;
 
   Port(Machine &machine, Open open);

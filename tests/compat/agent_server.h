@@ -85,11 +85,11 @@ class AgentServer {
   }
   void refuse(bool refuse) { middleware_.refuse = refuse; }
 
-  // A sample from ROS 2 for all readers of the topic. False: there are none.
+  // A sample from ROS 2 for all readers of the topic. False: the topic has no readers.
   bool offer(const std::string &topic, const Octets &payload, bool big_endian = false) {
     return offer_sample(topic, {payload, big_endian, {}, 0, 0});
   }
-  // A ROS 2 client calls a service of the program. False: there is none of this name.
+  // A ROS 2 client calls a service of the program. False: no service has this name.
   bool ask(const std::string &service, const Octets &request, const agent::SampleIdentity &identity,
            bool big_endian = false) {
     return offer_sample("rq" + service + "Request", {request, big_endian, identity, 0, 0});

@@ -146,7 +146,7 @@ class Connected : public ::testing::Test {
   rcl_node_t node{};
 };
 
-// A subscription to std_msgs/Int32, and what its callback got. -1: it was called without a message.
+// A subscription to std_msgs/Int32, and what its callback got; -1 for a call without a message.
 struct Heard {
   rcl_subscription_t subscription{};
   std_msgs__msg__Int32 message{};

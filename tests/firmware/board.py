@@ -127,7 +127,7 @@ def ros_node(name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
 def run_with_agent(
     core: str, name: str, folder: Path, spin: Callable[[], None], *more: str, limit_s: float = LIMIT_S
 ) -> tuple[int | None, str]:
-    """Waits until the image ends: its exit code (None: it did not end in time) and output."""
+    """Waits until the image ends: its exit code (None: the image did not end in time) and output."""
     arguments = qemu(core, name, "-chardev", "pty,id=line", "-serial", "chardev:line", *more)
     with running(arguments, folder / "qemu.log") as board:
         line = wait_for(folder / "qemu.log", r"/dev/pts/\d+")

@@ -135,7 +135,7 @@ class Board:
         return found
 
     def restart(self, clock_ns: int | None, offset_ns: int) -> None:
-        """clock_ns: time at which the board's clock restarts; None: it continues."""
+        """clock_ns: time at which the board's clock restarts; None: never."""
         self.now_ns = self.now_ns + 500 * MILLISECOND if clock_ns is None else clock_ns
         self.offset_ns = offset_ns
         self.instance = self.sequence = 0

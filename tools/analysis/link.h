@@ -208,7 +208,7 @@ struct LinkResult {
   LinkParts parts;
   bool hidden = false;  // the time on the line is hidden behind callbacks that run meanwhile
   // Without a bound: the chain that failed first, possibly this one; a lower limit of its response, the limit, and its
-  // parts. reached_ns 0: it was not evaluated.
+  // parts. reached_ns 0: the response was not evaluated.
   size_t root = 0;
   time_ns reached_ns = 0, limit_ns = 0;
   LinkParts reached_parts;

@@ -39,7 +39,7 @@ class Twin:
 
 @dataclass(frozen=True)
 class Caught:
-    """Result for one defect. after: number of descriptions until it was detected; 0: it was not."""
+    """Result for one defect. after: number of descriptions until the defect was detected; 0: never detected."""
 
     twin: Twin
     after: int

@@ -103,7 +103,7 @@ def _all_bounded(system: System) -> bool:
 
 
 def shrunk(system: System) -> System | None:
-    """The system with the shortest periods at which each chain has a bound; None: there are none."""
+    """The system with the shortest periods at which each chain has a bound; None: no such periods exist."""
     low, high = 0.02, 8.0
     if not _all_bounded(_scaled(system, high)):
         return None

@@ -239,7 +239,7 @@ class _Hunt:
         return self._tally
 
     def play(self, words: str) -> Played | None:
-        """Plays a plan. None: it failed, or a pool was full where `tide check` prints no bounds."""
+        """Plays a plan. None: the play failed, or a pool was full where `tide check` prints no bounds."""
         try:
             played = _simulator(boards_play.PROGRAM).play(words)
         except ServerError as error:

@@ -158,7 +158,7 @@ def _missing_rclcpp(program: str | Path) -> str | None:
 
 
 def missing_of(name: str, rclcpp_program: str = "") -> str | None:
-    """The reason why this timer of ROS cannot be measured here, in one line; None: it can."""
+    """The reason why this timer of ROS cannot be measured here, in one line; None: nothing prevents it."""
     if name == "rclpy":
         return _missing_rclpy()
     if name == "rclcpp":

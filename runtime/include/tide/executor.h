@@ -87,7 +87,7 @@ typedef struct tide_callback {
                                                                      program's function */
   void *context;
   const void *handle;              /* the program's object; the `one` trigger compares with it */
-  struct tide_group *group;        /* null: it may overlap all callbacks except itself */
+  struct tide_group *group;        /* null: the callback may overlap all others, but not itself */
   tide_measurement_t *measurement; /* null, or the record of its execution times (tide/measure.h); set by the program
                                       while it does not run */
   struct tide_watched_chain *begins, *ends; /* the watched chain that it begins or ends, or null (tide/chain_watch.h) */

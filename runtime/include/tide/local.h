@@ -121,8 +121,8 @@ typedef struct tide_local_information {
   int64_t published_ns;
 } tide_local_information_t;
 
-/* Take the oldest queued message; null: there is none. information may be null. The message stays valid and unchanged
- * until it is released. */
+/* Take the oldest queued message; null if none is queued. information may be null. The message stays valid and
+ * unchanged until it is released. */
 const void *tide_local_take(tide_local_subscription_t *subscription, tide_local_information_t *information);
 void tide_local_release(const void *message);
 /* Time of publication of the oldest queued message; TIDE_FOREVER: none is queued. */

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 typedef struct tide_message_allocator {
-  void *(*allocate)(size_t bytes, void *state); /* null: there is no heap */
+  void *(*allocate)(size_t bytes, void *state); /* null: the program has no heap */
   void (*deallocate)(void *block, void *state);
   void *state;
 } tide_message_allocator_t;

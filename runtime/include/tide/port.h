@@ -98,8 +98,8 @@ const tide_pump_t *tide_port_pump(tide_session_t *session);
 int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
                         size_t *refused);
 
-/* The budget of a lane, for reading its counters during and after tide_port_run_lanes; null: it has none. On FreeRTOS,
- * Zephyr, NuttX and bare Cortex-M. From any context; a running lane changes it concurrently. */
+/* The budget of a lane, for reading its counters during and after tide_port_run_lanes; null: a lane without budget. On
+ * FreeRTOS, Zephyr, NuttX and bare Cortex-M. From any context; a running lane changes it concurrently. */
 const tide_budget_t *tide_port_lane_budget(size_t lane);
 
 typedef struct tide_link_counters {

@@ -243,7 +243,7 @@ int tide_transmitter_acquire_free(tide_transmitter_t *transmitter, uint32_t byte
                                   uint16_t writer, tide_node_t **node);
 /* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
-/* Capacity of the free node that acquire would return; 0: there is none. O(classes). */
+/* Capacity of the free node that acquire would return; 0 if no node is free. O(classes). */
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *transmitter, uint32_t bytes);
 /* Return an acquired node unused. */
 void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node);

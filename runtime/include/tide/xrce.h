@@ -206,7 +206,7 @@ void tide_xrce_get_get_info(tide_cdr_t *cdr, tide_xrce_get_info_body_t *body);
 
 typedef struct tide_xrce_info {
   tide_xrce_request_t related;
-  uint8_t status, implementation_status; /* implementation status 1: the agent knows this session, 0: it does not */
+  uint8_t status, implementation_status; /* implementation status 1: the agent knows this session; 0: unknown session */
   uint16_t vendor;
   uint8_t version_major, version_minor;
 } tide_xrce_info_t;

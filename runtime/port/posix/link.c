@@ -560,7 +560,7 @@ static void set_option(int descriptor, int level, int option, int value) {
   (void)setsockopt(descriptor, level, option, &value, (socklen_t)sizeof value);
 }
 
-/* Waits for the pending connection. 0: it is established. */
+/* Waits for the pending connection; 0 when that is established. */
 static int finish_connect(int descriptor, int timeout_ms) {
   struct pollfd wait = {.fd = descriptor, .events = POLLOUT};
   int error = 0;

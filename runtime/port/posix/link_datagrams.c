@@ -191,7 +191,7 @@ void tide_datagram_input_init(tide_datagram_input_t *input, int descriptor, uint
   (void)setsockopt(descriptor, SOL_UDP, UDP_GRO, &on, sizeof on);
 }
 
-/* The length of the pieces of a train; 0: it is one datagram. */
+/* The length of the pieces of a train; 0 for a single datagram. */
 static size_t piece_length(struct msghdr *header) {
   for (struct cmsghdr *control = CMSG_FIRSTHDR(header); control != NULL; control = CMSG_NXTHDR(header, control)) {
     int length = 0;

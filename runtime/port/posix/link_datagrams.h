@@ -62,7 +62,7 @@ typedef struct tide_datagram_output {
  * more.
  */
 void tide_datagram_output_init(tide_datagram_output_t *output, int descriptor, uint8_t *storage, size_t storage_bytes);
-/* Where to write the next message; null: it does not fit (never if the batch is not full and the storage is as
+/* Where to write the next message; null: the message does not fit (never if the batch is not full and the storage is as
  * above). */
 uint8_t *tide_datagram_output_place(const tide_datagram_output_t *output, size_t length);
 /* Adds the message written there to the batch. to: null for a connected socket. */

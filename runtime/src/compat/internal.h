@@ -166,7 +166,7 @@ int tide_compat_set_end_priority(tide_service_end_t *end, tide_priority_t priori
 
 /* ---- executor.c ---- */
 
-/* The runtime's side of an executor; null: it was not initialised, or its support has ended. */
+/* The runtime's side of an executor; null: the executor was not initialised, or its support has ended. */
 tide_executor_handle_t *tide_compat_executor_of(const rclc_executor_t *executor);
 /* Adds a callback to the executor: a free entry becomes `wanted`, and *place points to it. impl: the runtime's object;
  * reader: the callback's reader, or null. */

@@ -495,7 +495,7 @@ static void encode_result(tide_cdr_t *cdr, const void *untyped) {
   put_result(cdr, ((const tide_parameter_answer_t *)untyped)->outcome);
 }
 
-/* Length of the name without its last level; 0: it has one level. */
+/* Length of the name without its last level; 0 for a name of one level. */
 static size_t prefix_length(const char *name) {
   const char *point = strrchr(name, '.');
   return point == NULL ? 0 : (size_t)(point - name);

@@ -565,7 +565,7 @@ static int64_t note(tide_client_handle_t *client, uint16_t request) {
   return number;
 }
 
-/* Marks a request as answered and returns its number; 0: there is none with this id. */
+/* Marks a request as answered and returns its number; 0: no request has this id. */
 static int64_t answer(tide_client_handle_t *client, uint16_t request) {
   int64_t number = 0;
   const uintptr_t critical = tide_compat_enter();

@@ -436,7 +436,7 @@ static tide_account_t *account_of_message(tide_receiver_t *r, const tide_slot_t 
   return ask_priority(r, slot->stream, request, &account) < 0 ? NULL : account;
 }
 
-/* Find the memory for the next FRAGMENT in the slot, if there is one. False: it has to wait. */
+/* Find the memory for the next FRAGMENT in the slot, if there is one. False: the FRAGMENT has to wait. */
 static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t position) {
   slot->reassembly = NULL;
   slot->skips = false;

@@ -558,7 +558,8 @@ uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes
   return node ? node->capacity : 0u;
 }
 
-/* Free the least urgent waiting best-effort node below the priority, the oldest among equals; NULL: there is none. */
+/* Free the least urgent waiting best-effort node below the priority, the oldest among equals; NULL: no node is
+ * eligible. */
 static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t below) {
   tide_node_t *found = NULL;
   for (size_t i = 0; i < t->config.node_count; ++i) {

@@ -81,7 +81,7 @@ static place_t *take_place_in(void *const *list, void *expected) {
   return NULL;
 }
 
-/* Locks and returns the entry of this block; null: there is none. */
+/* Locks and returns the entry of this block; null: the block has no entry. */
 static place_t *take_place_of(void *block) {
   place_t *place = take_place_in(list_of(block, 1), block);
   return place != NULL ? place : take_place_in(&lists[REGIONS], block);

@@ -90,7 +90,7 @@ int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint
   return TIDE_OK;
 }
 
-/* Moves to the next octet to write. False: there is none. */
+/* Moves to the next octet to write. False: all octets are written. */
 static bool find_octet(tide_framing_writer_t *writer) {
   while (writer->position == writer->segments[writer->segment].count) {
     if (writer->segment == BACK) return false;

@@ -240,7 +240,7 @@ static bool read_callback(fields_t *fields, plan_t *plan) {
          !is_topic(&callback->out);
 }
 
-/* The callback to which this line belongs: the last one so far. NULL: there is none. */
+/* The callback to which this line belongs: the last one so far. NULL: the plan has no callback yet. */
 static plan_callback_t *last_callback(plan_t *plan) {
   const bool any = plan->chain_count > 0 && plan->chains[plan->chain_count - 1].count > 0;
   return any ? &plan->callbacks[plan->callback_count - 1] : NULL;

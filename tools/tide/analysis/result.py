@@ -247,7 +247,7 @@ class Model:
 
 @dataclass(frozen=True)
 class PathBound:
-    """reason: why there is no bound. None: there is one. Times are in nanoseconds."""
+    """reason: why the path has no bound; None: it has one. Times are in nanoseconds."""
 
     name: str
     chains: tuple[str, ...]
@@ -293,7 +293,8 @@ class PathBound:
 
 @dataclass(frozen=True)
 class ChainBound:
-    """The bound of one chain. It holds whether or not the deadline is met. bound_ns None: there is none, and `root` is
+    """The bound of one chain. It holds whether or not the deadline is met. bound_ns None: the chain has no bound, and
+    `root` is
     the first failure. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns from a change
     at its input, or from the event that begins it. holds_for: the executor policies for which it is proved
     (tide.analysis.lower)."""

@@ -23,7 +23,7 @@ from tide.system.places import Executor, Line
 @dataclass(frozen=True)
 class Choice:
     """In the order of the description: priorities by chain, lanes by executor, quantum by link, executors by chain and
-    callback, budget of a lane by executor (0: it has none)."""
+    callback, budget of a lane by executor (0: no budget)."""
 
     priorities: tuple[int, ...]
     lanes: tuple[int, ...]

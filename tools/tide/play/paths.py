@@ -64,7 +64,7 @@ class Played:
         return Seen([end_ns - release_ns for end_ns, release_ns in ages if release_ns is not None])
 
     def _released(self, time_ns: int) -> int | None:
-        """Release of the first chain's instance whose value the last chain uses at `time_ns`. None: there is no such
+        """Release of the first chain's instance whose value the last chain uses at `time_ns`. None: no
         value yet, or a chain stopped before."""
         release_ns = None
         for place in reversed(range(len(self._chains) - 1)):

@@ -116,7 +116,7 @@ def limit_ns(system: System, callback: Callback) -> int:
 
 
 def budget_of(executor: Executor) -> tuple[int, int] | None:
-    """Processor time of each lane, and its period. None: it has no limit."""
+    """Processor time of each lane, and the budget's period. None: the lanes have no limit."""
     if not executor.budget_ms or not executor.budget_period_ms:
         return None
     return nanoseconds(executor.budget_ms), nanoseconds(executor.budget_period_ms)
@@ -137,7 +137,7 @@ def link_of(system: System, board: Executor) -> Line | UdpLink:
 
 
 def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Callback | None]]:
-    """The topics of each chain with the maker and the taker of their messages. None: there is none."""
+    """The topics of each chain with the maker and the taker of their messages. None: nobody takes them."""
     taken = system.taken()
     for chain in system.chains:
         seen: set[tuple[int, int]] = set()

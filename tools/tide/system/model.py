@@ -83,7 +83,7 @@ class Publication(_Entry):
         return callback_ns * self.every if self.distance_ms is None else nanoseconds(self.distance_ms)
 
     def apart_ns(self, callback_ns: int) -> int:
-        """Time between two such messages as far as the description fixes it. 0: it does not (a message on a condition,
+        """Time between two such messages as far as the description fixes it. 0: not fixed (a message on a condition,
         or runs without a described distance)."""
         return callback_ns * self.every if self.distance_ms is None else 0
 
@@ -183,7 +183,8 @@ class Callback(_Entry):
 
     @property
     def sent_bytes(self) -> int:
-        """Serialised size of its message. 0: it sends none. Sizes given by types are filled in when a file is read."""
+        """Serialised size of the callback's message. 0: it sends none. Sizes given by types are filled in when a file
+        is read."""
         return (self.sends.payload_bytes or 0) if self.sends is not None else 0
 
     @property
@@ -193,7 +194,7 @@ class Callback(_Entry):
 
     def sends_to(self, after: Callback | None) -> Publication | Request | Reply | None:
         """The message from this callback to `after`, the next callback of its chain or of one that branches or joins.
-        None: there is no message, or the chain ends here with more than one."""
+        None: the chain sends no message here, or ends here with more than one."""
         if after is not None and after.topic is not None and len(self.publishes) > 1:
             topic = after.topic.lstrip("/")
             return next((one for one in self.publishes if one.topic.lstrip("/") == topic), None)
