@@ -378,7 +378,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
 // Each creation in DDS costs a discovery in every participant of the domain, so a client that creates and deletes
 // endlessly would take the processor from all others. A burst, which a starting program needs, is free; then one
 // creation is allowed in each period. Further creations wait in their stream; none is refused. Topics, publishers,
-// subscribers and existing entities are free.
+// subscribers and existing entities cost nothing.
 bool Client::may_create(const tide_xrce_create_t &body, uint8_t flags) {
   const Limits &limits = context_.limits;
   const uint8_t kind = body.request.object & 0x0Fu;

@@ -53,15 +53,15 @@ class Contacts {
   std::vector<std::pair<Entity, Guid>> early_;  // contacts meanwhile
 };
 
-// A message of RTPS. Several to one destination can be joined into one (RTPS 2.2, section 8.3.4: a header and any
-// number of submessages).
+// A message of RTPS. Several messages to one destination can be joined into one (RTPS 2.2, section 8.3.4: a header and
+// any number of submessages).
 class RtpsMessage {
  public:
   // Null: the message cannot be joined with others, because a submessage extends to its end or refers to data outside
   // it.
   static std::optional<RtpsMessage> parse(std::span<const uint8_t> bytes);
 
-  // How many octets append would add; 0: they cannot be joined, as they are of different participants, for example.
+  // How many octets append would add; 0: the messages cannot be joined, for example those of different participants.
   size_t growth(const RtpsMessage &next) const;
   void append(const RtpsMessage &next);
   std::span<const uint8_t> bytes() const { return bytes_.empty() ? view_ : std::span<const uint8_t>(bytes_); }

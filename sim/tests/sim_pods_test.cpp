@@ -71,8 +71,8 @@ TEST(SimPods, Table1WithinThreePercent) {
 }
 
 // Why Fig. 12 deviates at 10 ms: the message, the host and the answer take 13 ms. With shorter callbacks a second
-// callback of other chains begins before the answer arrives: four executions, as in Table 1. A faster line leaves
-// three.
+// callback of other chains begins before the answer arrives: four executions, as in Table 1. With a faster line it
+// is three.
 TEST(SimPods, ShortExecutionsCountFourTimesBecauseTheAnswerComesLater) {
   const auto executions = [](Time execution, uint64_t baud) {
     Plan plan = plan_of("pods-execution", System::kTide);

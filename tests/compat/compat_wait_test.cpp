@@ -143,7 +143,7 @@ TEST_F(Waiting, ServicesAndClientsWithoutAnExecutor) {
   }
 }
 
-// As rclcpp and similar programs do before each wait.
+// rclcpp and similar programs resize their wait sets before each wait.
 TEST_F(Waiting, PlacesMayBecomeMoreAndLess) {
   static size_t blocks, octets;
   blocks = octets = 0;

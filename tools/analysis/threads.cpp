@@ -227,7 +227,7 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
   const auto charge = [&](const Member &member, bool itself) {
     const Chain &chain = executor.chains()[member.chain];
     const time_ns execution_ns = chain.callbacks[member.callback].execution_ns;
-    // The other callbacks of an instance may take almost no time, so it may reach this one that much earlier.
+    // The other callbacks of an instance may take almost no time, so this callback may begin that much earlier.
     const time_ns offset_ns = situation.slack_ns[member.chain] + chain.execution_ns - execution_ns;
     Linear count = stair(window_ns, offset_ns, chain.period_ns);
     if (itself) {

@@ -263,7 +263,8 @@ class Machine {
   }
 
  private:
-  // Callbacks of a more important chain first, within a chain the later ones; or by priorities of their own.
+  // Sorts callbacks by importance of their chains and, within a chain, later ones first; or by the callbacks' own
+  // priorities.
   void arrange_by_priority() {
     if (executor_.own_priorities()) {
       arrange_by_registration();

@@ -51,8 +51,8 @@ def outcome(system: System, made: Recorded) -> Outcome:
 
 def test_reaction_and_age_are_those_of_the_instances() -> None:
     """A change just after a sample of the fast chain waits 100 ms for the next sample, and the value 400 ms less 2 ms
-    for the slow chain. The slow one takes a value released 100 ms before, as the instance released at the same time has
-    not ended."""
+    for the slow chain. The slow chain takes a value released 100 ms before, as the instance released at the same time
+    has not ended."""
     system = parse(TEXT)
     reaction, age = paths_of(system, recorded(system, 2, 5), PERIODS)
     assert (reaction.path, reaction.what, age.what) == ("way", "reaction", "age")

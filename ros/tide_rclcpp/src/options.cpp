@@ -51,7 +51,7 @@ class Words {
     const std::string found = empty() ? "its end" : "'" + words_[next_] + "'";
     throw std::invalid_argument("'" + text_ + "': " + found + " is not " + what);
   }
-  // std::invalid_argument: no or an unexpected word; `what` names the expected one.
+  // The next word. Throws std::invalid_argument if that is missing; `what` names the expected word.
   std::string word(const std::string &what) {
     if (empty()) refuse(what);
     return words_[next_++];

@@ -160,10 +160,10 @@
 #define TIDE_MTU_BYTES 512
 #endif
 /* Slots for received messages that wait for their callback, including one for the arriving frame. Each subscription,
- * service and client reserves as many as its depth, which no other reader's backlog can take; the sum of all depths
- * plus two suffices for all. With fewer slots all readers get the same number; with fewer slots than readers none is
- * reserved. In the subscription's tide_reader_t, account.reserved is the number granted and account.dropped counts
- * dropped frames. */
+ * service and client reserves as many slots as its depth, which no other reader's backlog can take; the sum of all
+ * depths plus two suffices for all. With fewer slots all readers get the same number; with fewer slots than readers
+ * none is reserved. In the subscription's tide_reader_t, account.reserved is the number granted and account.dropped
+ * counts dropped frames. */
 #ifndef TIDE_SLOTS
 #define TIDE_SLOTS 16
 #endif

@@ -42,7 +42,7 @@ typedef struct tide_posix_thread_config {
   const char *name;         /* up to 15 characters, for ps and traces; null: the program's */
   size_t stack_bytes;       /* 0: the system's default */
   size_t stack_touch_bytes; /* part of the stack that is touched before function runs, leaving at least 64 KiB of the
-                               stack; 0: none. With tide_posix_lock_memory it stays resident. */
+                               stack; 0: none. tide_posix_lock_memory keeps this part resident. */
   void (*function)(void *context);
   void *context;
 } tide_posix_thread_config_t;

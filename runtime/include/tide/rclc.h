@@ -69,9 +69,11 @@ rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lan
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
 int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
 /* Callback groups, as rclcpp's: with several lanes at most one callback of an exclusive group runs at a time. The
- * others wait in the order of urgency and block no lane. Callbacks of a reentrant group may overlap even themselves
- * (the runs of a subscription then share its one message: use local delivery, or one lane). A callback without a group
- * may overlap all callbacks except itself. With one lane groups have no effect. See tide_group_t for cost. *
+ * others of the group wait in the order of urgency and block no lane. Callbacks of a reentrant group may overlap even
+ * themselves (the runs of a subscription then share its one message: use local delivery, or one lane). A callback
+ * without a group may overlap all callbacks except itself. With one lane groups have no effect. See tide_group_t for
+ * cost.
+ *
  *   tide_callback_group_t sensors = {NULL};
  *   tide_rclc_callback_group_init(&sensors, TIDE_GROUP_EXCLUSIVE);
  *   tide_rclc_timer_set_group(&timer, &sensors);              before rclc_executor_add_timer

@@ -8,7 +8,8 @@
  * A line that is at least as severe as the logger's level and this severity is formatted on the stack of the caller, up
  * to TIDE_ROSOUT_TEXT_BYTES, and goes into a node of the pool. It neither waits nor allocates. Lines take a pool buffer
  * (node) only while less than half of all are in use, so a flood of lines leaves the other half to the program. They
- * are reliable: while the agent is away, lines that have a node wait for it, and the others are counted as lost. *
+ * are reliable: while the agent is away, lines that have a node wait for it, and the others are counted as lost.
+ *
  * From any thread, also from callbacks, from an error callback (rmw_microros/error_handling.h) and from log handlers. A
  * line from an interrupt that is not a lane is counted but not published. A custom transport that logs each frame it
  * writes would endlessly cause further frames: give such lines a severity below this one. */

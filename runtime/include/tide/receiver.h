@@ -159,7 +159,7 @@ typedef struct tide_receiver_config {
   uint8_t *storage;                   /* slot_count * slot_bytes */
   uint32_t slot_bytes;                /* the largest message of the link, at most 65,535 */
   tide_queue_entry_t **noted_storage; /* array of slot_count */
-  tide_input_stream_t *streams;       /* a stream takes one at its first message */
+  tide_input_stream_t *streams;       /* each stream takes an element at its first message */
   size_t stream_count;
   uint8_t window;                  /* window of reliable streams, 1..16; 0: 16 */
   tide_reassembly_t *reassemblies; /* bytes and capacity filled in by the caller */

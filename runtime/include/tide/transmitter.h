@@ -22,8 +22,7 @@
  * ACKNACKs travel alone, never as a further submessage of a data frame. Within a data frame an acknowledgment would
  * share the order and the losses of that stream, and would count only after the last byte of the data (10 ms for 100 B
  * at 115,200 baud instead of 1.7). A shared frame would save 8 bytes of 20. In the three-chain system, reliable both
- * ways, 4 % of
- * them leave directly before data (14 of 333 in 100 periods), so sharing would save 0.1 % of the line.
+ * ways, 4 % of them leave directly before data (14 of 333 in 100 periods), so sharing would save 0.1 % of the line.
  *
  * Nodes and levels. One node of each class is kept for each level that has used that class. No level takes a second
  * node unless each other level can still get its first, and no level evicts another level's only node. So if a level

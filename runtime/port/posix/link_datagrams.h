@@ -9,7 +9,8 @@
  *
  * Blocking term: a message that is more urgent than everything in a batch waits for the rest of that batch, which is at
  * most TIDE_DATAGRAMS_A_BATCH messages, and at most TIDE_DATAGRAM_BATCH_BYTES plus the message that exceeded this
- * limit. *
+ * limit.
+ *
  * Not thread-safe: the owner serialises. Nothing allocates. */
 #ifndef TIDE_PORT_POSIX_LINK_DATAGRAMS_H
 #define TIDE_PORT_POSIX_LINK_DATAGRAMS_H

@@ -139,7 +139,7 @@ static const rosidl_message_type_support_t event_support = TIDE_COMPAT_MESSAGE_S
 
 /* ---- parameters, and how they change ---- */
 
-/* True if initialised, with a live support. */
+/* True if the server is initialised and its support is alive. */
 static bool is_server(const rclc_parameter_server_t *program) {
   return program != NULL && program->impl != NULL && program->impl->program == program;
 }

@@ -68,7 +68,7 @@ size_t number_bytes(number_kind_t kind);
 void number_write(uint8_t *message, number_place_t place, uint32_t index);
 /* -1: the message is too short, or there is no number. */
 int64_t number_read(const uint8_t *message, size_t bytes, number_place_t place);
-/* The latest instance up to `latest` with this number, of each everyth; negative: there is none. */
+/* The latest instance up to `latest` that has this number; only each `every`th counts. Negative: no instance has it. */
 int64_t number_instance(int64_t read, number_place_t place, uint32_t every, int64_t latest);
 
 #define PLAN_CHAINS 32

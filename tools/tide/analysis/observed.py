@@ -33,8 +33,7 @@ class ObservationError(Exception):
 @dataclass(frozen=True)
 class Observation:
     """One chain of one run. bound_ns None: the chain has no bound. worst_ns None: nothing ended. excluded: events of
-    the run
-    that the bound does not cover, so that exceeding it is no violation."""
+    the run that the bound does not cover, so that exceeding it is no violation."""
 
     run: str
     chain: str

@@ -294,10 +294,9 @@ class PathBound:
 @dataclass(frozen=True)
 class ChainBound:
     """The bound of one chain. It holds whether or not the deadline is met. bound_ns None: the chain has no bound, and
-    `root` is
-    the first failure. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns from a change
-    at its input, or from the event that begins it. holds_for: the executor policies for which it is proved
-    (tide.analysis.lower)."""
+    `root` is the first failure. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns
+    from a change at its input, or from the event that begins it. holds_for: the executor policies for which it is
+    proved (tide.analysis.lower)."""
 
     name: str
     priority: int

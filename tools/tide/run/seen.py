@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run's observations of each chain. If all of the chain was played, its instances are known by their numbers.
-Otherwise the path from the first to the last observed point is matched by time. Also reaction time and data age of
-paths, and the instances to which the bounds apply."""
+Otherwise the path from the first to the last observed point is matched by time. This module also finds reaction time
+and data age of paths, and the instances to which the bounds apply."""
 
 from __future__ import annotations
 

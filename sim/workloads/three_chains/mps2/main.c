@@ -120,7 +120,7 @@ typedef struct chain {
 } chain_t;
 
 static const world_plan_t *plan;
-static const world_chain_t *described; /* the chains, behind the plan */
+static const world_chain_t *described; /* the world's chains; they follow the plan in memory */
 static chain_t chains[PLAN_CHAINS];
 static rclc_support_t support;
 static rcl_node_t node;
