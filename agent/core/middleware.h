@@ -50,8 +50,8 @@ struct Sample {
   uint32_t skipped = 0;       // samples that DDS dropped before this one
 };
 
-// An object whose creation in DDS may take a while. Until then only its state may be queried. It may be destroyed at
-// any time.
+// An object whose creation in DDS may take a while. Until then only its state may be queried. The object may be
+// destroyed at any time.
 class Made {
  public:
   enum class State { kMade, kUnderWay, kRefused };

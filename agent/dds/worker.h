@@ -33,7 +33,7 @@ class Worker {
   Worker();
   ~Worker();  // runs all remaining jobs except those of add_at
 
-  // From any thread.
+  // May be called from any thread.
   void add(const std::shared_ptr<Lane> &lane, Job job);
   // Runs the job at this time, before the next queued job. From any thread.
   void add_at(Clock::time_point time, Job job);

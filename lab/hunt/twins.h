@@ -15,7 +15,7 @@ struct Twin {
   Quarry quarry;
 };
 
-// For every quarry, one twin for each necessary term of its bound.
+// All twins: for every quarry, one for each necessary term of its bound.
 std::vector<Twin> twins();
 
 }  // namespace tide::analysis

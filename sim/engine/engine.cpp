@@ -119,7 +119,7 @@ class Fiber {
   std::unique_ptr<uint8_t[]> stack_;
   bool entered_ = false;
   std::jmp_buf inside_, outside_;
-  // For the address sanitizer, which must know the current stack.
+  // Used by the address sanitizer, which must know the current stack.
   void *fake_inside_ = nullptr, *fake_outside_ = nullptr;
   const void *outside_bottom_ = nullptr;
   size_t outside_size_ = 0;

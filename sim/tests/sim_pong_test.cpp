@@ -44,7 +44,7 @@ void add_lane(Plan &plan, unsigned level, bool reliable, Time budget, Time perio
 
 const CallbackPlan &lane(const Plan &plan, size_t index) { return plan.callbacks[2 * index + 1]; }
 
-// From the least urgent lane, which has no budget, to the most urgent one.
+// budgets: from the least urgent lane, which has none, to the most urgent one.
 Plan pong(bool reliable, const std::vector<Time> &budgets) {
   Plan plan;
   plan.system = "pong";

@@ -16,7 +16,7 @@ constexpr Time kLimit = 3600 * sim::kSecond;
 
 World *world = nullptr;
 
-// From 10 microseconds up to 10^decades times that, logarithmically uniform.
+// Draws a duration from 10 microseconds up to 10^decades times that, logarithmically uniform.
 Time draw_duration(sim::Random &random, int64_t decades) {
   Time most = 10'000;
   for (int64_t times = random.between(1, decades); times > 0; times--) most *= 10;

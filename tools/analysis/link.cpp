@@ -856,7 +856,7 @@ class LinkModel {
     return seen_on_host_;
   }
 
-  // Without those that are counted elsewhere.
+  // The chain's execution times by group, without callbacks that are counted elsewhere.
   ByGroup by_group(size_t chain, size_t place, const std::vector<bool> *elsewhere) const {
     ByGroup found;
     const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
@@ -874,7 +874,7 @@ class LinkModel {
     return found;
   }
 
-  // From the nominal expiry to the end of all work that is counted for other chains.
+  // Time from the nominal expiry to the end of all work that is counted for other chains.
   time_ns latest_ns(size_t chain) const {
     time_ns latest_ns = responses_[chain];
     for (const size_t other : as_late_[chain]) latest_ns = std::max(latest_ns, responses_[other]);
@@ -955,7 +955,7 @@ class LinkModel {
     return last.place == kOnClient && last.payload_bytes > 0 ? period(chain) : 0;
   }
 
-  // From the release of an instance until no frame of it is pending.
+  // Time from the release of an instance until no frame of it is pending.
   time_ns span_ns(size_t chain) const { return add(add(latest_ns(chain), loads_[chain].settling_ns), tail_ns(chain)); }
 
   void count_interrupts(Load &load) const {
@@ -2131,7 +2131,7 @@ class LinkModel {
     return add(jitter(chain), timer_ns(chain)) <= period(chain);
   }
 
-  // From the release until the timer's callback has ended.
+  // Time from the release until the timer's callback has ended.
   time_ns timer_ns(size_t chain) const {
     time_ns unused_ns = 0;
     const auto ask = [&](time_ns in_ns) { return demand_at(chain, stages_[chain].front(), in_ns, 1, 0).cases; };

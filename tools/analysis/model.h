@@ -32,7 +32,7 @@ inline time_ns multiply(time_ns left, time_ns right) {
   return __builtin_mul_overflow(left, right, &product) ? kNeverNs : std::min(product, kNeverNs);
 }
 
-// For a dividend that is not negative and a positive divisor.
+// The quotient rounded up, for a dividend that is not negative and a positive divisor.
 inline time_ns divide_up(time_ns dividend, time_ns divisor) { return (dividend + divisor - 1) / divisor; }
 
 // ---- functions of a window ----

@@ -84,7 +84,7 @@ struct Scenario {
 };
 
 struct Schedule {
-  // By chain and instance, from the release to the end of the last callback; kNeverNs if it did not get that far.
+  // Times by chain and instance, from the release to the end of the last callback; kNeverNs if that was not reached.
   std::vector<std::vector<time_ns>> response_ns;
   time_ns worst_ns(size_t chain) const;
 };

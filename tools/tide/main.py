@@ -82,7 +82,7 @@ def _readable(command: Any) -> Any:
     value."""
     if command.help:
         command.help = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(command.help))
-    shown = command.get_params  # its list includes --help, which the library adds
+    shown = command.get_params  # function whose list includes --help, which the library adds
 
     def get_params(context: Any) -> list[Any]:
         params: list[Any] = shown(context)

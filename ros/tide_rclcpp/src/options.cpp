@@ -93,7 +93,7 @@ std::vector<std::string> split(const std::string &text, char separator) {
   return parts;
 }
 
-// In the order of Kind.
+// Names of the kinds, in the order of Kind.
 constexpr const char *kKinds[] = {"timer",         "subscription",  "service", "client",
                                   "action_server", "action_client", "remote"};
 const char *word_of(Kind kind) { return kKinds[static_cast<std::size_t>(kind)]; }

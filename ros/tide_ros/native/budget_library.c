@@ -69,7 +69,7 @@ void tide_ros_budget_ready(lane_t *lane) { tide_posix_budget_ready(&lane->budget
 
 void tide_ros_budget_block(lane_t *lane) { tide_posix_budget_block(&lane->budget); }
 
-/* In the order of tide_budget_counters_t. */
+/* Writes the counters in the order of tide_budget_counters_t. */
 int tide_ros_budget_counters(lane_t *lane, uint64_t numbers[8]) {
   tide_budget_counters_t counters;
   const int status = tide_posix_budget_counters(&lane->budget, &counters);

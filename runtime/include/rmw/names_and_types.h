@@ -20,7 +20,7 @@ typedef enum rmw_endpoint_type_e {
   RMW_ENDPOINT_SUBSCRIPTION
 } rmw_endpoint_type_t;
 
-/* Without identity and QoS, which the agent does not report. */
+/* An endpoint without identity and QoS, which the agent does not report. */
 typedef struct rmw_topic_endpoint_info_s {
   const char *node_name;
   const char *node_namespace;

@@ -116,8 +116,8 @@
 #endif
 #endif
 
-/* Lanes of one band that need not wake each other (patience_ns of an executor). For operating systems on which waking a
- * thread is expensive. */
+/* Lanes of one band that need not wake each other (patience_ns of an executor); useful where waking a thread is
+ * expensive. */
 #if defined(__linux__) || defined(__APPLE__)
 #define TIDE_PATIENCE 1
 #else

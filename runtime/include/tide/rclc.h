@@ -112,9 +112,9 @@ rcl_ret_t tide_rclc_support_set_packing(rclc_support_t *support, bool pack);
  * leave. At any time, from any thread. */
 rcl_ret_t tide_rclc_support_hold_level(rclc_support_t *support, uint8_t level, bool hold);
 
-/* The session below, for its state, counters and time. Valid until rclc_support_fini. */
+/* The session of the support, for its state, counters and time. Valid until rclc_support_fini. */
 tide_session_t *tide_rclc_support_session(rclc_support_t *support);
-/* The executor below, for its counters and hooks. */
+/* The runtime's executor inside an rclc executor, for its counters and hooks. */
 tide_executor_t *tide_rclc_executor_core(rclc_executor_t *executor);
 /* The runtime's callback of a handle; null if the handle is in no executor. */
 tide_callback_t *tide_rclc_timer_callback(const rcl_timer_t *timer);

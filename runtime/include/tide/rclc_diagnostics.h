@@ -47,7 +47,7 @@ typedef struct tide_diagnostics_counters {
   uint32_t published;
   uint32_t left_out; /* statuses skipped: no session, half of the pool in use, or larger than any node */
 } tide_diagnostics_counters_t;
-/* From any thread at any time. */
+/* May be called from any thread at any time. */
 tide_diagnostics_counters_t tide_rclc_diagnostics_get_counters(void);
 
 #ifdef __cplusplus

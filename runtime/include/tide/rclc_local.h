@@ -19,7 +19,8 @@
  *                                                     subscription would receive each message twice
  * BOTH subscriptions deliver messages in the order of arrival.
  *
- * Memory: TIDE_LOCAL_TOPICS and what follows it in <tide/pools.h>, by default none. LOCAL needs no object on the agent
+ * Memory: TIDE_LOCAL_TOPICS and the sizes after it in <tide/pools.h>; without them none. LOCAL needs no object on the
+ * agent
  * and causes no traffic. Further causes (tide_rclc_last_status): TIDE_ERROR_CAPACITY_LOCAL_TOPICS, _LOCAL_MESSAGES,
  * TIDE_ERROR_TOO_LARGE (more than TIDE_LOCAL_MESSAGE_BYTES), TIDE_ERROR_EXISTS (the topic has another type). */
 #ifndef TIDE_RCLC_LOCAL_H

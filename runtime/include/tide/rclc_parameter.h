@@ -44,7 +44,7 @@ typedef struct tide_parameter_counters {
   uint32_t answers_lost;  /* answers too large for the pool (one without values is sent instead), or without session */
   uint32_t events_lost;
 } tide_parameter_counters_t;
-/* From any thread at any time. */
+/* May be called from any thread at any time. */
 rcl_ret_t tide_rclc_parameter_server_get_counters(const rclc_parameter_server_t *parameter_server,
                                                   tide_parameter_counters_t *counters);
 

@@ -49,7 +49,7 @@ typedef struct tide_rosout_counters {
   uint32_t cut;                  /* published lines that were truncated */
   uint32_t refused_in_interrupt; /* lines logged in interrupts, of any severity */
 } tide_rosout_counters_t;
-/* From any thread at any time. */
+/* May be called from any thread at any time. */
 tide_rosout_counters_t tide_rclc_rosout_get_counters(void);
 
 #ifdef __cplusplus

@@ -71,7 +71,7 @@ typedef struct tide_trace_counters {
   uint32_t lost;     /* messages that the session refused; their records are lost */
   uint32_t held;     /* periods in which records waited for a session or for free nodes */
 } tide_trace_counters_t;
-/* From any thread at any time. */
+/* May be called from any thread at any time. */
 tide_trace_counters_t tide_rclc_trace_get_counters(void);
 
 #ifdef __cplusplus

@@ -364,7 +364,7 @@ struct tide_transmitter {
   uint32_t key;
   uint32_t fragment_bytes; /* payload of a full fragment */
   uint64_t submissions;
-  int64_t heartbeat_least_ns;                      /* no stream's HEARTBEAT is due before it */
+  int64_t heartbeat_least_ns;                      /* no HEARTBEAT is due before this time */
   bool answers_due;                                /* a stream may owe an ACKNACK or HEARTBEAT */
   uint32_t round_trip_eighths, deviation_quarters; /* smoothed, in fractions of 1,024 ns; 0 before the first sample */
   tide_transmitter_config_t config;

@@ -9,7 +9,7 @@
  *
  * Cost in interrupt context: transmit_complete makes the next piece of the frame, about 25 instructions a byte, or
  * takes the next message from the pool; received unescapes the bytes, linear in their number, and handles
- * acknowledgments and similar messages. Memory: the board's, and about 90 bytes. */
+ * acknowledgments and similar messages. Memory: the arrays that the board provides, and about 90 bytes. */
 #ifndef TIDE_CORTEX_M_UART_H
 #define TIDE_CORTEX_M_UART_H
 

@@ -126,7 +126,7 @@ struct link {
   int64_t relieved_ns;               /* time at which the attending caller last took over the timer's work */
   _Atomic int64_t attended_until_ns; /* the thread does not listen before this time */
 
-  /* In the critical section. */
+  /* The following members are used in the critical section. */
   int descriptor; /* negative: link down */
   bool busy;      /* a message was started and its end is not reported yet */
   tide_serial_output_t output;

@@ -429,7 +429,7 @@ static bool is_one_of(const tide_action_result_t *result, const tide_action_t *a
   return result->action == action && result->ready;
 }
 
-/* In short critical sections, as other threads store results meanwhile. */
+/* Visits all results, each in a short critical section, as other threads store results meanwhile. */
 static void for_each_result(void (*visit)(tide_action_result_t *result, void *context), void *context) {
   const tide_action_pools_t *pools = tide_pools.actions;
   for (size_t next = 0; next < pools->result_count;) {

@@ -43,7 +43,7 @@ struct Side {
     tide_daemon_set_session(&daemon, 0x81, 0);
   }
 
-  // Without a lock, because the daemon promises one call at a time for each stream.
+  // Needs no lock, because the daemon promises one call at a time for each stream.
   void delivered(const tide_delivery_t &delivery) {
     uint32_t index;
     std::memcpy(&index, delivery.submessage.body, 4);

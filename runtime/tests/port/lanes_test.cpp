@@ -42,7 +42,7 @@ void run(void *context, size_t index) {
   while (seen->present < 3) std::this_thread::yield();  // they run at the same time
 }
 
-// Without permission for real-time scheduling, in this thread and its children.
+// Runs the body without permission for real-time scheduling, in this thread and its children.
 void without_the_right(const std::function<void()> &body) {
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_RTPRIO, &before), 0);

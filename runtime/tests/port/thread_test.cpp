@@ -162,7 +162,7 @@ long minor_faults() {
   return usage.ru_minflt;
 }
 
-// Without the shadow of ThreadSanitizer, whose pages fault, too.
+// Excluded from ThreadSanitizer, as pages of its shadow fault, too.
 __attribute__((noinline, no_sanitize_thread)) void use_stack(void *context) {
   volatile char memory[384 * 1024];
   const long before = minor_faults();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How late waits end on FreeRTOS, by the board's own timer, in exact virtual time: 400 delays of all lengths, alone and
- * while less urgent tasks wait and compute. Prints the latest in nanoseconds; early is a failure. */
+ * while less urgent tasks wait and compute. Prints the greatest lateness in nanoseconds; an early end is a failure. */
 #include "board.h"
 #include "chip.h"
 #include "measure.h"

@@ -191,7 +191,7 @@ TEST(LinkBound, EscapesThatDecideAreNamed) {
   EXPECT_NE(reason.find("give 'escaped_bytes'"), std::string::npos) << reason;
 }
 
-// Less urgent load, however high, leaves the bounds of more urgent chains.
+// Less urgent load, however high, does not change the bounds of more urgent chains.
 TEST(LinkBound, OverloadTakesTheBoundsOfWhatIsLessUrgent) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("late", 2, 300 * kMs, 300 * kMs));

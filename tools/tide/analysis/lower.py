@@ -1210,7 +1210,7 @@ CLIENT_TEXTS: dict[ClientExecutor, str] = {
     "batch_blocking": "rclc's rounds, in any order; each publish waits until its frame has left, a reliable one "
     "until it is acknowledged",
 }
-# From the policy whose bounds hold for all orders to the one whose bounds hold for the fewest.
+# Policies, from the one whose bounds hold for all orders to the one whose bounds hold for the fewest.
 _ORDER = ("any_order", "default", "wait_set", "priority")
 STARVATION = "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)"
 

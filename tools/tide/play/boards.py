@@ -337,7 +337,7 @@ class BoardsPlayer:
         return whole[: 1 + next(n for n, one in enumerate(whole) if one is section.last)]
 
     def _message_of(self, callback: Callback, after: Callback | None = None) -> str:
-        """Name of the message from `callback` to `after`; None: its first one."""
+        """Name of the message from `callback` to `after`; after None: the callback's first message."""
         sent = callback.sends_to(after)
         place = next((place for place, one in enumerate(callback.publishes) if one is sent), 0)
         return f"{self._names[id(callback)]}m{place or ''}"

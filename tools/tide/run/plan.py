@@ -124,8 +124,7 @@ def budget_of(executor: Executor) -> tuple[int, int] | None:
 
 def may_wait(executor: Executor) -> bool:
     """True if the executor waits for its execution times as if each of its threads had a processor of its own. Lanes of
-    a board
-    share one, and its loads take it from callbacks."""
+    a board share one processor, and its loads take processor time from callbacks."""
     shares = executor.where == "mcu" and (executor.lanes > 1 or bool(executor.loads))
     return budget_of(executor) is None and not shares
 

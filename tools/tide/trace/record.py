@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorder of `tide trace record`: blocks that boards publish go into one file per board as they arrive.
 
-Blocks may be lost, late, damaged or duplicated, and a board may restart. Then its numbers start at 0, its clock may
-start again, and a new segment begins. record.json next to the files contains what is needed to read them and is always
+Blocks may be lost, late, damaged or duplicated, and a board may restart. After a restart its numbers start at 0, its
+clock may start again, and a new segment begins. record.json next to the files contains what is needed to read them and
+is always
 complete."""
 
 from __future__ import annotations

@@ -167,7 +167,7 @@ class TopicTimes:
 
 def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: int) -> list[int] | None:
     """Times of one instance, found from a message of the last point back to the latest earlier message of each point.
-    None: there is none, or this watch may have missed the beginning."""
+    None: no such message, or this watch may have missed the beginning."""
     way = [at_ns]
     for point, missed_after in zip(reversed(times), reversed(holes), strict=True):
         place = bisect_right(point, way[0])

@@ -32,7 +32,7 @@ void check(rcl_ret_t result, const char *call);
 // the oldest, so there are never more pending runs than its depth, and a flood leaves no backlog of empty runs.
 class Arrivals : public Entity {
  public:
-  // From the middleware's thread.
+  // Called by the middleware's thread.
   void arrived(std::size_t times) noexcept;
 
  protected:
