@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -824,6 +825,21 @@ class LinkModel {
         less.down_frames = cut.down_frames;
       }
     }
+    // The paths of its timer that contain every callback of a host that counts on a chain.
+    lies_on_.assign(size(), {});
+    for (size_t chain = 0; chain < size(); chain++) {
+      const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
+      for (size_t path = 0; path < size(); path++) {
+        if (path != chain && !one_release(path, chain)) continue;
+        bool lies_on = true;
+        for (size_t index = 0; index < callbacks.size() && path != chain; index++) {
+          if (callbacks[index].place == kOnClient || outside_[chain].callbacks[index]) continue;
+          const SharedKey key{callbacks[index].shared, 0, 0};
+          lies_on = lies_on && key[0] != 0 && std::find(keys[path].begin(), keys[path].end(), key) != keys[path].end();
+        }
+        if (lies_on) lies_on_[chain].push_back(path);
+      }
+    }
   }
 
   // Frames counted by others cause no separate HEARTBEATs and acknowledgments. A chain that continues this one has not
@@ -1599,14 +1615,31 @@ class LinkModel {
       each_ns += 2 * question_frame_ns(system_.line) + gap_ns_;
     return sum + scale(signs_of_life(window_ns), each_ns);
   }
+
+  // Adds to the first unit that has one of these paths in common, or as a unit.
+  static void add_on_paths(std::vector<std::pair<std::vector<size_t>, time_ns>> &units,
+                           const std::vector<size_t> &paths, time_ns executed_ns) {
+    for (auto &[of_unit, sum_ns] : units) {
+      std::vector<size_t> common;
+      std::set_intersection(of_unit.begin(), of_unit.end(), paths.begin(), paths.end(), std::back_inserter(common));
+      if (common.empty()) continue;
+      of_unit = std::move(common);
+      sum_ns = add(sum_ns, executed_ns);
+      return;
+    }
+    units.emplace_back(paths, executed_ns);
+  }
+
   // While a callback waits all lanes of its executor run others, or its group is busy (docs/analysis/link.md, "Lanes of
-  // the host"). A group, and a chain, runs one callback at a time, so in a wait neither executes longer than the wait.
+  // the host"). A group, a chain, and the paths of a timer as far as they lie on one path run one callback at a time,
+  // so in a wait none of these executes longer than the wait.
   Linear lanes_wait(size_t chain, size_t place, time_ns window_ns) const {
     std::set<std::string> own;
     for (const LinkCallback &callback : system_.chains[chain].callbacks) {
       if (callback.place == static_cast<int>(place)) own.insert(callback.group);
     }
     std::map<std::string, time_ns> of_group;
+    std::vector<std::pair<std::vector<size_t>, time_ns>> on_paths;  // what lies on one of these paths of a timer
     std::vector<time_ns> units;
     time_ns rest_ns = 0;  // execution of chains of which several instances may run at once, and which are therefore not
                           // a unit
@@ -1617,6 +1650,8 @@ class LinkModel {
         const time_ns executed_ns = within(other, chain, at, load_ns, window_ns, {}).value;
         if (group.empty() && latest_ns(other) > period(other)) {
           rest_ns = add(rest_ns, executed_ns);
+        } else if (group.empty() && roots_of_[other] != 0) {
+          add_on_paths(on_paths, lies_on_[other], executed_ns);
         } else if (group.empty()) {
           units.push_back(executed_ns);
         } else {
@@ -1630,6 +1665,7 @@ class LinkModel {
       // If all of the chain's callbacks are in the group, the group is not counted among the other units.
       if (own.count(group) == 0 || own.size() > 1) units.push_back(executed_ns);
     }
+    for (const auto &[paths, executed_ns] : on_paths) units.push_back(executed_ns);
     std::sort(units.rbegin(), units.rend());
     time_ns busy_ns = kNeverNs;
     for (const time_ns unit_ns : units) rest_ns = add(rest_ns, unit_ns);
@@ -2603,6 +2639,7 @@ class LinkModel {
   mutable std::vector<std::optional<bool>> too_much_;
   std::vector<bool> is_plain_;                       // no part of it is counted elsewhere, and it is bounded here
   std::vector<int64_t> roots_of_;                    // number of the first callback
+  std::vector<std::vector<size_t>> lies_on_;         // by chain: paths that contain what counts on it on hosts
   std::vector<bool> goes_on_;                        // there is a chain of which this one is a prefix
   std::vector<Cut> outside_;                         // the parts already counted by others
   std::map<std::pair<size_t, size_t>, Cut> inside_;  // of a chain, what another one of its timer shares

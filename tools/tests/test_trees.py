@@ -76,6 +76,21 @@ def test_what_waits_for_both_inputs_counts_for_neither() -> None:
     assert found["one"] == found["other"] < 20 * MS
 
 
+def test_what_lies_on_one_path_keeps_one_lane_busy() -> None:
+    """Before the join, and after it, two callbacks of one timer run at a time, so one of three lanes is free."""
+
+    def sends(name: str, priority: int, **more: Any) -> str:
+        return d.chain(name, priority, ("h", 4, {"publishes": {"topic": name, "payload_bytes": 8}}), **more)
+
+    inputs = [sends(name, priority, branches_from="tick.b0") for name, priority in (("one", 5), ("other", 6))]
+    both = sends("both", 7, branches_from="one.b0", joins=["other.b0"])
+    ends = [d.chain(name, priority, ("h", 4), branches_from="both.b0") for name, priority in (("x", 3), ("y", 4))]
+    nodes = sends("tick", 9), *inputs, both, *ends, d.chain("alone", 2, ("h", 1))
+    assert all_ns(parse(d.described(d.host("h", lanes=3), *nodes)))["alone"] == MS
+    third = d.chain("third", 1, ("h", 4), branches_from="both.b0")
+    assert all_ns(parse(d.described(d.host("h", lanes=3), *nodes, third)))["alone"] > 2 * MS
+
+
 def test_no_bound_where_an_instance_may_meet_the_next() -> None:
     text = described(30, 30, period_ms=40).replace("deadline_ms = 80", "deadline_ms = 40")
     bound = bounded(text).chain("sort")

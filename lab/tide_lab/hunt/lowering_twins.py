@@ -499,6 +499,15 @@ def _no_group(chain: Document) -> None:
         callback["group"] = ""
 
 
+def _trees_one_after_the_other(document: Document) -> None:
+    """Branches of one timer run one callback at a time."""
+    for chain in document["chains"]:
+        root = chain["callbacks"][0].get("shared", 0)
+        for callback in chain["callbacks"] if root else ():
+            if callback["executor"] in {host["name"] for host in document["hosts"]}:
+                callback["group"] = callback.get("group") or f"tree {root}"
+
+
 @contextmanager
 def _branches_by_priority() -> Iterator[None]:
     """Defect: on a board, a callback that chains of one timer share counts with a different priority in each of
@@ -666,6 +675,7 @@ def twins() -> list[Twin]:
         Twin("topics that no chain takes forgotten", "check-publishing", _only_topics_of_chains),
         Twin("several messages of one run as one", "check-publishing", _asked(_chains(_one_message))),
         Twin("inputs of a join one after the other", "check-trees", _inputs_one_after_the_other),
+        Twin("branches that exclude each other", "check-branches", _asked(_trees_one_after_the_other)),
         Twin("branches by the priority of each chain", "check-trees", _branches_by_priority),
         Twin("a level of several branches as several", "check-trees", _asked(_chains(_shared_one_lower))),
         Twin("callbacks of one board as one that ways share", "check-trees", _too_much_shared),
