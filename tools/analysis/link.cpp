@@ -1778,6 +1778,42 @@ class LinkModel {
     return longest_ns;
   }
 
+  // One piece of less urgent work that has begun for each visit. An execution blocks one visit only, as it is over
+  // before the chain runs, so a callback blocks as often as its chain has instances in the window.
+  Linear client_blockings(size_t chain, time_ns window_ns) const {
+    const int64_t visits = loads_[chain].visits;
+    if (visits < 2 || system_.client.policy != ClientPolicy::tide)
+      return constant(multiply(visits, client_blocking(chain)));
+    Linear result = constant(0);
+    time_ns frame_ns = alive_ ? 0 : system_.client.process_ns;  // any number of frames may be processed
+    std::vector<std::pair<time_ns, int64_t>> pieces;
+    for (const size_t other : here_) {
+      if (other == chain || goes_first(other, chain)) continue;
+      int64_t count = visits;
+      if (latest_ns(other) != kNeverNs) {
+        const Linear instances = stair(window_ns, latest_ns(other), period(other));
+        if (instances.value < visits) result.until_ns = std::min(result.until_ns, instances.until_ns);
+        count = std::min(count, instances.value);
+      }
+      const std::vector<LinkCallback> &callbacks = system_.chains[other].callbacks;
+      for (size_t index = 0; index < callbacks.size(); index++) {
+        if (callbacks[index].place != kOnClient) continue;
+        if (index > 0) frame_ns = std::max(frame_ns, system_.client.process_ns);
+        pieces.emplace_back(costs_ns(callbacks[index]) + std::max<time_ns>(callbacks[index].execution_ns, 1), count);
+      }
+    }
+    std::sort(pieces.rbegin(), pieces.rend());
+    int64_t left = visits;
+    for (const auto &[piece_ns, count] : pieces) {
+      if (left == 0 || piece_ns <= frame_ns) break;
+      const int64_t blocked = std::min(left, count);
+      result.value = add(result.value, multiply(blocked, piece_ns));
+      left -= blocked;
+    }
+    result.value = add(result.value, multiply(left, frame_ns));
+    return result;
+  }
+
   // The longest critical section of a less urgent chain whose lock has this chain or a more urgent one among its
   // takers. At most one per visit: no less urgent chain begins another section while this one waits
   // (docs/analysis/locks.md).
@@ -1852,15 +1888,15 @@ class LinkModel {
     parts.execution_ns = self.client_ns;
     parts.line_ns = line_ns;
     parts.host_ns = self.host_ns;
-    parts.client_blocking_ns = self.visits * blocking_ns;
+    const Linear blockings = client_blockings(chain, window_ns);
+    parts.client_blocking_ns = blockings.value;
     parts.new_data_ns = self.new_data_ns;
     parts.lock_blocking_ns = self.visits * lock_blocking(chain);
     parts.interrupts_ns = interrupt.value;
     parts.host_wait_ns = host_wait.value;
     parts.losses_ns = losses_ns;
     parts.window_ns = window.value;
-    const Linear base =
-        constant(self.client_ns + parts.client_blocking_ns + self.new_data_ns + parts.lock_blocking_ns) + interrupt;
+    const Linear base = constant(self.client_ns + self.new_data_ns + parts.lock_blocking_ns) + blockings + interrupt;
     const Linear generic = base + result.remote + client;
     // An interrupted critical section continues between the visits of a more urgent chain, which the lemmas on pairs
     // exclude. The lemmas also say nothing about equally urgent chains. In both cases the generic demand applies.
@@ -1894,7 +1930,7 @@ class LinkModel {
     if (!preemptive) twice = lesser(twice, once.sum + constant(once.again_ns) + latest, window_ns);
     const size_t below = only_less_urgent(chain, window_ns);
     const bool alone = below < size() && pairs_are_apart(chain, window_ns, interrupt.value + loads_[below].visit_ns);
-    Linear blocked = constant(parts.client_blocking_ns);
+    Linear blocked = blockings;
     if (alone) {
       // One instance can block both visits only with the processing of its frames; or with both of its visits, see
       // below.
@@ -2195,7 +2231,7 @@ class LinkModel {
         if (shares_host) found.push_back(other);
         continue;
       }
-      if (goes_first(other, chain) || shares_host || load.interrupts_ns > 0 || other == only_less_urgent(chain, 1) ||
+      if (goes_first(other, chain) || shares_host || load.interrupts_ns > 0 || blocks_as_often(other, chain) ||
           (load.up.control > 0 && up_waits_[chain] != kNeverNs) ||
           (load.down.control > 0 && down_waits_[chain] != kNeverNs))
         found.push_back(other);
@@ -2206,6 +2242,12 @@ class LinkModel {
     late.erase(chain);
     found.insert(found.end(), late.begin(), late.end());
     return found;
+  }
+
+  // The number of instances in the window counts (client_blockings). Without a bound the chain may block each visit.
+  bool blocks_as_often(size_t other, size_t chain) const {
+    return system_.client.policy == ClientPolicy::tide && loads_[chain].visits > 1 && loads_[other].visits > 0 &&
+           latest_ns(other) != kNeverNs;
   }
 
   // reached_ns: its least response if it is late by itself.

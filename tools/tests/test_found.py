@@ -132,6 +132,15 @@ def test_a_board_takes_no_bound_from_nodes_that_it_never_meets() -> None:
     assert bound_ms(beside, "odom") == bound_ms(alone, "odom") == 31
 
 
+@pytest.mark.parametrize(("period_ms", "times"), [(400, 1), (12, 2)])
+def test_a_less_urgent_callback_blocks_once_an_execution(period_ms: int, times: int) -> None:
+    """The chain has two callbacks on the board, and the less urgent one seldom, or often, runs beside them."""
+    slow = hosted("slow", 1, ("m", 8), period_ms=period_ms, deadline_ms=400)
+    bounds = bounds_of(system(chain("fast", 2, 400, "mhm", (12, 12)), slow))
+    (blocked_ns,) = (part.value_ns for part in bounds.chain("fast").parts if part.kind == "client_blocking")
+    assert times * 8 <= blocked_ns / 1e6 < times * 8 + 0.1
+
+
 # What `tide check` must say about each: the figure, and its cause (a default, or the wait that makes the chain late).
 REASONS: dict[str, tuple[Callable[[], System], str, str]] = {
     "escapes decide": (
