@@ -411,7 +411,11 @@ class ClientOptions {
   std::set<Renaming> made_;  // one for each set of rules that applies to a client
 };
 
-bool is_own_machine(const std::string &address) { return address.starts_with("127.") || address == "::1"; }
+bool is_own_machine(const std::string &bind) {
+  const std::optional<Address> address = parse_address(bind);
+  const std::optional<uint32_t> ipv4 = address ? ipv4_of(*address) : std::nullopt;
+  return ipv4 ? *ipv4 >> 24 == 127 : address && text_of(*address) == "::1";
+}
 
 TcpLimits tcp_limits(const Arguments &arguments) {
   constexpr size_t kForNewcomers = 16;
@@ -464,7 +468,8 @@ void print_ready(const Arguments &arguments, const Loop &loop) {
   if (open.empty()) return;
   const bool network = !arguments.udp.empty() || !arguments.tcp.empty();
   const bool here = is_own_machine(arguments.bind);
-  if (network && here) open += " (this machine only; --bind 0.0.0.0 for boards on the network)";
+  const std::string all = arguments.bind.find(':') == std::string::npos ? "0.0.0.0" : "::";
+  if (network && here) open += " (this machine only; --bind " + all + " for boards on the network)";
   if (network && !here && !arguments.ros_network)
     open += " (ROS 2 of this machine only; --ros-network for other machines)";
   std::cout << "ready" << open << std::endl;

@@ -55,8 +55,13 @@ std::string with_port(const std::string &address, unsigned port) {
   return (is_ipv6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
-// A step of setting up a socket. interface: its IPv4 address in host order, INADDR_ANY for all; unset for an IPv6
-// address.
+// An address like fe80::1, also with the name of its interface (fe80::1%wlan0): several interfaces may have it.
+bool is_link_local(const std::string &text) {
+  const std::optional<Address> address = parse_address(text.substr(0, text.find('%')));
+  return address && (*address)[0] == 0xFE && ((*address)[1] & 0xC0) == 0x80;
+}
+
+// The interface's IPv4 address, host order; INADDR_ANY for all. Unset: it is an IPv6 address.
 using Step = bool (*)(int descriptor, std::optional<in_addr_t> interface);
 
 // A socket bound to `bound`, by default to this address, with options set by `prepare`. port: 0: any; receives the
@@ -64,6 +69,9 @@ using Step = bool (*)(int descriptor, std::optional<in_addr_t> interface);
 int open_socket(const std::string &protocol, int type, const std::string &address, uint16_t &port, Step prepare,
                 Step finish, const char *bound = nullptr) {
   const std::optional<Address> own = parse_address(address);
+  if (is_link_local(address)) {
+    throw std::runtime_error("--bind " + address + ": the address of one link; --bind :: serves it and all others");
+  }
   if (!own) throw std::runtime_error("--bind " + address + ": not an IP address");
   const std::optional<in_addr_t> interface = *own == Address{} ? INADDR_ANY : ipv4_of(*own);
   const std::optional<Address> local_address = bound == nullptr ? own : parse_address(bound);
@@ -71,6 +79,9 @@ int open_socket(const std::string &protocol, int type, const std::string &addres
   tide_socket_address_t local = socket_address(family, {*local_address, 0}, port);
   socklen_t length = sizeof local;
   const int descriptor = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (descriptor < 0 && errno == EAFNOSUPPORT && family == AF_INET6) {
+    throw std::runtime_error("--bind " + address + ": this machine has no IPv6; 0.0.0.0 stands for all its addresses");
+  }
   if (descriptor < 0) throw std::system_error(errno, std::generic_category(), protocol + " " + address);
   if (family == AF_INET6) set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 0);  // :: serves IPv4, too
   prepare(descriptor, interface);

@@ -66,6 +66,18 @@ def test_the_first_line_says_who_can_reach_it_and_a_port_in_use_who_has_it(child
     assert '{"clients": 0' in (tmp_path / "agent.log").read_text(), "it ended as with SIGINT"
 
 
+@pytest.mark.parametrize(
+    ("bind", "address", "all_addresses"),
+    [("::1", "[::1]", "::"), ("0:0:0:0:0:0:0:1", "[0:0:0:0:0:0:0:1]", "::"), ("127.0.0.2", "127.0.0.2", "0.0.0.0")],
+)
+def test_the_advice_for_boards_on_the_network_is_of_the_same_family(
+    children: Children, tmp_path: Path, bind: str, address: str, all_addresses: str
+) -> None:
+    _, ready = start(children, tmp_path / "agent.log", "--udp", "0", "--bind", bind)
+    assert ready.startswith(f"ready udp {address}:")
+    assert ready.endswith(f"(this machine only; --bind {all_addresses} for boards on the network)")
+
+
 def test_a_serial_line_is_ready_when_it_is_there(children: Children, tmp_path: Path) -> None:
     device = tmp_path / "line"
     child = children.start(
@@ -88,9 +100,11 @@ def test_a_serial_line_is_ready_when_it_is_there(children: Children, tmp_path: P
         ("--namespace nobody=/robot1", "--namespace nobody: is neither an address"),
         ("--remap /scan:=/front --remap 0A@1.2.3.4=/scan=/b", "has no :="),
         ("--client-timeout 0A0B0C0D=soon", "'soon' is not a number of seconds"),
+        ("--bind wlan0", "--bind wlan0: not an IP address"),
+        ("--bind fe80::1%wlan0", "--bind fe80::1%wlan0: the address of one link; --bind :: serves it and all others"),
     ],
 )
-def test_a_bad_rule_for_some_clients_is_named(words: str, answer: str) -> None:
+def test_a_bad_value_is_named(words: str, answer: str) -> None:
     told = agent("--udp", "0", *words.split())
     assert told.returncode == 1
     assert answer in told.stderr

@@ -56,6 +56,18 @@ def test_an_agent_answers_or_does_not(tmp_path: Path) -> None:
     assert gone.advice == f"tide agent --udp {port}"
 
 
+def test_an_agent_of_ipv6_answers(tmp_path: Path) -> None:
+    with Children() as children:
+        words = [str(find_binary("tide-agent")), "--udp", "0", "--bind", "::1", "--domain", str(10 + os.getpid() % 90)]
+        child = children.start("tide-agent", words, tmp_path / "agent.log")
+        port = child.wait_line(lambda text: text.startswith("ready"), 20.0, "ready").split("]:")[1].split()[0]
+        told = doctor("--agent", f"[::1]:{port}", "--for", "run", "--json")
+    finding = next(one for one in json.loads(told.stdout) if one["what"] == f"the agent at [::1]:{port}")
+    assert finding["state"] == "good"
+    gone = checks.reachable("::1", int(port))
+    assert (gone.found, gone.advice) == ("nobody listens", f"tide agent --udp {port} --bind ::1")
+
+
 def test_something_else_that_answers_is_no_agent() -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as echo:
         echo.bind(("127.0.0.1", 0))
@@ -66,7 +78,7 @@ def test_something_else_that_answers_is_no_agent() -> None:
     assert (finding.state, finding.found) == ("missing", "something else answers")
 
 
-@pytest.mark.parametrize("place", ["here", ":8888", "host:", "host:0", "host:70000", "host:udp"])
+@pytest.mark.parametrize("place", ["here", ":8888", "host:", "host:0", "host:70000", "host:udp", "::1:8888", "[]:8888"])
 def test_what_is_no_address_is_refused(place: str) -> None:
     told = doctor("--agent", place)
     assert told.returncode == 2

@@ -183,18 +183,21 @@ def all_of(agent_at: tuple[str, int] | None) -> Iterator[Finding]:
 
 
 def reachable(host: str, port: int) -> Finding:
-    """Whether an agent, ours or the stock one, answers over UDP."""
-    what = f"the agent at {host}:{port}"
+    """Whether an agent, ours or the stock one, answers over UDP. A name of both families means IPv4, as for clients."""
+    what = f"the agent at [{host}]:{port}" if ":" in host else f"the agent at {host}:{port}"
+    is_default = host.startswith("127.") or host == "localhost"
+    bind = "" if is_default else f" --bind {host if host == '::1' else '::' if ':' in host else '0.0.0.0'}"
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        family, *_, address = min(socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM), key=lambda found: found[0])
+        with socket.socket(family, socket.SOCK_DGRAM) as one:
             one.settimeout(1.0)
-            one.connect((host, port))
+            one.connect(address)
             one.send(_PING)
             answer = one.recv(1024)
     except OSError as error:
         refused = isinstance(error, ConnectionRefusedError)
         found = "nobody listens" if refused else "no answer in a second"
-        advice = f"tide agent --udp {port}" if refused else f"check the address, and firewalls on UDP {port}"
+        advice = f"tide agent --udp {port}{bind}" if refused else f"check the address, and firewalls on UDP {port}"
         return Finding("run", what, "missing", found, advice)
     if len(answer) > 4 and answer[4] == _INFO:
         return Finding("run", what, "good", "answers")

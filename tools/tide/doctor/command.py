@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from itertools import groupby
 from typing import Annotated
 
@@ -20,10 +21,10 @@ _COLOURS = {"weak": "yellow", "missing": "red"}
 def _place(text: str | None) -> tuple[str, int] | None:
     if text is None:
         return None
-    host, _, port = text.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 65536:
-        raise UsageError(f"--agent {text}: not HOST:PORT; for example --agent 192.168.1.20:8888")
-    return host, int(port)
+    found = re.fullmatch(r"(?:\[([^][]+)\]|([^][:]+)):(\d+)", text)
+    if found is None or not 0 < int(found[3]) < 65536:
+        raise UsageError(f"--agent {text}: not HOST:PORT; for example 192.168.1.20:8888 or [fd00::20]:8888")
+    return found[1] or found[2], int(found[3])
 
 
 def _print(console: Console, findings: list[Finding]) -> None:
