@@ -66,6 +66,16 @@ def test_the_first_line_says_who_can_reach_it_and_a_port_in_use_who_has_it(child
     assert '{"clients": 0' in (tmp_path / "agent.log").read_text(), "it ended as with SIGINT"
 
 
+def test_under_nohup_a_closed_terminal_does_not_end_it(children: Children, tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    child, _ = start(children, tmp_path / "agent.log", "--udp", "0")
+    signal.signal(signal.SIGHUP, before)
+    child.process.send_signal(signal.SIGHUP)
+    child.process.send_signal(signal.SIGUSR1)
+    assert child.wait_json("clients", LIMIT_S, "the counters")["clients"] == 0
+    assert child.process.poll() is None
+
+
 @pytest.mark.parametrize(
     ("bind", "address", "all_addresses"),
     [("::1", "[::1]", "::"), ("0:0:0:0:0:0:0:1", "[0:0:0:0:0:0:0:1]", "::"), ("127.0.0.2", "127.0.0.2", "0.0.0.0")],
