@@ -671,6 +671,27 @@ TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
 
 // A header announces at most 65535 octets; stock clients announce a longer one as 0, which means "to the end", or
 // modulo 65536. The latter is reported to the client, the sample does not reach DDS, and the stream continues.
+TEST(Streams, NumbersWrapAroundInBothDirections) {
+  Driver driver;
+  ReadyClient client(driver, 1, 0x11);
+  client.read(0x0016, 0x80);
+  for (uint32_t number = 0; number < 66'000; number++) {
+    driver.sent.clear();
+    driver.middleware.written.clear();
+    Octets payload(sizeof number);
+    std::memcpy(payload.data(), &number, sizeof number);
+    client.write(0x0015, payload);
+    ASSERT_EQ(driver.middleware.written.size(), 1u) << number;
+    ASSERT_EQ(driver.middleware.written[0].payload, payload);
+    driver.middleware.newest_source()->offer(sample_of(payload));
+    driver.pump();
+    const std::vector<Octets> data = client.all(TIDE_XRCE_DATA);
+    ASSERT_EQ(data.size(), 1u) << number;
+    ASSERT_EQ(Octets(data[0].end() - sizeof number, data[0].end()), payload);
+    client.acknowledge(0x80);
+  }
+}
+
 TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   struct Case {
     size_t payload_bytes;
