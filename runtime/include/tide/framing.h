@@ -50,9 +50,8 @@ typedef struct tide_framing_writer {
 int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint8_t destination, const uint8_t *head,
                              size_t head_bytes, const uint8_t *body, size_t body_bytes, const uint8_t *tail,
                              size_t tail_bytes);
-/* Returns the next octet, or -1 when the frame is complete. O(1). */
-int tide_framing_writer_next(tide_framing_writer_t *writer);
-/* Write the next octets, at most capacity (for a DMA in pieces). Returns their number; 0: the frame is complete. */
+/* Write the next octets, at most capacity (for a DMA in pieces). Returns their number; 0: the frame is complete.
+ * O(capacity). */
 size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity);
 
 typedef struct tide_framing_counters {

@@ -102,27 +102,12 @@ static bool find_octet(tide_framing_writer_t *writer) {
   return true;
 }
 
-int tide_framing_writer_next(tide_framing_writer_t *writer) {
-  if (!writer->begun) {
-    writer->begun = true;
-    return TIDE_FRAMING_FLAG;
-  }
-  if (!find_octet(writer)) return -1;
-  const uint8_t octet = writer->segments[writer->segment].bytes[writer->position];
-  if (is_special(octet) && !writer->escaped) {
-    writer->escaped = true;
-    return TIDE_FRAMING_ESCAPE;
-  }
-  const int mask = writer->escaped ? (int)TIDE_FRAMING_XOR : 0;
-  writer->escaped = false;
-  writer->position++;
-  if (writer->segment != FRONT && writer->segment != BACK) writer->crc = tide_crc16(writer->crc, &octet, 1);
-  return octet ^ mask;
+static bool is_of_message(const tide_framing_writer_t *writer) {
+  return writer->segment != FRONT && writer->segment != BACK;
 }
 
-/* Writes the octets of the message up to a special one or the end of their segment. */
+/* Writes octets up to a special one or the end of their segment. */
 static size_t put_plain(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {
-  if (writer->segment == FRONT || writer->segment == BACK || writer->escaped) return 0;
   const uint8_t *from = writer->segments[writer->segment].bytes + writer->position;
   const size_t left = writer->segments[writer->segment].count - writer->position;
   const size_t most = left < capacity ? left : capacity;
@@ -132,18 +117,30 @@ static size_t put_plain(tide_framing_writer_t *writer, uint8_t *bytes, size_t ca
     bytes[count] = from[count];
     crc = crc_of(crc, from[count]);
   }
-  writer->crc = (uint16_t)crc;
+  if (is_of_message(writer)) writer->crc = (uint16_t)crc;
   writer->position += count;
   return count;
 }
 
+/* The escape of a special octet, then the octet. */
+static uint8_t next_of_special(tide_framing_writer_t *writer) {
+  writer->escaped = !writer->escaped;
+  if (writer->escaped) return TIDE_FRAMING_ESCAPE;
+  const uint8_t octet = writer->segments[writer->segment].bytes[writer->position++];
+  if (is_of_message(writer)) writer->crc = tide_crc16(writer->crc, &octet, 1);
+  return octet ^ TIDE_FRAMING_XOR;
+}
+
 size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {
   size_t count = 0;
-  while (count < capacity) {
-    count += put_plain(writer, bytes + count, capacity - count);
-    const int octet = count < capacity ? tide_framing_writer_next(writer) : -1;
-    if (octet < 0) break;
-    bytes[count++] = (uint8_t)octet;
+  if (!writer->begun && capacity > 0) {
+    writer->begun = true;
+    bytes[count++] = TIDE_FRAMING_FLAG;
+  }
+  while (count < capacity && find_octet(writer)) {
+    const size_t plain = writer->escaped ? 0 : put_plain(writer, bytes + count, capacity - count);
+    count += plain;
+    if (plain == 0) bytes[count++] = next_of_special(writer);
   }
   return count;
 }
