@@ -484,7 +484,7 @@ uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Defin
   definition = Definition{};
   definition.kind = object.kind;
   definition.parent = object.parent;
-  definition.domain = object.domain;
+  definition.domain = object.domain == kDomainOfAgent ? 0 : object.domain;
   definition.qos = default_qos(object.kind);
   uint8_t status = TIDE_XRCE_STATUS_ERR_INVALID_DATA;
   switch (object.representation) {

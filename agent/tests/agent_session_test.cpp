@@ -512,7 +512,10 @@ TEST(Entities, DomainsAreOverridden) {
     EXPECT_EQ(client.create(0x0011, participant), 0);
     participant.domain = 0;
     EXPECT_EQ(client.create(0x0021, participant), 0);
-    EXPECT_EQ(driver.middleware.domains, (std::vector<int>{expected, override ? *override : fallback}));
+    participant.domain = 255;  // as stock clients ask for the agent's
+    EXPECT_EQ(client.create(0x0031, participant), 0);
+    const int agents = override.value_or(fallback);
+    EXPECT_EQ(driver.middleware.domains, (std::vector<int>{expected, agents, agents}));
   }
 }
 

@@ -37,7 +37,7 @@ TEST(Options, AddressesThatCannotBeAreRefused) {
   EXPECT_EQ(tide_rclc_options_set_mtu(link, 68), RMW_RET_OK);
   EXPECT_EQ(tide_rclc_options_set_mtu(link, tide_pools.mtu_bytes), RMW_RET_OK);
   EXPECT_REFUSED(rcl_init_options_set_domain_id(&options, 233), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
-  EXPECT_OK(rcl_init_options_set_domain_id(&options, 232));
+  for (const size_t domain : {232u, 255u}) EXPECT_OK(rcl_init_options_set_domain_id(&options, domain));
   EXPECT_OK(rcl_init_options_fini(&options));
   EXPECT_FALSE(options.initialized);
 }

@@ -83,7 +83,8 @@ rcl_ret_t rcl_init_options_get_domain_id(const rcl_init_options_t *init_options,
 }
 
 rcl_ret_t rcl_init_options_set_domain_id(rcl_init_options_t *init_options, size_t domain_id) {
-  if (init_options == NULL || domain_id > 232) return tide_compat_result(TIDE_ERROR_ARGUMENT);
+  const bool is_agents = domain_id == 255; /* as with the stock client: that of the agent's environment */
+  if (init_options == NULL || (domain_id > 232 && !is_agents)) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   init_options->rmw.domain_id = domain_id;
   return RCL_RET_OK;
 }
