@@ -191,6 +191,41 @@ TEST_F(Asking, LongRequestsTravelInFragments) {
   EXPECT_TRUE(std::equal(memory, memory + 900, reply.data.data));
 }
 
+TEST_F(Asking, AReplyThatDoesNotFitIsReportedAndTheNextIsTaken) {
+  rcl_client_t blobs{};
+  ASSERT_OK(rclc_client_init_default(&blobs, &node, blob_type(), "blobs"));
+  static uint8_t memory[5];
+  test_interfaces__srv__Blob_Response reply{};
+  reply.data = {memory, 0, sizeof memory};
+  static std::vector<size_t> sizes;
+  sizes.clear();
+  ASSERT_OK(rclc_executor_add_client(&executor, &blobs, &reply, [](const void *taken) {
+    sizes.push_back(static_cast<const test_interfaces__srv__Blob_Response *>(taken)->data.size);
+  }));
+  const test_interfaces__srv__Blob_Request request{};
+  int64_t number = 0;
+  for (int sent = 0; sent < 2; sent++) ASSERT_OK(rcl_send_request(&blobs, &request, &number));
+  ASSERT_TRUE(eventually([&] { return server.requests("/blobs").size() == 2; }));
+  ::testing::internal::CaptureStderr();
+  for (const size_t octets : {12u, 4u}) {
+    Octets bytes(4 + octets);
+    bytes[0] = static_cast<uint8_t>(octets);
+    ASSERT_TRUE(server.answer("/blobs", bytes, server.requests("/blobs")[octets == 12 ? 0 : 1].number));
+  }
+  int refused = 0;
+  EXPECT_TRUE(eventually([&] {
+    if (rclc_executor_spin_some(&executor, kMillisecond) == RCL_RET_ERROR) {
+      refused++;
+      EXPECT_EQ(tide_rclc_last_status(), TIDE_ERROR_CAPACITY_MESSAGE);
+    }
+    return !sizes.empty();
+  }));
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("was dropped: "), std::string::npos);
+  EXPECT_EQ(sizes, std::vector<size_t>{4});
+  EXPECT_EQ(refused, 1);
+  EXPECT_EQ(counters_of(blobs).decode_errors, 1u);
+}
+
 TEST_F(Asking, ItsLevelChoosesTheStream) {
   add_client();
   tide_chain_t chain;

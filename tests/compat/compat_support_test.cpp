@@ -406,6 +406,27 @@ TEST_F(Connected, TimeIsSynchronised) {
   EXPECT_LT(std::abs(rmw_uros_epoch_millis() - now / 1'000'000), 100);
 }
 
+TEST_F(Connected, AStepOfTheAgentsClockReachesTheEpochByTheNextSynchronisationAndNoTimer) {
+  static int calls;
+  calls = 0;
+  rcl_timer_t timer{};
+  ASSERT_OK(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(100), [](rcl_timer_t *, int64_t) { calls++; }));
+  rclc_executor_t executor = executor_of(1);
+  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
+  ASSERT_OK(rmw_uros_sync_session(1000));
+  for (const Time step : {-3600 * sim::kSecond, 7200 * sim::kSecond}) {
+    const Time begun = now_ns(), epoch = rmw_uros_epoch_nanos();
+    const int before = calls;
+    World::current().wall_step += step;
+    while (now_ns() - begun < sim::kSecond) EXPECT_OK(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(10)));
+    EXPECT_NEAR(calls - before, 10, 1);
+    EXPECT_LT(std::abs(rmw_uros_epoch_nanos() - epoch - (now_ns() - begun)), 100'000'000);
+    ASSERT_OK(rmw_uros_sync_session(1000));
+    EXPECT_LT(std::abs(rmw_uros_epoch_nanos() - wall_ns()), 100'000'000);
+  }
+  EXPECT_OK(rclc_executor_fini(&executor));
+}
+
 TEST_F(Connected, CreationWaitsForNoDeadlineOfTheLink) {
   const Time begin_ns = now_ns();
   for (int again = 0; again < 50; again++) {

@@ -48,6 +48,7 @@ class World {
   sim::Random random;
   sim::Machine machine;
   uint64_t up_baud = 0;  // of links opened from now on, towards the agent; 0: frames take no time
+  Time wall_step = 0;    // of the agent's clock of the day
 
  private:
   sim::Link *open(tide_session_t &session, const tide_link_address_t &address);
@@ -60,7 +61,9 @@ class World {
 };
 
 inline Time now_ns() { return World::current().engine.now(); }
-inline Time wall_ns() { return tide_port_platform()->wall_ns(tide_port_platform()->context); }
+inline Time wall_ns() {
+  return tide_port_platform()->wall_ns(tide_port_platform()->context) + World::current().wall_step;
+}
 
 inline void pass_time(std::chrono::nanoseconds duration) { sim::Port::current()->pause(duration.count()); }
 
