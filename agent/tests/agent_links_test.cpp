@@ -542,6 +542,32 @@ TEST(Ipv6, UdpServesAndNamesItsClients) {
   EXPECT_EQ(text_of(link->peer(endpoint).address), "::1");
 }
 
+TEST(Ipv6, AllAddressesAreThoseOfIpv4Too) {
+  Options options;
+  Link *link = nullptr;
+  options.host_of = [&link](Endpoint endpoint) { return link->host_of(endpoint); };
+  Served served(options);
+  served.link = std::make_unique<UdpLink>(0, served.agent, served.poller, "::", 0);
+  link = served.link.get();
+  std::vector<std::unique_ptr<UdpClient>> clients;
+  for (const int family : {AF_INET, AF_INET6}) {
+    clients.push_back(std::make_unique<UdpClient>(served, 0x100 + static_cast<uint32_t>(family), family));
+    EXPECT_EQ(clients.back()->client.connect(), 0);
+  }
+  std::set<std::string> names;
+  for (const Host host : served.agent.hosts()) {
+    names.insert(text_of(link->peer((host & ~kLinkMask) | (host & kLinkMask) << 16).address));
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"127.0.0.1", "::1"})) << "as --allow names them";
+  Served tcp;
+  tcp.link = std::make_unique<TcpLink>(0, tcp.agent, tcp.poller, "::", 0, TcpLimits{.per_address = 1});
+  const uint16_t port = static_cast<TcpLink &>(*tcp.link).port();
+  const Socket ipv4(SOCK_STREAM, port, 0, AF_INET), ipv6(SOCK_STREAM, port, 0, AF_INET6);
+  tcp.run(0);
+  tcp.run(0);
+  EXPECT_EQ(tcp.link->counters().connections_timed_out, 0u) << "two addresses";
+}
+
 TEST(Ipv6, TcpServesAndCountsByAddress) {
   Served served;
   served.link = std::make_unique<TcpLink>(0, served.agent, served.poller, "::1", 0, TcpLimits{.per_address = 1});
