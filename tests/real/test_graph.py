@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 from reserved import domain
@@ -51,8 +52,11 @@ def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> 
         ]
         second = start_client(children, tmp_path, port, 0xA2)
         eventually(lambda: len(nodes(watcher)) == 2, "two clients are two nodes")
-        second.process.kill()  # a killed client deletes nothing: the agent probes it, then removes it
-        eventually(lambda: len(nodes(watcher)) == 1, "the dead client's node is gone")
+        second.process.send_signal(signal.SIGSTOP)  # a board that sleeps: the agent probes and removes it
+        eventually(lambda: len(nodes(watcher)) == 1, "the sleeping client's node is gone")
+        second.process.send_signal(signal.SIGCONT)
+        eventually(lambda: len(nodes(watcher)) == 2, "it is back when it wakes")
+        second.stop()
         first.stop()
         eventually(lambda: nodes(watcher) == [], "no client, no node")
         agent.require_alive()

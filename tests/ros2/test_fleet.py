@@ -138,6 +138,21 @@ def test_clients_that_come_and_go_leave_nothing(world: World) -> None:
     resident.leave()
 
 
+def test_ros_participants_that_come_and_go_leave_nothing(world: World) -> None:
+    world.start_agent()
+    resident = world.fleet(1, "--name", "resident", "--reliable")
+    memory: list[int] = []
+    for _ in range(8):
+        for _ in range(8):
+            with host(DOMAIN) as peer:
+                heard = peer.collect(String, "resident_0/up", quality(reliable=True))
+                probe(lambda: resident.say("publish 10 0.1", "published"), lambda heard=heard: heard, "a message")
+        memory.append(world.state("VmRSS"))
+    grown = [later - earlier for earlier, later in itertools.pairwise(memory)]
+    assert statistics.median(grown[-4:]) < 400, f"kB after each: {memory}"
+    resident.leave()
+
+
 @pytest.mark.parametrize("participants", MODES)
 def test_one_topic_with_two_types(world: World, other_host: Host, participants: str) -> None:
     world.start_agent("--participants", participants)
