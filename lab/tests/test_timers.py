@@ -4,6 +4,7 @@ that none is negative."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -297,11 +298,13 @@ def children(parent: int) -> list[int]:
 
 def lane_runs(parent: int) -> bool:
     """True if a child of the process has started its lane's thread."""
-    return any(
-        (task / "comm").read_text().strip() == "tide lane"
-        for child in children(parent)
-        for task in Path(f"/proc/{child}/task").iterdir()
-    )
+    with contextlib.suppress(FileNotFoundError):  # a child or thread that has just ended
+        return any(
+            (task / "comm").read_text().strip() == "tide lane"
+            for child in children(parent)
+            for task in Path(f"/proc/{child}/task").iterdir()
+        )
+    return False
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
