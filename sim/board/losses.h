@@ -14,7 +14,7 @@
 
 namespace tide::sim {
 
-// Numbers of the random sources, one for each kind of loss, so that one kind does not change what another draws.
+// Each kind of loss draws from a random source of its own: a change of one kind leaves the others as they were.
 enum class Chance : uint64_t {
   kUp = 1,
   kDown,

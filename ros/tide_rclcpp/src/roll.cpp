@@ -400,7 +400,7 @@ void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rc
   }
 }
 
-// Entities for the timers that a waitable keeps, as no event reports that one is due.
+// Returns an entity for each timer inside a waitable: no event reports that such a timer is due.
 std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::Waitable::SharedPtr &waitable) {
   std::vector<std::shared_ptr<tide_rcl::Entity>> timers;
   const auto mutex = std::make_shared<std::mutex>();  // a reentrant group may run them concurrently

@@ -206,8 +206,9 @@ _VALUE = re.compile(r"(\d+) replies, last (\d+) us, greatest (\d+) us")
 
 @dataclass(frozen=True)
 class ServiceTold:
-    """Response times of a service that one board's client calls (from the request's arrival in DDS to the reply) or
-    serves (from the request's arrival to the reply's arrival in DDS). greatest_ns: since the client appeared."""
+    """Response times of one service of a board. They begin when the request arrives in DDS. If the board calls the
+    service, they end with the reply; if it serves, with the reply's arrival in DDS. greatest_ns: since the client
+    appeared."""
 
     service: str
     serves: bool

@@ -200,10 +200,11 @@ class Window:
 @dataclass
 class Answers:
     """Starts of a chain without an end within its deadline, as a lower limit: each end belongs to the first waiting
-    start (as tide.report.verdict.unanswered, step by step)."""
+    start (as tide.report.verdict.unanswered, step by step). late: those of them that were answered after it."""
 
     deadline_ns: int
     count: int = 0
+    late: int = 0
     _starts: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
     _known_ns: int = 0  # the newest start of earlier steps: everything published until then has arrived

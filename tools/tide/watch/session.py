@@ -83,7 +83,6 @@ class _Watched:
         self.no_bound = ""
         answering = [*self.topics[chain.origin + 1 :][-1:], *(one for one in self.ends if not one.point.is_occasional)]
         self.answers = [(topic, Answers(chain.chain.deadline_ns)) for topic in answering]
-        self.answered_late = 0
         self.missed, self.above, self.lost = _Lately(), _Lately(), _Lately()
         self.measured = _Lately(max(_LATELY_S, _SILENT_PERIODS * chain.period_ns / 1e9))
         self.failures = 0  # views in which it was not met, silent or gone
@@ -112,7 +111,7 @@ class _Watched:
         for topic, answers in self.answers:
             if all(one.state == "seen" and one.is_settled(now_s) for one in (start, topic)):
                 answers.take(*(came.get(one.point.topic, []) for one in (start, topic)))
-                self.answered_late += self.latencies.misses - known if topic.point.topic == end else 0
+                answers.late += self.latencies.misses - known if topic.point.topic == end else 0
             else:
                 answers.restart()
 
@@ -120,8 +119,7 @@ class _Watched:
     def unanswered(self) -> int:
         """The number of unanswered starts, without those answered late and ends that this watch itself missed: of the
         topic with the most."""
-        known = self.answered_late
-        return max((max(0, one.count - topic.times.missed - known) for topic, one in self.answers), default=0)
+        return max((max(0, one.count - topic.times.missed - one.late) for topic, one in self.answers), default=0)
 
     @property
     def not_started(self) -> int:
