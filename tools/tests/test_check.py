@@ -127,6 +127,17 @@ def test_compare_shows_what_is_gained(example: Path) -> None:
     assert "bounds in ms by executor" in output
 
 
+def test_executors_without_an_analysis_do_not_hide_the_others() -> None:
+    file = ROOT / "examples/systems/robots/linorobot2.toml"  # its loop pings the agent
+    data = checked(file, "--compare")
+    assert [one["executor"] for one in data["compared"]] == ["tide", "lanes", "batch"]
+    assert list(data["refused"]) == ["batch_stock", "batch_blocking"]
+    status, output = run(file, "--compare")
+    assert status == 0 and "bounds in ms by executor" in output
+    assert output.count("batch_stock, batch_blocking cannot be compared: ") == 1
+    assert "'ping' on board 'base' stops or uses the link" in output and "(and 2 more reasons)" in output
+
+
 def test_losses_and_heartbeats_cost(example: Path) -> None:
     text = example.read_text(encoding="utf-8").replace('"best_effort"', '"reliable"')
     text = text.replace("period_ms = 500", "period_ms = 20_000")

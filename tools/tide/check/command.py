@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -239,7 +239,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
             raise _BadInputError([f"{given} does not go with --observed; call tide check once for each"])
         return _held_against(file, system, wanted.observed, wanted, console)
     bounds = _bounds(file, system, wanted.executor, wanted)
-    every = [_bounds(file, system, each, wanted) for each in fitting] if wanted.compare else []
+    every, refused = _compared(file, system, fitting, wanted) if wanted.compare else ([], {})
     if wanted.plot is not None:
         _plot(bounds, wanted.plot, wanted.explain)
     numbers = origins_of(system)
@@ -249,18 +249,26 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     wanting += ["not all times were measured"] if wanted.require_measured and numbers.measured < numbers.count else []
     met = bounds.met and not (invented or wanting)
     if wanted.as_json:
-        typer.echo(json_text(replace(bounds, met=met), every, wanted.explain, numbers))
+        typer.echo(json_text(replace(bounds, met=met), every, wanted.explain, numbers, refused))
     else:
         _print(bounds, every, wanted, console, _places(file, bounds), numbers, ", and ".join(wanting))
+        for why in dict.fromkeys(map(tuple, refused.values())):
+            who = ", ".join(one for one, reasons in refused.items() if tuple(reasons) == why)
+            more = f" (and {len(why) - 1} more reasons)" if why[1:] else ""
+            typer.echo(f"{who} cannot be compared: {why[0]}{more}")
     for line in differing:
         typer.echo(line, err=True)
     return MET if met else NOT_MET
 
 
 def json_text(
-    bounds: Bounds, compared: Sequence[Bounds] = (), explain: str | None = None, numbers: Origins | None = None
+    bounds: Bounds,
+    compared: Sequence[Bounds] = (),
+    explain: str | None = None,
+    numbers: Origins | None = None,
+    refused: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
-    """The output of --json. explain: limits it to this chain."""
+    """The output of --json. explain: limits it to this chain. refused: executors without an analysis, with reasons."""
     data = bounds.to_json()
     if numbers is not None:
         data["times"] = asdict(numbers)
@@ -268,6 +276,7 @@ def json_text(
         data["chains"] = [chain for chain in data["chains"] if chain["name"] == explain]
     if compared:
         data["compared"] = [one.to_json() for one in compared]
+        data["refused"] = refused or {}
     return to_json(data, indent=2).decode()
 
 
@@ -382,6 +391,21 @@ def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -
         return bounds_of(system, executor, wanted.losses)
     except (NoBoundError, AnalysisError, MissingBinaryError) as error:
         raise _refusal(file, error) from None
+
+
+def _compared(
+    file: Path, system: System, executors: Sequence[str], wanted: _Wanted
+) -> tuple[list[Bounds], dict[str, list[str]]]:
+    """The bounds of every executor that can be analysed, and why the others cannot: a robot that calls a service on
+    rclc has a comparison, too, although no analysis knows that service where publishing waits."""
+    every: list[Bounds] = []
+    refused: dict[str, list[str]] = {}
+    for executor in executors:
+        try:
+            every.append(_bounds(file, system, executor, wanted))
+        except _BadInputError as error:
+            refused[executor] = error.lines
+    return every, refused
 
 
 def _refusal(file: Path, error: NoBoundError | AnalysisError | MissingBinaryError) -> _BadInputError:
