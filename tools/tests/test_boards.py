@@ -396,6 +396,9 @@ def test_cores_of_a_board_share_its_link_and_wait_no_longer_than_on_one() -> Non
         assert bound_ns(bounds, name) >= bound_ns(alone, name)
     assert {one.executor for one in bounds.models} == {"m", "n", "h"}
     assert any(one.id == "cores" and one.places == ("m", "n") for one in bounds.assumptions)
+    late = bounds_of(parse(two("esp32", "esp32").replace("execution_ms = 2", "execution_ms = 99")))
+    roots = [one.root for one in late.chains if one.root is not None]
+    assert roots and all(one.what.endswith(" (bounded as one core: m, n)") for one in roots), "b keeps n busy, not m"
     with pytest.raises(NoBoundError, match="two microcontrollers on the serial link"):
         bounds_of(parse(two(None, None)))
     lanes = two("esp32", "esp32").replace('name = "n"\n', 'name = "n"\nlanes = 2\n', 1)

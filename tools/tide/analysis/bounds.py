@@ -720,7 +720,7 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     of the host's executors where no chain touches the microcontroller. None: as described (tide, or lanes), or
     default."""
     if cores := cores_of_boards(system):
-        return _with_cores(bounds_of(on_one_core(system), executor, losses), cores)
+        return _with_cores(system, bounds_of(on_one_core(system), executor, losses), cores)
     bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
@@ -732,8 +732,9 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     return replace(bounds, chains=chains, assumptions=(*told, *always))
 
 
-def _with_cores(bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
-    """A statement about the first core of a board holds for all its cores."""
+def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
+    """A statement about the first core of a board holds for all its cores, and a cause on such a board names the
+    cores that are bounded as one: on separate ones nothing may be late."""
     told = [
         one._replace(places=tuple(name for place in one.places for name in cores.get(place, (place,))))
         for one in bounds.assumptions
@@ -742,7 +743,15 @@ def _with_cores(bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
     names = "; ".join(", ".join(several) for several in cores.values())
     text = f"cores of one board, each with an executor of its own, are bounded as if they were one: {names}"
     every = tuple(name for several in cores.values() for name in several)
-    return replace(bounds, assumptions=(*told, Assumption("cores", text, {}, every)), models=tuple(models))
+
+    def named(root: Root) -> Root:
+        visited = {one.executor for one in system.path(system.chain(root.chain))} if root.chain else {root.executor}
+        as_one = "; ".join(", ".join(several) for several in cores.values() if visited.intersection(several))
+        return replace(root, what=f"{root.what} (bounded as one core: {as_one})") if as_one else root
+
+    chains = tuple(one if one.root is None else replace(one, root=named(one.root)) for one in bounds.chains)
+    assumptions = (*told, Assumption("cores", text, {}, every))
+    return replace(bounds, chains=chains, assumptions=assumptions, models=tuple(models))
 
 
 def _instances(system: System, bound: ChainBound) -> int:
