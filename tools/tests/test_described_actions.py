@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from tide.analysis.bounds import bounds_of
+from tide.analysis.sizing import client_of, pools
 from tide.simulate.described import simulate_description
 from tide.system.load import parse
 
@@ -31,6 +32,15 @@ def test_the_guides_action_keeps_to_its_bounds_in_virtual_time() -> None:
     assert pick.worst_ns >= own_ms * 1_000_000, "the result is part of it"
 
 
+def test_a_header_has_the_action_in_place_of_its_services_and_topics() -> None:
+    entries = ("PUBLISHERS", "SUBSCRIPTIONS", "SERVICES", "CLIENTS", "ACTION_SERVERS", "ACTION_CLIENTS")
+    for text, counts in ((described(), (0, 0, 0, 0, 1, 0)), (exchanged(), (0, 0, 0, 0, 0, 1))):
+        sizes = pools(client_of(parse(text)))
+        assert tuple(sizes.get(f"TIDE_{name}", 0) for name in entries) == counts
+        assert sizes["TIDE_NAME_BYTES"] > len("rt/pick/_action/cancel_goal")
+        assert sizes.get("TIDE_ACTION_RESULT_BYTES", 0) == 60 * counts[4]
+
+
 def test_types_of_an_action_say_their_sizes() -> None:
     """The types are those of test_msgs, which is installed: with a goal of the same fields."""
     text = re.sub(r"(Fibonacci_SendGoal\"), payload_bytes = \d+", r"\1", described())
@@ -38,13 +48,18 @@ def test_types_of_an_action_say_their_sizes() -> None:
     assert [one.sent_bytes for one in system.chain("pick").callbacks] == [20, 12, 16, 60, 0]
 
 
-def test_a_board_that_asks_for_two_services_keeps_to_its_bounds() -> None:
+def exchanged() -> str:
+    """The board is the action's client, and the host its server."""
     text = (
         described()
         .replace('executor = "planner"', 'executor = "X"')
         .replace('executor = "arm"', 'executor = "planner"')
     )
-    system = parse(text.replace('executor = "X"', 'executor = "arm"'))
+    return text.replace('executor = "X"', 'executor = "arm"')
+
+
+def test_a_board_that_asks_for_two_services_keeps_to_its_bounds() -> None:
+    system = parse(exchanged())
     outcome = simulate_description(system, None, 10, 1, search=False)
     assert not outcome.is_broken and not outcome.full
     (pick,) = (one for one in outcome.seen if one.chain == "pick" and one.until is None)

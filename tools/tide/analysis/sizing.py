@@ -251,6 +251,23 @@ def _created_bytes(end: ServiceEnd) -> int:
     return len(end.service) + topics + len(end.sends.dds_type) + len(end.takes.dds_type)
 
 
+def action_of(name: str) -> str:
+    """The action to which a service or topic of this name belongs; empty: none."""
+    return name.lstrip("/").rpartition("/_action/")[0]
+
+
+def _cancel(end: ServiceEnd) -> ServiceEnd:
+    """The service that cancels goals of this service's action."""
+    request, response = (f"action_msgs::srv::dds_::CancelGoal_{part}_" for part in ("Request", "Response"))
+    sends, takes = (request, response) if end.is_client else (response, request)
+    return replace(
+        end,
+        service=f"{action_of(end.service)}/_action/cancel_goal",
+        sends=replace(end.sends, dds_type=sends),
+        takes=replace(end.takes, dds_type=takes),
+    )
+
+
 def _whole_words(count: int) -> int:
     return (count + 3) // 4 * 4
 
@@ -269,20 +286,27 @@ def pools(client: Client) -> dict[str, int]:
     use until its message has left or is acknowledged, a slot until the executor has taken its frame, a reassembly until
     the callback has run. At least two messages of each writer and two frames of each reader have room. A chain that
     ends before its next release has one open request; there is room for one more, whose reply was lost with an
-    agent."""
+    agent. Services and topics of an action belong to its server or client, which has one more to cancel goals."""
     ends = (*client.publications, *client.subscriptions)
+    served = {action_of(one.service) for one in client.served} - {""}
+    called = {action_of(one.service) for one in client.services if one.is_client} - {""}
+    cancels = [_cancel(one) for one in client.services if action_of(one.service)]
+    results = [one.sends.payload_bytes for one in client.served if one.service.endswith("/_action/get_result")]
     creations = [len(end.topic) + len(end.dds_type) + _CREATE_OVERHEAD_BYTES for end in ends]
-    creations += [_created_bytes(one) + _CREATE_OVERHEAD_BYTES for one in client.services]
+    creations += [_created_bytes(one) + _CREATE_OVERHEAD_BYTES for one in (*client.services, *cancels)]
     small = _whole_words(max([_SMALL_BYTES, *creations]))
     nodes = [(_node_bytes(end), _instances(client, end)) for end in client.writes]
     large = [(size, count) for size, count in nodes if size > small]
     reassembled = [end for end in client.reads if _is_fragmented(end, client.mtu_bytes)]
     return {
         "TIDE_NODES": 1,
-        "TIDE_PUBLISHERS": len(client.publications),
-        "TIDE_SUBSCRIPTIONS": len(client.subscribed),
-        "TIDE_SERVICES": len(client.served),
-        "TIDE_CLIENTS": client.clients,
+        "TIDE_PUBLISHERS": sum(action_of(end.topic) not in served for end in client.publications),
+        "TIDE_SUBSCRIPTIONS": sum(action_of(one[0].topic) not in called for one in client.subscribed),
+        "TIDE_SERVICES": sum(not action_of(one.service) for one in client.served),
+        "TIDE_CLIENTS": sum(one.is_client and not action_of(one.service) for one in client.services),
+        **({"TIDE_ACTION_SERVERS": len(served)} if served else {}),
+        **({"TIDE_ACTION_CLIENTS": len(called)} if called else {}),
+        **({"TIDE_ACTION_RESULT_BYTES": _whole_words(max(results))} if results else {}),
         "TIDE_SERVICE_DEPTH": client.askers,
         "TIDE_CLIENT_REQUESTS": 2,
         "TIDE_TIMERS": len(client.timers),
@@ -290,7 +314,13 @@ def pools(client: Client) -> dict[str, int]:
         "TIDE_EXECUTORS": max(1, len(client.executors)),
         "TIDE_EXECUTOR_LANES": client.lanes,
         "TIDE_NAME_BYTES": _whole_words(
-            max([len(end.topic) for end in (*client.writes, *client.reads)] + [12]) + len("rt/") + 1
+            max(
+                [len(end.topic) for end in (*client.writes, *client.reads)]
+                + [len(one.service) for one in cancels]
+                + [12]
+            )
+            + len("rt/")
+            + 1
         ),
         "TIDE_SUBSCRIPTION_DEPTH": _deepest(client),
         "TIDE_SMALL_NODES": sum(count for size, count in nodes if size <= small) + _SPARE_NODES,
