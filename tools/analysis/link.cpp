@@ -2417,18 +2417,38 @@ class LinkModel {
       result.reason = "it needs a bound of chain '" + system_.chains[root].name + "', which has none: " + result.reason;
   }
 
+  static std::string percent(double share) {
+    const std::string tenths = std::to_string(std::llround(share * 1000));
+    return (tenths.size() > 1 ? tenths.substr(0, tenths.size() - 1) : "0") + "." + tenths.back() + " %";
+  }
+
+  // The subject of a sentence about the load that counts for this chain.
+  std::string who_asks(size_t chain) const {
+    bool alone = true;
+    for (size_t other = 0; other < size(); other++) alone = alone && (other == chain || !goes_first(other, chain));
+    return is_batch() ? "all chains ask for " : alone ? "it asks for " : "it and the more urgent chains ask for ";
+  }
+
+  // What counts for a chain of line, client and host where the iteration does not settle although none is overloaded.
+  std::string load(size_t chain) const {
+    const Shares shares = asked(chain);
+    const double line = std::max(shares.up, shares.down);
+    const auto host = std::max_element(shares.hosts.begin(), shares.hosts.end());
+    std::string text = who_asks(chain);
+    if (line > 0)
+      text += percent(line) + " of the line " + (shares.up >= shares.down ? "to" : "from") + " the agent and ";
+    text += percent(shares.client) + " of the microcontroller";
+    if (*host > std::max(line, shares.client))
+      text += "; the callbacks of executor '" + system_.hosts[static_cast<size_t>(host - shares.hosts.begin())].name +
+              "' ask for " + percent(*host) + " of it";
+    return text + (line > std::max(shares.client, *host) ? "; raise 'baud' or send less"
+                                                         : "; lengthen periods or shorten executions");
+  }
+
   // The overload of the line or the client as a sentence; empty: none.
   std::string overload(size_t chain) const {
     const Shares shares = asked(chain);
-    const auto percent = [](double share) {
-      const std::string tenths = std::to_string(std::llround(share * 1000));
-      return tenths.substr(0, tenths.size() - 1) + "." + tenths.back() + " %";
-    };
-    bool alone = true;
-    for (size_t other = 0; other < size(); other++) alone = alone && (other == chain || !goes_first(other, chain));
-    const std::string who = is_batch() ? "all chains ask for "
-                            : alone    ? "it asks for "
-                                       : "it and the more urgent chains ask for ";
+    const std::string who = who_asks(chain);
     if (shares.up < 1 && shares.down < 1) {
       if (shares.client >= 1) return who + percent(shares.client) + " of the microcontroller";
       const auto busiest = std::max_element(shares.hosts.begin(), shares.hosts.end());
@@ -2459,7 +2479,7 @@ class LinkModel {
              ", and a timer that is late by a period skips an expiry";
     }
     if (const auto text = full_window(chain)) return *text;
-    return "its instances come faster than they are over, with all that may go before them";
+    return "the time until its instances are over did not settle: " + load(chain);
   }
 
   // Reason if the chain's stream needs more frames than a window holds, and the wait for the window is the main cause
@@ -2507,7 +2527,8 @@ class LinkModel {
     }
     if (const auto text = full_window(chain)) return *text;
     if (loads_[chain].settling_ns >= kLongestWaitNs)
-      return "more urgent chains keep board and line so busy that nothing bounds when its messages are acknowledged";
+      return "more urgent chains keep board and line so busy that nothing bounds when its messages are acknowledged: " +
+             load(chain);
     if (several_[chain]) return why_[chain];
     std::string limit = "its period of " + milliseconds(period(chain)) + ", within which it must be over";
     if (const std::string why = alone(chain); !why.empty()) limit += ": " + why;

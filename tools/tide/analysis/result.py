@@ -201,15 +201,16 @@ def link_root(system: System, told: LinkChainAnswer) -> Root:
     root = told.root or told.chain
     chain = chain_of(root)
     shares = (Part(kind, value_ns, other and chain_of(other)) for kind, value_ns, other in told.reached_parts)
-    part = max(shares, key=lambda one: one.value_ns, default=None)
-    what = told.reason or ""
     before = f"it needs a bound of chain '{root}', which has none: "
-    what = what.removeprefix(before) + _most(part)
+    what = (told.reason or "").removeprefix(before)
+    kind = "busy" if what.startswith("more urgent chains keep") else "link"
+    # Where loads are the cause, the largest part of a window of one period says nothing about them.
+    part = max(shares, key=lambda one: one.value_ns, default=None) if kind == "link" else None
+    what += _most(part)
     reached_ns, limit_ns = (told.reached_ns, told.limit_ns) if told.reached_ns else (None, None)
     path = _chain_path(system, chain)
     if system.chain(chain).deadline_ns > system.chain(chain).period_ns and reached_ns is not None:
         path = (*path, "deadline_ms")
-    kind = "busy" if what.startswith("more urgent chains keep") else "link"
     return Root(kind, path, what, chain, None, reached_ns, limit_ns, part)
 
 

@@ -214,9 +214,11 @@ def _reasons(bounds: Bounds, where: Where) -> list[str]:
 
 def _next(root: Root) -> str:
     """The advice for a root cause."""
+    if root.kind == "busy":
+        return ", or raise its priority"
     if root.chain is None or root.part is None or root.limit_ns is None:
         return ""
-    return f"; raise its {'priority' if root.kind == 'busy' else 'period_ms'}, or shorten that part"
+    return "; raise its period_ms, or shorten that part"
 
 
 def print_explanation(chain: ChainBound, console: Console, where: Where = nowhere) -> None:
