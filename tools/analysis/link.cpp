@@ -2495,9 +2495,13 @@ class LinkModel {
     const bool to_agent = window_wait(chain, Direction::up, 1, window_ns).value > 0;
     if (several_[chain] && !to_agent && window_wait(chain, Direction::down, 1, window_ns).value == 0)
       return std::nullopt;
-    bool shared = false;
-    for (const size_t other : here_)
-      shared = shared || (other != chain && in_one_stream(other, chain, to_agent ? Direction::up : Direction::down));
+    bool shared = false, in_fragments = false;
+    for (const size_t other : here_) {
+      if (!in_one_stream(other, chain, to_agent ? Direction::up : Direction::down)) continue;
+      const Traffic &traffic = to_agent ? loads_[other].up : loads_[other].down;
+      shared = shared || other != chain;
+      in_fragments = in_fragments || traffic.frames > traffic.messages;
+    }
     const Load &load = loads_[chain];
     return std::string("up to ") + std::to_string(to_agent ? up : down) + " frames of " +
            (shared ? "the stream that it shares with others" : "its stream") + (to_agent ? " to" : " from") +
@@ -2507,8 +2511,10 @@ class LinkModel {
            (several_[chain] ? ", so that its instances come faster than they are over"
                             : ": it may take " + milliseconds(reached_[chain]) + ", beyond its period of " +
                                   milliseconds(period(chain))) +
-           "; make it best_effort, " +
-           (shared ? "make its messages shorter or raise mtu_bytes" : "lengthen its period or lower mtu_bytes");
+           "; make it best_effort" +
+           (!shared        ? ", lengthen its period or lower mtu_bytes"
+            : in_fragments ? ", make its messages shorter or raise mtu_bytes"
+                           : " or lengthen its period");
   }
 
   // Why a chain has no bound, as a text for the user.

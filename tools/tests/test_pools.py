@@ -63,6 +63,12 @@ def test_a_window_that_runs_full_takes_the_bound_with_its_numbers() -> None:
     assert "lower mtu_bytes" in (reason or "")
     slower = (FULL_WINDOW[0].replace("_ms = 2\n", "_ms = 20\n"), FULL_WINDOW[1])
     assert bounds_of(system(*slower, mtu=4096, agent=0.5, back=0.5)).met
+    # With a second message of its callback in the stream: none is fragmented, so shorter ones would not help.
+    both = [{"topic": f"a/t{n}", "payload_bytes": 12} for n in (0, 1)]
+    steps = (("m", 0.1, {"publishes": both}), ("h", 0.1, {"topic": "a/t0"}))
+    pair = written("a", 9, *steps, period_ms=3, reliability="reliable")
+    reason = bounds_of(system(pair, FULL_WINDOW[1], mtu=4096, agent=0.5, back=0.5)).chain("a").reason
+    assert re.search(r"the stream that it shares .*; make it best_effort or lengthen its period$", reason or "")
 
 
 def test_the_simulator_sees_what_a_full_window_does() -> None:
