@@ -2474,6 +2474,7 @@ class LinkModel {
     const time_ns timer_late_ns = is_late ? add(jitter(chain), timer_ns(chain)) : 0;
     if (is_late && timer_late_ns < kLongestWaitNs) {
       reached_[chain] = timer_late_ns;
+      reached_parts_[chain] = demand_at(chain, stages_[chain].front(), timer_ns(chain), 1, 0).parts;
       return "its timer's callback may end " + milliseconds(timer_late_ns) +
              " after its expiry, beyond its period of " + milliseconds(period(chain)) +
              ", and a timer that is late by a period skips an expiry";
