@@ -138,6 +138,13 @@ def test_executors_without_an_analysis_do_not_hide_the_others() -> None:
     assert "'ping' on board 'base' stops or uses the link" in output and "(and 2 more reasons)" in output
 
 
+def test_parts_that_only_order_messages_are_not_shown() -> None:
+    """Each message of one callback is a chain to the analysis, with a nanosecond for that callback."""
+    file = ROOT / "examples/systems/robots/px4_offboard.toml"
+    _, output = run(file, "--explain", "vehicle_odometry")
+    assert "frames of vehicle_attitude" in output and " 0.000 " not in output
+
+
 def test_losses_and_heartbeats_cost(example: Path) -> None:
     text = example.read_text(encoding="utf-8").replace('"best_effort"', '"reliable"')
     text = text.replace("period_ms = 500", "period_ms = 20_000")
