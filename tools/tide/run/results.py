@@ -292,7 +292,7 @@ def shared_lines(system: System, waits: bool) -> list[str]:
     lines = []
     if waiting:
         what = _processors(waiting)[1]
-        lines.append(f"{what} wait for their execution times, as if each had a processor of its own")
+        lines.append(f"{what}: execution times are waited for, as if each lane had a processor of its own")
     if count > available:
         lines.append(
             f"{words} share {available} processors of this machine: one may wait for another, which bounds do not "
