@@ -1991,7 +1991,9 @@ class LinkModel {
       return "publishing waits, and there is no bound for a sample that comes meanwhile and finds one before it";
     if (!self.uplink_reliable && !self.downlink_reliable) return "";
     if (protocol.losses > 0) return "there is no bound for the repair of several instances";
-    if (protocol.hold) return "there is no bound for several instances that hold the line";
+    if (protocol.hold)
+      return "with 'hold' on any chain, each reliable one is bounded as if it held the line, and there is no bound for "
+             "several instances that do";
     if (protocol.acknowledges == Acknowledges::asked)
       return "there is no bound for several instances that are acknowledged when they are asked about";
     return "";
