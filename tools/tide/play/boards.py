@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide.analysis.lower import Section, executor_of_board, sections_of
@@ -60,8 +60,7 @@ class Worst:
     played: Played
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(NamedTuple):
     """A run of a callback. callback: its place; timer: the place of the timer whose instance it belongs to."""
 
     callback: int

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,11 +28,11 @@ class Played:
     violations: tuple[str, ...]  # broken rules
     full: tuple[str, ...]  # pools that ran full
     # Only with record=true in the plan. By chain and instance: release, start of the first callback, end of the last;
-    # -1 for a step that the instance did not reach.
-    recorded: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    # -1 for a step that the instance did not reach. Left as the lists that were read, because there are thousands.
+    recorded: Sequence[Sequence[Sequence[int]]] = ()
     # Only for boards. Runs by callback: timer, instance, start, end. By message: timer, instance, arrival in ROS 2.
-    runs: tuple[tuple[tuple[int, ...], ...], ...] = ()
-    crossings: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    runs: Sequence[Sequence[Sequence[int]]] = ()
+    crossings: Sequence[Sequence[Sequence[int]]] = ()
 
 
 def read_answer(program: str, answer: str | bytes) -> Played:
@@ -40,10 +41,7 @@ def read_answer(program: str, answer: str | bytes) -> Played:
     if "refused" in told:
         raise ServerError(f"{program} refuses the plan: {told['refused']}")
     worst, ended, lost, index = zip(*told["chains"], strict=True)
-    records = (
-        tuple(tuple(tuple(one) for one in each) for each in told.get(name, ()))
-        for name in ("recorded", "runs", "crossings")
-    )
+    records = (told.get(name, ()) for name in ("recorded", "runs", "crossings"))
     return Played(worst, ended, lost, index, tuple(told["violations"]), tuple(told.get("full", ())), *records)
 
 
