@@ -237,8 +237,8 @@ def test_every_reply_is_that_of_its_request_whatever_the_line_and_the_agents_do(
 
 def test_a_simulation_shows_where_the_time_went() -> None:
     outcome = simulate_description(parse(described(service("c", "mnm"))), None, 4, 1, False)
-    assert not outcome.is_broken and outcome.recording
-    first = [one for one in outcome.recording if one.instance == 0]
+    assert not outcome.is_broken and outcome.find_recording()
+    first = [one for one in outcome.find_recording() if one.instance == 0]
     whats = {(one.place, one.what) for one in first}
     assert {("m", "ask"), ("n", "serve"), ("m", "go_on")} <= whats
     assert {("l, to the host", "request"), ("k, to the board", "request")} <= whats

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,21 +43,22 @@ class _Player(Protocol):
 
 @dataclass
 class _Worst:
-    """The worst observation of all runs, and the plan that reproduces it. limit_ns: deadline of a chain, or limit of a
-    path."""
+    """The worst observation of all runs, its run, and the plan that reproduces it. limit_ns: deadline of a chain, or
+    limit of a path."""
 
     bound_ns: int | None
     limit_ns: int | None
     worst_ns: int = field(default=-1, init=False)
     crowded_ns: int = field(default=-1, init=False)  # worst latency in runs with a full pool, which bounds exclude
     plan: str = field(default="", init=False)
+    played: Played | None = field(default=None, init=False)
 
-    def keep(self, worst_ns: int, plan: str, is_crowded: bool) -> None:
+    def keep(self, worst_ns: int, plan: str, played: Played, is_crowded: bool) -> None:
         """is_crowded: a chain without a bound filled a pool, so the run says nothing about bounds."""
         if is_crowded and self.bound_ns is not None:
             self.crowded_ns = max(self.crowded_ns, worst_ns)
         elif worst_ns > self.worst_ns:
-            self.worst_ns, self.plan = worst_ns, plan
+            self.worst_ns, self.plan, self.played = worst_ns, plan, played
 
     @property
     def ratio(self) -> float | None:
@@ -152,7 +154,7 @@ class Outcome:
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
     full: list[str] = field(default_factory=list)  # pools that ran full although the bounds assume that they do not
-    recording: list[Step] = field(default_factory=list)  # the run that came closest to a bound
+    find_recording: Callable[[], list[Step]] = list  # steps of the run that came closest to a bound
     paths: list[SeenPath] = field(default_factory=list)
 
     @property
@@ -179,7 +181,7 @@ class Outcome:
             "observed": [one.to_json() for one in self.seen],
             "observed_paths": [one.to_json() for one in self.paths],
             "violations": self.violations,
-            "recording": [asdict(one) for one in self.recording],
+            "recording": [dict(vars(one)) for one in self.find_recording()],
         }
 
 
@@ -229,7 +231,7 @@ class _Trial:
             else:
                 run = player.changed(run, worst)
             self._keep(best, player, _kept_offsets(self._system, player, run))
-        self._record()
+        self._outcome.find_recording = self._recording
         return self._outcome
 
     def _looseness(self, place: int, worst_ns: int) -> float:
@@ -245,16 +247,15 @@ class _Trial:
                 worst = Worst(place, index, worst_ns, played) if index >= 0 else None
                 best[place] = (worst_ns, worst, player, run)
 
-    def _record(self) -> None:
+    def _recording(self) -> list[Step]:
         nearest = max(self._seen, key=lambda one: one.ratio or 0.0)
         player = self._player(random.Random(0))
-        if nearest.plan and isinstance(player, BoardsPlayer):
-            plan = player.recording(nearest.plan)
-            played = self._server.play(plan)
-            self._outcome.recording = [
-                Step(chain, instance, start_ns, end_ns, place, what, release_ns)
-                for chain, instance, place, what, start_ns, end_ns, release_ns in player.steps(played, plan)
-            ]
+        if nearest.played is None or not isinstance(player, BoardsPlayer):
+            return []
+        return [
+            Step(chain, instance, start_ns, end_ns, place, what, release_ns)
+            for chain, instance, place, what, start_ns, end_ns, release_ns in player.steps(nearest.played, nearest.plan)
+        ]
 
     def _player(self, source: random.Random) -> _Player:
         if is_on_host(self._system):
@@ -281,7 +282,7 @@ class _Trial:
                 worst_ns, ended, lost = until[one.chain, one.until]
             one.ended += ended
             one.lost += lost
-            one.keep(worst_ns, plan, is_crowded)
+            one.keep(worst_ns, plan, played, is_crowded)
         paths = ((worst_ns, -1) for worst_ns in self._worst_of_paths(player, played, plan, is_crowded))
         return played, (*zip(told.worst_ns, told.worst_index, strict=True), *paths)
 
@@ -291,7 +292,7 @@ class _Trial:
         found = seen_on_paths(self._system, player.chain_names, player.instances(played))
         for one, told in zip(self._paths, found, strict=True):
             one.samples += told.samples
-            one.keep(told.worst_ns, plan, is_crowded)
+            one.keep(told.worst_ns, plan, played, is_crowded)
         return [told.worst_ns for told in found]
 
 
