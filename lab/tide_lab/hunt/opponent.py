@@ -14,7 +14,8 @@ from decimal import Decimal
 
 from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
-from tide.play.boards import UnplayableError
+from tide.play.boards import PROGRAM, UnplayableError
+from tide.play.server import Server
 from tide.simulate.described import simulate_description
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
@@ -116,12 +117,13 @@ def shrunk(system: System) -> System | None:
 def main() -> int:
     count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
     played = observed = found = 0
+    server = Server(PROGRAM)
     for seed in range(first, first + count):
         try:
             system = shrunk(parse(described(seed)))
             if system is None:
                 continue
-            outcome = simulate_description(system, None, _RUNS, seed, True)
+            outcome = simulate_description(system, None, _RUNS, seed, True, server)
         except (SystemFileError, NoBoundError, AnalysisError, UnplayableError):
             continue
         played += 1
@@ -131,6 +133,7 @@ def main() -> int:
             above = [f"{one.chain} {one.worst_ns} of {one.bound_ns} ns" for one in outcome.seen if one.is_above]
             what = above or outcome.full or outcome.violations or ["instances that never ended"]
             print(f"seed {seed}: {'; '.join(what[:2])}", flush=True)
+    server.close()
     print(f"{played:,} of {count:,} descriptions played, {observed:,} instances: {found} above a bound")
     return int(found > 0)
 

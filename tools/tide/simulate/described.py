@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -187,15 +188,17 @@ class Outcome:
         }
 
 
-def simulate_description(system: System, executor: str | None, runs: int, first: int, search: bool) -> Outcome:
+def simulate_description(
+    system: System, executor: str | None, runs: int, first: int, search: bool, server: Server | None = None
+) -> Outcome:
     """Runs the seeds from `first` on. search: the same number of further runs for each chain, to bring it closer to its
-    bound. NoBoundError, UnplayableError: the system cannot be analysed or simulated."""
+    bound. server: of PROGRAM, and remains open; None: one for this call. NoBoundError, UnplayableError: the system
+    cannot be analysed or simulated."""
     bounds = bounds_of(system, executor)
-    server = Server(PROGRAM)
-    try:
+    if server is not None:
         return _Trial(system, bounds, server).run(runs, first, search)
-    finally:
-        server.close()
+    with closing(Server(PROGRAM)) as own:
+        return _Trial(system, bounds, own).run(runs, first, search)
 
 
 class _Trial:
