@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <string_view>
 
 namespace tide::analysis {
 
@@ -862,14 +863,22 @@ class LinkModel {
     return seen;
   }
 
-  // Executions by exclusive group; empty name: callbacks in no group. Valid until the next call.
-  using ByGroup = std::vector<std::pair<std::string, time_ns>>;
+  // Executions by exclusive group, as views of the system's names; empty name: callbacks in no group. Valid until the
+  // next call.
+  using ByGroup = std::vector<std::pair<std::string_view, time_ns>>;
   const ByGroup &seen_on_host(size_t other, size_t chain, size_t place) const {
     if (!shares_[other]) return on_host_[other][place];
     seen_on_host_.clear();
     if (!may_meet(other, chain) && begins_alike(other, chain)) return seen_on_host_;
     seen_on_host_ = by_group(other, place, other == chain ? nullptr : &cut_within(other, chain).callbacks);
     return seen_on_host_;
+  }
+
+  static time_ns &of_group(ByGroup &times, std::string_view group) {
+    for (auto &[known, load_ns] : times) {
+      if (known == group) return load_ns;
+    }
+    return times.emplace_back(group, 0).second;
   }
 
   // The chain's execution times by group, without callbacks that are counted elsewhere.
@@ -879,13 +888,7 @@ class LinkModel {
     for (size_t index = 0; index < callbacks.size(); index++) {
       const LinkCallback &callback = callbacks[index];
       if (callback.place != static_cast<int>(place) || (elsewhere != nullptr && (*elsewhere)[index])) continue;
-      const auto known = std::find_if(found.begin(), found.end(),
-                                      [&callback](const auto &one) { return one.first == callback.group; });
-      if (known == found.end()) {
-        found.emplace_back(callback.group, callback.execution_ns);
-      } else {
-        known->second += callback.execution_ns;
-      }
+      of_group(found, callback.group) += callback.execution_ns;
     }
     return found;
   }
@@ -1451,15 +1454,15 @@ class LinkModel {
     const bool somebody_waits = std::any_of(system_.chains.begin(), system_.chains.end(),
                                             [this](const LinkChain &other) { return waits_for_answer(other); });
     if (messages == 0 && !somebody_waits) return {};
-    LinkParts by_level = parts;
-    const Linear general = uplink_by_level(chain, messages, window_ns, by_level);
+    by_level_ = parts;
+    const Linear general = uplink_by_level(chain, messages, window_ns, by_level_);
     if (somebody_waits || several_[chain]) {
-      parts = by_level;
+      parts = by_level_;
       return general;
     }
     const time_ns wait_ns = up_waits_[chain];
     if (wait_ns >= general.value) {
-      parts = by_level;
+      parts = by_level_;
     } else {
       parts.control_ns = add(parts.control_ns, wait_ns);
     }
@@ -1527,11 +1530,11 @@ class LinkModel {
 
   Linear downlink(size_t chain, time_ns window_ns, LinkParts &parts) const {
     if (loads_[chain].down.messages == 0) return {};
-    LinkParts by_level = parts;
-    const Linear general = downlink_by_level(chain, loads_[chain].down.messages, window_ns, by_level);
+    by_level_ = parts;
+    const Linear general = downlink_by_level(chain, loads_[chain].down.messages, window_ns, by_level_);
     const time_ns wait_ns = down_waits_[chain];
     if (wait_ns >= general.value) {
-      parts = by_level;
+      parts = by_level_;
     } else {
       parts.control_ns = add(parts.control_ns, wait_ns);
     }
@@ -1634,13 +1637,11 @@ class LinkModel {
   // the host"). A group, a chain, and the paths of a timer as far as they lie on one path run one callback at a time,
   // so in a wait none of these executes longer than the wait.
   Linear lanes_wait(size_t chain, size_t place, time_ns window_ns) const {
-    std::set<std::string> own;
-    for (const LinkCallback &callback : system_.chains[chain].callbacks) {
-      if (callback.place == static_cast<int>(place)) own.insert(callback.group);
-    }
-    std::map<std::string, time_ns> of_group;
+    ByGroup &groups = groups_;
+    std::vector<time_ns> &units = units_;
+    groups.clear();
+    units.clear();
     std::vector<std::pair<std::vector<size_t>, time_ns>> on_paths;  // what lies on one of these paths of a timer
-    std::vector<time_ns> units;
     time_ns rest_ns = 0;  // execution of chains of which several instances may run at once, and which are therefore not
                           // a unit
     for (size_t other = 0; other < size(); other++) {
@@ -1655,15 +1656,19 @@ class LinkModel {
         } else if (group.empty()) {
           units.push_back(executed_ns);
         } else {
-          of_group[group] = add(of_group[group], executed_ns);
+          time_ns &sum_ns = of_group(groups, group);
+          sum_ns = add(sum_ns, executed_ns);
         }
       }
     }
     time_ns excluded_ns = 0;
-    for (const auto &[group, executed_ns] : of_group) {
-      if (own.count(group) > 0) excluded_ns = add(excluded_ns, executed_ns);
+    const ByGroup &own = on_host_[chain][place];
+    for (const auto &[group, executed_ns] : groups) {
+      const bool is_own =
+          std::any_of(own.begin(), own.end(), [name = group](const auto &one) { return one.first == name; });
+      if (is_own) excluded_ns = add(excluded_ns, executed_ns);
       // If all of the chain's callbacks are in the group, the group is not counted among the other units.
-      if (own.count(group) == 0 || own.size() > 1) units.push_back(executed_ns);
+      if (!is_own || own.size() > 1) units.push_back(executed_ns);
     }
     for (const auto &[paths, executed_ns] : on_paths) units.push_back(executed_ns);
     std::sort(units.rbegin(), units.rend());
@@ -1786,7 +1791,8 @@ class LinkModel {
       return constant(multiply(visits, client_blocking(chain)));
     Linear result = constant(0);
     time_ns frame_ns = alive_ ? 0 : system_.client.process_ns;  // any number of frames may be processed
-    std::vector<std::pair<time_ns, int64_t>> pieces;
+    std::vector<std::pair<time_ns, int64_t>> &pieces = pieces_;
+    pieces.clear();
     for (const size_t other : here_) {
       if (other == chain || goes_first(other, chain)) continue;
       int64_t count = visits;
@@ -1860,9 +1866,25 @@ class LinkModel {
     return true;
   }
 
-  // instances: how many consecutive instances of this chain the window covers, beginning with the first; 1 if each ends
-  // before the next release.
-  Demand demand(size_t chain, time_ns window_ns, Until until = Until::sent, int64_t instances = 1) const {
+  // An empty demand in the memory of the previous one, because a bound asks for those of thousands of windows.
+  Demand &emptied_demand() const {
+    LinkParts &parts = demand_.parts;
+    std::vector<time_ns> client_ns = std::move(parts.client_interference_ns);
+    std::vector<time_ns> line_ns = std::move(parts.line_interference_ns);
+    std::vector<Linear> cases = std::move(demand_.cases);
+    demand_ = {};
+    cases.clear();
+    client_ns.assign(size(), 0);
+    line_ns.assign(size(), 0);
+    demand_.cases = std::move(cases);
+    parts.client_interference_ns = std::move(client_ns);
+    parts.line_interference_ns = std::move(line_ns);
+    return demand_;
+  }
+
+  // Valid until the next call of demand or demand_at. instances: how many consecutive instances of this chain the
+  // window covers, beginning with the first; 1 if each ends before the next release.
+  const Demand &demand(size_t chain, time_ns window_ns, Until until = Until::sent, int64_t instances = 1) const {
     const Load &self = loads_[chain];
     const LinkChain &described = system_.chains[chain];
     const bool waited = waits_for_line(described) || waits_for_answer(described);
@@ -1870,7 +1892,7 @@ class LinkModel {
     const bool without_tail = until == Until::ended && self.tail_line_ns > 0 && !waited;
     const int64_t messages = self.up.messages - (without_tail ? 1 : 0);
     const bool crosses = messages > 0 || self.down.messages > 0;
-    Demand result;
+    Demand &result = emptied_demand();
     LinkParts &parts = result.parts;
     const Linear client = client_interference(chain, window_ns, parts);
     const Linear interrupt = interrupts(chain, window_ns);
@@ -2053,12 +2075,11 @@ class LinkModel {
 
   // Demand of this many instances at one stage, from a moment at which nothing more urgent waits there. The last of
   // them arrives at the given time.
-  Demand demand_at(size_t chain, const Stage &stage, time_ns window_ns, int64_t instances, time_ns arrival_ns) const {
+  const Demand &demand_at(size_t chain, const Stage &stage, time_ns window_ns, int64_t instances,
+                          time_ns arrival_ns) const {
     using Kind = Stage::Kind;
-    Demand result;
+    Demand &result = emptied_demand();
     LinkParts &parts = result.parts;
-    parts.client_interference_ns.assign(size(), 0);
-    parts.line_interference_ns.assign(size(), 0);
     const Linear others = other_stages(chain, stage, window_ns);
     const time_ns waiting_ns = full_window_ns(chain, stage, window_ns);
     Linear sum = constant(add(stage.own_ns, multiply(instances, waiting_ns))) + others;
@@ -2131,7 +2152,9 @@ class LinkModel {
     for (int64_t instances = 1; instances <= kMostInstances; instances++) {
       const time_ns earlier_ns = multiply(instances - 1, period(chain));
       const auto least_ns = [&](time_ns from_ns, time_ns arrival_ns) {
-        const auto ask = [&](time_ns in_ns) { return demand_at(chain, stage, in_ns, instances, arrival_ns).cases; };
+        const auto ask = [&](time_ns in_ns) -> const std::vector<Linear> & {
+          return demand_at(chain, stage, in_ns, instances, arrival_ns).cases;
+        };
         return least_window(ask, from_ns, kLongestWaitNs, unused_ns);
       };
       window_ns = least_ns(window_ns, kNeverNs);
@@ -2185,7 +2208,9 @@ class LinkModel {
   time_ns by_window_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
     time_ns longest_ns = 0, window_ns = 1, unused_ns = 0;
     for (int64_t instances = 1; instances <= kMostInstances; instances++) {
-      const auto ask = [&](time_ns in_ns) { return demand(chain, in_ns, until, instances).cases; };
+      const auto ask = [&](time_ns in_ns) -> const std::vector<Linear> & {
+        return demand(chain, in_ns, until, instances).cases;
+      };
       window_ns = least_window(ask, window_ns, kLongestWaitNs, unused_ns);
       if (window_ns == kNeverNs) return kNeverNs;
       const time_ns response_ns = add(jitter(chain), window_ns) - multiply(instances - 1, period(chain));
@@ -2208,7 +2233,9 @@ class LinkModel {
   // Time from the release until the timer's callback has ended.
   time_ns timer_ns(size_t chain) const {
     time_ns unused_ns = 0;
-    const auto ask = [&](time_ns in_ns) { return demand_at(chain, stages_[chain].front(), in_ns, 1, 0).cases; };
+    const auto ask = [&](time_ns in_ns) -> const std::vector<Linear> & {
+      return demand_at(chain, stages_[chain].front(), in_ns, 1, 0).cases;
+    };
     return least_window(ask, 1, kLongestWaitNs, unused_ns);
   }
 
@@ -2260,7 +2287,7 @@ class LinkModel {
     }
     if (!several_[chain]) {
       const time_ns from_ns = std::max<time_ns>(responses_[chain] - jitter(chain), 1);
-      const auto ask = [&](time_ns window_ns) { return demand(chain, window_ns).cases; };
+      const auto ask = [&](time_ns window_ns) -> const std::vector<Linear> & { return demand(chain, window_ns).cases; };
       const time_ns window_ns = least_window(ask, from_ns, period(chain) - jitter(chain), reached_ns);
       const time_ns found_ns = window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
       if (!alone(chain).empty() || (!any_several_ && found_ns != kNeverNs)) return found_ns;
@@ -2330,7 +2357,9 @@ class LinkModel {
   time_ns in_period_ns(size_t chain, Until until) const {
     time_ns reached_ns = 0;
     const time_ns most_ns = period(chain) - jitter(chain);
-    const auto ask = [&](time_ns window_ns) { return demand(chain, window_ns, until).cases; };
+    const auto ask = [&](time_ns window_ns) -> const std::vector<Linear> & {
+      return demand(chain, window_ns, until).cases;
+    };
     const time_ns window_ns = least_window(ask, 1, most_ns, reached_ns);
     return window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
   }
@@ -2706,6 +2735,12 @@ class LinkModel {
   std::vector<std::vector<Stage>> stages_;
   std::vector<std::vector<ByGroup>> on_host_;  // by chain and executor of the host
   mutable ByGroup seen_on_host_;
+  // Memory of demand and what it calls, kept because it is asked for thousands of windows.
+  mutable Demand demand_;
+  mutable LinkParts by_level_;
+  mutable ByGroup groups_;
+  mutable std::vector<time_ns> units_;
+  mutable std::vector<std::pair<time_ns, int64_t>> pieces_;
   std::vector<bool> shares_;  // a part of it is in other chains, too
   bool has_trees_ = false;    // of any chain
   mutable std::vector<std::optional<bool>> too_much_;
