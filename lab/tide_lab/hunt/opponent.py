@@ -15,9 +15,10 @@ from decimal import Decimal
 
 from tide.analysis.bounds import AnalysisError, bounds_of
 from tide.analysis.lower import NoBoundError
+from tide.analysis.result import Bounds
 from tide.play.boards import PROGRAM, UnplayableError
 from tide.play.server import Server
-from tide.simulate.described import simulate_description
+from tide.simulate.described import simulate_bounded
 from tide.system.load import SystemFileError, parse
 from tide.system.model import System
 
@@ -100,19 +101,21 @@ def parse_again(system: System) -> System:
     return System.model_validate(system.model_dump(exclude_unset=True, by_alias=True))
 
 
-def _all_bounded(system: System) -> bool:
-    return all(one.bound_ns is not None for one in bounds_of(system).chains)
+def _bounded(system: System) -> tuple[System, Bounds] | None:
+    bounds = bounds_of(system)
+    return (system, bounds) if all(one.bound_ns is not None for one in bounds.chains) else None
 
 
-def shrunk(system: System) -> System | None:
+def shrunk(system: System) -> tuple[System, Bounds] | None:
     """The system with the shortest periods at which each chain has a bound; None: no such periods exist."""
     low, high = 0.02, 8.0
-    if not _all_bounded(_scaled(system, high)):
-        return None
-    for _ in range(_STEPS):
+    shortest = _bounded(_scaled(system, high))
+    for _ in range(_STEPS if shortest else 0):
         middle = (low * high) ** 0.5
-        low, high = (low, middle) if _all_bounded(_scaled(system, middle)) else (middle, high)
-    return _scaled(system, high)
+        found = _bounded(_scaled(system, middle))
+        low, high = (low, middle) if found else (middle, high)
+        shortest = found or shortest
+    return shortest
 
 
 def main() -> int:
@@ -122,10 +125,10 @@ def main() -> int:
     server = Server(PROGRAM)
     for seed in range(first, first + count):
         try:
-            system = shrunk(parse(described(seed)))
-            if system is None:
+            shortest = shrunk(parse(described(seed)))
+            if shortest is None:
                 continue
-            outcome = simulate_description(system, None, _RUNS, seed, True, server)
+            outcome = simulate_bounded(*shortest, server, _RUNS, seed, search=True)
         except (SystemFileError, NoBoundError, AnalysisError, UnplayableError):
             continue
         played += 1

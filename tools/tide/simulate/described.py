@@ -188,17 +188,17 @@ class Outcome:
         }
 
 
-def simulate_description(
-    system: System, executor: str | None, runs: int, first: int, search: bool, server: Server | None = None
-) -> Outcome:
+def simulate_description(system: System, executor: str | None, runs: int, first: int, search: bool) -> Outcome:
     """Runs the seeds from `first` on. search: the same number of further runs for each chain, to bring it closer to its
-    bound. server: of PROGRAM, and remains open; None: one for this call. NoBoundError, UnplayableError: the system
-    cannot be analysed or simulated."""
+    bound. NoBoundError, UnplayableError: the system cannot be analysed or simulated."""
     bounds = bounds_of(system, executor)
-    if server is not None:
-        return _Trial(system, bounds, server).run(runs, first, search)
-    with closing(Server(PROGRAM)) as own:
-        return _Trial(system, bounds, own).run(runs, first, search)
+    with closing(Server(PROGRAM)) as server:
+        return simulate_bounded(system, bounds, server, runs, first, search)
+
+
+def simulate_bounded(system: System, bounds: Bounds, server: Server, runs: int, first: int, search: bool) -> Outcome:
+    """Like `simulate_description`, with known bounds, and on a server of PROGRAM that remains open."""
+    return _Trial(system, bounds, server).run(runs, first, search)
 
 
 class _Trial:
