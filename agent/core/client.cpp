@@ -61,16 +61,15 @@ void Liveness::ask(Output &output, Time now) {
 
 // A client that announces liveliness answers GET_INFO; every client answers a HEARTBEAT of a reliable stream it has.
 void Liveness::probe(Output &output) {
-  constexpr uint8_t kProbedStream = TIDE_STREAM_RELIABLE(0);
   counters_.probes_sent++;
   const tide_xrce_get_info_body_t question = {{0, TIDE_XRCE_OBJECT_CLIENT}, 1};
   output.submit_control(TIDE_XRCE_GET_INFO, Encoded(tide_xrce_put_get_info, question));
   if (announced_ns_ != 0 || !answers_) return;
   const tide_transmitter_config_t &config = output.transmitter().config;
   for (const tide_output_stream_t &stream : std::span(config.streams, config.stream_count)) {
-    if (stream.id != kProbedStream) continue;
+    if (stream.id != TIDE_STREAM_RELIABLE(0) && stream.id != TIDE_STREAM_REQUESTS) continue;
     const tide_xrce_heartbeat_t heartbeat = {stream.first_unacknowledged,
-                                             static_cast<uint16_t>(stream.next_to_send - 1), kProbedStream};
+                                             static_cast<uint16_t>(stream.next_to_send - 1), stream.id};
     output.submit_control(TIDE_XRCE_HEARTBEAT, Encoded(tide_xrce_put_heartbeat, heartbeat));
   }
 }

@@ -55,8 +55,8 @@ struct Limits {
   Time look_again_ns = 100'000'000;          // between two checks of DDS while a message waits
   std::array<NodeClass, 4> nodes = {{{128, 160}, {1024, 64}, {8192, 8}, {65540, 2}}};
   size_t reserved_nodes = 8;                    // not used for DATA, so that a STATUS always finds one
-  size_t output_streams = 128;                  // of one client: 63 levels, each reliable and best effort, and level 0
-  size_t input_streams = 128;                   // of one client
+  size_t output_streams = 129;                  // of one client: 64 levels, reliable and best effort, and requests
+  size_t input_streams = 130;                   // of one client: as many, and messages without a stream
   size_t held_bytes = size_t{256} * 1024;       // early messages of reliable streams
   size_t sample_bytes = size_t{1024} * 1024;    // of a sample that is longer than XRCE can announce
   size_t reassembly_bytes = size_t{2} * 65540;  // fragments of unfinished messages of all streams, in addition to one

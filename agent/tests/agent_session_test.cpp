@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 
 #include "client_messages.h"
@@ -321,6 +322,27 @@ TEST(Session, TheNextSessionBeginsWithWhatWasNotAcknowledged) {
   }
 }
 
+// The agent answers on the stream that asks. So data that the client does not acknowledge delays no answer on another.
+TEST(Session, AnswersAreOnTheStreamOfTheirRequest) {
+  for (const uint8_t stream : {uint8_t{0x80}, uint8_t{0x84}, uint8_t{TIDE_STREAM_REQUESTS}}) {
+    Driver driver;
+    ReadyClient client(driver, 1, 0x11);
+    driver.sent.clear();
+    client.read(0x0016, TIDE_STREAM_RELIABLE(0));
+    for (uint8_t number = 0; number < 40; number++) driver.middleware.sources.at(0)->offer({{number}, false, {}, 0, 0});
+    driver.pump();
+    const auto sent = static_cast<uint8_t>(driver.sent.back().bytes[2] + 1);
+    const bool waits = stream == TIDE_STREAM_RELIABLE(0);
+    EXPECT_EQ(client.create_xml(0x0025, 0x0013, writer_xml("t"), 0, stream), waits ? -1 : 0);
+    client.submit(0, TIDE_XRCE_ACKNACK, 1, {sent, 0, 0, 0, TIDE_STREAM_RELIABLE(0)});
+    for (int round = 0; round < 40; round++) client.acknowledge(TIDE_STREAM_RELIABLE(0));
+    std::set<uint8_t> streams;
+    for (const Sent &message : driver.sent)
+      if (message.bytes[4] == TIDE_XRCE_STATUS) streams.insert(message.bytes[1]);
+    EXPECT_EQ(streams, std::set<uint8_t>{stream});
+  }
+}
+
 TEST(Session, LateCopiesOfACreateClientDoNotTouchTheSession) {
   Driver driver;
   TestClient client(driver, 1, 0x11, 0x81), next(driver, 1, 0x11, 0x82), copy(driver, 1, 0x11, 0x81);
@@ -536,6 +558,20 @@ TEST(Liveliness, ASilentClientIsAskedAndThenGone) {
   EXPECT_EQ(driver.middleware.writers, 0);
   EXPECT_TRUE(driver.middleware.sources.empty());
   EXPECT_EQ(driver.agent.counters().clients_lost, 1u);
+}
+
+// A lean client of tide answers no GET_INFO, and its requests are on their own stream.
+TEST(Liveliness, AClientIsProbedOnTheStreamOfItsRequests) {
+  Driver driver;
+  TestClient client(driver, 1, 0x11);
+  ASSERT_EQ(client.connect(), 0);
+  ASSERT_EQ(client.create_xml(0x0011, 0, "", 0, TIDE_STREAM_REQUESTS), 0);
+  client.acknowledge(TIDE_STREAM_REQUESTS);
+  driver.sent.clear();
+  driver.run_until(31 * kSecond);
+  const std::vector<Octets> heartbeats = client.all(TIDE_XRCE_HEARTBEAT);
+  ASSERT_FALSE(heartbeats.empty());
+  for (const Octets &body : heartbeats) EXPECT_EQ(body.at(4), TIDE_STREAM_REQUESTS);
 }
 
 TEST(Liveliness, AnAnswerKeepsAClient) {

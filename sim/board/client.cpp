@@ -168,7 +168,7 @@ void Client::configure_session() {
   if (large > 0)
     classes_.push_back(
         {node_storage_.data() + size_t{plan_.nodes} * small_bytes, large_bytes, static_cast<uint16_t>(large)});
-  output_streams_.resize(2 * callbacks_.size() + 2);
+  output_streams_.resize(2 * callbacks_.size() + 3);
   input_streams_.resize(output_streams_.size());
   slots_.resize(plan_.slots);
   slot_storage_.resize(size_t{plan_.slots} * plan_.mtu);

@@ -36,8 +36,8 @@ static struct {
   tide_node_t data_nodes[TIDE_PLACES(TIDE_NODE_COUNT)];
   tide_queue_entry_t *execution[TIDE_PLACES(TIDE_NODE_COUNT)], *pending[TIDE_PLACES(TIDE_NODE_COUNT)],
       *noted[TIDE_PLACES(TIDE_SLOTS)];
-  tide_output_stream_t output_streams[TIDE_PLACES(TIDE_STREAMS)];
-  tide_input_stream_t input_streams[TIDE_PLACES(TIDE_STREAMS)];
+  tide_output_stream_t output_streams[TIDE_STREAMS_ALL];
+  tide_input_stream_t input_streams[TIDE_STREAMS_ALL];
   tide_slot_t slots[TIDE_PLACES(TIDE_SLOTS)];
   tide_reassembly_t reassemblies[TIDE_PLACES(TIDE_REASSEMBLIES)];
   char node_names[TIDE_PLACES(TIDE_NODES)][2][TIDE_NAME_BYTES];
@@ -212,7 +212,7 @@ TIDE_POOLS_LINKAGE const tide_pools_t tide_pools = {
     .object_count = TIDE_OBJECT_COUNT,
     .data_node_count = TIDE_NODE_COUNT,
     .class_count = 2,
-    .stream_count = TIDE_STREAMS,
+    .stream_count = TIDE_STREAMS_ALL,
     .slot_count = TIDE_SLOTS,
     .reassembly_count = TIDE_REASSEMBLIES,
     .mtu_bytes = TIDE_MTU_BYTES,

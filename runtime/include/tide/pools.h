@@ -174,7 +174,9 @@
 #ifndef TIDE_REASSEMBLY_BYTES
 #define TIDE_REASSEMBLY_BYTES 2048
 #endif
-/* Streams each way: one for each pair of chain level and reliability in use. */
+/* Streams each way: one for each pair of level and reliability in use, in either direction. Level 0 always is: a stock
+ * agent answers on its reliable stream, and a build without reliable streams sends requests on the other one. The pools
+ * add the stream of requests. */
 #ifndef TIDE_STREAMS
 #define TIDE_STREAMS 8
 #endif
@@ -203,6 +205,7 @@
   (TIDE_NODES + 3 * TIDE_PUBLISHERS_ALL + 3 * TIDE_SUBSCRIPTIONS_ALL + TIDE_SERVICES_ALL + TIDE_CLIENTS_ALL)
 #define TIDE_SERVICE_NAME_BYTES (TIDE_NAME_BYTES + 8) /* "Request" */
 #define TIDE_NODE_COUNT (TIDE_SMALL_NODES + TIDE_LARGE_NODES)
+#define TIDE_STREAMS_ALL (TIDE_STREAMS + TIDE_RELIABLE_STREAMS)
 
 #ifdef TIDE_DEFINE_POOLS
 #include "tide/pool_storage.h"

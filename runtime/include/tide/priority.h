@@ -23,10 +23,17 @@ typedef uint16_t tide_priority_t;
 #define TIDE_PRIORITY_NONE (-1) /* value of an int32_t that holds no priority */
 
 /* The XRCE stream that carries a level: 0x01 + level (best effort), 0x80 + level (reliable). Level 0 gives the two
- * streams that the stock client uses; an agent that knows nothing of levels treats them as independent streams. */
+ * streams that the stock client uses; an agent that knows nothing of levels treats them as independent streams.
+ *
+ * Requests of the session have a stream of their own, which is as urgent as level 0. tide's agent answers on the stream
+ * that asked, so its answers do not wait behind samples that no reader takes. A stock agent answers on 0x80. */
 #define TIDE_STREAM_BEST_EFFORT(level) ((uint8_t)(0x01u + (level)))
 #define TIDE_STREAM_RELIABLE(level) ((uint8_t)(0x80u + (level)))
+#define TIDE_STREAM_REQUESTS 0xFFu /* reliable */
 #define TIDE_STREAM_IS_RELIABLE(stream) (TIDE_RELIABLE_STREAMS && (stream) >= 0x80u)
-#define TIDE_STREAM_LEVEL(stream) ((uint8_t)((stream) >= 0x80u ? (stream)-0x80u : (stream) == 0u ? 0u : (stream)-0x01u))
+#define TIDE_STREAM_LEVEL(stream)                                                \
+  ((uint8_t)((stream) == 0u || (stream) == TIDE_STREAM_REQUESTS ? 0u             \
+             : (stream) >= 0x80u                                ? (stream)-0x80u \
+                                                                : (stream)-0x01u))
 
 #endif

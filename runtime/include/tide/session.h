@@ -106,8 +106,9 @@ typedef struct tide_session_config {
   size_t object_count;
   uint16_t mtu;              /* MTU of the transport; announced as mtu - 4 */
   uint16_t vendor;           /* written into CREATE_CLIENT; default TIDE_XRCE_VENDOR */
-  uint8_t object_stream;     /* stream of CREATE, DELETE and READ_DATA; default TIDE_STREAM_RELIABLE(0). With best
-                                effort the requests are repeated until answered, READ_DATA twice */
+  uint8_t object_stream;     /* stream of CREATE, DELETE and READ_DATA; default TIDE_STREAM_REQUESTS, without reliable
+                                streams TIDE_STREAM_BEST_EFFORT(0). On a best-effort stream the requests are repeated
+                                until answered, READ_DATA twice */
   uint8_t create_flags;      /* TIDE_XRCE_FLAG_REUSE, _REPLACE; 0: both flags; TIDE_SESSION_CREATE_PLAIN: no flag */
   uint8_t creations_at_once; /* unanswered CREATEs at a time; default 4; 1 on a best-effort stream */
   int64_t connect_period_ns; /* between unanswered CREATE_CLIENTs; default 1 s. The first three intervals are a fifth of
@@ -210,8 +211,9 @@ int64_t tide_session_poll_received(tide_session_t *session);
  * register parents before children. TIDE_ERROR_CAPACITY_OBJECTS: the table is full, or all 4,095 numbers of the kind
  * are used. TIDE_ERROR_TOO_LARGE: no node can hold its CREATE. TIDE_ERROR_EXISTS: registered already. */
 int tide_session_add_object(tide_session_t *session, tide_object_t *object);
-/* Remove an object and delete it on the agent; the structure belongs to the caller again at once. TIDE_ERROR_FULL:
- * there is no node for the DELETE now, nothing was done. TIDE_ERROR_NOT_FOUND: it is not registered. */
+/* Remove an object and delete it on the agent; the structure belongs to the caller again at once. The DELETE may
+ * overtake samples of the object, so wait until these are acknowledged (tide_session_is_idle). TIDE_ERROR_FULL: there
+ * is no node for the DELETE now, nothing was done. TIDE_ERROR_NOT_FOUND: it is not registered. */
 int tide_session_remove_object(tide_session_t *session, tide_object_t *object);
 
 /* Add a reader: it requests samples (READ_DATA) once its object exists, and again after each reconnection. A new

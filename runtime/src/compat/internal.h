@@ -113,8 +113,8 @@ int tide_compat_send(tide_publisher_handle_t *publisher, const void *message);
  * program selected that. */
 int tide_compat_begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes);
 int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *write);
-/* Call it before deleting an object that has sent with this priority: the deletion travels on the stream of level 0 and
- * must not overtake the object's last samples on another stream. */
+/* Call it before deleting an object that has sent with this priority: the deletion travels on the stream of requests
+ * and must not overtake the object's last samples. */
 void tide_compat_await_delivery(tide_support_t *support, bool reliable, tide_priority_t priority);
 /* Status messages of a program are sent at once or not at all, in any send mode, even within a round whose outputs are
  * sent together; half of the pool is reserved for other messages. send_now: errors as tide_session_write_begin.

@@ -194,7 +194,7 @@ static bool is_delivered(tide_support_t *support, void *context) {
 
 void tide_compat_await_delivery(tide_support_t *support, bool reliable, tide_priority_t priority) {
   uint8_t stream = TIDE_STREAM_RELIABLE(TIDE_PRIORITY_LEVEL(priority));
-  if (!reliable || TIDE_PRIORITY_LEVEL(priority) == 0) return;
+  if (!reliable) return;
   tide_compat_wait(support, is_delivered, &stream, tide_compat_deadline(support->destroy_timeout_ms), false);
 }
 

@@ -779,6 +779,24 @@ static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
 
 static int32_t urgency_of(const tide_slot_t *slot) { return priority_of_stream(slot) << 8 | slot->priority; }
 
+/* Cache of the last stream found: only candidates of one level need it, and a level has one reliable stream of data. */
+typedef struct next {
+  uint8_t stream;
+  uint16_t sequence;
+} next_t;
+
+/* True if the frame is ahead of its reliable stream. Answers that wait always are: the next ones are handled when they
+ * arrive. */
+static bool is_early(const tide_receiver_t *r, const tide_slot_t *slot, next_t *next) {
+  if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
+  if (slot->stream == TIDE_STREAM_REQUESTS) return true;
+  if (slot->stream != next->stream) {
+    const tide_input_stream_t *stream = find_stream(r, slot->stream);
+    *next = (next_t){slot->stream, (uint16_t)(stream ? stream->next : 0u)};
+  }
+  return distance_from(next->sequence, slot->sequence) > 0;
+}
+
 /* Choose the waiting frame to evict when `frame` has taken the last slot. It may be `frame` itself, which waits like
  * the others. Two passes over the slots, as it runs in the critical section for each frame of a flood. */
 static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *frame) {
@@ -790,9 +808,7 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->blocked && waits(slot)) set_bit(blocked, slot->stream, true);
   }
-  /* Cache of the last stream found: only candidates of one level need it, and a level has one reliable stream. */
-  const tide_input_stream_t *stream = NULL;
-  uint8_t stream_id = TIDE_XRCE_STREAM_NONE;
+  next_t next = {.stream = TIDE_XRCE_STREAM_NONE};
   tide_slot_t *of_others = NULL, *own = NULL;
 
   for (size_t i = 0; i < r->slots_used; ++i) {
@@ -837,19 +853,12 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
       is_first = tide_sequence_distance(slot->sequence, best->sequence) >
                  0; /* the later one is needed last, and will be repeated */
     } else {
-      bool is_early = false, best_is_early = false;
-      if (slot->stream != best->stream) { /* one of them is reliable: evict it, unless it is next in its stream */
-        const tide_slot_t *reliable = is_reliable ? slot : best;
-        if (reliable->stream != stream_id) stream = find_stream(r, reliable->stream);
-        stream_id = reliable->stream;
-        const bool early = distance_from(stream ? stream->next : 0u, reliable->sequence) > 0;
-        is_early = is_reliable && early;
-        best_is_early = !is_reliable && early;
-      }
+      const bool differs = slot->stream != best->stream; /* evict a reliable one, unless it is next */
+      const bool early = differs && is_early(r, slot, &next), best_is_early = differs && is_early(r, best, &next);
       /* Best-effort frames of a reader: keep the last. All others: first come, first served. */
       const bool keeps_last = TIDE_RESERVATIONS && other != &r->nobody && !is_reliable;
       const bool by_age = keeps_last ? slot->arrival < best->arrival : slot->arrival > best->arrival;
-      is_first = is_early != best_is_early ? is_early : by_age;
+      is_first = early != best_is_early ? early : by_age;
     }
     if (is_first) *chosen = slot;
   }

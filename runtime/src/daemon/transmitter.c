@@ -994,7 +994,7 @@ static choice_t choose(tide_transmitter_t *t) {
     answers += (stream->acknack_due ? 1u : 0u) + (stream->heartbeat_due ? 1u : 0u);
     const int32_t priority = priority_at(stream->id, 0xFF);
     if (priority <= best.priority) continue;
-    /* A level has one stream with answers, whose ACKNACK goes before its HEARTBEAT. */
+    /* A level has one stream with answers (level 0 also that of requests), whose ACKNACK goes before its HEARTBEAT. */
     best.kind = stream->acknack_due ? FRAME_ACKNACK : FRAME_HEARTBEAT;
     best.priority = priority;
     best.stream = stream;

@@ -947,6 +947,12 @@ static bool is_answered_locked(const tide_session_t *session, uint16_t id) {
   return object == NULL || (object->state != TIDE_OBJECT_WAITING && object->state != TIDE_OBJECT_ASKED);
 }
 
+/* A held node is a sample, or the DELETE of an object. */
+static uint8_t stream_of_held(const tide_session_t *session, const tide_node_t *node) {
+  if (node->bytes[0] == TIDE_XRCE_DELETE) return session->config.object_stream;
+  return TIDE_STREAM_RELIABLE(TIDE_PRIORITY_LEVEL(node->priority));
+}
+
 /* Submit held nodes whose object exists; those of one object stay in order. True if none is held any more. */
 static bool release_held(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
@@ -961,7 +967,7 @@ static bool release_held(tide_session_t *session) {
     const bool empty = session->held_first == NULL;
     leave(session, critical);
     if (node == NULL) return empty;
-    (void)tide_daemon_submit(&session->daemon, node, TIDE_STREAM_RELIABLE(TIDE_PRIORITY_LEVEL(node->priority)));
+    (void)tide_daemon_submit(&session->daemon, node, stream_of_held(session, node));
   }
 }
 
@@ -1115,7 +1121,7 @@ bool tide_session_is_idle(tide_session_t *session, uint8_t stream) {
   const uintptr_t critical = enter(session);
   bool held = stream == 0u && session->held_first != NULL;
   for (const tide_node_t *node = session->held_first; node != NULL && !held; node = node->next_in_stream) {
-    held = TIDE_STREAM_RELIABLE(TIDE_PRIORITY_LEVEL(node->priority)) == stream;
+    held = stream_of_held(session, node) == stream;
   }
   leave(session, critical);
   return !held && tide_daemon_is_idle(&session->daemon, stream);
@@ -2063,7 +2069,7 @@ void tide_daemon_owner_on_done(tide_daemon_t *daemon, tide_node_t *node, tide_no
 static void set_defaults(tide_session_config_t *config) {
   if (config->vendor == 0u) config->vendor = TIDE_XRCE_VENDOR;
   if (config->object_stream == 0u) {
-    config->object_stream = TIDE_RELIABLE_STREAMS ? TIDE_STREAM_RELIABLE(0) : TIDE_STREAM_BEST_EFFORT(0);
+    config->object_stream = TIDE_RELIABLE_STREAMS ? TIDE_STREAM_REQUESTS : TIDE_STREAM_BEST_EFFORT(0);
   }
   if (config->create_flags == 0u) config->create_flags = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
   if (config->creations_at_once == 0u) config->creations_at_once = CREATIONS_AT_ONCE_DEFAULT;

@@ -377,6 +377,19 @@ TEST(daemon_receiver, overflow_drops_the_least_urgent_then_the_farthest_then_the
   EXPECT_EQ(r.acknacks.back().missing, 0b111);  // as many as fit
 }
 
+// Requests are as urgent as level 0, and their answers that wait come too early.
+TEST(daemon_receiver, overflow_drops_an_early_answer_before_data_of_its_level) {
+  Answered r({.slots = 3});
+  EXPECT_EQ(r.arrive(message(TIDE_STREAM_REQUESTS, 1, {status(1)})), 1);
+  EXPECT_EQ(r.arrive(message(reliable0, 0, {data(0)})), 1);
+  EXPECT_EQ(r.arrive(message(effort0, 0, {data(9)})), 1);  // the answer is replaced
+  r.process_all();
+  EXPECT_EQ(r.marks, (Marks{0, 9}));
+  EXPECT_EQ(r.arrive(message(TIDE_STREAM_REQUESTS, 0, {status(0)})), 0);
+  EXPECT_EQ(r.arrive(message(TIDE_STREAM_REQUESTS, 1, {status(1)})), 0);
+  EXPECT_EQ(r.answers, (Marks{0, 1}));
+}
+
 TEST(daemon_receiver, a_held_frame_that_gives_way_is_asked_for_again) {
   Receiver r({.slots = 3});
   r.arrive(message(reliable0, 1, {data(1)}));

@@ -336,6 +336,21 @@ TEST(daemon_transmitter, each_level_chooses_whether_it_holds) {
   }
 }
 
+TEST(daemon_transmitter, requests_are_as_urgent_as_level_0) {
+  Transmitter t({{64, 8}}, [](auto &config) { config.hold_levels[0] = 1u << 1; });
+  t.submit(reliable1, sample(1), TIDE_PRIORITY(1, 0));
+  EXPECT_EQ(look(t.send()).mark, 1);
+  t.submit(TIDE_STREAM_REQUESTS, sample(2), 0);
+  EXPECT_TRUE(t.send().empty()) << "level 1 holds it";
+  t.acknack(reliable1, 1, 0);
+  EXPECT_EQ(look(t.send()).mark, 2);
+  tide_transmitter_request_acknack(&t.core, TIDE_STREAM_REQUESTS, 0, 0);
+  tide_transmitter_request_acknack(&t.core, reliable1, 0, 0);
+  constexpr size_t stream_of_acknack = 12;
+  EXPECT_EQ(t.send().at(stream_of_acknack), reliable1);
+  EXPECT_EQ(t.send().at(stream_of_acknack), TIDE_STREAM_REQUESTS);
+}
+
 TEST(daemon_transmitter, a_level_begins_and_ceases_to_hold_at_any_time) {
   Transmitter t({{64, 8}});
   for (const bool hold : {true, false}) {

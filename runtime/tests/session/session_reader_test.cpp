@@ -68,6 +68,37 @@ TEST(SessionReader, KeepAllHoldsTheAgentAndLosesNothing) {
   EXPECT_EQ(subscription->reader.dropped, 0u);
 }
 
+// The program takes nothing before all its objects exist, and the agent has data for the first of its readers at once.
+void expect_ready_behind_data(const std::string &data, bool keep_all) {
+  Bench b;
+  b.open();
+  const auto program = b.add_program(0, 1);
+  auto *subscription = b.subscribe(program.readers[0]->id, true, 0, 8);
+  subscription->reader.keep_all = keep_all;
+  const tide_object_t *last = nullptr;
+  for (int i = 0; i < 9; ++i) last = b.add(TIDE_XRCE_KIND_DATAWRITER, program.publisher->id, program.topic->id);
+  for (unsigned session = 1; session <= 3; ++session) {
+    SCOPED_TRACE("session " + std::to_string(session));
+    ASSERT_TRUE(b.run_until([&] { return !b.agent.reads.empty(); }));
+    ASSERT_NE(last->state, TIDE_OBJECT_CREATED);
+    for (int i = 0; i < 20; ++i) b.agent.publish(subscription->reader.object, data);
+    EXPECT_EQ(tide_session_wait_state(b.session(), TIDE_SESSION_READY, b.clock.now_ns + 9 * s, &b.pump), TIDE_OK);
+    EXPECT_EQ(b.session()->counters.connects, session);
+    EXPECT_FALSE(b.agent.is_idle()) << "the data is not blocked";
+    b.agent.die();
+    b.agent.live();
+    ASSERT_TRUE(b.run_until([&] { return b.session()->state != TIDE_SESSION_READY; }));
+  }
+  const auto takes = [&] { return b.take(&subscription->reader) == "-" && b.agent.is_idle(); };
+  EXPECT_TRUE(b.run_until([&] { return b.session()->state == TIDE_SESSION_READY && takes(); }));
+}
+
+TEST(SessionReader, ASessionIsReadyBehindFragmentsThatNothingTakes) {
+  expect_ready_behind_data(std::string(1500, 'x'), false);
+}
+
+TEST(SessionReader, ASessionIsReadyBehindAFullKeepAllReader) { expect_ready_behind_data("x", true); }
+
 TEST(SessionReader, AFloodIsCountedAtItsReader) {
   Reading b;
   auto *flooded = b.reader(0, false, TIDE_PRIORITY(1, 0), 2);

@@ -59,7 +59,7 @@ void bring_late_frames(Bench &b, uint8_t session) {
     tide_daemon_on_message(&b.session()->daemon, bytes.data(), bytes.size());
     b.execute();
   };
-  for (const uint8_t stream : {0x80, 0x82}) {
+  for (const uint8_t stream : {0x80, 0x82, 0xFF}) {
     const tide_xrce_heartbeat_t heartbeat = {500, 510, stream};
     bring(0, 0, TIDE_XRCE_HEARTBEAT, body_of([&](tide_cdr_t *cdr) { tide_xrce_put_heartbeat(cdr, &heartbeat); }));
     const tide_xrce_acknack_t acknack = {1, 0, stream};
@@ -109,7 +109,7 @@ TEST(SessionReconnect, AnAgentThatGoesOnWithAnOlderSessionIsNoticed) {
   b.connect();
   auto program = b.add_program(1);
   ASSERT_TRUE(b.run_until([&] { return program.writers[0]->state == TIDE_OBJECT_CREATED; }));
-  const tide_xrce_acknack_t acknack = {57, 0, 0x80};
+  const tide_xrce_acknack_t acknack = {57, 0, TIDE_STREAM_REQUESTS};
   Bytes bytes = message(0x81, 0, 0, 0);
   append(bytes, TIDE_XRCE_ACKNACK, 1, body_of([&](tide_cdr_t *cdr) { tide_xrce_put_acknack(cdr, &acknack); }));
   tide_daemon_on_message(&b.session()->daemon, bytes.data(), bytes.size());

@@ -44,7 +44,7 @@ TEST(SessionConnect, CreatesClientThenObjectsInOrderAndSaysGoodbye) {
     if (seen.id == TIDE_XRCE_CREATE) {
       created.push_back(static_cast<uint16_t>(seen.body[2] << 8 | seen.body[3]));
       EXPECT_EQ(seen.flags, 0x07);
-      EXPECT_EQ(seen.stream, 0x80);
+      EXPECT_EQ(seen.stream, TIDE_STREAM_REQUESTS);
     }
   EXPECT_EQ(created, (std::vector<uint16_t>{0x0011, 0x0012, 0x0013, 0x0014, 0x0015}));
   tide_session_close(b.session());

@@ -14,7 +14,7 @@
 #define TIDE_MTU_BYTES 128
 #define TIDE_SLOTS 4
 #define TIDE_REASSEMBLIES 0
-#define TIDE_STREAMS (1 + FOOTPRINT_RELIABLE)
+#define TIDE_STREAMS 1
 #define TIDE_CUSTOM_TRANSPORT 0
 #define TIDE_DEFINE_POOLS
 #include <std_msgs/msg/int32.h>
