@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from descriptions import board, described, host, line
+from descriptions import chain as chain_of
 from tide.analysis.sizing import client_of, only_board, options, pools
 from tide.errors import UsageError
 from tide.footprint.program import header, program
@@ -23,11 +25,19 @@ SYSTEM = ROOT / "tools/tests/data/systems/three_chains.toml"
 def test_pools_hold_what_the_description_names() -> None:
     sizes = pools(client_of(load(SYSTEM)))
     assert sizes["TIDE_TIMERS"] == sizes["TIDE_PUBLISHERS"] == sizes["TIDE_SUBSCRIPTIONS"] == 3
-    assert sizes["TIDE_STREAMS"] == 4  # one reliable stream for each level, and that of the requests
+    assert sizes["TIDE_STREAMS"] == 3 + 1  # one reliable stream for each level, and that of level 0
     assert sizes["TIDE_NAME_BYTES"] >= len("rt/battery/request") + 1
     assert sizes["TIDE_REASSEMBLIES"] == 0
     assert all(sizes[name] % 4 == 0 for name in sizes if name.endswith("_NODE_BYTES"))
     assert sizes["TIDE_SMALL_NODE_BYTES"] < sizes["TIDE_LARGE_NODE_BYTES"]
+
+
+@pytest.mark.parametrize(("reliability", "levels"), [("reliable", 2), ("best_effort", 1)])
+def test_streams_that_arrive_need_one_for_their_acknowledgments(reliability: str, levels: int) -> None:
+    up = chain_of("up", 1, ("m", 1), ("h", 1), reliability=reliability)
+    down = chain_of("down", 2, ("h", 1), ("m", 1), reliability=reliability)
+    client = client_of(parse(described(board("m"), host("h"), line("l", escaped_bytes=0), up, down)))
+    assert pools(client)["TIDE_STREAMS"] == levels + 1
 
 
 def test_of_several_boards_one_is_built() -> None:
@@ -61,7 +71,9 @@ def test_options_leave_reliable_streams_out_only_where_nothing_is_reliable() -> 
     assert "TIDE_RELIABLE_STREAMS=0" not in options(client_of(parse(text)))
     one_left = text.replace('"reliable"', '"best_effort"', 2)
     assert "TIDE_RELIABLE_STREAMS=0" not in options(client_of(parse(one_left)))
-    assert "TIDE_RELIABLE_STREAMS=0" in options(client_of(parse(text.replace('"reliable"', '"best_effort"'))))
+    none_left = client_of(parse(text.replace('"reliable"', '"best_effort"')))
+    assert "TIDE_RELIABLE_STREAMS=0" in options(none_left)
+    assert pools(none_left)["TIDE_STREAMS"] == 3 + 1
 
 
 def test_lanes_stay_where_an_executor_has_several() -> None:

@@ -272,8 +272,11 @@ def _whole_words(count: int) -> int:
     return (count + 3) // 4 * 4
 
 
-def _streams(endpoints: tuple[Endpoint, ...]) -> int:
-    return len({(endpoint.level, endpoint.reliable) for endpoint in endpoints})
+def _streams(client: Client) -> int:
+    """Streams each way without that of the requests, which the pools add. Acknowledgments of a stream take one in the
+    other direction, too. No chain has level 0, on which a stock agent answers."""
+    reads, writes = ({(end.level, end.reliable) for end in ends} for ends in (client.reads, client.writes))
+    return max(len(reads), len(writes | {read for read in reads if read[1]})) + 1
 
 
 def _is_fragmented(endpoint: Endpoint, mtu_bytes: int) -> bool:
@@ -333,7 +336,7 @@ def pools(client: Client) -> dict[str, int]:
         "TIDE_REASSEMBLY_BYTES": _whole_words(
             max([end.payload_bytes + end.header_bytes for end in reassembled] + [48]) + 16
         ),
-        "TIDE_STREAMS": max(_streams(client.writes), _streams(client.reads)) + 1,
+        "TIDE_STREAMS": _streams(client),
         "TIDE_CUSTOM_TRANSPORT": 0,
     }
 
