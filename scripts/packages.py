@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packages of the runtime for build systems of boards, from runtime/ alone: `make packages`.
 
-    .venv/bin/python scripts/packages.py --out dist/boards
+    .venv/bin/python scripts/packages.py [boards|metadata] [--out FOLDER]
 
 arduino/tide_micro_ros/     a library for Arduino (Teensy, too) and PlatformIO: library.properties and library.json, the
                             runtime with the port bare, the common messages, transports, examples
@@ -21,10 +21,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import tomli
+
 ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+VERSION, LICENCE, URL = PROJECT["version"], PROJECT["license"], PROJECT["urls"]["Homepage"]
+MAINTAINER, MAIL = (PROJECT["maintainers"][0][key] for key in ("name", "email"))
 RUNTIME = ROOT / "runtime"
 NAME = "tide_micro_ros"
 TEXT = "Micro-ROS with priorities, chains and bounds"
@@ -35,10 +40,32 @@ PARAGRAPH = (
 ARCHITECTURES = "sam,samd,mbed,rp2040,mbed_rp2040,mbed_nano,teensy,stm32"  # Cortex-M, which the tests compile for
 
 
-def version() -> str:
-    found = re.search(r'^version = "([^"]+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert found
-    return found[1]
+# ---- metadata ----
+
+
+def repeated() -> Iterator[tuple[Path, str, str]]:
+    """Each file that repeats metadata of pyproject.toml, its text, and the text that it should have."""
+    rules = (
+        (r"(?<=<version>).*(?=</version>)", VERSION),
+        (r"(?<=<maintainer email=).*(?=</maintainer>)", f'"{MAIL}">{MAINTAINER}'),
+        (r"(?<=<license>).*(?=</license>)", LICENCE),
+        (r"(?<=<url>).*(?=</url>)", URL),
+        (r"(?<=VERSION )[\w.]+(?= LANGUAGES)", VERSION),
+        (r'(?<=^__version__ = ").*(?=")', VERSION),
+        (r'(?<=PACKAGE_CONTACT ").*(?=")', f"{MAINTAINER} <{MAIL}>"),
+        (r'(?<=PACKAGE_HOMEPAGE_URL ").*(?=")', URL),
+    )
+    packages = [ROOT / name for name in ("agent", "ros/tide_rclcpp", "ros/tide_ros", "runtime")]
+    others = ("CMakeLists.txt", "agent/packaging/CMakeLists.txt", "tools/tide/__init__.py")
+    files = [package / name for package in packages for name in ("CMakeLists.txt", "package.xml")]
+    for file in (*files, *(ROOT / name for name in others)):
+        text = wanted = file.read_text(encoding="utf-8")
+        for pattern, value in rules:
+            wanted = re.sub(pattern, lambda _, value=value: value, wanted, flags=re.MULTILINE)
+        yield file, text, wanted
+
+
+# ---- packages for boards ----
 
 
 def copy_runtime(source: Path) -> None:
@@ -80,23 +107,25 @@ def arduino(out: Path, messages: Path) -> Path:
     shutil.copy2(ROOT / "LICENSE", library / "LICENSE")
     properties = {
         "name": NAME,
-        "version": version(),
-        "author": "tide",
-        "maintainer": "tide",
+        "version": VERSION,
+        "author": MAINTAINER,
+        "maintainer": f"{MAINTAINER} <{MAIL}>",
         "sentence": TEXT,
         "paragraph": PARAGRAPH,
         "category": "Communication",
-        "url": "",
+        "url": URL,
         "architectures": ARCHITECTURES,
         "includes": "micro_ros_arduino.h",
     }
     (library / "library.properties").write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
     described = {
         "name": NAME,
-        "version": version(),
+        "version": VERSION,
         "description": f"{TEXT}. {PARAGRAPH}",
         "keywords": "ros, micro-ros, real-time",
-        "license": "Apache-2.0",
+        "license": LICENCE,
+        "homepage": URL,
+        "authors": {"name": MAINTAINER, "email": MAIL, "maintainer": True},
         "frameworks": ["arduino"],
         "platforms": "*",
         "headers": "micro_ros_arduino.h",
@@ -138,8 +167,10 @@ def copy_from_port(folder: Path, port: str, *names: str) -> None:
 def esp_idf(out: Path, messages: Path) -> Path:
     folder = new_package(out / "esp_idf/tide", messages, ("freertos", "rtos", "esp_idf"))
     copy_from_port(folder, "esp_idf", "CMakeLists.txt", "Kconfig", "README.md")
-    manifest = [f'version: "{version()}"', f'description: "{TEXT}"', 'license: "Apache-2.0"', "dependencies:"]
-    (folder / "idf_component.yml").write_text("\n".join([*manifest, '  idf: ">=5.0"', ""]))
+    fields = {"version": VERSION, "description": TEXT, "license": LICENCE, "url": URL}
+    manifest = "".join(f'{key}: "{value}"\n' for key, value in fields.items())
+    end = f'maintainers:\n  - "{MAINTAINER} <{MAIL}>"\ndependencies:\n  idf: ">=5.0"\n'
+    (folder / "idf_component.yml").write_text(manifest + end)
     return folder
 
 
@@ -186,7 +217,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Make packages of the runtime for build systems of boards.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist/boards", help="folder that receives them")
     parser.add_argument("--only", choices=PACKAGES, help="name of the only package to make")
+    parser.add_argument("what", nargs="?", default="boards", choices=("boards", "metadata"))
     arguments = parser.parse_args()
+    if arguments.what == "metadata":
+        for file, _, wanted in repeated():
+            file.write_text(wanted, encoding="utf-8")
+        return
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
         generate_messages(messages)

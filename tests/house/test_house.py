@@ -73,6 +73,18 @@ def test_ten_folders_at_the_top_and_each_says_what_it_is(rooms: ModuleType) -> N
     assert [one for one in sorted(folders) if not (ROOT / one / "README.md").exists()] == []
 
 
+def test_metadata_is_set_in_pyproject_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = script("packages")
+    stale = [str(file.relative_to(ROOT)) for file, text, wanted in packages.repeated() if text != wanted]
+    assert stale == [], "run scripts/packages.py metadata"
+    before = {file: text for file, text, _ in packages.repeated()}
+    for name in ("VERSION", "MAINTAINER", "MAIL", "LICENCE", "URL"):  # each is found in a package.xml
+        monkeypatch.setattr(packages, name, "9.9")
+        changed = [file for file, _, wanted in packages.repeated() if wanted != before[file]]
+        assert ROOT / "agent/package.xml" in changed, name
+    assert set(changed) == set(before)
+
+
 def test_tests_of_one_run_have_names_of_their_own() -> None:
     """Of two files with the same name pytest reads only the first."""
     runs = re.findall(r"folders=\(([^)]+)\) ;;", (ROOT / "scripts/pytest.sh").read_text(encoding="utf-8"))
