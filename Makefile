@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Thin names over CMake, CTest and the tide command. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: lines help run test test-all t check build firmware sizes bench docs wheel packages fuzz \
+.PHONY: lines help run test test-all t check build firmware sizes bench docs wheel packages release fuzz \
         clean gate-stages all-stages setup-gate setup-all build-asan build-release build-tsan build-gate-images build-images \
         test-unit test-python test-real test-firmware test-check test-release test-tsan test-full test-firmware-full test-analyzer \
         test-campaigns test-lab test-rclcpp
@@ -121,12 +121,18 @@ bench: ## measure ratios against a baseline in the same run (in the laboratory: 
 	@$(MAKE) --no-print-directory -C lab bench
 
 wheel: build ## make dist/tide-*.whl, the command with its native programs, for CPython 3.10 to 3.14
-	@scripts/build.sh release programs
-	@TIDE_WHEEL_BUILD=build/release .venv/bin/python -m pip wheel . --no-deps --no-build-isolation -q -w dist
-	@ls dist/*.whl
+	@.venv/bin/python scripts/packages.py wheel
 
-packages: wheel ## make dist/: the wheel, and packages for Arduino, ESP-IDF, Zephyr, STM32Cube, Pico and NuttX
+packages: ## make dist/boards/: packages for Arduino, ESP-IDF, Zephyr, STM32Cube, Pico and NuttX
+	@scripts/setup.sh run
 	@.venv/bin/python scripts/packages.py
+
+release: ## make a new dist/ with all that a release publishes, checked by the tool of each channel
+	@scripts/setup.sh release
+	@scripts/build.sh release programs
+	@scripts/build.sh aarch64 programs
+	@rm -rf dist
+	@.venv/bin/python scripts/packages.py release
 
 docs: ## build the guide into build/site; nothing of it needs a network to be read
 	@scripts/setup.sh all

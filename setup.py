@@ -9,6 +9,7 @@ TIDE_WHEEL_BUILD: a build folder to take the programs from; without it they are 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -75,12 +76,15 @@ class BuildPrograms(build_py):
 
     def _copy_programs(self, target: Path) -> None:
         build = built()
+        cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
+        (strip,) = re.findall(r"^CMAKE_STRIP:\w+=(.+)$", cache, re.M)  # the programs may be for another processor
         for folder, pattern in (("bin", "*"), ("lib", "*.so")):
             (target / folder).mkdir(parents=True)
             for file in sorted((build / folder).glob(pattern)):
                 if file.is_file() and not file.name.endswith(("_test", "_tests")):
                     copy = shutil.copy2(file, target / folder / file.name)
-                    subprocess.run(["strip", copy], check=True)
+                    # The build id is a checksum that depends on the folder of the build.
+                    subprocess.run([strip, "--remove-section=.note.gnu.build-id", copy], check=True)
 
 
 class WithPrograms(Distribution):

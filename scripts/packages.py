@@ -1,27 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages of the runtime for build systems of boards, from runtime/ alone: `make packages`.
+"""What a release publishes: `make release`. Two runs on one commit give the same bytes.
 
-    .venv/bin/python scripts/packages.py [boards|metadata] [--out FOLDER]
+    .venv/bin/python scripts/packages.py [boards|wheel|release|metadata] [--out FOLDER]
 
-arduino/tide_micro_ros/     a library for Arduino (Teensy, too) and PlatformIO: library.properties and library.json, the
-                            runtime with the port bare, the common messages, transports, examples
-esp_idf/tide/               a component of ESP-IDF
-zephyr/tide/                a module of Zephyr
-stm32cube/tide_micro_ros/   for projects of STM32Cube, with and without FreeRTOS
-pico/tide_micro_ros/        a library for the Pico SDK
-nuttx/tide/                 an application of NuttX
+tide-*.whl                         the command with its native programs and their libraries, for x86-64 and 64-bit ARM
+tide-agent_*.deb                   the agent as a service
+tide-*.cdx.json                    what an installation of the wheel brings (CycloneDX); the wheel lists its libraries
+boards/                            the runtime for build systems of boards, each a folder and an archive:
+  arduino/tide_micro_ros/          a library for Arduino (Teensy, too) and PlatformIO, with the port bare, the common
+                                   messages, transports, examples
+  esp_idf/tide/                    a component of ESP-IDF
+  zephyr/tide/                     a module of Zephyr
+  stm32cube/tide_micro_ros/        for projects of STM32Cube, with and without FreeRTOS
+  pico/tide_micro_ros/             a library for the Pico SDK
+  nuttx/tide/                      an application of NuttX
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
+import hashlib
+import importlib.metadata
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import time
+import urllib.parse
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import tomli
@@ -31,6 +42,10 @@ PROJECT = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["pr
 VERSION, LICENCE, URL = PROJECT["version"], PROJECT["license"], PROJECT["urls"]["Homepage"]
 MAINTAINER, MAIL = (PROJECT["maintainers"][0][key] for key in ("name", "email"))
 RUNTIME = ROOT / "runtime"
+BUILD = ROOT / "build/release"
+ARM_BUILD = ROOT / "build/aarch64"
+ARM_ROOT = ROOT / "build/sysroot-aarch64"  # made by scripts/setup.sh release
+TOOLS = Path(sys.executable).parent
 NAME = "tide_micro_ros"
 TEXT = "Micro-ROS with priorities, chains and bounds"
 PARAGRAPH = (
@@ -213,27 +228,195 @@ PACKAGES: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Make packages of the runtime for build systems of boards.")
-    parser.add_argument("--out", type=Path, default=ROOT / "dist/boards", help="folder that receives them")
-    parser.add_argument("--only", choices=PACKAGES, help="name of the only package to make")
-    parser.add_argument("what", nargs="?", default="boards", choices=("boards", "metadata"))
-    arguments = parser.parse_args()
-    if arguments.what == "metadata":
-        for file, _, wanted in repeated():
-            file.write_text(wanted, encoding="utf-8")
-        return
+# ---- the wheel, the agent's package, archives ----
+
+
+def epoch() -> int:
+    """Seconds since 1970 of everything that an archive contains: the time of the commit."""
+    told = (
+        os.environ.get("SOURCE_DATE_EPOCH")
+        or subprocess.run(
+            ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout
+    )
+    return int(told or 1_577_836_800)  # a tree without its history: the year 2020
+
+
+def run(*words: str | Path, more: Mapping[str, str] | None = None) -> str:
+    environment = {
+        **os.environ,
+        "SOURCE_DATE_EPOCH": str(epoch()),
+        "PATH": f"{TOOLS}:{os.environ['PATH']}",
+        **(more or {}),
+    }
+    done = subprocess.run([str(word) for word in words], env=environment, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"packages.py: {words[0]} failed\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def wheel(out: Path, processor: str, build: Path, root: Path = Path("/")) -> Path:
+    """One wheel with the programs of a build and the libraries that these need from `root`, the folder of a Debian for
+    the processor. Its tag is the oldest glibc that has every symbol, as auditwheel finds it."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    (ROOT / "build/COLCON_IGNORE").touch()  # colcon would take folders that setuptools leaves there for packages
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        more = {"TIDE_WHEEL_BUILD": str(build), "_PYTHON_HOST_PLATFORM": f"linux-{processor}"}
+        pip = (sys.executable, "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "-w", place)
+        run(*pip, more=more)
+        triplet = f"{processor}-linux-gnu"
+        libraries = ":".join(str(root / name / triplet) for name in ("lib", "usr/lib"))
+        (made,) = place.glob("*.whl")
+        run(sys.executable, "-m", "auditwheel", "repair", "-w", place / "repaired", "--ldpaths", libraries, made)
+        (repaired,) = (place / "repaired").glob("*.whl")
+        run(sys.executable, "-m", "wheel", "unpack", repaired, "-d", place / "unpacked")
+        (content,) = (place / "unpacked").iterdir()
+        describe_libraries(content, root)
+        for file in content.rglob("*"):
+            file.chmod(0o755 if file.stat().st_mode & 0o100 else 0o644)
+        out.mkdir(parents=True, exist_ok=True)
+        run(sys.executable, "-m", "wheel", "pack", content, "-d", out)
+        return out / repaired.name
+
+
+def describe_libraries(content: Path, root: Path) -> None:
+    """Writes the licence and the version of each part of others that a wheel's programs contain. The names of Debian's
+    packages are those of this machine; the files of another processor have no list of packages, but changelogs."""
+
+    def version_of(name: str) -> str:
+        if root == Path("/"):
+            return run("dpkg-query", "-W", "-f=${Version}", name)
+        with gzip.open(root / f"usr/share/doc/{name}/changelog.Debian.gz", "rt", encoding="utf-8") as log:
+            return log.readline().partition("(")[2].partition(")")[0]
+
+    packages = {"libcli11-dev"}
+    for library in (content / "tide.libs").iterdir():
+        name = re.sub(r"-[0-9a-f]{8}(?=\.so)", "", library.name)  # auditwheel adds a part of the checksum
+        packages.add(run("dpkg-query", "-S", f"*/lib/*-linux-gnu/{name}").split(":")[0])
+    (information,) = content.glob("*.dist-info")
+    binding = importlib.metadata.distribution("nanobind")
+    parts = [("nanobind", binding.version, f"pkg:pypi/nanobind@{binding.version}")]
+    (licence,) = (file for file in binding.files or () if file.name == "LICENSE")
+    shutil.copy2(str(binding.locate_file(licence)), information / "licenses/nanobind")
+    for name in sorted(packages):
+        release = version_of(name)
+        parts.append((name, release, f"pkg:deb/debian/{name}@{urllib.parse.quote(release)}"))
+        shutil.copy2(root / f"usr/share/doc/{name}/copyright", information / "licenses" / name)
+    components = [{"type": "library", "name": name, "version": of, "purl": url} for name, of, url in parts]
+    own = {
+        "type": "application",
+        "name": PROJECT["name"],
+        "version": VERSION,
+        "licenses": [{"license": {"id": LICENCE}}],
+    }
+    described = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": own}}
+    shutil.rmtree(
+        information / "sboms", ignore_errors=True
+    )  # auditwheel's: it knows the libraries of this machine only
+    (information / "sboms").mkdir()
+    text = json.dumps({**described, "components": components}, indent=1) + "\n"
+    (information / f"sboms/{PROJECT['name']}.cdx.json").write_text(text, encoding="utf-8")
+
+
+def archive(folder: Path) -> Path:
+    """The folder as a zip beside it, whose bytes depend on its contents only."""
+    target = folder.parent / f"{folder.name}-{VERSION}.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+            entry = zipfile.ZipInfo(f"{folder.name}/{file.relative_to(folder)}", time.gmtime(epoch())[:6])
+            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o100644 << 16
+            packed.writestr(entry, file.read_bytes())
+    return target
+
+
+def boards(out: Path, names: Iterable[str]) -> None:
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
         generate_messages(messages)
-        for name in [arguments.only] if arguments.only else PACKAGES:
+        for name in names:
             make, whom = PACKAGES[name]
-            folder = make(arguments.out, messages)
+            folder = make(out, messages)
             if not (folder / "README.md").exists():  # the page of this board; its links lead to other pages
                 page = (ROOT / f"docs/boards/{name}.md").read_text(encoding="utf-8")
                 text = re.sub(r"\[([^]]*)\]\((?!http)[^)]*\)", r"\1", page)
                 (folder / "README.md").write_text(text, encoding="utf-8")
-            print(f"{folder}: {sum(1 for _ in folder.rglob('*.c'))} sources in C; for {whom}")
+            print(f"{archive(folder)}: {sum(1 for _ in folder.rglob('*.c'))} sources in C; for {whom}")
+
+
+# ---- a release ----
+
+
+def release(out: Path) -> None:
+    """Everything that a release publishes, checked by the tool of each channel."""
+    if any(text != wanted for _, text, wanted in repeated()):
+        raise SystemExit("packages.py: files differ from pyproject.toml; run scripts/packages.py metadata")
+    if out.exists():
+        raise SystemExit(f"packages.py: {out} is there already; a release is made in a new folder")
+    boards(out / "boards", PACKAGES)
+    native = wheel(out, "x86_64", BUILD)
+    wheels = [native, wheel(out, "aarch64", ARM_BUILD, ARM_ROOT)]
+    for program in (("tide-sim", "--seed", "4711"), ("tide-agent", "--version")):
+        emulated = run("qemu-aarch64-static", "-L", ARM_ROOT, ARM_BUILD / "bin" / program[0], *program[1:])
+        if emulated != run(BUILD / "bin" / program[0], *program[1:]):
+            raise SystemExit(f"packages.py: {program[0]} prints something else on 64-bit ARM")
+    run("cpack", "-G", "DEB", "--config", BUILD / "CPackConfig.cmake", "-B", out)
+    shutil.rmtree(out / "_CPack_Packages")
+    (agent,) = out.glob("*.deb")
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder) / "bin/python"
+        run(sys.executable, "-m", "venv", "--without-pip", folder)
+        run(sys.executable, "-m", "pip", "--python", fresh, "install", "-q", native)
+        run(fresh.with_name("tide"), "check", ROOT / "examples/three_chains/system.toml")
+        brings = out / f"tide-{VERSION}.cdx.json"
+        run(
+            "cyclonedx-py", "environment", "--output-reproducible", "--pyproject", "pyproject.toml", "-o", brings, fresh
+        )
+        brings.write_text(brings.read_text(encoding="utf-8").replace(f"{out.as_uri()}/", ""), encoding="utf-8")
+        packed = Path(folder) / "packed"
+        packed.mkdir()
+        library = shutil.copytree(out / "boards/arduino" / NAME, packed / NAME)
+        described = json.loads((library / "library.json").read_text(encoding="utf-8"))
+        del described["license"]  # pio compares it with a list that it fetches, and fails where it cannot
+        (library / "library.json").write_text(json.dumps(described), encoding="utf-8")
+        idf = ("--project-dir", out / "boards/esp_idf/tide", "--dest-dir", packed, "--name", "tide")
+        for check in (
+            ("twine", "check", "--strict", *wheels),
+            # Debian's own changelog and a manual page are what a package of Debian itself has to have.
+            (
+                "lintian",
+                "--fail-on=error,warning",
+                "--suppress-tags=no-changelog,no-manual-page",
+                "--allow-root",
+                agent,
+            ),
+            ("pio", "pkg", "pack", library, "-o", packed),
+            ("compote", "component", "pack", *idf),
+        ):
+            run(*check)
+            print(f"{check[0]}: passed")
+    files = [*out.glob("*.*"), *out.glob("boards/*/*.zip")]
+    sums = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.relative_to(out)}\n" for file in sorted(files)]
+    (out / "SHA256SUMS").write_text("".join(sums), encoding="utf-8")
+    print("".join(sums), end="")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make what a release publishes.")
+    parser.add_argument("what", nargs="?", default="boards", choices=("boards", "wheel", "metadata", "release"))
+    parser.add_argument("--out", type=Path, help="folder that receives it (default: dist; for boards dist/boards)")
+    parser.add_argument("--only", choices=PACKAGES, help="name of the only package for boards")
+    arguments = parser.parse_args()
+    out = (arguments.out or ROOT / "dist").resolve()
+    if arguments.what == "metadata":
+        for file, _, wanted in repeated():
+            file.write_text(wanted, encoding="utf-8")
+    elif arguments.what == "wheel":
+        print(wheel(out, os.uname().machine, Path(os.environ.get("TIDE_WHEEL_BUILD", BUILD))))
+    elif arguments.what == "release":
+        release(out)
+    else:
+        boards(arguments.out or ROOT / "dist/boards", [arguments.only] if arguments.only else PACKAGES)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the needs of a purpose: system packages by apt and a Python environment in .venv. A second run does nothing.
 # A step longer than five seconds reports its progress every five seconds.
-# Usage: scripts/setup.sh [run|gate|all|fuzz|bench]
+# Usage: scripts/setup.sh [run|gate|all|fuzz|bench|release]
 #   run    build and use the programs and the commands
 #   gate   make test: also Clang, linters, GoogleTest, pytest, and Cortex-M in QEMU
 #   all    make test-all and make docs: also other cores, the guide, packages
+#   release  make release: also a compiler and a Debian for 64-bit ARM, and what checks packages
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,14 +16,16 @@ packages_build="gcc g++ cmake ninja-build libfastrtps-dev libfastcdr-dev libcli1
 packages_firmware="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 packages_gate="$packages_build $packages_firmware clang clang-format clang-tidy libgtest-dev"
 packages_cores="gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf gcc-xtensa-lx106 picolibc-xtensa-lx106-elf"
-# extra: one of pyproject.toml, each of which contains those before it: build, test, all
+packages_release="g++-aarch64-linux-gnu qemu-user-static mmdebstrap lintian dpkg-dev file"
+# extra: one of pyproject.toml, each of which contains those before it: build, test, all, release
 case "$purpose" in
   run) packages="$packages_build" extra=build ;;
   gate) packages="$packages_gate" extra=test ;;
   all) packages="$packages_gate $packages_cores rt-tests pkg-config" extra=all ;;
+  release) packages="$packages_build $packages_release" extra=release ;;
   fuzz) packages="$packages_build clang libgtest-dev" extra=build ;;
   bench) packages="$packages_build $packages_firmware valgrind libgtest-dev rt-tests" extra=all ;;
-  *) echo "setup: unknown purpose '$purpose'; one of run, gate, all, fuzz, bench" >&2; exit 2 ;;
+  *) echo "setup: unknown purpose '$purpose'; one of run, gate, all, fuzz, bench, release" >&2; exit 2 ;;
 esac
 
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
@@ -78,7 +81,7 @@ count_needed() { apt-get install -s -q --no-install-recommends $1 2>/dev/null | 
 install_python() {
   local stamp=.venv/.tide-setup wanted log each enough=""
   wanted=$(sha256sum pyproject.toml | cut -d' ' -f1)
-  for each in build test all; do
+  for each in build test all release; do
     [ "$each" != "$extra" ] || enough=yes
     [ -z "$enough" ] || ! [ "$(cat "$stamp" 2>/dev/null)" = "$each $wanted" ] || return 0
   done
@@ -110,3 +113,20 @@ case " $packages " in
     ;;
 esac
 wait "$python_installer"
+
+# What programs for 64-bit ARM are built with: the files of a Debian, none of which is run. CMake's files in it have
+# absolute paths.
+arm=$PWD/build/sysroot-aarch64
+if [ "$purpose" = release ] && [ ! -d "$arm" ]; then
+  say "a Debian for 64-bit ARM in $arm"
+  log=$(mktemp)
+  if ! mmdebstrap --variant=extract --architectures=arm64 --include=libfastrtps-dev,libcli11-dev,python3-dev,python3-venv \
+    bookworm "$arm.new" >"$log" 2>&1; then
+    tail -20 "$log" >&2
+    exit 1
+  fi
+  sed -i "s#\"/usr#\"$arm/usr#g" "$arm.new"/usr/lib/*/cmake/*/*.cmake
+  touch "$arm.new/COLCON_IGNORE"
+  mv "$arm.new" "$arm"
+  rm -f "$log"
+fi

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -126,6 +127,8 @@ def test_what_describes_the_library_names_what_is_there(library: Path) -> None:
     properties = dict(line.split("=", 1) for line in lines)
     assert properties["includes"] == "micro_ros_arduino.h"
     assert (library / "src" / properties["includes"]).exists()
+    with zipfile.ZipFile(next(library.parent.glob("*.zip"))) as archive:
+        assert f"{library.name}/library.properties" in archive.namelist()
     described = json.loads((library / "library.json").read_text())
     assert described["version"] == properties["version"]
     assert (library / described["build"]["srcDir"]).is_dir()

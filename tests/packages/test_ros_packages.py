@@ -121,6 +121,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_debian_package_has_an_agent_that_serves(package: Path) -> None:
     (made,) = package.glob("*.deb")
+    assert "CLI11" in (package / "root/usr/share/doc/tide-agent/copyright").read_text()
     said = run(["dpkg-deb", "-I", made], package)
     assert "libfastrtps" in said and "libc6" in said  # the package's dependencies, as found by dpkg-shlibdeps
     program = package / "root/usr/bin/tide-agent"

@@ -21,15 +21,22 @@ from tide_test_support import judged
 RELEASE = ROOT / "build/release"
 
 
+def built(folder: Path, mask: int) -> Path:
+    """Built from a copy of the tree, so that no files remain in it, with the already built programs."""
+    tree = copy_tree(folder / "tree")
+    before = os.umask(mask)
+    try:
+        words = [sys.executable, tree / "scripts/packages.py", "wheel", "--out", folder / "out"]
+        run(words, folder, {"TIDE_WHEEL_BUILD": str(RELEASE)})
+    finally:
+        os.umask(before)
+    (found,) = (folder / "out").iterdir()
+    return found
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from a copy of the tree, so that no files remain in it, with the already built programs."""
-    folder = tmp_path_factory.mktemp("wheel")
-    tree = copy_tree(folder / "tree")
-    words = [sys.executable, "-m", "pip", "wheel", tree, "--no-deps", "--no-build-isolation", "-w", folder]
-    run(words, folder, {"TIDE_WHEEL_BUILD": str(RELEASE)})
-    (found,) = folder.glob("*.whl")
-    return found
+    return built(tmp_path_factory.mktemp("wheel"), 0o022)
 
 
 @pytest.fixture(scope="module")
@@ -57,13 +64,29 @@ def example(environment: Path) -> Path:
 
 
 def test_it_is_for_every_interpreter_and_has_no_tests(wheel: Path) -> None:
-    assert "-cp310-abi3-linux" in wheel.name
+    assert "-cp310-abi3-manylinux_2_" in wheel.name
     names = zipfile.ZipFile(wheel).namelist()
     assert [name for name in names if name.endswith("/lib/native.abi3.so")]
     assert not [name for name in names if ".cpython-" in name]
     assert not [name for name in names if "_test" in name or name.startswith(("tests/", "test_"))]
     assert [name for name in names if name.endswith("/bin/tide-agent")]
     assert [name for name in names if name.endswith("runtime/include/tide/options.h")]
+
+
+def test_it_brings_its_libraries_with_their_licences_and_versions(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as opened:
+        names = opened.namelist()
+        (listed,) = (name for name in names if name.endswith(".cdx.json"))
+        parts = {part["name"] for part in json.loads(opened.read(listed))["components"]}
+    libraries = [name for name in names if name.startswith("tide.libs/")]
+    assert [name for name in libraries if "libfastrtps" in name]
+    own = {"nanobind", "libcli11-dev"}
+    assert own < parts and len(parts - own) <= len(libraries)  # a package may have several libraries
+    assert {Path(name).name for name in names if "/licenses/" in name} == parts | {"LICENSE"}
+
+
+def test_two_builds_have_the_same_bytes(wheel: Path, tmp_path: Path) -> None:
+    assert built(tmp_path, 0o077).read_bytes() == wheel.read_bytes()
 
 
 def test_it_says_which_build_it_is(environment: Path, tmp_path: Path) -> None:

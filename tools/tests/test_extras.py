@@ -7,10 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from tide.extras import extra_of
+from tide.extras import extra_of, install_of
 
 ROOT = Path(__file__).parents[2]
 FILE = "examples/systems/events.toml"
@@ -77,3 +78,9 @@ def test_every_extra_is_one_of_the_package() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     for module in ("rclpy", "numpy", "mcap", "std_msgs"):
         assert f"\n{extra_of(module)} = [" in text, module
+
+
+def test_a_processor_without_wheels_of_ros_uses_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
+    for machine, wheels in (("x86_64", ""), ("aarch64", ", and source the system's ROS 2 Jazzy")):
+        monkeypatch.setattr(os, "uname", lambda machine=machine: SimpleNamespace(machine=machine))
+        assert install_of("run").partition(" which")[0].rstrip(",") == f"pip install 'tide[run]'{wheels}"

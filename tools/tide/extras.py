@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 _OF_MODULES = {
     "rclpy": "run",
     "numpy": "run",
@@ -14,7 +16,9 @@ _WITH_ROS = ("doctor", "run", "soak", "trace", "watch")  # commands that use ROS
 
 
 def install_of(extra: str) -> str:
-    return f"pip install 'tide[{extra}]'"
+    machine = os.uname().machine
+    wheels = "" if machine == "x86_64" else f", and source the system's ROS 2 Jazzy, which has no wheels for {machine}"
+    return f"pip install 'tide[{extra}]'{wheels}"
 
 
 def extra_of(module: str | None, command: str = "") -> str | None:
