@@ -31,7 +31,7 @@ _PANELS = {
     "Describe a system": ("new", "show"),
     "Check it before it runs": ("check", "optimise", "simulate", "footprint"),
     "Run it": ("run", "report", "agent", "soak", "doctor"),
-    "Look into a running system": ("watch", "trace"),
+    "Observe a running system": ("watch", "trace"),
     "Build": ("generate",),
 }
 _HIDDEN = ("line",)
@@ -210,7 +210,7 @@ def main(
         bool, typer.Option("--version", "-V", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Priority-driven, chain-aware micro-ROS: generate, check, simulate and run systems."""
+    """Priority-driven, chain-aware micro-ROS: describe, check, simulate, run and watch systems."""
 
 
 if __name__ == "__main__":

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the agent: the bridge between clients and ROS 2."""
+"""Run the agent, the bridge between boards and ROS 2."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bound every chain before anything runs: is each deadline met, and what is the time made of?"""
+"""Bound the latency of every chain before anything runs, and show what each bound consists of."""

@@ -74,42 +74,38 @@ class _Wanted:
 
 @app.command()
 def check(
-    file: Annotated[Path, typer.Argument(help="System to check; a description.")] = Path("system.toml"),
+    file: Annotated[Path, typer.Argument(help="Description of the system to check.")] = Path("system.toml"),
     executor: Annotated[
         ExecutorChoice | None,
         typer.Option(
             metavar="NAME",
-            help="Executor of the client: tide, lanes (preemptive), batch (as rclc: publishing never waits), "
-            "batch_stock (a reliable publish waits), batch_blocking (each publish waits). Without a microcontroller: "
-            "default (ready sets, timers as they expire), priority, rclcpp (stock: cached timers, groups may starve), "
-            "any_order. Default: the description's.",
+            help="Executor of the boards: tide, lanes (tide with preemptive lanes), batch (rclc; publishing never "
+            "waits), batch_stock (rclc; a reliable publish waits), batch_blocking (rclc; each publish waits). For a "
+            "system without boards: default (ready sets, timers as they expire), priority, rclcpp (stock: cached "
+            "timers, groups may starve), any_order. Default: the described executor.",
         ),
     ] = None,
-    losses: Annotated[
-        int, typer.Option(min=0, max=16, help="Number of frames of one instance that are lost at most.")
-    ] = 0,
-    explain: Annotated[
-        str | None, typer.Option(metavar="CHAIN", help="Show what the bound of this chain is made of.")
-    ] = None,
+    losses: Annotated[int, typer.Option(min=0, max=16, help="Largest number of frames an instance may lose.")] = 0,
+    explain: Annotated[str | None, typer.Option(metavar="CHAIN", help="Show the parts of this chain's bound.")] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(help="File for a picture of what all bounds, or that of --explain, are made of; it ends in .svg."),
+        typer.Option(help="SVG file for a picture of the parts of all bounds, or of the chain of --explain."),
     ] = None,
     compare: Annotated[bool, typer.Option("--compare", help="Show the bounds of every executor side by side.")] = False,
     observed: Annotated[
         Path | None,
         typer.Option(
             metavar="RESULTS",
-            help="File results.json of tide run, or its folder: show every observation, each of its parts and every "
-            "premise beside the bounds. With --plot as a picture.",
+            help="Results of tide run (results.json or its folder): show every observation, its parts and every "
+            "premise next to the bounds. With --plot also as a picture.",
         ),
     ] = None,
     measured: Annotated[
         Path | None,
         typer.Option(
             metavar="LOG",
-            help="File of execution times that your program measured, used instead of the description's "
-            "(tide/measure.h).",
+            help="File with execution times that your program measured (tide/measure.h). These replace the times in "
+            "the description.",
         ),
     ] = None,
     margin: Annotated[
@@ -117,31 +113,32 @@ def check(
         typer.Option(
             min=0,
             metavar="PERCENT",
-            help="Percent to add to the longest measured times, for longer runs that were not observed.",
+            help="Percent to add to the longest measured times, to allow for longer times that were not observed.",
         ),
     ] = 0.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     every: Annotated[
-        bool, typer.Option("--all", help="Show every chain, also where there are more than 50. Default: the worst 20.")
+        bool, typer.Option("--all", help="Show every chain. Default: with more than 50 chains, the worst 20.")
     ] = False,
     details: Annotated[bool, typer.Option("--details", help="Show every premise in full.")] = False,
     require_measured: Annotated[
-        bool, typer.Option("--require-measured", help="End with 1 unless every time was measured; for CI.")
+        bool, typer.Option("--require-measured", help="Exit with 1 unless every time was measured; for CI.")
     ] = False,
     firmware: Annotated[
         Path | None,
         typer.Option(
             metavar="SOURCE",
-            help="C source of a board: compare level, period and deadline of each tide_chain_init with the "
-            "description. Ends with 1 where they differ or cannot be read.",
+            help="C source of a board: compare level, period and deadline in each tide_chain_init with the "
+            "description, and exit with 1 if they differ or cannot be read.",
         ),
     ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
 ) -> None:
     """Bound every chain of a system before it runs.
 
-    Exit status: 0 every deadline is guaranteed; 1 one is not; 2 the system cannot be checked. With --observed: 0 every
-    observation keeps to its bound; 3 one exceeds it; 5 a chain has no bound or was not observed.
+    Exit status: 0 every deadline is guaranteed; 1 a deadline is not guaranteed; 2 the system cannot be checked. With
+    --observed: 0 every observation is within its bound; 3 an observation exceeds its bound; 5 a chain has no bound or
+    was not observed.
 
     Examples:
 

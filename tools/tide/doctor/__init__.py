@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Report what this machine lacks for tide, and what to type."""
+"""Report what this machine lacks for tide, with the commands that install it."""

@@ -52,13 +52,13 @@ def doctor(
             help=f"Check only what this purpose needs: {', '.join(PURPOSES)}. Default: all.",
         ),
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="Address of an agent that should answer: HOST:PORT.")] = None,
+    agent: Annotated[str | None, typer.Option(help="Address of an agent to probe: HOST:PORT.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Report what this machine lacks for tide, and what to type.
+    """Report what this machine lacks for tide, with the commands that install it.
 
-    Exit status 1 if something is missing for the purpose of --for, or for checking and running. "weak" works, but not
-    as well as it could.
+    A part that is "weak" works, but not as well as it could. Exit status: 1 if a part is missing that the purpose of
+    --for needs (without --for: that checking or running systems needs), else 0.
 
     Examples:
 

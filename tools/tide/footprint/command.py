@@ -122,16 +122,17 @@ def footprint(
     ] = None,
     header_file: Annotated[
         Path | None,
-        typer.Option("--header", help="File for the header that sizes every pool; then nothing else is built."),
+        typer.Option("--header", help="File for the header that sizes every pool; nothing else is built then."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Flash, RAM and stack of the microcontroller's part, with pools sized from the description.
+    """Compute flash, RAM and stack of a board's image, with pools sized from the description.
 
-    tide footprint examples/three_chains/system.toml
+    The image contains everything that the description names, with empty callbacks. The sizes are those of the whole
+    image with its start-up code. RAM does not include the memory of messages, which is printed separately.
 
-    The image is linked with everything that the description names and with empty callbacks; the sizes are of the whole
-    image with its start-up code. RAM does not include the memory of messages, which is printed next to it."""
+    Example: tide footprint examples/three_chains/system.toml
+    """
     require_file(header_file)
     try:
         system = on_one_core(load(file))

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn ROS 2 message definitions into C structures with CDR encode and decode."""
+"""Turn ROS 2 message definitions into C structures with CDR encoders and decoders."""

@@ -22,7 +22,8 @@ def generate(
     inputs: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Packages (std_msgs), interfaces (std_msgs/String), folders of them, .msg, .srv, .action, .idl files."
+            help="Packages (std_msgs), interfaces (std_msgs/String), folders of packages, or .msg, .srv, .action, "
+            ".idl files."
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder that receives the C files.")] = Path("generated"),
@@ -46,12 +47,12 @@ def generate(
         Path | None, typer.Option("--capacities", help="File of capacities in TOML: string, sequence, [capacity].")
     ] = None,
     registry: Annotated[
-        bool, typer.Option("--registry", help="Write a table of all types, too, for a choice at run time.")
+        bool, typer.Option("--registry", help="Write a table of all types, too, for selection at run time.")
     ] = False,
 ) -> None:
-    """Turn ROS 2 message definitions into C: structures laid out as rosidl does, CDR encode and decode, static memory.
+    """Turn ROS 2 message definitions into C: structures with rosidl's layout, CDR encoders and decoders, static memory.
 
-    Types that a message contains are generated with it. Files whose content does not change are not written."""
+    Types that a message contains are generated, too. Files whose content does not change are not written."""
     from tide.generate.emit import generate as run
     from tide.generate.model import GenerateError
     from tide.generate.source import COMMON_PACKAGES, Library

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Join two pseudo terminals as a serial cable with a baud rate and faults."""
+"""Emulate a serial cable between two pseudo terminals, with a baud rate and faults."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start a description with a comment for each key, or a firmware project that builds at once."""
+"""Make a new description with a comment for each key, or a firmware project that is ready to build."""

@@ -17,21 +17,21 @@ from tide.system.load import SystemFileError, parse
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Start a description with a comment for each key, or a firmware project that builds at once.",
+    help="Make a new description with a comment for each key, or a firmware project that is ready to build.",
 )
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 
 @app.command()
 def firmware(
-    name: Annotated[str, typer.Argument(help="Name of the project, of its program and of its node.")],
-    board: Annotated[str, typer.Option(help=f"Board it is for: {', '.join(BOARDS)}.")] = "posix",
-    inside: Annotated[Path, typer.Option("--in", help="Folder that receives the project's folder.")] = Path(),
+    name: Annotated[str, typer.Argument(help="Name of the project, its program and its node.")],
+    board: Annotated[str, typer.Option(help=f"Board of the project: {', '.join(BOARDS)}.")] = "posix",
+    inside: Annotated[Path, typer.Option("--in", help="Folder in which the project's folder is made.")] = Path(),
 ) -> None:
-    """Make a project that builds at once: a chain, its description, and its check.
+    """Make a firmware project that is ready to build, with a chain, its description and its check.
 
-    The project is complete: the runtime's sources, its messages in C, start-up code of the board. A C compiler and
-    CMake build it.
+    The project is complete: it contains the runtime's sources, its messages in C and start-up code of the board. You
+    need a C compiler and CMake to build it.
 
     Examples:
 
@@ -56,19 +56,19 @@ class LinkChoice(str, Enum):
 @app.command()
 def system(
     file: Annotated[Path, typer.Argument(help="File to write.")] = Path("system.toml"),
-    name: Annotated[str | None, typer.Option(help="Name of the system. Default: that of the file's folder.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the system. Default: name of the file's folder.")] = None,
     board: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Board of the system; may be repeated.")
     ] = None,
     no_board: Annotated[bool, typer.Option("--no-board", help="Describe a system without boards.")] = False,
-    host: Annotated[str, typer.Option(metavar="NAME", help="ROS 2 process of the host.")] = "nodes",
-    link: Annotated[LinkChoice, typer.Option(help="Link of the boards: one serial line each, or a common network.")] = (
+    host: Annotated[str, typer.Option(metavar="NAME", help="Name of the ROS 2 process on the host.")] = "nodes",
+    link: Annotated[LinkChoice, typer.Option(help="Link of the boards: a serial line each, or one network.")] = (
         LinkChoice.serial
     ),
     baud: Annotated[int, typer.Option(min=1200, max=20_000_000, help="Baud rate of the serial lines.")] = 921_600,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write a commented start of a description, by options or, on a terminal without any, by a few questions.
+    """Write a description to start from, with a comment for each key. Without options it asks a few questions.
 
     Examples:
 

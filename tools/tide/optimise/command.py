@@ -33,12 +33,12 @@ FEASIBLE, INFEASIBLE, BAD_INPUT = 0, 1, 2
 
 @app.command()
 def optimise(
-    file: Annotated[Path, typer.Argument(help="System to change; a description.")] = Path("system.toml"),
+    file: Annotated[Path, typer.Argument(help="Description of the system to change.")] = Path("system.toml"),
     seed: Annotated[int, typer.Option(min=0, help="Random seed for the search.")] = 1,
-    tries: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest number of choices to try.")] = 300,
-    losses: Annotated[int, typer.Option(min=0, max=16, help="Largest number of lost frames of one instance.")] = 0,
+    tries: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest number of variants to try.")] = 300,
+    losses: Annotated[int, typer.Option(min=0, max=16, help="Largest number of frames an instance may lose.")] = 0,
     keep_order: Annotated[
-        bool, typer.Option("--keep-order", help="Keep the order of the chains, even if no deadline can be met with it.")
+        bool, typer.Option("--keep-order", help="Keep the order of the chains, even if deadlines fail with it.")
     ] = False,
     keep_lanes: Annotated[bool, typer.Option("--keep-lanes", help="Keep the number of lanes.")] = False,
     keep_places: Annotated[bool, typer.Option("--keep-places", help="Keep every callback on its executor.")] = False,
@@ -46,26 +46,26 @@ def optimise(
         float | None,
         typer.Option(
             min=0.01,
-            help="Processors of the host. A lane counts as one, or as its budget's share. Default: those of this "
-            "machine, or those that the description needs if these are more.",
+            help="Number of processors of the host. A lane counts as one processor, or as its budget's share of one. "
+            "Default: the number of this machine, or the number that the description needs if that is larger.",
         ),
     ] = None,
     largest_margin: Annotated[
         bool,
         typer.Option("--largest-margin", help="Maximise the smallest slack, even if all deadlines are met already."),
     ] = False,
-    write: Annotated[Path | None, typer.Option(help="File for the changed description.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show only the change of the file, as a diff.")] = False,
+    write: Annotated[Path | None, typer.Option(help="File for the changed description; comments are kept.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes as a diff and write nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
-    """Change as little as possible so that every deadline is guaranteed, and report why.
+    """Change a description as little as possible so that every deadline is guaranteed.
 
-    The order of the chains is changed last, by exchanging as few pairs as possible. Lanes, the placement of callbacks,
-    budgets and the link's quantum are changed before that.
-
-    Exit status: 0 every deadline is guaranteed, with or without changes; 1 no attempt achieved that (then the chains
-    whose deadlines cannot be met together are named, and nothing is written); 2 the system cannot be checked. The same
+    Lanes, the executors of callbacks, budgets and the link's quantum are changed first. The order of the chains is
+    changed last, by exchanging as few pairs as possible. Each change is printed with the chain that needs it. The same
     seed gives the same result.
+
+    Exit status: 0 every deadline is guaranteed, with or without changes; 1 no attempt achieved this (then the command
+    names chains whose deadlines cannot be met together, and writes nothing); 2 the system cannot be checked.
 
     Examples:
 

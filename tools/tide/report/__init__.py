@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Print the table of a results.json again."""
+"""Print the verdict and tables of earlier results of tide run again."""

@@ -17,18 +17,20 @@ app = typer.Typer()
 
 @app.command()
 def report(
-    file: Annotated[Path, typer.Argument(help="File results.json, or the folder that holds it.")],
+    file: Annotated[Path, typer.Argument(help="Results of tide run: results.json, or its folder.")],
     html: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Page with verdict, charts and tables that needs no network.", dir_okay=False
+            metavar="FILE",
+            help="File for a page with verdict, charts and tables; the page needs no network.",
+            dir_okay=False,
         ),
     ] = None,
-    details: Annotated[bool, typer.Option("--details", help="Show every figure and every premise, too.")] = False,
+    details: Annotated[bool, typer.Option("--details", help="Show also every figure and every premise.")] = False,
 ) -> None:
     """Print the verdict and the tables of a results.json again, or recreate its page.
 
-    Exit status: that of the tide run that wrote the file.
+    Exit status: the status of the tide run that wrote the file.
 
     Example: tide report results/three_chains --html page.html
     """

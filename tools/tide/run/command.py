@@ -61,17 +61,18 @@ class ExecutionChoice(str, Enum):
 
 @app.command()
 def run(
-    file: Annotated[Path, typer.Argument(help="System to run; a description.")] = Path("system.toml"),
+    file: Annotated[Path, typer.Argument(help="Description of the system to run.")] = Path("system.toml"),
     executor: Annotated[
         ExecutorChoice | None,
         typer.Option(
             metavar="NAME",
-            help="Executor of the boards. batch_stock: only a reliable publish waits; batch_blocking: each publish "
-            "waits until its frame has left; batch_asynchronous: none waits; tide-preemptive: a preemptive lane for "
-            "each chain; all: batch_stock, tide, tide-preemptive, one after the other. Default: the described one.",
+            help="Executor of the boards. batch_stock: rclc, a reliable publish waits; batch_blocking: rclc, each "
+            "publish waits until its frame has left; batch_asynchronous: rclc, no publish waits; tide; "
+            "tide-preemptive: tide with a preemptive lane for each chain; all: batch_stock, tide and tide-preemptive, "
+            "one after the other. Default: the described executor.",
         ),
     ] = None,
-    periods: Annotated[int, typer.Option(min=1, max=90_000, help="Instances of each chain and executor.")] = 36,
+    periods: Annotated[int, typer.Option(min=1, max=90_000, help="Number of instances of each chain in a run.")] = 36,
     seed: Annotated[int, typer.Option(min=0, help="Random seed for the faults on the line.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/<system>.")] = None,
     line_loss: Annotated[
@@ -79,43 +80,46 @@ def run(
     ] = 0.0,
     require_guarantee: Annotated[
         bool,
-        typer.Option("--require-guarantee", help="End with 5 unless every chain is guaranteed and met: for a CI."),
+        typer.Option("--require-guarantee", help='Exit with 5 unless every chain is "guaranteed and met"; for CI.'),
     ] = False,
     details: Annotated[
-        bool, typer.Option("--details", help="Print every figure and every premise, not the verdict alone.")
+        bool, typer.Option("--details", help="Print every figure and every premise in addition to the verdict.")
     ] = False,
     domain: Annotated[
         int | None,
-        typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain. Default: ROS_DOMAIN_ID, or one of its own."),
+        typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain. Default: ROS_DOMAIN_ID, or else an unused domain."),
     ] = None,
     start_limit_s: Annotated[
         float,
         typer.Option(
             min=1,
             max=3600,
-            help="Seconds within which all topics must exist, those of played parts and of your programs.",
+            help="Seconds within which all topics must exist, both of simulated parts and of your programs.",
         ),
     ] = START_LIMIT_S,
     execution: Annotated[
         ExecutionChoice,
         typer.Option(
-            help="Way of passing execution times of what is played: compute; or wait, as if each board and each lane "
-            "of a host had a processor of its own. Boards with lanes or loads, and executors with a budget, compute."
+            help="Method by which simulated callbacks spend their execution times. compute: use the processor; wait: "
+            "sleep, as if each board and each lane of a host had a processor of its own. Boards with lanes or loads, "
+            "and executors with a budget, always compute."
         ),
     ] = ExecutionChoice.compute,
 ) -> None:
     """Run a system on real parts and measure every chain.
 
-    Starts lines, the agent, real ROS 2 nodes and the boards. A board or host executor whose description has no command,
-    image or attach is played; the others are started and measured by their topics. Prints each chain and part with its
-    bound, and the result for every premise of the bounds.
+    Starts lines, the agent, real ROS 2 nodes and the boards. A board or host executor is simulated if its description
+    has no command, image or attach. The others are started or attached to, and measured by their topics. Prints a
+    verdict, and each chain's latency next to its bound; with --details also the parts of each latency and the result
+    for every premise of the bounds.
 
     Writes results.json, report.html, latency.svg, timeline.svg (of one board) and the log of every part.
 
-    Exit status: 0 every observed chain met its deadline, and every path its limit; 1 one did not; 2 no answer, because
-    the input is wrong or a part failed; 3 one exceeded its bound without an observed disturbance; 4 the deadlines were
-    met, but a premise of the guarantee did not hold; 5 a chain could not be observed, or --require-guarantee was given
-    and a chain is not guaranteed. In a comparison, the run of the described executor determines the exit status.
+    Exit status: 0 every observed chain met its deadline, and every path its limit; 1 a chain or path did not; 2 no
+    answer, because the input is wrong or a part failed; 3 a chain exceeded its bound without an observed disturbance; 4
+    the deadlines were met, but a premise of the guarantee did not hold; 5 a chain could not be observed, or
+    --require-guarantee was given and a chain is not "guaranteed and met". In a comparison, the run of the described
+    executor determines the exit status.
 
     Examples:
 

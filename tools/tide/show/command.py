@@ -31,30 +31,33 @@ class Form(str, Enum):
 
 @app.command()
 def show(
-    file: Annotated[Path, typer.Argument(help="Description; not read for reference and schema.")] = Path("system.toml"),
+    file: Annotated[Path, typer.Argument(help="Description; not read for --as reference or schema.")] = Path(
+        "system.toml"
+    ),
     form: Annotated[
         Form,
         typer.Option(
             "--as",
             metavar="FORM",
-            help="Form to print. table: the chains; json: everything, defaults filled in; levels: the level of each "
-            "chain on a board, for tide_chain_init; parameters: chains and lanes of a C++ process as ROS 2 parameters "
-            "for tide_rclcpp; reference: every key of system.toml, as Markdown; schema: its JSON schema, for editors.",
+            help="Form to print. table: the chains; json: the whole description with its defaults; levels: the level "
+            "of each chain on a board, for tide_chain_init; parameters: chains and lanes of a C++ process as ROS 2 "
+            "parameters for tide_rclcpp; reference: every key of system.toml, as Markdown; schema: the JSON schema of "
+            "system.toml, for editors.",
         ),
     ] = Form.table,
     executor: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Executor for levels and parameters. Default: every board, and the first executor on the host.",
+            help="Executor for levels (default: every board) or for parameters (default: the first on the host).",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
 ) -> None:
     """Check a description and print it; print the reference and the JSON schema of all descriptions.
 
-    Priorities from 1 to 126 are the levels. Where a chain has a greater one, those of the executor are numbered from 1.
-    An editor finds the schema by the first line of a description: #:schema ./system.schema.json
+    Levels equal priorities if all priorities of an executor are from 1 to 126. Otherwise the executor's chains are
+    numbered from 1. An editor finds the schema by the first line of a description: #:schema ./system.schema.json
 
     Examples:
 

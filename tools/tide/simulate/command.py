@@ -34,27 +34,28 @@ app = typer.Typer()
 def simulate(
     plan: Annotated[
         Path | None,
-        typer.Argument(help="Description, or a plan like those in examples/published/pods. Default: system.toml."),
+        typer.Argument(help="Description, or a plan (examples in examples/published/pods). Default: system.toml."),
     ] = None,
     settings: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values that override the plan's.")
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values that override settings of the plan.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds of a campaign.")] = None,
-    first: Annotated[int, typer.Option(min=0, help="First seed of the campaign, or of the runs of a description.")] = 1,
-    runs: Annotated[int, typer.Option(min=1, help="Number of runs of a description, one seed each.")] = 30,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds in a campaign.")] = None,
+    first: Annotated[int, typer.Option(min=0, help="First seed of a campaign, or of the runs of a description.")] = 1,
+    runs: Annotated[int, typer.Option(min=1, help="Number of runs of a description, with one seed each.")] = 30,
     search: Annotated[
         bool,
         typer.Option(
             "--search",
-            help="Number of further runs for each chain of a description, changed to bring it closer to its bound.",
+            help="Search for the worst case of each chain of a description, by further runs that bring it closer to "
+            "its bound.",
         ),
     ] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Replay one seed of a campaign.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of a campaign to replay alone.")] = None,
     host: Annotated[
         bool,
         typer.Option(
             "--host",
-            help="Simulate chains on executors of several lanes instead of microcontroller, line and agent; requires "
+            help="Simulate chains on host executors with several lanes, without board, line and agent; requires "
             "--seeds or --seed.",
         ),
     ] = False,
@@ -62,29 +63,32 @@ def simulate(
         bool,
         typer.Option(
             "--overload",
-            help="Simulate lanes with budgets, some of them overloaded, and compare the others with bounds that count "
-            "budgets only; requires --seeds or --seed.",
+            help="Simulate lanes with budgets, some of them overloaded; compare the other lanes with bounds in which "
+            "more urgent lanes count by their budgets only. Requires --seeds or --seed.",
         ),
     ] = False,
     actions: Annotated[
         bool,
         typer.Option(
             "--actions",
-            help="Simulate actions and services of a board on rclc, with lost frames, cut lines and agents that die; "
-            "requires --seeds or --seed.",
+            help="Simulate actions and services of a board through rclc, with lost frames, cut lines and agents that "
+            "die; requires --seeds or --seed.",
         ),
     ] = False,
     systems: Annotated[
         str | None,
         typer.Option(
-            metavar="LIST", help="Executors to run: tide, batch, tide-preemptive, limit. Default: the plan's own."
+            metavar="LIST",
+            help="Executors to run, with commas: tide, batch, tide-preemptive, limit (the most urgent chain alone). "
+            "Default: the executors in the plan.",
         ),
     ] = None,
-    trace: Annotated[Path | None, typer.Option(help="File for the events, one per line with its time.")] = None,
+    trace: Annotated[Path | None, typer.Option(help="File for a trace: events with times, one per line.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Folder for results.json and observed.svg; for campaign.json of a campaign, which continues there."
+            help="Folder for results.json and observed.svg, or for campaign.json of a campaign. With the folder of an "
+            "interrupted campaign, the campaign resumes."
         ),
     ] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted campaign in --out.")] = False,
@@ -92,10 +96,12 @@ def simulate(
 ) -> None:
     """Run the shipped runtime in exact virtual time, with every check on.
 
-    A campaign draws a system and its faults from each seed. A single run without faults is compared with the bounds of
-    the analysis. For a description, each run draws when chains begin, how long they execute and how long the agent
-    takes, within the limits of the description. Exit status: 0 success; 1 a rule was violated, or a chain was late,
-    lost an instance or exceeded its bound; 2 the arguments are wrong.
+    For a description, each run draws the start of each chain, execution times and delays of the agent within the limits
+    of the description. A run of a plan without faults is compared with the bounds of the analysis. A campaign (--seeds)
+    draws a system and its faults from each seed.
+
+    Exit status: 0 success; 1 a rule was violated, or a chain was late, lost an instance or exceeded its bound; 2 the
+    arguments are wrong.
 
     Examples:
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Soak-tests a board at a serial port for an hour, and writes one page about it."""
+"""Soak-test a board at a serial port for an hour, and write one page of results."""

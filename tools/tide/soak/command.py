@@ -43,15 +43,13 @@ computer's load.
 def soak(
     attach: Annotated[
         Path | None,
-        typer.Option("--attach", "--serial", help="Serial device of the board, best by its name in /dev/serial/by-id."),
+        typer.Option("--attach", "--serial", help="Serial device of the board, best its name in /dev/serial/by-id."),
     ] = None,
     udp: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=65_535, help="UDP port at which the board looks for its agent instead. With --messages."
-        ),
+        typer.Option(min=1, max=65_535, help="UDP port at which the board looks for its agent; needs --messages."),
     ] = None,
-    image: Annotated[Path | None, typer.Option(help="Image of a board, which is started in QEMU instead.")] = None,
+    image: Annotated[Path | None, typer.Option(help="Image to start in QEMU, in place of a board.")] = None,
     baud: Annotated[int, typer.Option(min=9600, help="Baud rate of the serial device.")] = 115_200,
     minutes: Annotated[float, typer.Option(min=0.1, max=10_000, help="Minutes of messages both ways.")] = 60.0,
     messages: Annotated[
@@ -59,7 +57,7 @@ def soak(
         typer.Option(
             min=3,
             max=1_000_000,
-            help="Messages each way in place of --minutes, as fast as the line takes them; they are only counted.",
+            help="Number of messages each way, as fast as the line takes them, only counted; replaces --minutes.",
         ),
     ] = None,
     kill_agent: Annotated[
@@ -71,27 +69,29 @@ def soak(
     unplug: Annotated[
         int | None,
         typer.Option(
-            min=0, max=10, help="Number of times that you are asked to unplug the board. Default: 1; with --messages 0."
+            min=0, max=10, help="Number of times that you are asked to unplug the board. Default: 1; --messages: 0."
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=0, max=10_000, help="Sessions opened and closed at the end.")] = 20,
+    rounds: Annotated[int, typer.Option(min=0, max=10_000, help="Sessions to open and close at the end.")] = 20,
     board: Annotated[str, typer.Option(help="Name of the board and its firmware, for the page.")] = "not named",
     domain: Annotated[
         int | None,
-        typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain. Default: ROS_DOMAIN_ID, or one of its own."),
+        typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain. Default: ROS_DOMAIN_ID, or else an unused domain."),
     ] = None,
     start_limit_s: Annotated[
         float, typer.Option(min=1, max=3600, help="Seconds within which the board has to appear.")
     ] = 60.0,
-    out: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("results/soak"),
+    out: Annotated[Path, typer.Option(help="Folder for the page.")] = Path("results/soak"),
 ) -> None:
-    """Soak-test a board: an hour of messages both ways, the agent killed, the cable unplugged; one page to send back.
+    """Soak-test a board for an hour, and write one page of results to send back.
 
-    The board runs tide_exchange (runtime/port/exchange), which the packages for Zephyr and NuttX have, and needs its
-    own power supply to be unplugged. The page shows latency and data age next to their bounds, without messages that a
-    kill or an unplugged cable delayed. Then sessions are opened and closed, and the board reports its memory before and
-    after. Exit status 1 if something is lost, changed, out of order or beyond its bound, if memory is lost, or if
-    something was not tested.
+    Messages go both ways while the agent is killed and the cable is unplugged. Then sessions are opened and closed, and
+    the board reports its memory before and after. The board runs tide_exchange (runtime/port/exchange; the packages for
+    Zephyr and NuttX contain it). To be unplugged it needs its own power supply. The page shows latency and data age
+    next to their bounds, without messages that a kill or an unplugged cable delayed.
+
+    Exit status: 1 if a message is lost, changed, out of order or beyond its bound, if memory is lost, or if a test was
+    not made; else 0.
 
     Examples:
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Record, read and convert traces: instances for Perfetto, execution times and descriptions from what was measured."""
+"""Record and convert traces, read measured execution times, and make descriptions from ROS 2 traces."""

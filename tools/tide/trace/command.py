@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Record, read and convert traces: instances for Perfetto, execution times and descriptions from what was "
-    "measured.",
+    help="Record and convert traces, read measured execution times, and make descriptions from ROS 2 traces.",
 )
 _STEP_S = 0.05
 
@@ -32,10 +31,10 @@ _STEP_S = 0.05
 
 @app.command()
 def record(
-    out: Annotated[Path, typer.Option(help="Folder for the traces, which contains no recording yet.")],
+    out: Annotated[Path, typer.Option(help="Folder for the traces; must not contain a recording yet.")],
     system: Annotated[
         Path | None,
-        typer.Option(help="Description, a system.toml; a copy goes into the folder, for tide trace export."),
+        typer.Option(help="Description (system.toml) of the boards; copied into the folder, for tide trace export."),
     ] = None,
     seconds: Annotated[
         float | None, typer.Option(min=0.1, max=1e7, help="Seconds to record. Default: until Ctrl-C.")
@@ -48,8 +47,8 @@ def record(
     """Record the traces that boards publish over their own links, until Ctrl-C.
 
     A board publishes its trace if it is built with TIDE_TRACE and calls tide_rclc_trace_init. The recorder changes
-    nothing in the system; boards may come, go and restart. The trace of an agent in the same folder (tide-agent
-    --trace FOLDER/agent.trace) makes clocks more exact.
+    nothing in the system. Boards may come, go and restart during the recording. With a trace of the agent in the same
+    folder (tide-agent --trace FOLDER/agent.trace) the boards' clocks are estimated more exactly.
 
     Exit status: 0, 1 if no board published a trace, 130 after Ctrl-C, or 2 if the folder cannot be written.
 
@@ -125,19 +124,19 @@ def describe(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Trace of ros2_tracing: its folder, read by babeltrace2, or the text that babeltrace2 prints."
+            help="Trace of ros2_tracing: its folder (read by babeltrace2), or a file with the output of babeltrace2."
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="File for the description, a system.toml. Default: standard output.")
+        Path | None, typer.Option(help="File for the description (system.toml). Default: standard output.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the system. Default: the source's.")] = None,
-    margin: Annotated[int, typer.Option(min=0, max=1000, help="Percent to add to the longest execution.")] = 20,
+    name: Annotated[str | None, typer.Option(help="Name of the system. Default: the name of the source.")] = None,
+    margin: Annotated[int, typer.Option(min=0, max=1000, help="Percent to add to the longest execution times.")] = 20,
 ) -> None:
     """Build a system description from a ROS 2 trace: periods, execution times, chains.
 
-    Deadlines equal the periods, and the shorter a deadline, the higher the priority. Exit status: 0, or 2 if the trace
-    has no chain.
+    Each deadline equals the period, and chains with shorter deadlines get higher priorities. Exit status: 0, or 2 if
+    the trace has no chain.
 
     Examples:
 
@@ -161,18 +160,18 @@ def describe(
 
 @app.command()
 def times(
-    file: Annotated[Path, typer.Argument(help="Description, a system.toml.")],
+    file: Annotated[Path, typer.Argument(help="Description (system.toml).")],
     log: Annotated[Path, typer.Argument(help="File with the program's output; - for standard input.")],
     out: Annotated[Path | None, typer.Option(help="File for the description with the measured times.")] = None,
-    margin: Annotated[float, typer.Option(min=0, metavar="PERCENT", help="Percent to add to the longest time.")] = 0.0,
+    margin: Annotated[float, typer.Option(min=0, metavar="PERCENT", help="Percent to add to the longest times.")] = 0.0,
 ) -> None:
     """Show execution times that a program measured, and write them into a description.
 
-    A program with a tide_measure_t (tide/measure.h) prints a line for each callback.
+    The log is the output of a program that measures its callbacks with a tide_measure_t (tide/measure.h) and prints a
+    line for each of them. The longest observed time is not the worst case, so add a margin.
 
     Example: tide trace times system.toml firmware.log --out measured.toml --margin 20 && tide check measured.toml
-
-    The observed maximum is not the worst case, so the engineer chooses a margin."""
+    """
     from rich.console import Console
     from rich.table import Table
 
@@ -208,39 +207,40 @@ def export(
     source: Annotated[
         Path,
         typer.Argument(
-            help="Recording: the --out of tide simulate or tide trace record, an executor's folder of tide run, or a "
-            "trace that a program wrote."
+            help="Recording: the --out of tide simulate or of tide trace record, the folder of an executor in the "
+            "results of tide run, or a trace that a program wrote."
         ),
     ],
     to: Annotated[
         Form,
         typer.Option(
-            help="Form to write; csv, perfetto, mcap: each instance, on boards, links and host; svg: a picture of one."
+            help="Form to write. csv, perfetto, mcap (Foxglove): each instance on boards, links and host; svg: a "
+            "picture of one instance."
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="File to write. Default: standard output.")] = None,
     system: Annotated[
-        Path | None, typer.Option(help="Description with the names of a trace's chains. Default: their levels.")
+        Path | None, typer.Option(help="Description with the names of the trace's chains. Default: names by level.")
     ] = None,
     executor: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Executor of --system that wrote the trace. Default: any; a level that means another chain on another "
-            "executor keeps its number.",
+            help="Executor in --system that wrote the trace. Default: any executor; a level that stands for different "
+            "chains on different executors keeps its number.",
         ),
     ] = None,
     agent_trace: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Trace of the agent (tide-agent --trace FILE), which makes the clocks of a recording more exact. "
-            "Default: agent.trace in its folder, if it is there.",
+            help="Trace of the agent (tide-agent --trace FILE), by which the boards' clocks are estimated more "
+            "exactly. Default: agent.trace in the folder of the recording, if it exists.",
         ),
     ] = None,
-    chain: Annotated[str | None, typer.Option(help="Chain whose instance is drawn; needs --to svg.")] = None,
+    chain: Annotated[str | None, typer.Option(help="Chain to draw an instance of; needs --to svg.")] = None,
     instance: Annotated[
-        int | None, typer.Option(min=0, help="Instance that is drawn. Default: that of the median latency.")
+        int | None, typer.Option(min=0, help="Instance to draw. Default: the instance with the median latency.")
     ] = None,
 ) -> None:
     """Convert every recorded instance to the format of another tool.

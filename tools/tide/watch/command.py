@@ -33,15 +33,15 @@ def watch(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line instead of tables.")] = False,
     every_s: Annotated[float, typer.Option(min=0.2, max=3600, help="Seconds between two views.")] = 1.0,
-    count: Annotated[int, typer.Option(min=0, help="Number of views after the first one; 0: until Ctrl-C.")] = 0,
+    count: Annotated[int, typer.Option(min=0, help="Number of views after the first one; 0: views until Ctrl-C.")] = 0,
     chain: Annotated[
-        list[str] | None, typer.Option(help="Watch only this chain; may be repeated. Default: all.")
+        list[str] | None, typer.Option(help="Watch only this chain; may be repeated. Default: all chains.")
     ] = None,
     largest_bytes: Annotated[
-        int, typer.Option(min=0, help="Largest messages to receive, in bytes; larger ones would burden the system.")
+        int, typer.Option(min=0, help="Size of the largest messages to receive, in bytes; others burden the system.")
     ] = 65_536,
     trust_clocks: Annotated[
-        bool, typer.Option("--trust-clocks", help="Compare times of machines with synchronised clocks.")
+        bool, typer.Option("--trust-clocks", help="Compare times of different machines with synchronised clocks.")
     ] = False,
     publish: Annotated[
         bool, typer.Option("--publish", help="Publish a status for each chain on /diagnostics, for rqt and Foxglove.")
@@ -50,9 +50,10 @@ def watch(
     """Watch a running system: latencies of its chains next to bounds and deadlines, its links, agents and clients.
 
     Times are those of messages on the topics of a chain, so a latency counts from the first topic to the last one, not
-    for the whole chain. The system is not changed. It waits for missing parts, and ends with Ctrl-C. With --count the
-    exit status is that of tide run: 1 if a chain missed its deadline, was unanswered or fell silent, 3 if one was
-    longer than its bound, 5 if a chain was not measured.
+    for the whole chain. The command does not change the system; it waits for missing parts, and ends with Ctrl-C.
+
+    Exit status with --count, as of tide run: 1 if a chain missed its deadline, was unanswered or fell silent; 3 if a
+    chain was longer than its bound; 5 if a chain was not measured.
 
     Examples:
 
