@@ -49,7 +49,7 @@ class _Hunt:
 def hunt(
     bounds: Annotated[
         list[str] | None,
-        typer.Argument(help="Bounds to hunt and families of descriptions, by name, or a system.toml. Default: all."),
+        typer.Argument(help="Names of bounds to test or of families of descriptions, or a system.toml. Default: all."),
     ] = None,
     systems: Annotated[
         int, typer.Option(min=1, max=1_000_000_000, help="Number of random systems for each bound.")
@@ -59,41 +59,43 @@ def hunt(
         str,
         typer.Option(
             metavar="exact|shipped|both",
-            help="Observer of the systems: exact schedules, the shipped code in virtual time, or both.",
+            help="Executor of the systems: exact schedules, the shipped code in virtual time, or both.",
         ),
     ] = "both",
-    schedules: Annotated[
-        int, typer.Option(min=1, max=1000, help="Number of schedules that are drawn at random for each system.")
-    ] = 6,
+    schedules: Annotated[int, typer.Option(min=1, max=1000, help="Number of random schedules of each system.")] = 6,
     climbs: Annotated[
         int,
         typer.Option(
             min=0,
             max=100,
-            help="Number of changes after them that drive towards the bound; below 8 a seed takes one executor.",
+            help="Number of changes that then drive a response towards its bound; below 8 a seed tests one executor.",
         ),
     ] = 10,
     out: Annotated[
         Path | None,
-        typer.Option(help="File for the result, as JSON. With the same file an interrupted hunt continues."),
+        typer.Option(help="File for the result, as JSON. With the file of an interrupted hunt, the hunt resumes."),
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Drop what --out has of an interrupted hunt.")] = False,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted hunt in --out.")] = False,
     keep: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for descriptions that fail.")] = Path(
         "hunt-found"
     ),
     twins: Annotated[
         bool,
-        typer.Option("--twins", help="Hunt bounds and lowerings that are broken on purpose: each must be caught."),
+        typer.Option(
+            "--twins", help="Test bounds and lowerings that are broken on purpose (mutants): each must be detected."
+        ),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Play random systems and compare every response with its bound.
+    """Simulate random systems and compare every response with its bound.
 
-    The bounds are those of single analyses (`theorem2-safe`, `link-tide`) and, for the families `check-...`, those that
-    tide check prints for whole descriptions; these are played on the shipped executor, daemon and agent core with real
-    timers. Exit status: 0 if nothing exceeded a bound; 1 if something did (then the system and the command that replays
-    it are printed, and a description is written to --keep); 2 if there is no such bound. The same seeds give the same
-    hunt. Ctrl-C ends it with the results so far, and status 130.
+    The bounds are those of single analyses (`theorem2-safe`, `link-tide`) or, for the families `check-...`, those that
+    tide check prints for whole descriptions. Whole descriptions run on the shipped executor, daemon and agent core with
+    real timers. The same seeds give the same hunt.
+
+    Exit status: 0 if nothing exceeded a bound; 1 if a response did (then the system and the command that replays it are
+    printed, and a description is written to --keep); 2 if there is no such bound; 130 after Ctrl-C, with the results so
+    far.
 
     Examples:
 

@@ -77,18 +77,19 @@ def reproduce(
         str,
         typer.Option(
             metavar="sim|native|qemu",
-            help="Place where it runs: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes "
+            help="Platform of the run: sim, the runtime in virtual time; native, real threads, agent and ROS 2 nodes "
             "over a paced line, half a second for each sample; qemu, the Cortex-M7 binary in the simulated world.",
         ),
     ] = "sim",
     threads: Annotated[
         int | None,
         typer.Option(
-            min=1, max=16, help="Number of threads; only executors with this number are run. For mt-case-study."
+            min=1, max=16, help="Number of threads, for mt-case-study: only executors with this number are run."
         ),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help=f"Run only the ends of the varied range, {QUICK_SAMPLES} samples each.")
+        bool,
+        typer.Option("--quick", help=f"Run only both ends of the varied range, with {QUICK_SAMPLES} samples each."),
     ] = False,
     restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted run in --out.")] = False,
 ) -> None:

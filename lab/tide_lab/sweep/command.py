@@ -74,7 +74,7 @@ def sweep(
 
     Chains are drawn by UUniFast or Dirichlet-rescale, and the callbacks of a chain by UUniFast. Deadlines equal the
     periods (and are twice as long for the analyses of arbitrary deadlines). Writes sweep.parquet, results.json and
-    sweep.png. The same command continues an interrupted sweep.
+    sweep.png. To resume an interrupted sweep, repeat the command.
 
     Examples:
 

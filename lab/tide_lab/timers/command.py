@@ -64,7 +64,7 @@ def timers(
         typer.Option(
             min=0,
             max=LOAD_MOST_PERCENT,
-            help="Percent of each processor that other work takes, under the normal policy.",
+            help="Percent of each processor that a load takes meanwhile, under the normal policy.",
         ),
     ] = 0,
     cpus: Annotated[
@@ -79,7 +79,7 @@ def timers(
         typer.Option(
             metavar="LIST",
             help="Timers of ROS measured in the same run, with commas: rclc (on tide, with a session to an agent), "
-            "rclpy, rclcpp; or none. Default: all that are there.",
+            "rclpy, rclcpp; or none. Default: all that are installed.",
         ),
     ] = None,
     ros_repetitions: Annotated[
@@ -99,16 +99,19 @@ def timers(
     ] = None,
     wake_up_lead_us: Annotated[
         int | None,
-        typer.Option(min=0, max=1_000_000, help="Limit of tide's wake-up lead; 0: none. Default: the runtime's."),
+        typer.Option(
+            min=0, max=1_000_000, help="Limit of tide's wake-up lead; 0: no lead. Default: the runtime's limit."
+        ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/timers.")] = None,
 ) -> None:
     """Measure how late timers are, in comparison with cyclictest and timers of ROS.
 
-    The timer belongs to the shipped executor. Its latency is the actual minus the expected expiry, by the clock at the
-    start of the callback and by the report to the callback. tide and cyclictest run at the same time on two processors,
-    in blocks of twenty seconds, and swap processors after each. Writes results.json, a log of every measurement,
-    histogram.png and percentiles.png. Ctrl-C ends it early and keeps the measurements so far.
+    tide's timer belongs to the shipped executor. The latency is the actual minus the expected expiry, both by the clock
+    at the start of the callback and by the time reported to the callback. tide and cyclictest run at the same time on
+    two processors, in blocks of twenty seconds, and swap processors after each block. Writes results.json, a log of
+    every measurement, histogram.png and percentiles.png. Ctrl-C ends the measurement early and keeps the results so
+    far.
 
     Examples:
 
