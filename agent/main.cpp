@@ -84,67 +84,72 @@ void describe(CLI::App &app, Arguments &arguments) {
   app.add_option("--tcp", arguments.tcp, "Serve TCP on this port (0: any); may be repeated")
       ->check(CLI::Range(0, 65535));
   app.add_option("--discovery", arguments.discovery,
-                 "Port on which boards that search for an agent get its address (239.255.0.2; the usual port: 7400); "
-                 "0: none")
+                 "Port on which boards that search for an agent get the address of this one (group 239.255.0.2; usual "
+                 "port: 7400); 0: none")
       ->check(CLI::Range(0, 65535))
       ->capture_default_str();
-  app.add_option("--serial", arguments.serial, "Serve this tty or pty; may be repeated");
-  app.add_option("--baud", arguments.baud, "Baud rate of all serial lines; repeated: one for each --serial, in order")
-      ->capture_default_str();
-  app.add_option("--heartbeat-delay", arguments.heartbeat_delay_ms,
-                 "Milliseconds from a reliable message on a serial line to the HEARTBEAT that requests its "
-                 "acknowledgment; -1: measured, so some are too early; repeated: one for each --serial, in order")
-      ->check(CLI::Range(-1.0, 10'000.0))
+  app.add_option("--serial", arguments.serial, "Serve this tty or pseudo terminal; may be repeated");
+  app.add_option("--baud", arguments.baud, "Baud rate of all serial lines; if repeated, of each --serial in order")
       ->capture_default_str();
   app.add_option(
-         "--bind", arguments.bind,
-         "Address for UDP and TCP; 0.0.0.0: all networks of this machine, for boards on Wi-Fi or Ethernet; :: the "
-         "same with IPv6")
+         "--heartbeat-delay", arguments.heartbeat_delay_ms,
+         "Milliseconds from a reliable message on a serial line to the HEARTBEAT that requests its "
+         "acknowledgment; -1: measure this delay, which makes some HEARTBEATs too early; if repeated, of each --serial "
+         "in order")
+      ->check(CLI::Range(-1.0, 10'000.0))
+      ->capture_default_str();
+  app.add_option("--bind", arguments.bind,
+                 "Address for UDP and TCP; 0.0.0.0: all networks of this machine, for boards on Wi-Fi or Ethernet; "
+                 "with :: also "
+                 "by IPv6")
       ->capture_default_str();
   app.add_option("--allow", arguments.allow,
                  "Admit only these clients: an address (192.168.1.7, 192.168.1.0/24, fd00::/8), a serial device, a "
                  "client's key (0A0B0C0D), or KEY@ADDRESS, KEY@DEVICE; may be repeated");
-  app.add_option("--domain", arguments.domain,
-                 "DDS domain of all clients; by default each client's own, or "
-                 "ROS_DOMAIN_ID if that is 0")
+  app.add_option(
+         "--domain", arguments.domain,
+         "DDS domain of all clients; default: the domain that the client requests, or ROS_DOMAIN_ID if this is 0")
       ->check(CLI::Range(0, kDomainMaximum));
-  app.add_option("--references", arguments.references, "XML file of profiles that clients may create entities from")
+  app.add_option("--references", arguments.references, "XML file of profiles from which clients may create entities")
       ->check(CLI::ExistingFile);
   app.add_flag("--ros-network", arguments.ros_network,
                "Let DDS use all interfaces, not only loopback: for ROS 2 nodes on other machines");
-  app.add_option("--graph", arguments.gid_bytes, "Show clients as nodes to this version of ROS 2, or not at all")
+  app.add_option("--graph", arguments.gid_bytes,
+                 "Show clients as nodes in the ROS graph of this version of ROS 2; off: do not show them")
       ->transform(CLI::CheckedTransformer(
           std::map<std::string, size_t>{{"jazzy", kGidBytes}, {"humble", kGidBytesOfHumble}, {"off", 0}}))
       ->default_str("jazzy");
-  app.add_option("--participants", arguments.shared_participants,
-                 "Make a DDS participant for each domain, or for each client: more memory and threads, nothing shared")
+  app.add_option(
+         "--participants", arguments.shared_participants,
+         "Make a DDS participant for each domain, or for each client, which takes more memory and threads and shares "
+         "nothing")
       ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"domain", true}, {"client", false}}))
       ->default_str("domain");
   app.add_option(
          "--namespace", arguments.spaces,
-         "Put the names of clients into a namespace, /robot1; WHO=/robot1 for one client, WHO as for --allow; may be "
-         "repeated. /tf, /tf_static, /rosout, /clock, /diagnostics and /parameter_events keep their names")
+         "Put the names of clients into a namespace (/robot1); WHO=/robot1: only those of one client, WHO as for "
+         "--allow; may be repeated. /tf, /tf_static, /rosout, /clock, /diagnostics and /parameter_events keep their "
+         "names")
       ->type_name("[WHO=]NAME");
-  app.add_option(
-         "--remap", arguments.remaps,
-         "Rename a topic, service or action of clients, /scan:=/front/scan; WHO=/scan:=/front/scan for one client; may "
-         "be repeated. --namespace does not apply to a remapped name")
+  app.add_option("--remap", arguments.remaps,
+                 "Rename a topic, service or action of clients (/scan:=/front/scan); WHO=/scan:=/front/scan: only of "
+                 "one client; may be repeated. --namespace does not apply to a remapped name")
       ->type_name("[WHO=]FROM:=TO");
   app.add_option("--client-timeout", arguments.client_timeout,
-                 "Seconds of silence after which a client is probed, by default 30; 0: never; "
-                 "WHO=SECONDS for some, with WHO as for --allow; may be repeated")
+                 "Seconds of silence after which a client is probed (default: 30; 0: never); "
+                 "WHO=SECONDS: only for some clients, WHO as for --allow; may be repeated")
       ->type_name("[WHO=]SECONDS");
   app.add_option(
          "--reader-wait", arguments.reader_wait_s,
-         "Longest wait in seconds, after a restart of the agent, of a client's kept reliable messages until DDS "
-         "has discovered a reader of their topic; 0: no wait, so messages sent earlier are lost")
+         "Longest time in seconds for which, after a restart of the agent, a client's kept reliable messages "
+         "wait for DDS to discover a reader of their topic; 0: no wait, so messages sent before the discovery are lost")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--max-clients", arguments.limits.clients, "Largest number of clients; further ones are refused")
+  app.add_option("--max-clients", arguments.limits.clients, "Largest number of clients; further clients are refused")
       ->capture_default_str();
-  app.add_option(
-      "--max-tcp-per-address", arguments.tcp_per_address,
-      "Largest number of TCP connections from one address; 0: half of all, or all if only this machine is served");
+  app.add_option("--max-tcp-per-address", arguments.tcp_per_address,
+                 "Largest number of TCP connections from one address; 0: half of all connections, or all if only this "
+                 "machine is served");
   app.add_option("--max-entities", arguments.limits.entities_per_client, "Largest number of entities of one client")
       ->capture_default_str();
   app.add_option("--max-domains", arguments.limits.domains, "Largest number of DDS domains of all clients together")
@@ -157,11 +162,12 @@ void describe(CLI::App &app, Arguments &arguments) {
       ->check(CLI::Range(65536, 1 << 30))
       ->capture_default_str();
   app.add_option("--diagnostics-period", arguments.diagnostics_period_s,
-                 "Seconds between two messages on /diagnostics, while it has a reader; 0: none")
+                 "Seconds between two messages on /diagnostics while the topic has a reader; 0: no messages")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
-  app.add_option("--name", arguments.name,
-                 "Name of the agent's node and of its statuses on /diagnostics; give each agent of a domain its own")
+  app.add_option(
+         "--name", arguments.name,
+         "Name of the agent's node and of its statuses on /diagnostics; give each agent of a domain its own name")
       ->check(node_name)
       ->capture_default_str();
   app.add_option("--priority", arguments.priority, "Priority under SCHED_FIFO; 0: normal scheduling")
@@ -169,14 +175,14 @@ void describe(CLI::App &app, Arguments &arguments) {
   app.add_option(
          "--busy-poll-us", arguments.busy_poll_us,
          "Longest time in microseconds to poll for the next message before sleeping, when messages arrive quickly; "
-         "the time is learned; 0: always sleep")
+         "the agent adapts the time up to this limit; 0: always sleep")
       ->check(CLI::Range(0, TIDE_BUSY_POLL_MAXIMUM_US))
       ->capture_default_str();
   app.add_option(
       "--trace", arguments.trace,
       "File for the times at which each message was received, written to DDS, taken from DDS and sent; read by tide "
       "trace export");
-  app.add_flag("--verbose", arguments.verbose, "Print what clients create");
+  app.add_flag("--verbose", arguments.verbose, "Print each entity that a client creates");
   app.add_flag("--json-stats", arguments.json_stats, "Print counters as one line of JSON at the end and on SIGUSR1");
 }
 
