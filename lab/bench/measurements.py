@@ -93,7 +93,7 @@ def rates(what: str) -> Callable[[], str]:
             alone, packed = cells[0], cells[1] or cells[0]
             over = [ratio(alone, [cells[2]]), ratio(packed, [cells[2], cells[3]])]
             rows.append([f"{reliability.replace('_', ' ')}, {size} B", *map(rate_cell, cells), *over])
-        ratios = ["one a datagram, tide over stock", "the packed tide over the better stock"]
+        ratios = ["ratio tide to stock, one message a datagram", "ratio packed tide to the faster stock form"]
         header = ["messages a second", *(HEADINGS[pair] for pair in PAIRS), *ratios]
         return f"{lines_of(header, rows)}\n\n{origin(data)}"
 
@@ -108,7 +108,7 @@ def agent_cost() -> str:
         cells = [pick(data, what="flood", reliability=reliability, payload_bytes=size, pair=pair) for pair in PAIRS]
         costs = [f"{cell['agent_ns_a_message'] / 1000:.1f}" if cell is not None else "-" for cell in cells]
         rows.append([f"{reliability.replace('_', ' ')}, {size} B", *costs])
-    header = ["agent's processor, us a message received", *(HEADINGS[pair] for pair in PAIRS)]
+    header = ["CPU time of the agent per received message, us", *(HEADINGS[pair] for pair in PAIRS)]
     return lines_of(header, rows)
 
 
@@ -120,7 +120,7 @@ def requests() -> str:
         lost = f"{row['lost_share']:.1%}" if row is not None else "-"
         cell = f"{row['median']:.0f} us ({row['min']:.0f} to {row['max']:.0f})" if row is not None else "-"
         rows.append([pair if pair != "tide" else "tide: client and agent", cell, lost])
-    return f"{lines_of(['call of a service of rclpy, one after the other', 'median', 'not answered'], rows)}"
+    return f"{lines_of(['calls of an rclpy service, one after the other', 'median', 'not answered'], rows)}"
 
 
 def _rclcpp_cell(values: list[Any]) -> str:

@@ -29,9 +29,10 @@ PAGE = ROOT / "docs/papers.md"
 LIMIT_S = 1200.0
 HEAD = """# What the papers say, and what holds here
 
-Each line is a mechanism, figure, table or claim of one of the four papers on which tide is based. *Holds*: the command
-shows it, or fails. *Differs*: the form or the figure is another one, for the stated reason. *Absent*: tide lacks it.
-`make -C lab papers` makes this page from `lab/papers.toml`; `papers.py --run` runs every command.
+Each row is a mechanism, figure, table or claim of one of the four papers on which tide is based. *Holds*: it holds for
+tide, and the command fails if it does not. *Differs*: tide's form or figure is another one, for the stated reason.
+*Absent*: tide lacks it. `make -C lab papers` makes this page from `lab/papers.toml`; `papers.py --run` runs all
+commands.
 """
 
 
@@ -76,8 +77,8 @@ def page(claims: Claims) -> str:
     for key, paper in claims.paper.items():
         own = [claim for claim in claims.claim if claim.paper == key]
         count = Counter(claim.verdict for claim in own)
-        counts = ", ".join(f"{count[verdict]} {verdict}" for verdict in ("holds", "differs", "absent"))
-        lines += [f"## {paper.title}", "", f"{paper.text} {len(own)} lines: {counts}.", ""]
+        counts = f"{count['holds']} hold, {count['differs']} differ, {count['absent']} absent"
+        lines += [f"## {paper.title}", "", f"{paper.text} {len(own)} rows: {counts}.", ""]
         lines += ["| what | where | published | here | verdict | command |", "|---|---|---|---|---|---|"]
         lines += [*map(row, own), ""]
     return "\n".join(lines)
