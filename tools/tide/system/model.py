@@ -51,20 +51,23 @@ class Publication(_Entry):
         Field(
             ge=1,
             le=1_000_000,
-            description="Only each nth run publishes it. A chain that branches from it has n times the period.",
+            description="With a value of n, only each nth run publishes the message, and a chain that branches from it "
+            "has n times the callback's period.",
         ),
     ] = 1
     distance_ms: Annotated[
         Milliseconds | None,
         Field(
-            description="For a message published on a condition, for example on change: the least time between two, "
-            "which is the period of a chain that branches from it. Absent: each run publishes it, or each nth."
+            description="For a message published on a condition, for example on change: the least time between two "
+            "such messages. It is the period of a chain that branches from the message. Absent: each run publishes "
+            "the message, or each nth."
         ),
     ] = None
     reliability: Annotated[
         Reliability | None,
         Field(
-            description="Same as for a chain. Absent: that of the chain that receives it, else of its callback's chain."
+            description="As for a chain. Absent: that of the chain that receives the message; if there is none, that "
+            "of the callback's chain."
         ),
     ] = None
 
@@ -89,8 +92,8 @@ class Publication(_Entry):
 
 
 class Request(_Entry):
-    """The request that a callback sends to a service at its end. The next callback is the server, and the one after
-    that the client, which receives the reply on the executor that sent the request."""
+    """The request that a callback sends to a service at its end. The next callback is the server. The callback after
+    the server is the client; it receives the reply on the executor that sent the request."""
 
     service: Topic
     type: ServiceType
@@ -112,8 +115,8 @@ class Reply(_Entry):
 
 
 class Group(_Entry):
-    """Callbacks of one executor that never overlap (exclusive), or that overlap even themselves (reentrant). A callback
-    without a group may overlap all except itself."""
+    """Callbacks of one executor that never overlap (exclusive), or that may overlap each other and themselves
+    (reentrant). A callback without a group may overlap all callbacks except itself."""
 
     name: Name
     kind: Literal["exclusive", "reentrant"]
@@ -131,13 +134,13 @@ class Callback(_Entry):
     propagation_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="Longest transit time of its message from the preceding callback, on another executor of the "
-            "host. Absent: that of [system]."
+            description="Longest transit time of the message from the preceding callback, if that callback is on "
+            "another executor of the host. Absent: propagation_ms of [system]."
         ),
     ] = Decimal(0)
     topic: Annotated[
         Topic | None,
-        Field(description="Subscriptions only: the topic it receives, if the preceding callback publishes several."),
+        Field(description="Subscriptions only: the received topic, if the preceding callback publishes several."),
     ] = None
     publishes: Annotated[
         tuple[Publication, ...],
@@ -153,7 +156,8 @@ class Callback(_Entry):
         Field(
             ge=1,
             le=PRIORITY_MAXIMUM,
-            description="Overrides the priority from its chain; on the host, all callbacks or none have one.",
+            description="Overrides the priority that follows from the chain. On the host, either all callbacks have a "
+            "priority or none.",
         ),
     ] = None
 
@@ -211,8 +215,9 @@ class Callback(_Entry):
 class Chain(_Entry):
     """Callbacks in data-dependency order. The first is a timer or an event: on a board an interrupt that triggers a
     guard condition, on the host the arrival of a message from outside this file. Each later callback receives what the
-    preceding one sends: a subscription its message, a service its request, a client the service's reply. A chain that
-    branches begins with the callbacks of another chain up to the one it names, and lists only those that follow."""
+    preceding callback sends: a subscription receives a message, a service a request, a client the service's reply. A
+    chain that branches from another chain begins with the other chain's callbacks up to the named one, and lists only
+    the callbacks that follow."""
 
     name: Name
     priority: Annotated[
@@ -220,16 +225,16 @@ class Chain(_Entry):
         Field(
             ge=1,
             le=CHAIN_PRIORITY_MAXIMUM,
-            description="Larger is more urgent. Chains on one board or executor need different priorities, on a board "
-            "at most 126.",
+            description="Larger is more urgent. Chains on one board or executor need different priorities; a board has "
+            "at most 126 of them.",
         ),
     ]
     period_ms: Milliseconds
     deadline_ms: Annotated[
         Milliseconds,
         Field(
-            description="From the nominal expiry of its timer, or from an event at its input (deadline_from), to the "
-            "end of its last callback."
+            description="Longest permitted time from the nominal expiry of the chain's timer, or from an event at its "
+            "input (deadline_from), to the end of its last callback."
         ),
     ]
     deadline_from: Annotated[
@@ -242,8 +247,8 @@ class Chain(_Entry):
     offset_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="First expiry of its timer, from the start of the system. Runs and simulations use it; bounds "
-            "hold for any offset."
+            description="Time from the start of the system to the first expiry of the chain's timer. Runs and "
+            "simulations use it; bounds hold for any offset."
         ),
     ] = Decimal(0)
     burst: Annotated[
@@ -251,23 +256,23 @@ class Chain(_Entry):
         Field(
             ge=1,
             le=16,
-            description="Chains that begin with an event: with a burst of n, up to n events may come at once, and at "
-            "most n in any n periods.",
+            description="Chains that begin with an event only. With a burst of n, up to n events may come at once, and "
+            "at most n in any n periods.",
         ),
     ] = 1
     jitter_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="Largest delay of its timer's release. Simulations draw delays up to it, bounds add it, runs "
-            "report whether it held."
+            description="Largest delay of the timer's release. Simulations draw delays up to this value, bounds add "
+            "it, and runs report whether it held."
         ),
     ] = Decimal(0)
     reliability: Reliability
     hold: Annotated[
         bool,
         Field(
-            description="Nothing less urgent leaves the microcontroller while a reliable message of this chain waits "
-            "for its acknowledgment, as in the PoDS paper."
+            description="true: while a reliable message of this chain waits for its acknowledgment, no less urgent "
+            "message leaves the microcontroller (as in the PoDS paper)."
         ),
     ] = False
     link: Name | None = None
@@ -287,8 +292,8 @@ class Chain(_Entry):
         ),
         Field(
             max_length=7,
-            description="List of chain.callback in addition to branches_from: the chain starts when all of them have "
-            "published their messages of one expiry of their common timer.",
+            description="List of chain.callback, in addition to branches_from. The chain starts when all these "
+            "callbacks have published their messages for one expiry of their common timer.",
         ),
     ] = ()
     callbacks: Annotated[tuple[Callback, ...], Field(min_length=1, max_length=CALLBACKS_MAXIMUM, strict=False)]
@@ -321,8 +326,8 @@ class Chain(_Entry):
 
 
 class DataPath(_Entry):
-    """A path of data over chains of different periods. Each chain stores a value at its end, and the timer of the next
-    one reads the latest, on the same executor."""
+    """A path of data over chains of different periods. Each chain stores a value at its end. On the same executor, the
+    timer of the next chain reads the latest value."""
 
     name: Name
     chains: Annotated[
@@ -332,15 +337,15 @@ class DataPath(_Entry):
     reaction_ms: Annotated[
         Milliseconds | None,
         Field(
-            description="Limit of the time from a change that the first chain can observe to the end of the first "
-            "instance of the last chain that reflects it. Absent: no limit."
+            description="Limit of the reaction time: from a change that the first chain can observe to the end of the "
+            "last chain's first instance that reflects the change. Absent: no limit."
         ),
     ] = None
     age_ms: Annotated[
         Milliseconds | None,
         Field(
-            description="Limit of the time from the release of the first chain to the end of any instance of the last "
-            "chain that uses its value. Absent: no limit."
+            description="Limit of the data age: from a release of the first chain to the end of any instance of the "
+            "last chain that uses the value of this release. Absent: no limit."
         ),
     ] = None
 
@@ -361,11 +366,11 @@ class CriticalSection(_Entry):
         BeforeValidator(_branch),
         PlainSerializer(".".join),
         WithJsonSchema({"type": "string", "pattern": r"^[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*$"}),
-        Field(description="chain.callback that takes it."),
+        Field(description="chain.callback that takes the lock."),
     ]
     section_ms: Annotated[
         Milliseconds,
-        Field(description="Worst-case CPU time for which it is held; part of execution_ms."),
+        Field(description="Worst-case CPU time for which the callback holds the lock; part of execution_ms."),
     ]
 
     @property
@@ -385,8 +390,8 @@ class Lock(_Entry):
             min_length=1,
             max_length=CALLBACKS_MAXIMUM,
             strict=False,
-            description="Callbacks that take it, and for how long: those of one board, or of executors of one process "
-            "of the host.",
+            description="Callbacks that take the lock, and for how long. They belong to one board, or to executors of "
+            "one process on the host.",
         ),
     ]
 
@@ -400,13 +405,13 @@ class Header(_Entry):
         MillisecondsOrZero,
         Field(
             description="Longest transit time of a message between two executors of the host, for callbacks without "
-            "their own."
+            "their own propagation_ms."
         ),
     ] = Decimal(0)
 
 
 class System(_Entry):
-    """One system: executors, the links between them, and the chains that run on both."""
+    """One system: executors, the links between them, and the chains that use both."""
 
     version: Annotated[Literal[1], Field(description="Version of the format.")] = 1
     system: Header

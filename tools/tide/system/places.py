@@ -22,8 +22,8 @@ from tide.system.fields import Entry as _Entry
 
 
 class PoolSizes(_Entry):
-    """Pool sizes of existing firmware, as its program defines them for tide/pools.h. Omitted sizes are those that `tide
-    footprint --header` writes."""
+    """Pool sizes of existing firmware, as its program defines them for tide/pools.h. An omitted size is the one that
+    `tide footprint --header` writes."""
 
     small_nodes: Annotated[int | None, Field(ge=1, le=4096, description="TIDE_SMALL_NODES.")] = None
     small_node_bytes: Annotated[int | None, Field(ge=64, le=65_535, description="TIDE_SMALL_NODE_BYTES.")] = None
@@ -38,19 +38,20 @@ class PoolSizes(_Entry):
 
 class Load(_Entry):
     """Work of a board besides its callbacks: an interrupt, a task of higher priority, a write to flash, the ping and
-    the time synchronisation of a reconnection loop. It precedes every callback, and each run ends before the next
-    begins."""
+    the time synchronisation of a reconnection loop. It is more urgent than every callback, and each run ends before the
+    next begins."""
 
     name: Name
     execution_ms: Annotated[
         Milliseconds,
-        Field(description="Worst-case time of one run, including everything that it waits for."),
+        Field(description="Worst-case time of one run, including all waiting."),
     ]
     period_ms: Annotated[Milliseconds, Field(description="Least time from the beginning of one run to the next.")]
     masks_interrupts: Annotated[
         bool,
         Field(
-            description="Interrupts are masked during a run, so the link stops; hardware keeps the bytes that arrive."
+            description="true: interrupts are masked during a run, so the link stops; the hardware keeps the bytes "
+            "that arrive."
         ),
     ] = False
     agent_bytes: Annotated[
@@ -58,8 +59,9 @@ class Load(_Entry):
         Field(
             ge=0,
             le=512,
-            description="It sends the agent a request and waits for the answer: bytes of the longer of the two, 24 for "
-            "a ping or a time synchronisation. The wait is part of execution_ms. 0: it sends none.",
+            description="For a load that sends the agent a request and waits for the answer: the bytes of the longer "
+            "of these two messages, 24 for a ping or a time synchronisation. The wait is part of execution_ms. 0: it "
+            "sends no request.",
         ),
     ] = 0
     source: Source = "estimated"
@@ -74,20 +76,20 @@ class Load(_Entry):
 
 
 class Executor(_Entry):
-    """An executor of callbacks. Each executor on a microcontroller is its own board, with its own link, unless several
-    name one board. The policy may also be chosen for a run, so that one description serves a comparison."""
+    """An executor of callbacks. Each executor on a microcontroller is its own board with its own link, except executors
+    that name the same board. A run may override the policy, to compare policies with one description."""
 
     name: Name
     where: Where
     link: Annotated[
         Name | None,
-        Field(description="Boards only: name of the link. Absent: that of its chains, or the only one."),
+        Field(description="Boards only: name of its link. Absent: the link that its chains name, or the only link."),
     ] = None
     board: Annotated[
         Name | None,
         Field(
-            description="A common name for executors on several cores of one board. They share one session, one link "
-            "and one set of pools, and each has its own core. Absent: its own board."
+            description="A common name for executors on several cores of one board. These executors share one session, "
+            "one link and one set of pools; each has its own core. Absent: the executor is its own board."
         ),
     ] = None
     policy: Annotated[
@@ -102,8 +104,8 @@ class Executor(_Entry):
     budget_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="CPU time of each lane in every budget_period_ms. tide run enforces it; bounds use it on the "
-            "host. 0: no budget, a dedicated core."
+            description="CPU time of each lane in every budget_period_ms. tide run enforces the budget; bounds take it "
+            "into account on the host. 0: no budget, a dedicated core."
         ),
     ] = Decimal(0)
     budget_period_ms: Annotated[
@@ -119,13 +121,15 @@ class Executor(_Entry):
     )
     loads: Annotated[
         tuple[Load, ...],
-        Field(strict=False, max_length=64, description="Boards only: work that it executes besides its callbacks."),
+        Field(
+            strict=False, max_length=64, description="Boards only: work that the board executes besides its callbacks."
+        ),
     ] = ()
     pools: Annotated[
         PoolSizes | None,
         Field(
             description="Boards with existing firmware only: the sizes of its pools. tide check compares them with the "
-            "sizes that the chains need, and tide simulate uses them. Absent: those that tide footprint --header "
+            "sizes that the chains need, and tide simulate uses them. Absent: the sizes that tide footprint --header "
             "writes."
         ),
     ] = None
@@ -134,9 +138,9 @@ class Executor(_Entry):
         str | None,
         Field(
             min_length=1,
-            description="Program that tide run starts in its place, in the folder of this file: a client of the agent "
-            "on POSIX, a ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} are replaced by those of the "
-            "run. Absent: tide run simulates it.",
+            description="Program that tide run starts as this executor, in the folder of this file: a client of the "
+            "agent on POSIX, a ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} are replaced by the "
+            "values of the run. Absent: tide run simulates the executor.",
         ),
     ] = None
     image: Annotated[
@@ -166,7 +170,12 @@ class Line(_Entry):
         int, Field(ge=MTU_MINIMUM, le=65535, description="Largest message; longer ones go in fragments.")
     ] = 512
     quantum_bytes: Annotated[
-        int, Field(ge=0, le=65535, description="Largest frame, after which an urgent one may pass. 0: the MTU.")
+        int,
+        Field(
+            ge=0,
+            le=65535,
+            description="Largest frame. A more urgent frame waits for at most one frame of this size. 0: the MTU.",
+        ),
     ] = 0
     agent_ms: Annotated[
         MillisecondsOrZero,
@@ -182,18 +191,19 @@ class Line(_Entry):
         Field(
             ge=0,
             le=65535,
-            description="Largest number of bytes 0x7D and 0x7E in a frame. Absent: every byte may be one.",
+            description="Largest number of bytes 0x7D and 0x7E in a frame. Absent: every byte may be one of these.",
         ),
     ] = None
     exact_sizes: Annotated[
-        bool, Field(description="true: every message has exactly payload_bytes. false: at most.")
+        bool,
+        Field(description="true: every message has exactly payload_bytes. false: a message has at most payload_bytes."),
     ] = False
     heartbeat_delay_ms: Annotated[
         MillisecondsOrZero | None,
         Field(
             le=1000,
             description="Time from the end of a reliable message to the HEARTBEAT that requests its acknowledgment. 0: "
-            "at once, as in the PoDS paper. Absent: the measured round trip, at least 20 ms.",
+            "at once, as in the PoDS paper. Absent: the board uses the measured round trip, at least 20 ms.",
         ),
     ] = None
     agent_heartbeat_ms: Annotated[
@@ -201,7 +211,7 @@ class Line(_Entry):
         Field(
             le=10_000,
             description="Time from the end of a reliable answer to the HEARTBEAT by which the agent requests its "
-            "acknowledgment. 0 also covers a stock agent, which checks every 200 ms.",
+            "acknowledgment. 0 also covers a stock agent, which sends HEARTBEATs every 200 ms.",
         ),
     ] = Decimal(100)
 
@@ -247,8 +257,9 @@ class SerialLink(Line):
 
 
 class UsbLink(Line):
-    """A serial port over USB (CDC ACM) between the microcontroller and the agent. It has no baud rate; its throughput
-    is measured. A frame waits for the host to poll, and is then sent in packets at that rate."""
+    """A serial port over USB (CDC ACM) between the microcontroller and the agent. The port has no baud rate; its
+    throughput (bytes_per_s) is measured. A frame waits until the host polls, and is then sent in packets at the
+    measured rate."""
 
     kind: Literal["usb_cdc"]
     bytes_per_s: Annotated[
@@ -256,12 +267,15 @@ class UsbLink(Line):
         Field(
             ge=1000,
             le=50_000_000,
-            description="Rate in the slower direction, measured with messages as long as the chains'.",
+            description="Throughput in the slower direction, measured with messages as long as those of the chains.",
         ),
     ]
     poll_ms: Annotated[
         MillisecondsOrZero,
-        Field(description="Longest time from a ready frame to its first packet; by default a USB frame at full speed."),
+        Field(
+            description="Longest time from a ready frame to its first packet. The default is the length of a USB "
+            "frame at full speed."
+        ),
     ] = Decimal(1)
 
     @property
@@ -274,7 +288,8 @@ class UsbLink(Line):
 
 
 class UdpLink(_Entry):
-    """UDP or TCP on IPv4 between one or several microcontrollers and the agent. Bounds use the stated delays."""
+    """UDP or TCP on IPv4 between one or several microcontrollers and the agent. Bounds use the stated delays of the
+    network."""
 
     name: Name
     kind: Literal["udp", "tcp"]
@@ -284,13 +299,16 @@ class UdpLink(_Entry):
     agent_ms: Annotated[
         MillisecondsOrZero | None,
         Field(
-            description="Worst-case delay of network, agent and DDS, from a board's send to the ROS 2 node, whatever "
-            "else is sent. Absent: there is no bound."
+            description="Worst-case delay of network, agent and DDS, from a board's send to the ROS 2 node, under any "
+            "other traffic. Absent: there is no bound."
         ),
     ] = None
     return_ms: Annotated[
         MillisecondsOrZero | None,
-        Field(description="Worst-case delay from a node's publish to the board. Absent: there is no bound."),
+        Field(
+            description="Worst-case delay from a node's publish until the board receives the message. Absent: there "
+            "is no bound."
+        ),
     ] = None
     source: Source = "estimated"
     heartbeat_delay_ms: Annotated[

@@ -12,17 +12,17 @@ from tide.system.places import Line
 
 _NAME = "Lower case letters, digits and _, beginning with a letter; at most 64."
 _DESCRIPTIONS = {
-    "System.system": "The system's name and what it is for.",
+    "System.system": "The system's name and purpose.",
     "System.executors": "The executors of callbacks, on microcontrollers and on the host.",
     "System.links": "Lines and networks between boards and agent.",
-    "System.groups": "Callbacks that must not overlap, or that may overlap even themselves.",
+    "System.groups": "Callbacks that must not overlap each other, or that may overlap even themselves.",
     "System.chains": "Callbacks in data-dependency order, each with a deadline.",
     "System.paths": "Paths of data over several chains, with limits for reaction time and data age.",
     "DataPath.name": f"Unique. {_NAME}",
-    "System.locks": "Data that callbacks of several lanes share, with the longest critical section of each.",
+    "System.locks": "Data that callbacks of several lanes share, with each callback's longest critical section.",
     "Lock.name": f"Unique. {_NAME}",
     "Header.name": f"Name of the system. {_NAME}",
-    "Header.description": "Its purpose, in one line.",
+    "Header.description": "The system's purpose, in one line.",
     "Executor.name": f"Callbacks name their executor by it. {_NAME}",
     "Executor.where": "mcu: a microcontroller, a board of its own and a client of the agent. host: a ROS 2 process.",
     "Load.name": f"Unique on its board. {_NAME}",
@@ -35,33 +35,35 @@ _DESCRIPTIONS = {
     "UdpLink.kind": "UDP or TCP on IPv4. Networks guarantee no bound: agent_ms and return_ms are taken as given.",
     "UdpLink.port": "UDP port of the agent.",
     "UdpLink.mtu_bytes": "Largest message; longer ones go in fragments.",
-    "UdpLink.quantum_bytes": "Largest frame, after which an urgent one may pass. 0: the MTU.",
-    "Publication.topic": "ROS 2 topic, for example brake/request. Several callbacks may publish it; its subscriptions, "
-    "with the same names, then follow each of them.",
+    "UdpLink.quantum_bytes": "Largest frame. A more urgent frame waits for at most one frame of this size. 0: the MTU.",
+    "Publication.topic": "ROS 2 topic, for example brake/request. Several callbacks may publish the topic. Then the "
+    "topic's subscriptions, with the same names, follow each of these callbacks.",
     "Publication.type": "ROS 2 type, for example std_msgs/msg/String.",
     "Request.service": "ROS 2 name of the service, for example gripper/close.",
     "Request.type": "ROS 2 type, for example std_srvs/srv/Trigger.",
     "Reply.service": "Same as in the request that it answers.",
     "Reply.type": "Same as in the request that it answers.",
     "Group.name": f"Callbacks name their group by it. {_NAME}",
-    "Group.kind": "exclusive: one at a time. reentrant: each may overlap all of them, including itself.",
+    "Group.kind": "exclusive: one callback at a time. reentrant: each callback may overlap all others and itself.",
     "Callback.name": f"Unique in its chain. {_NAME}",
-    "Callback.kind": "A timer or an event begins a chain. A subscription receives the message, and a service the "
-    "request, of the preceding callback; a client receives the reply of the preceding service.",
+    "Callback.kind": "A timer or an event begins a chain. A subscription receives the preceding callback's message, a "
+    "service its request, and a client the preceding service's reply.",
     "Callback.executor": "Name of the executor that runs it.",
-    "Callback.publishes": "The message that it publishes at its end, for the next callback of the chain and for those "
-    "that branch from it: a table, or a list of tables.",
-    "Callback.requests": "The request that it sends to a service at its end; the service is the next callback of the "
-    "chain.",
-    "Callback.replies": "Services only: the reply at its end.",
-    "Callback.group": "Name of its group. Absent: it may overlap all callbacks except itself.",
+    "Callback.publishes": "The message that the callback publishes at its end, for the next callback of the chain and "
+    "for chains that branch from it: a table, or a list of tables.",
+    "Callback.requests": "The request that the callback sends to a service at its end. The service is the next "
+    "callback of the chain.",
+    "Callback.replies": "Services only: the reply that the service sends at its end.",
+    "Callback.group": "Name of the callback's group. Absent: it may overlap all callbacks except itself.",
     "Chain.name": f"Unique. {_NAME}",
-    "Chain.period_ms": "Period of its timer; for events the least time from one to the next, except in bursts.",
-    "Chain.deadline_ms": "From the nominal expiry of its timer, or from an event at its input (deadline_from), to the "
-    "end of its last callback.",
+    "Chain.period_ms": "Period of the chain's timer. For events: the least time from one event to the next, except in "
+    "bursts.",
+    "Chain.deadline_ms": "Longest permitted time from the nominal expiry of the chain's timer, or from an event at its "
+    "input (deadline_from), to the end of its last callback.",
     "Chain.reliability": "Reliable messages are sent again until they are acknowledged.",
-    "Chain.link": "Name of the link that it crosses. Absent: the links of its boards.",
-    "Chain.callbacks": "In data-dependency order: a timer or an event, then the receiver of each message.",
+    "Chain.link": "Name of the link that the chain crosses. Absent: the links of its boards.",
+    "Chain.callbacks": "The chain's callbacks in data-dependency order: a timer or an event, then the receiver of each "
+    "message.",
 }
 
 
@@ -108,9 +110,9 @@ deadlines. `tide check`, `tide simulate`, `tide run`, `tide optimise`, `tide foo
 new system` writes a template, and `tide trace describe` writes a description from a ROS 2 trace. Complete descriptions
 are in [examples/systems](../examples/systems).
 
-Times are in milliseconds, as numbers with at most six decimals. An unknown key, or a value beyond its limits, is an
-error that names its line. An editor checks while you type if the first line of the file is `#:schema` and a path to
-[system.schema.json](system.schema.json).
+Times are in milliseconds, as numbers with at most six decimals. An unknown key or a value beyond its limits is an
+error; the message names the line. An editor checks the file while you type if the first line is `#:schema` and a path
+to [system.schema.json](system.schema.json).
 
 `tide show --as reference` prints this page, and `tide show --as schema` the schema. A test compares both with the code.
 """
