@@ -127,7 +127,8 @@ chain = name=a level=3 period_us=50000 payload_bytes=400 reply_bytes=8 sample_us
 
 /* Seeds that once found a defect. */
 TEST(SimSystem, SeedsOfThePastHold) {
-  for (const uint64_t seed : {9195u, 17824u, 18114u, 26924u, 26928u, 38491u, 60022u, 61054u, 68343u, 69935u, 72827u}) {
+  for (const uint64_t seed :
+       {9195u, 17824u, 18114u, 26924u, 26928u, 38491u, 60022u, 61054u, 68343u, 69935u, 72827u, 263334831u}) {
     const Result result = simulate(draw_plan(seed));
     ASSERT_TRUE(result.violations.empty()) << result.violations.front() << "; replay: tide-sim --seed " << seed;
   }

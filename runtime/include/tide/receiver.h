@@ -13,7 +13,8 @@
  * equally urgent.
  *
  * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is either next in order or held
- * until it is. A gap is reported as soon as a header shows it. A noted frame that was not yet verified is neither
+ * until it is. A gap is reported as soon as a header shows it, unless the missing frame was repeated and found no slot:
+ * it is requested again when a slot becomes free or the sender asks. A noted frame that was not yet verified is neither
  * acknowledged nor requested again. Waiting samples of a reader that keeps its last samples (account.keep) do not hold
  * up their stream: once frames three quarters of the window ahead have arrived, the next frames are verified and
  * acknowledged while they wait. Frames acknowledged in this way outlive the session. They are lost only to newer frames

@@ -1126,7 +1126,10 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
     while (fills_window(r, slot->stream) && pass(r, slot->stream)) continue;
     refresh_stream(r, slot->stream);
   }
-  const bool reveals_gap = reliable && stream && slot->sequence != stream->next &&
+  /* A gap among repeats in a stream whose frames find no slot is known. Requested at once, its frames would be repeated
+   * and dropped as fast as the link allows; they are requested when a slot becomes free. */
+  const bool is_known = TIDE_RESERVATIONS && was_asked_for && stream && stream->withheld;
+  const bool reveals_gap = reliable && stream && !is_known && slot->sequence != stream->next &&
                            !find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
   if (reveals_gap) acknowledge(r, stream, -1);
   replace_filling(r, was_asked_for);

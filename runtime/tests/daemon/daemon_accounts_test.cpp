@@ -371,6 +371,29 @@ TEST_P(DaemonAccountsSeeds, reservations_hold_and_reliable_loses_nothing) {
 
 INSTANTIATE_TEST_SUITE_P(Any, DaemonAccountsSeeds, testing::Range(1u, 101u));
 
+// The slots of readers 1 and 2, which reader 0 may not take, count as room of the stream that serves all three. A
+// request for each repeat that finds no room would keep link and processor busy until reader 0 releases a sample.
+TEST(daemon_accounts, a_repeat_that_found_no_room_is_requested_when_there_is_some) {
+  Readers r({.slots = 8});
+  for (const uint16_t reader : {1, 2}) r.arrive_for(reader, reliable(0), reader - 1u);
+  r.process_all();
+  Sender sender{r, 0, 12, 2};
+  size_t heard = 0, frames = 0;
+  const auto hear = [&] {
+    for (; heard < r.acknacks.size(); ++heard) sender.hear(r.acknacks[heard]);
+    return !sender.again.empty() || sender.next < sender.total;
+  };
+  const auto send_all = [&] {
+    for (; hear() && frames < 1'000; ++frames) sender.step();
+  };
+  send_all();
+  EXPECT_LE(frames, 40u);
+  while (r.process() > 0) send_all();
+  EXPECT_EQ(r.marks[0], (Marks{2, 3, 4, 5, 6, 7, 8, 9, 10, 11})) << "without a heartbeat";
+  EXPECT_LE(frames, 150u);
+  r.check();
+}
+
 // ---- a reader that keeps its last samples does not hold up its stream ----
 
 constexpr uint8_t kStream = TIDE_STREAM_RELIABLE(2);
