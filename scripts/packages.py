@@ -331,6 +331,8 @@ def archive(folder: Path) -> Path:
 
 
 def boards(out: Path, names: Iterable[str]) -> None:
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "COLCON_IGNORE").touch()  # some are packages to colcon
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
         generate_messages(messages)
