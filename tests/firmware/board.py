@@ -3,7 +3,8 @@
 with the real agent on its line.
 
 The first two are exact: QEMU counts instructions as time, and in lockstep bytes arrive at instruction counts
-(sim/board/board.h). Only a board alone that sleeps may wake up a few instructions later in some run. Only the third depends on this machine; tests that use it run in `make test-all`."""
+(sim/board/board.h). Only a board alone that sleeps may wake up a few instructions later in some run. Only the third
+depends on this machine; tests that use it run in `make test-all`."""
 
 from __future__ import annotations
 

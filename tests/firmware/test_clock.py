@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Cortex-M port's promises on time (tests/images/clock), in virtual time. The image itself judges each latency by its
-limit. Runs need not be equal: QEMU's timers end in a thread of their own, so a wake-up is five instructions later in one
-run of sixty."""
+"""The Cortex-M port's promises on time (tests/images/clock), in virtual time. The image itself judges each latency
+by its limit. Runs need not be equal: QEMU's timers end in a thread of their own, so a wake-up is five instructions
+later in one run of sixty."""
 
 from __future__ import annotations
 
