@@ -120,7 +120,7 @@ check: build-asan ## formats, linters, types, as the gate has them (make test-an
 bench: ## measure ratios against a baseline in the same run (in the laboratory: make -C lab help)
 	@$(MAKE) --no-print-directory -C lab bench
 
-wheel: build ## make dist/tide-*.whl, the command with its native programs, for CPython 3.10 to 3.14
+wheel: build ## make dist/tide_ros-*.whl, the command with its native programs, for CPython 3.10 to 3.14
 	@.venv/bin/python scripts/packages.py wheel
 
 packages: ## make dist/boards/: packages for Arduino, ESP-IDF, Zephyr, STM32Cube, Pico and NuttX

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contents of a wheel besides the Python packages: the native programs, and the part of this tree that commands
-read. Both are in tide/_tree, with the same layout as here. An editable installation uses the tree itself. One wheel
-serves all of CPython 3.10 and later, because its native module uses only what these have in common.
+read. Both are in tide_tools/_tree, with the same layout as here. An editable installation uses the tree itself. One
+wheel serves all of CPython 3.10 and later, because its native module uses only what these have in common.
 
 TIDE_WHEEL_BUILD: a build folder to take the programs from; without it they are built in build/wheel.
+TIDE_ALIAS: 0 leaves out the command `tide`, which other packages have, too; `tide-ros` is the same.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class BuildPrograms(build_py):
         super().run()
         if self.editable_mode:
             return
-        tree = Path(self.build_lib) / "tide" / "_tree"
+        tree = Path(self.build_lib) / "tide_tools" / "_tree"
         shutil.rmtree(tree, ignore_errors=True)
         for name in TREE:
             source, target = ROOT / name, tree / name
@@ -90,6 +91,12 @@ class BuildPrograms(build_py):
 class WithPrograms(Distribution):
     def has_ext_modules(self) -> bool:
         return True
+
+    def parse_config_files(self, *arguments: object, **options: object) -> None:
+        super().parse_config_files(*arguments, **options)
+        if os.environ.get("TIDE_ALIAS") == "0":
+            commands = self.entry_points["console_scripts"]
+            self.entry_points["console_scripts"] = [one for one in commands if not one.startswith("tide =")]
 
 
 setup(

@@ -3,17 +3,17 @@
 
     .venv/bin/python scripts/packages.py [boards|wheel|release|metadata] [--out FOLDER]
 
-tide-*.whl                         the command with its native programs and their libraries, for x86-64 and 64-bit ARM
+tide_ros-*.whl                     the command with its native programs and their libraries, for x86-64 and 64-bit ARM
 tide-agent_*.deb                   the agent as a service
-tide-*.cdx.json                    what an installation of the wheel brings (CycloneDX); the wheel lists its libraries
+tide-ros-*.cdx.json                what an installation of the wheel brings (CycloneDX); the wheel lists its libraries
 boards/                            the runtime for build systems of boards, each a folder and an archive:
   arduino/tide_micro_ros/          a library for Arduino (Teensy, too) and PlatformIO, with the port bare, the common
                                    messages, transports, examples
-  esp_idf/tide/                    a component of ESP-IDF
-  zephyr/tide/                     a module of Zephyr
+  esp_idf/tide_micro_ros/          a component of ESP-IDF
+  zephyr/tide_micro_ros/           a module of Zephyr
   stm32cube/tide_micro_ros/        for projects of STM32Cube, with and without FreeRTOS
   pico/tide_micro_ros/             a library for the Pico SDK
-  nuttx/tide/                      an application of NuttX
+  nuttx/tide_micro_ros/            an application of NuttX
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def repeated() -> Iterator[tuple[Path, str, str]]:
         (r'(?<=PACKAGE_HOMEPAGE_URL ").*(?=")', URL),
     )
     packages = [ROOT / name for name in ("agent", "ros/tide_rclcpp", "ros/tide_ros", "runtime")]
-    others = ("CMakeLists.txt", "agent/packaging/CMakeLists.txt", "tools/tide/__init__.py")
+    others = ("CMakeLists.txt", "agent/packaging/CMakeLists.txt", "tools/tide_tools/__init__.py")
     files = [package / name for package in packages for name in ("CMakeLists.txt", "package.xml")]
     for file in (*files, *(ROOT / name for name in others)):
         text = wanted = file.read_text(encoding="utf-8")
@@ -99,7 +99,7 @@ def generate_messages(target: Path) -> None:
     """The common messages, as a folder for the include path of programs."""
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
-        words = [sys.executable, "-m", "tide.main", "generate", "--all-common", "--out", str(messages)]
+        words = [sys.executable, "-m", "tide_tools.main", "generate", "--all-common", "--out", str(messages)]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
         for package in sorted(path for path in messages.iterdir() if path.is_dir()):
             shutil.copytree(package, target / package.name)
@@ -180,7 +180,7 @@ def copy_from_port(folder: Path, port: str, *names: str) -> None:
 
 
 def esp_idf(out: Path, messages: Path) -> Path:
-    folder = new_package(out / "esp_idf/tide", messages, ("freertos", "rtos", "esp_idf"))
+    folder = new_package(out / "esp_idf/tide_micro_ros", messages, ("freertos", "rtos", "esp_idf"))
     copy_from_port(folder, "esp_idf", "CMakeLists.txt", "Kconfig", "README.md")
     fields = {"version": VERSION, "description": TEXT, "license": LICENCE, "url": URL}
     manifest = "".join(f'{key}: "{value}"\n' for key, value in fields.items())
@@ -191,7 +191,7 @@ def esp_idf(out: Path, messages: Path) -> Path:
 
 def zephyr(out: Path, messages: Path) -> Path:
     folder = new_package(
-        out / "zephyr/tide", messages, ("zephyr", "rtos", "cortex_m", "exchange", "processors"), "runtime"
+        out / "zephyr/tide_micro_ros", messages, ("zephyr", "rtos", "cortex_m", "exchange", "processors"), "runtime"
     )
     copy_from_port(folder, "zephyr", "CMakeLists.txt", "Kconfig", "zephyr/module.yml")
     for program in ("exchange", "processors"):
@@ -212,7 +212,7 @@ def pico(out: Path, messages: Path) -> Path:
 
 
 def nuttx(out: Path, messages: Path) -> Path:
-    folder = new_package(out / "nuttx/tide", messages, ("nuttx", "rtos", "posix", "exchange"))
+    folder = new_package(out / "nuttx/tide_micro_ros", messages, ("nuttx", "rtos", "posix", "exchange"))
     copy_from_port(folder, "nuttx", "Makefile", "Make.defs", "Kconfig")
     copy_from_port(folder, "nuttx", "example/int32_publisher_main.c", "example/exchange_main.c")
     return folder
@@ -291,7 +291,7 @@ def describe_libraries(content: Path, root: Path) -> None:
             return log.readline().partition("(")[2].partition(")")[0]
 
     packages = {"libcli11-dev"}
-    for library in (content / "tide.libs").iterdir():
+    for library in (content / "tide_ros.libs").iterdir():
         name = re.sub(r"-[0-9a-f]{8}(?=\.so)", "", library.name)  # auditwheel adds a part of the checksum
         packages.add(run("dpkg-query", "-S", f"*/lib/*-linux-gnu/{name}").split(":")[0])
     (information,) = content.glob("*.dist-info")
@@ -370,7 +370,7 @@ def release(out: Path) -> None:
         run(sys.executable, "-m", "venv", "--without-pip", folder)
         run(sys.executable, "-m", "pip", "--python", fresh, "install", "-q", native)
         run(fresh.with_name("tide"), "check", ROOT / "examples/three_chains/system.toml")
-        brings = out / f"tide-{VERSION}.cdx.json"
+        brings = out / f"tide-ros-{VERSION}.cdx.json"
         run(
             "cyclonedx-py", "environment", "--output-reproducible", "--pyproject", "pyproject.toml", "-o", brings, fresh
         )
@@ -381,7 +381,7 @@ def release(out: Path) -> None:
         described = json.loads((library / "library.json").read_text(encoding="utf-8"))
         del described["license"]  # pio compares it with a list that it fetches, and fails where it cannot
         (library / "library.json").write_text(json.dumps(described), encoding="utf-8")
-        idf = ("--project-dir", out / "boards/esp_idf/tide", "--dest-dir", packed, "--name", "tide")
+        idf = ("--project-dir", out / "boards/esp_idf/tide_micro_ros", "--dest-dir", packed, "--name", NAME)
         for check in (
             ("twine", "check", "--strict", *wheels),
             # Debian's own changelog and a manual page are what a package of Debian itself has to have.

@@ -18,7 +18,7 @@ NO_ANSWER = 2
 
 
 def tide(*words: str | Path) -> str:
-    command = [sys.executable, "-m", "tide.main", *map(str, words)]
+    command = [sys.executable, "-m", "tide_tools.main", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == NO_ANSWER:
         raise SystemExit(done.stderr)

@@ -19,11 +19,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tide.footprint.build import flash_of, growth_of, ram_of, run, sections, symbols
-from tide.terminal.style import print_whole
+from tide_tools.footprint.build import flash_of, growth_of, ram_of, run, sections, symbols
+from tide_tools.terminal.style import print_whole
 
 ROOT = Path(__file__).resolve().parents[1]
-RECORD = ROOT / "tools" / "tide" / "footprint" / "sizes.json"
+RECORD = ROOT / "tools" / "tide_tools" / "footprint" / "sizes.json"
 CORES = ("cortex-m7", "cortex-m4f")
 GROWTH_LIMIT_PERCENT = 2.0
 FEATURE = "feature_"  # images of tests/images/features

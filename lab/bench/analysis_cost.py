@@ -23,16 +23,16 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 from rich.console import Console
 
-from tide.analysis import native
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import link_document
-from tide.check.command import json_text
-from tide.check.table import print_bounds
-from tide.optimise.search import Search
-from tide.programs.binaries import ROOT
-from tide.system.load import load
 from tide_lab.fleet import fleet
 from tide_lab.style import PLOT_STYLE
+from tide_tools.analysis import native
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import link_document
+from tide_tools.check.command import json_text
+from tide_tools.check.table import print_bounds
+from tide_tools.optimise.search import Search
+from tide_tools.programs.binaries import ROOT
+from tide_tools.system.load import load
 
 GOAL = 100_000  # sets a second on two processors
 UTILISATIONS = [round(0.8 + 0.4 * step, 1) for step in range(9)]
@@ -151,7 +151,7 @@ def start_ms() -> dict[str, float]:
 
         return {
             "python_ms": run("-c", "pass"),
-            "command_ms": run("-c", "from tide.main import app; app()", "check", small),
+            "command_ms": run("-c", "from tide_tools.main import app; app()", "check", small),
         }
 
 

@@ -30,11 +30,11 @@ from fleet import start_clients
 from rich.console import Console
 from rich.table import Table
 
-from tide.outputs import require_file, write_text
-from tide.programs.child import Child, Children, may_use_fifo
-from tide.run.machine import describe
-from tide.terminal.style import print_whole
 from tide_lab.programs import find_binary, ports_of
+from tide_tools.outputs import require_file, write_text
+from tide_tools.programs.child import Child, Children, may_use_fifo
+from tide_tools.run.machine import describe
+from tide_tools.terminal.style import print_whole
 
 GOOD_HZ, GOOD_KEY = 2000, 1
 HOSTS = 58

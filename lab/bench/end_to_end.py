@@ -42,10 +42,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from tide.programs.binaries import MissingBinaryError
-from tide.programs.child import Child, Children, RunError, json_line, may_use_fifo
-from tide.run.machine import describe
 from tide_lab.programs import find_binary, ports_of
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.child import Child, Children, RunError, json_line, may_use_fifo
+from tide_tools.run.machine import describe
 
 LOST_SHARE_MAXIMUM = 0.001
 LATE_SHARE_MAXIMUM = 0.1  # largest delay of the last message, as a share of the sending time

@@ -23,11 +23,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tide.programs.binaries import MissingBinaryError
-from tide.programs.child import Child, Children, may_use_fifo
-from tide.run.machine import describe
-from tide.terminal.style import print_whole
 from tide_lab.programs import find_binary, ports_of
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.child import Child, Children, may_use_fifo
+from tide_tools.run.machine import describe
+from tide_tools.terminal.style import print_whole
 
 RATE_HZ = 1000
 LIMIT_S = 150.0

@@ -21,8 +21,8 @@ from pydantic import BaseModel, ConfigDict
 from rich.console import Console
 from rich.table import Table
 
-from tide.outputs import write_text
-from tide.terminal.style import print_whole
+from tide_tools.outputs import write_text
+from tide_tools.terminal.style import print_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/papers.md"

@@ -13,16 +13,16 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from tide.programs.binaries import ROOT
-from tide.programs.child import may_use_fifo
-from tide.programs.domain import ros_domain
-from tide.run.machine import describe
-from tide.run.plan import Variant
-from tide.run.results import run_once
-from tide.run.robot import Settings
-from tide.system.load import load
-from tide.system.variants import with_chain_count
 from tide_lab.style import PLOT_STYLE
+from tide_tools.programs.binaries import ROOT
+from tide_tools.programs.child import may_use_fifo
+from tide_tools.programs.domain import ros_domain
+from tide_tools.run.machine import describe
+from tide_tools.run.plan import Variant
+from tide_tools.run.results import run_once
+from tide_tools.run.robot import Settings
+from tide_tools.system.load import load
+from tide_tools.system.variants import with_chain_count
 
 mpl.use("svg")
 from matplotlib import pyplot

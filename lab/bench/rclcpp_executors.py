@@ -29,11 +29,11 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tide.play.host import host_plan
-from tide.programs.child import may_use_fifo
-from tide.run.machine import describe
-from tide.system.load import load as load_system
-from tide.terminal.style import print_whole
+from tide_tools.play.host import host_plan
+from tide_tools.programs.child import may_use_fifo
+from tide_tools.run.machine import describe
+from tide_tools.system.load import load as load_system
+from tide_tools.terminal.style import print_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build/rclcpp/bin/chains"

@@ -23,9 +23,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from tide.programs.child import may_use_fifo
-from tide.run.machine import describe
-from tide.terminal.style import print_whole
+from tide_tools.programs.child import may_use_fifo
+from tide_tools.run.machine import describe
+from tide_tools.terminal.style import print_whole
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 EXECUTORS = ("rclpy-1", "tide-1", "rclpy-events", "rclpy-2", "tide-2")

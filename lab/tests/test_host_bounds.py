@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from tide.analysis.bounds import bounds_of
-from tide.system.load import parse
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.system.load import parse
 
 OWN = """
 [system]

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tide.main import app
 from tide_lab.hunt.campaign import Found, blocks
+from tide_tools.main import app
 
 ROOT = Path(__file__).parents[2]
 
@@ -80,7 +80,7 @@ exec sleep 100
     hunter.chmod(hunter.stat().st_mode | stat.S_IXUSR)
     environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     words = ["lab", "hunt", "--observer", "exact", "--systems", "1000000", "--out", str(tmp_path / "seen.json")]
-    command = [sys.executable, "-m", "tide.main", *words]
+    command = [sys.executable, "-m", "tide_tools.main", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stdout + done.stderr
     assert "0 of 3 observations exceeded a bound" in done.stdout

@@ -19,18 +19,18 @@ from typer.testing import CliRunner
 
 import tide_lab.hunt.workers
 from bounded import bound_ns
-from tide.analysis.bounds import bounds_of
-from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
-from tide.main import app
-from tide.play.boards import BoardsPlayer
-from tide.play.server import Server, ServerError
-from tide.system.load import SystemFileError, load, parse
 from tide_lab.hunt.campaign import Block, Found
 from tide_lab.hunt.draw import draw, rendered
 from tide_lab.hunt.families import FAMILIES, family
 from tide_lab.hunt.lowering_twins import Twin, catch, twins
 from tide_lab.hunt.whole import Tally, Trial, hunt_block
 from tide_lab.hunt.workers import Workers
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide_tools.main import app
+from tide_tools.play.boards import BoardsPlayer
+from tide_tools.play.server import Server, ServerError
+from tide_tools.system.load import SystemFileError, load, parse
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))
@@ -232,7 +232,7 @@ for line in sys.stdin:
 _CUT = """
 import os, runpy, signal
 from tide_lab.hunt import campaign
-from tide.campaign.checkpoint import Checkpoint
+from tide_tools.campaign.checkpoint import Checkpoint
 
 campaign.BLOCK_DESCRIPTIONS = 10
 add, kept = Checkpoint.add, []
@@ -244,7 +244,7 @@ def add_and_interrupt(*words):
         os.kill(os.getpid(), signal.SIGINT)
 
 Checkpoint.add = add_and_interrupt
-runpy.run_module("tide.main", run_name="__main__")
+runpy.run_module("tide_tools.main", run_name="__main__")
 """
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from rich.console import Console
 
-from tide.analysis.bounds import bounds_of
-from tide.analysis.result import Bounds
-from tide.check.table import by_margin, print_bounds
-from tide.system.levels import levels_of_boards
-from tide.system.load import parse
 from tide_lab.fleet import fleet
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.result import Bounds
+from tide_tools.check.table import by_margin, print_bounds
+from tide_tools.system.levels import levels_of_boards
+from tide_tools.system.load import parse
 
 
 def printed(bounds: Bounds, every: bool = False) -> list[str]:

@@ -21,7 +21,7 @@ FREERTOS = [core for core in BUILDS if built(core, FORMS[0])]
 
 
 def reproduce(case: str, folder: Path) -> list[dict[str, Any]]:
-    command = [sys.executable, "-m", "tide.main", "lab", "reproduce", case, "--on", "qemu", "--out", str(folder)]
+    command = [sys.executable, "-m", "tide_tools.main", "lab", "reproduce", case, "--on", "qemu", "--out", str(folder)]
     command += [] if LONG else ["--quick", "--samples", "3"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1800 if LONG else 120, check=False)
     assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr

@@ -15,10 +15,6 @@ import pytest
 from jsonschema import validate
 from typer.testing import CliRunner
 
-from tide.main import app
-from tide.programs.binaries import MissingBinaryError
-from tide.report.results import Row
-from tide.simulate.campaign import Slice, slices
 from tide_lab.programs import find_binary
 from tide_lab.reproduce.cases import (
     CASES,
@@ -33,6 +29,10 @@ from tide_lab.reproduce.cases import (
 )
 from tide_lab.reproduce.native import system_of
 from tide_test_support import eventually
+from tide_tools.main import app
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.report.results import Row
+from tide_tools.simulate.campaign import Slice, slices
 
 ROOT = Path(__file__).parents[2]
 RELIABLE = ROOT / "examples/published/pods/pods-reliable.plan"
@@ -352,7 +352,7 @@ def test_an_interrupted_simulation_leaves_nothing_behind(
     note = tmp_path / "pids"
     hang = f"open({str(note)!r}, 'a').write(str(os.getpid()) + ' '); time.sleep(100000)"
     fake(tmp_path, monkeypatch, at_40=hang, otherwise=hang)
-    command = [sys.executable, "-m", "tide.main", "simulate", *words]
+    command = [sys.executable, "-m", "tide_tools.main", "simulate", *words]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
         eventually(lambda: note.exists() and note.read_text().endswith(" "), "it runs")

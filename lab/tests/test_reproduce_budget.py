@@ -14,8 +14,8 @@ import typer
 from jsonschema import validate
 from typer.testing import CliRunner
 
-from tide.main import app
 from tide_lab.reproduce.budget import BUDGET_CASES, SOURCE, Lane, points, reproduce_budget
+from tide_tools.main import app
 
 PINGS = 200
 SCHEMA = {

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tide.main import app
 from tide_lab.reproduce import mt
 from tide_lab.reproduce.mt_cases import (
     MT_CASES,
@@ -30,6 +29,7 @@ from tide_lab.reproduce.mt_cases import (
     run_configuration,
     system_of,
 )
+from tide_tools.main import app
 
 STUDY = MT_CASES["mt-case-study"]
 FOUR = MT_CASES["four-chains"]

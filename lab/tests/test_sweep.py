@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tide.main import app
 from tide_lab.sweep import command as sweep_command
 from tide_lab.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
 from tide_lab.sweep.figures import RECIPES
 from tide_lab.sweep.study import STUDIES, VARIANTS, Block, Study, blocks, changed, interval, run_block
+from tide_tools.main import app
 
 CASE = "mt-schedulability-utilisation"
 SMALL = ("--values", "0.4,0.8", "--sets", "300")

@@ -27,9 +27,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tide.main import app
-from tide.programs.binaries import MissingBinaryError
-from tide.programs.child import RunError, may_use_fifo
 from tide_lab.programs import find_binary
 from tide_lab.timers import command, measure, plan, rclpy_timer, reproduce
 from tide_lab.timers.kept import PERCENTS, Histogram, Kept, Latencies, Piece, Summary, Tally
@@ -39,6 +36,9 @@ from tide_lab.timers.published import POLICIES, PUBLISHED
 from tide_lab.timers.reproduce import CAMPAIGN, Cell
 from tide_lab.timers.results import load_lines
 from tide_test_support import eventually
+from tide_tools.main import app
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.child import RunError, may_use_fifo
 
 SEED = 20260
 CPU = min(os.sched_getaffinity(0))
@@ -311,7 +311,7 @@ def lane_runs(parent: int) -> bool:
 def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path, number: int) -> None:
     words = ["lab", "timers", "--repetitions", "50000000", "--no-cyclictest", "--ros", "none", "--load", "10"]
     child = subprocess.Popen(
-        [sys.executable, "-m", "tide.main", *words, "--out", str(tmp_path)],
+        [sys.executable, "-m", "tide_tools.main", *words, "--out", str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -367,7 +367,17 @@ def test_the_limit_of_the_lead_reaches_the_program(tmp_path: Path) -> None:
 
 
 def test_refused_real_time_scheduling_says_what_to_do(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "tide.main", "lab", "timers", "--policy", "fifo", "--out", str(tmp_path / "out")]
+    words = [
+        sys.executable,
+        "-m",
+        "tide_tools.main",
+        "lab",
+        "timers",
+        "--policy",
+        "fifo",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     done = subprocess.run([*without_right(), *words], capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr
     assert "real-time scheduling is not permitted here: fifo, priority 80 was refused" in done.stderr

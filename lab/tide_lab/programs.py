@@ -6,8 +6,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tide.programs import binaries
-from tide.programs.binaries import MissingBinaryError
+from tide_tools.programs import binaries
+from tide_tools.programs.binaries import MissingBinaryError
 
 
 def find_binary(name: str) -> Path:

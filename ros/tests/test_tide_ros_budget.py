@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from ros_graph import LIMIT_S, graph
-from tide.programs.child import may_use_fifo
 from tide_ros import Budget, Chain, Lane, LaneError, PriorityExecutor
 from tide_ros.budget import Supervisor
+from tide_tools.programs.child import may_use_fifo
 
 BUDGET_NS, PERIOD_NS = 5_000_000, 50_000_000
 PROCESSOR = frozenset({max(os.sched_getaffinity(0))})

@@ -64,7 +64,7 @@ def _library_path() -> Path:
     place = Path(__file__).resolve()
     if not os.environ.get("TIDE_BUILD_DIR") and (beside := place.with_name(_LIBRARY)).exists():
         return beside
-    installed = place.parents[1] / "tide" / "_tree"
+    installed = place.parents[1] / "tide_tools" / "_tree"
     root = installed if installed.exists() else place.parents[2]
     return Path(os.environ.get("TIDE_BUILD_DIR") or root / "build/release") / "lib" / _LIBRARY
 

@@ -13,7 +13,7 @@ include_guard(GLOBAL)
 
 # The generator is next to this tree, or installed in a Python by tide's wheel.
 set(TIDE_MESSAGES_ROOT "${CMAKE_CURRENT_LIST_DIR}/../..")
-if(NOT EXISTS "${TIDE_MESSAGES_ROOT}/tools/tide/generate")
+if(NOT EXISTS "${TIDE_MESSAGES_ROOT}/tools/tide_tools/generate")
   set(TIDE_MESSAGES_ROOT "")
 endif()
 set(TIDE_MESSAGES_ROOT "${TIDE_MESSAGES_ROOT}" CACHE INTERNAL "Where the generator is beside this tree")
@@ -25,7 +25,7 @@ function(tide_find_message_python)
   foreach(candidate IN ITEMS "${TIDE_MESSAGES_ROOT}/.venv/bin/python" "$ENV{VIRTUAL_ENV}/bin/python" python3)
     set(needs "rosidl_adapter, jinja2, typer, sys")
     if(NOT TIDE_MESSAGES_ROOT)
-      string(APPEND needs ", tide.generate")
+      string(APPEND needs ", tide_tools.generate")
     endif()
     execute_process(COMMAND "${candidate}" -c "import ${needs}; print(sys.executable)"
       RESULT_VARIABLE result OUTPUT_VARIABLE executable OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
@@ -87,15 +87,15 @@ function(tide_generate_messages)
     set(environment "PYTHONPATH=${TIDE_MESSAGES_ROOT}/tools")
   endif()
   execute_process(
-    COMMAND "${CMAKE_COMMAND}" -E env ${environment} "${TIDE_PYTHON}" -m tide.main generate ${arguments}
+    COMMAND "${CMAKE_COMMAND}" -E env ${environment} "${TIDE_PYTHON}" -m tide_tools.main generate ${arguments}
     RESULT_VARIABLE result OUTPUT_QUIET ERROR_VARIABLE problem ERROR_STRIP_TRAILING_WHITESPACE)
   if(NOT result EQUAL 0)
     message(FATAL_ERROR "${problem}")
   endif()
   include("${out}/tide_messages.cmake")
   file(STRINGS "${out}/tide_inputs.txt" inputs)
-  file(GLOB generator "${TIDE_MESSAGES_ROOT}/tools/tide/generate/*.py"
-    "${TIDE_MESSAGES_ROOT}/tools/tide/generate/templates/*.j2")
+  file(GLOB generator "${TIDE_MESSAGES_ROOT}/tools/tide_tools/generate/*.py"
+    "${TIDE_MESSAGES_ROOT}/tools/tide_tools/generate/templates/*.j2")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${inputs} ${generator})
 
   add_library(${messages_TARGET} STATIC ${TIDE_MESSAGE_SOURCES})

@@ -60,14 +60,14 @@ def _entry(words: str, command: Any) -> list[str]:
 
 def _program(name: str, words: str, command: Any) -> list[str]:
     """A command that is replaced by a program, whose help is used."""
-    from tide.programs.binaries import find_binary
+    from tide_tools.programs.binaries import find_binary
 
     told = subprocess.run([str(find_binary(name)), "--help"], capture_output=True, text=True, check=True).stdout
     return [f"## {words}", "", _help(command.help or ""), "```text", *told.rstrip().splitlines(), "```", ""]
 
 
 def page() -> str:
-    from tide.main import command_names, load_command
+    from tide_tools.main import command_names, load_command
 
     lines = ["# The command", "", "Made from what `tide COMMAND --help` prints.", ""]
     for name in [name for name in command_names() if name != "lab"]:

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reserved import domain
-from tide.programs.binaries import build_folder, find_binary
-from tide.run.board_image import machine
 from tide_test_support import eventually
+from tide_tools.programs.binaries import build_folder, find_binary
+from tide_tools.run.board_image import machine
 
 if TYPE_CHECKING:
     from rclpy.node import Node

@@ -12,7 +12,7 @@ from action_msgs.srv import CancelGoal
 from board import DOMAIN, LIMIT_S, qemu, ros_node, running, wait_for
 from unique_identifier_msgs.msg import UUID
 
-from tide.programs.binaries import find_binary
+from tide_tools.programs.binaries import find_binary
 
 pytestmark = pytest.mark.full
 

@@ -14,7 +14,7 @@ from board import run_alone
 pytestmark = pytest.mark.full
 STOCK_AT_100_TIMERS = 55_603
 ROOT = Path(__file__).parents[2]
-PAGE, COSTS, SIZES = "docs/guide/chains.md", "docs/micro_ros.md", "tools/tide/footprint/sizes.json"
+PAGE, COSTS, SIZES = "docs/guide/chains.md", "docs/micro_ros.md", "tools/tide_tools/footprint/sizes.json"
 
 
 def test_a_dispatch_is_cheap_and_logarithmic() -> None:

@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from board import BUILDS, DOMAIN, image
 
-from tide.soak.host import WINDOW
+from tide_tools.soak.host import WINDOW
 
 CHAINS, ROUNDS = 3, 2
 KEPT_BY_THE_BOARD = 16  # unacknowledged messages of a chain: the window of its stream
 
 
 def exchange(file: Path, folder: Path, restarts: int, messages: int = 300) -> tuple[int, dict[str, Any], str]:
-    command = [sys.executable, "-m", "tide.main", "soak", "--image", str(file), "--messages", str(messages)]
+    command = [sys.executable, "-m", "tide_tools.main", "soak", "--image", str(file), "--messages", str(messages)]
     command += ["--rounds", str(ROUNDS), "--kill-agent", str(restarts), "--domain", str(DOMAIN)]
     done = subprocess.run([*command, "--out", str(folder)], capture_output=True, text=True, check=False)
     result = folder / "soak.json"

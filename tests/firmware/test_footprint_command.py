@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from board import ROOT
 
-from tide.analysis.sizing import client_of, options
-from tide.footprint.build import build, runtime_sources
-from tide.footprint.stack import read
-from tide.system.load import parse
+from tide_tools.analysis.sizing import client_of, options
+from tide_tools.footprint.build import build, runtime_sources
+from tide_tools.footprint.stack import read
+from tide_tools.system.load import parse
 
 pytestmark = pytest.mark.full
 
@@ -81,7 +81,7 @@ def asks_for_an_agent(image: Path, sent: Path) -> bool:
 
 
 def test_command_prints_sizes() -> None:
-    command = [sys.executable, "-m", "tide.main", "footprint", str(SYSTEM), "--json"]
+    command = [sys.executable, "-m", "tide_tools.main", "footprint", str(SYSTEM), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from board import DOMAIN, PICO_IS_GIVEN, ROOT
 
-from tide.programs.binaries import find_binary
-from tide.programs.child import Child, Children, json_line
 from tide_test_support import eventually
+from tide_tools.programs.binaries import find_binary
+from tide_tools.programs.child import Child, Children, json_line
 
 pytestmark = pytest.mark.full
 
@@ -33,7 +33,18 @@ def children() -> Iterator[Children]:
 
 
 def make(folder: Path) -> Path:
-    command = [sys.executable, "-m", "tide.main", "new", "firmware", "my_pico", "--board", "pico", "--in", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "tide_tools.main",
+        "new",
+        "firmware",
+        "my_pico",
+        "--board",
+        "pico",
+        "--in",
+        str(folder),
+    ]
     subprocess.run(command, check=True, capture_output=True)
     options = f"OPTIONS=-DUART=ON -DPICO_NO_PICOTOOL=1 {os.environ.get('PICO_OPTIONS', '')}"
     done = subprocess.run(["make", options], cwd=folder / "my_pico", capture_output=True, text=True, check=False)

@@ -12,8 +12,8 @@ import pytest
 from board import BUILDS, DOMAIN, LIMIT_S, image
 
 import descriptions as d
-from tide.run.board_image import MACHINES, STM32F405, machine
 from tide_test_support import judged
+from tide_tools.run.board_image import MACHINES, STM32F405, machine
 
 pytestmark = pytest.mark.full
 
@@ -29,7 +29,17 @@ def system_text(elf: Path) -> str:
 def test_an_image_is_a_board_of_a_description(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(system_text(image("cortex-m7", "int32_publisher")), encoding="utf-8")
-    command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(tmp_path / "out"), "--periods", "3"]
+    command = [
+        sys.executable,
+        "-m",
+        "tide_tools.main",
+        "run",
+        str(file),
+        "--out",
+        str(tmp_path / "out"),
+        "--periods",
+        "3",
+    ]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "ROS_DOMAIN_ID": str(DOMAIN)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * LIMIT_S)
     (run,) = judged(done, tmp_path / "out")["runs"]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from board import DOMAIN, image
 
-from tide.programs.binaries import find_binary
-from tide.programs.child import Children
-from tide.run.board_image import STM32F405
+from tide_tools.programs.binaries import find_binary
+from tide_tools.programs.child import Children
+from tide_tools.run.board_image import STM32F405
 
 pytestmark = pytest.mark.full
 
@@ -37,7 +37,7 @@ def test_a_board_is_unplugged_step_by_step_and_loses_nothing(tmp_path: Path, chi
                    tmp_path / "board.log")  # fmt: skip
     words = ["--attach", ends["b"], "--minutes", "0.5", "--kill-agent", "1", "--unplug", "1", "--rounds", "1"]
     words += ["--board", "STM32F405 in QEMU", "--domain", str(DOMAIN), "--out", str(tmp_path / "out")]
-    soak = children.start("soak", [sys.executable, "-m", "tide.main", "soak", *words], tmp_path / "soak.log")
+    soak = children.start("soak", [sys.executable, "-m", "tide_tools.main", "soak", *words], tmp_path / "soak.log")
     for step in (1, 2):
         soak.wait_line(lambda line, step=step: f"Step {step} of 2" in line, LIMIT_S, f"at step {step}")
         cable.process.send_signal(signal.SIGUSR2)  # out, and in again

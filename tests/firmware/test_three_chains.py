@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from board import ROOT, SIMULATOR, image, run_program
 
-from tide.run.board_image import machine
+from tide_tools.run.board_image import machine
 
 MASKED_LIMIT_INSTRUCTIONS = 6000
 IMAGE = image("cortex-m4f", "three_chains")

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 from guide import build, errors, headers, links  # noqa: E402
 
-from tide.new.project import BOARDS as BOARDS_OF_TIDE_NEW  # noqa: E402
+from tide_tools.new.project import BOARDS as BOARDS_OF_TIDE_NEW  # noqa: E402
 
 PAGES = sorted((ROOT / "docs/guide").glob("*.md")) + sorted((ROOT / "docs/boards").glob("*.md"))
 _BLOCK = re.compile(r"(?:<!-- ((?:(?!-->).)*) -->\n)?```(\w*)\n(.*?)```", re.S)

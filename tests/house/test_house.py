@@ -122,7 +122,7 @@ def _programs(rooms: ModuleType) -> list[str]:
         name
         for name in rooms.tracked()
         if name.endswith(".py")
-        and not name.startswith(("tools/tide/", "lab/"))
+        and not name.startswith(("tools/tide_tools/", "lab/"))
         and '__name__ == "__main__"' in (ROOT / name).read_text(encoding="utf-8")
     ]
 
@@ -200,7 +200,7 @@ def test_no_console_turns_a_line_number_into_a_picture(rooms: ModuleType) -> Non
     wrong = [
         f"{name}: {found}"
         for name in rooms.tracked()
-        if name.startswith(("tools/tide/", "lab/tide_lab/")) and name.endswith(".py")
+        if name.startswith(("tools/tide_tools/", "lab/tide_lab/")) and name.endswith(".py")
         for found in re.findall(r"\bConsole\([^)]*\)", (ROOT / name).read_text(encoding="utf-8"))
         if "emoji=False" not in found
     ]

@@ -123,7 +123,7 @@ ZEPHYR_INCLUDES = ("runtime/port/cortex_m", "runtime/port/zephyr/include", "runt
 def zephyr(link: str, sources: tuple[str, ...], program: tuple[str, str], *defines: str) -> Case:
     uart = "TIDE_LINK_UART=1" if link == "UART_ASYNC" else "TIDE_LINK_UART=0"
     return Case(
-        "zephyr/tide",
+        "zephyr/tide_micro_ros",
         ZEPHYR_CORES,
         (*ZEPHYR, *sources),
         ZEPHYR_INCLUDES,
@@ -171,7 +171,7 @@ CASES = {
         ("TIDE_CUBE_FREERTOS=1", "TIDE_LINK_UART=0"),
     ),
     "esp_idf": Case(
-        "esp_idf/tide",
+        "esp_idf/tide_micro_ros",
         ("rv32imac", "rv32imc", "lx106"),
         (*FREERTOS, "port/esp_idf/atomics.c", "port/esp_idf/board.c", "port/esp_idf/network.c"),
         ("port/freertos", "port/esp_idf/include"),
@@ -313,8 +313,8 @@ PAGES = {
     for package, begins, page in (
         ("pico/tide_micro_ros", "pico", "pico.md"),
         ("stm32cube/tide_micro_ros", "stm32cube", "stm32.md"),
-        ("esp_idf/tide", "esp_idf", "esp32.md"),
-        ("zephyr/tide", "zephyr", "zephyr.md"),
+        ("esp_idf/tide_micro_ros", "esp_idf", "esp32.md"),
+        ("zephyr/tide_micro_ros", "zephyr", "zephyr.md"),
     )
 }
 ROOM = ["-Wl,--defsym=__flash_size=0x400000", "-Wl,--defsym=__ram_size=0x400000", "-Wl,--defsym=__stack_size=0"]
@@ -337,7 +337,7 @@ def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
 PROJECTS = {
     "pico": ("pico", "tide_micro_ros", "main.c", ""),
     "stm32": ("stm32cube", "tide_micro_ros", "main.c", "my_robot_run(0)"),
-    "esp32": ("esp_idf", "components/tide", "main/main.c", "app_main()"),
+    "esp32": ("esp_idf", "components/tide_micro_ros", "main/main.c", "app_main()"),
     "zephyr": ("zephyr, UART by interrupts", "tide", "main.c", ""),
 }
 
@@ -370,14 +370,28 @@ def test_a_new_project_lacks_the_names_of_its_system_alone(
 
 def test_what_describes_a_package_names_what_is_there(boards: Path) -> None:
     for file in (
-        *("esp_idf/tide/idf_component.yml", "esp_idf/tide/Kconfig", "esp_idf/tide/CMakeLists.txt"),
-        *("zephyr/tide/zephyr/module.yml", "zephyr/tide/Kconfig", "zephyr/tide/CMakeLists.txt"),
-        *("nuttx/tide/Makefile", "nuttx/tide/Make.defs", "nuttx/tide/Kconfig"),
+        *(
+            "esp_idf/tide_micro_ros/idf_component.yml",
+            "esp_idf/tide_micro_ros/Kconfig",
+            "esp_idf/tide_micro_ros/CMakeLists.txt",
+        ),
+        *(
+            "zephyr/tide_micro_ros/zephyr/module.yml",
+            "zephyr/tide_micro_ros/Kconfig",
+            "zephyr/tide_micro_ros/CMakeLists.txt",
+        ),
+        *("nuttx/tide_micro_ros/Makefile", "nuttx/tide_micro_ros/Make.defs", "nuttx/tide_micro_ros/Kconfig"),
         *("stm32cube/tide_micro_ros/CMakeLists.txt", "pico/tide_micro_ros/CMakeLists.txt"),
     ):
         assert (boards / file).is_file(), file
     named = 0
-    for package in ("esp_idf/tide", "stm32cube/tide_micro_ros", "pico/tide_micro_ros", "zephyr/tide", "nuttx/tide"):
+    for package in (
+        "esp_idf/tide_micro_ros",
+        "stm32cube/tide_micro_ros",
+        "pico/tide_micro_ros",
+        "zephyr/tide_micro_ros",
+        "nuttx/tide_micro_ros",
+    ):
         folder = boards / package
         for file in (folder / "CMakeLists.txt", folder / "Makefile"):
             text = file.read_text(encoding="utf-8") if file.exists() else ""
@@ -391,7 +405,7 @@ def test_what_describes_a_package_names_what_is_there(boards: Path) -> None:
 def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_path: Path) -> None:
     """NuttX has POSIX's names, so this machine's compiler compiles its sources; for its simulator see
     docs/install.md."""
-    package = boards / "nuttx/tide"
+    package = boards / "nuttx/tide_micro_ros"
     ports = [f"posix/{name}.c" for name in ("platform", "wake_up_lead", "measure")]
     ports += ["rtos/lanes.c", "nuttx/nuttx.c", "nuttx/link.c"]
     sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
@@ -424,7 +438,7 @@ $(COBJS) $(MAINCOBJ): %.o: %
 
 def test_an_option_of_nuttx_that_is_switched_later_compiles_all_again(boards: Path, tmp_path: Path) -> None:
     """NuttX's own list of dependencies names objects without folders, so it contains none of ours."""
-    package = Path(shutil.copytree(boards / "nuttx/tide", tmp_path / "apps/tide"))
+    package = Path(shutil.copytree(boards / "nuttx/tide_micro_ros", tmp_path / "apps/tide"))
     (tmp_path / "apps/Make.defs").touch()
     (tmp_path / "apps/Application.mk").write_text(APPLICATION)
     options = tmp_path / "include/nuttx/config.h"
@@ -465,7 +479,7 @@ int main(void) {
 def test_a_byte_is_exchanged_out_of_its_word(boards: Path, tmp_path: Path) -> None:
     """The package's functions for RISC-V chips with old compilers, built by this machine's compiler."""
     (tmp_path / "main.c").write_text(EXCHANGES)
-    source = boards / "esp_idf/tide/port/esp_idf/atomics.c"
+    source = boards / "esp_idf/tide_micro_ros/port/esp_idf/atomics.c"
     old = ["-D__riscv_atomic=1", "-U__GNUC__", "-D__GNUC__=12"]
     run(["cc", "-Wall", "-Wextra", "-Werror", *old, tmp_path / "main.c", source, "-o", tmp_path / "program"], tmp_path)
     run([tmp_path / "program"], tmp_path)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from projects import PROGRAM, ROOT, UNOPTIMISED, copy_tree, run
 
-from tide.programs.binaries import build_folder
+from tide_tools.programs.binaries import build_folder
 
 LANGUAGES = "cmake_minimum_required(VERSION 3.22)\nproject(robot LANGUAGES C)\n"
 ROBOT = "add_executable(robot main.c)\ntarget_link_libraries(robot PRIVATE tide::runtime)\n"

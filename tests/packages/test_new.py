@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from projects import ROOT, run
 
-from tide.new.project import BOARDS
-from tide.programs.binaries import find_binary
-from tide.programs.child import Child, Children
 from tide_test_support import eventually
+from tide_tools.new.project import BOARDS
+from tide_tools.programs.binaries import find_binary
+from tide_tools.programs.child import Child, Children
 
 DOMAIN = str(10 + os.getpid() % 90)
 LIMIT_S = 60.0

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from projects import ROOT, UNOPTIMISED, run
 
-import tide
-from tide.programs.binaries import build_folder
+import tide_tools
+from tide_tools.programs.binaries import build_folder
 
 PACKAGES = {
     "tide_agent": "agent",
@@ -49,7 +49,7 @@ def test_a_workspace_builds_what_programs_and_rclpy_nodes_use(tmp_path: Path) ->
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=clean, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     version, library = done.stdout.split()
-    assert version == tide.__version__
+    assert version == tide_tools.__version__
     assert Path(library).is_relative_to(tmp_path / "install")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -59,7 +60,7 @@ def tide(environment: Path, folder: Path, *words: str) -> subprocess.CompletedPr
 
 
 def example(environment: Path) -> Path:
-    (found,) = environment.glob("lib/python3*/site-packages/tide/_tree/examples/three_chains/system.toml")
+    (found,) = environment.glob("lib/python3*/site-packages/tide_tools/_tree/examples/three_chains/system.toml")
     return found
 
 
@@ -78,7 +79,7 @@ def test_it_brings_its_libraries_with_their_licences_and_versions(wheel: Path) -
         names = opened.namelist()
         (listed,) = (name for name in names if name.endswith(".cdx.json"))
         parts = {part["name"] for part in json.loads(opened.read(listed))["components"]}
-    libraries = [name for name in names if name.startswith("tide.libs/")]
+    libraries = [name for name in names if name.startswith("tide_ros.libs/")]
     assert [name for name in libraries if "libfastrtps" in name]
     own = {"nanobind", "libcli11-dev"}
     assert own < parts and len(parts - own) <= len(libraries)  # a package may have several libraries
@@ -124,3 +125,10 @@ def test_every_command_can_be_started(environment: Path, tmp_path: Path, command
     told = tide(environment, tmp_path, command, "--help")
     assert told.returncode == 0, told.stderr
     assert "sage" in told.stdout
+
+
+@pytest.mark.parametrize(("alias", "commands"), [("1", {"tide", "tide-ros"}), ("0", {"tide-ros"})])
+def test_the_command_that_others_have_can_be_left_out(tmp_path: Path, alias: str, commands: set[str]) -> None:
+    run([sys.executable, "setup.py", "-q", "egg_info", "--egg-base", tmp_path], ROOT, {"TIDE_ALIAS": alias})
+    (listed,) = tmp_path.glob("*.egg-info/entry_points.txt")
+    assert set(re.findall(r"^([\w-]+) = tide_tools", listed.read_text(encoding="utf-8"), re.M)) == commands

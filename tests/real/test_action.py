@@ -28,7 +28,7 @@ import links
 from links import BAUD, answered, in_full, serial, serial_with_loss, udp, udp_with_loss
 from ros import eventually
 from ros_graph import ActionClient
-from tide.programs.child import Child
+from tide_tools.programs.child import Child
 
 LIMIT_S = 30.0
 TOPICS = {"feedback": "test_msgs/action/Fibonacci_FeedbackMessage", "status": "action_msgs/msg/GoalStatusArray"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reserved import domain
 from ros import START_LIMIT_S, Host, eventually, free_port, host, program, start_agent
-from tide.programs.child import Child, Children
+from tide_tools.programs.child import Child, Children
 
 DOMAIN = domain()
 TYPES = {"string": "std_msgs/msg/String", "imu": "sensor_msgs/msg/Imu"}

@@ -52,7 +52,7 @@ def test_ctrl_c_leaves_nothing_running(tmp_path: Path) -> None:
     (tmp_path / "launch.sh").write_text(LAUNCH, encoding="utf-8")
     file, out = tmp_path / "system.toml", tmp_path / "out"
     file.write_text(SYSTEM, encoding="utf-8")
-    words = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out)]
+    words = [sys.executable, "-m", "tide_tools.main", "run", str(file), "--out", str(out)]
     run = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     eventually(lambda: (tmp_path / "child").exists() or run.poll() is not None, "the user's program runs")
     assert run.poll() is None

@@ -13,7 +13,7 @@ from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTran
 import links
 from links import answered, in_full, serial_with_loss, udp, udp_with_loss
 from ros import Host, eventually, quality
-from tide.programs.child import Child
+from tide_tools.programs.child import Child
 
 LIMIT_S = 30.0
 SERVICES = {

@@ -11,7 +11,7 @@ import links
 from exchange import require_exchange
 from reserved import domain
 from ros import start_agent
-from tide.programs.child import Children
+from tide_tools.programs.child import Children
 
 
 @pytest.mark.parametrize("build", [links.udp_with_loss, links.serial_with_loss], ids=["udp", "serial"])

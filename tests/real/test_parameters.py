@@ -16,7 +16,7 @@ from rclpy.qos import qos_profile_parameter_events
 import links
 from links import answered, in_full, serial_with_loss, udp, udp_with_loss
 from ros import eventually
-from tide.programs.child import Child, json_line
+from tide_tools.programs.child import Child, json_line
 
 LIMIT_S = 30.0
 

@@ -19,7 +19,7 @@ import links
 from exchange import Exchange
 from links import BAUD, in_full, serial, udp
 from ros import eventually, program
-from tide.programs.child import Child
+from tide_tools.programs.child import Child
 
 PERIOD_MS = 20
 LIMIT_S = 20.0

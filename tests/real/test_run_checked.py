@@ -17,7 +17,7 @@ PERIODS, WARM_UP_PERIODS = 4, 3
 
 
 def tide(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "tide.main", *words], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-m", "tide_tools.main", *words], capture_output=True, text=True)
 
 
 def test_execution_times_of_what_is_played_are_not_the_users(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import links
 from links import answered
 from reserved import domain, port, second_domain
 from ros import EXAMPLES_PORT, Host, eventually, host, program, start_agent
-from tide.programs.child import Child, Children
+from tide_tools.programs.child import Child, Children
 
 LIMIT_S = 30.0
 TYPE = "test_msgs/srv/BasicTypes"

@@ -10,7 +10,7 @@ import links
 from exchange import require_exchange
 from reserved import domain
 from ros import start_agent
-from tide.programs.child import Children
+from tide_tools.programs.child import Children
 
 
 def test_every_message_comes_both_ways(tmp_path: Path) -> None:

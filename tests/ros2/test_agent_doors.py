@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import reserved
-from tide.programs.binaries import find_binary
+from tide_tools.programs.binaries import find_binary
 
 Start = Callable[..., "Agent"]
 

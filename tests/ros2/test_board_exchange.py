@@ -15,8 +15,8 @@ import pytest
 from links import Build, serial, udp
 from reserved import domain
 from ros import program
-from tide.programs.child import Children
-from tide.soak.host import Found, Way, letters, read_up, text_down
+from tide_tools.programs.child import Children
+from tide_tools.soak.host import Found, Way, letters, read_up, text_down
 
 DOMAIN = domain()
 EACH, ROUNDS = 60, 3
@@ -28,7 +28,7 @@ def test_a_board_is_tried_while_the_agent_is_killed(build: Build, tmp_path: Path
     with Children() as children:
         link = build(children, tmp_path)
         board = children.start("board", [program("board_exchange"), *link.board], tmp_path / "board.log")
-        command = [sys.executable, "-m", "tide.main", "soak", *link.agent, "--messages", str(3 * EACH)]
+        command = [sys.executable, "-m", "tide_tools.main", "soak", *link.agent, "--messages", str(3 * EACH)]
         command += ["--kill-agent", "1", "--rounds", str(ROUNDS), "--domain", str(DOMAIN), "--out", str(folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         output = done.stdout + done.stderr + board.tail()

@@ -13,7 +13,7 @@ import links
 from links import World
 from reserved import domain, second_domain
 from ros import eventually, free_port, host, program, quality, start_agent
-from tide.programs.child import Child, Children
+from tide_tools.programs.child import Child, Children
 
 LIMIT_S = 30.0
 world = links.worlds(World, links.udp, links.udp_with_loss, links.serial_with_loss)

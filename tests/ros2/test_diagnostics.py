@@ -12,7 +12,7 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from reserved import domain, second_domain
 from ros import Host, eventually, free_port, host, program, quality, start_agent
-from tide.programs.child import Child, Children
+from tide_tools.programs.child import Child, Children
 
 DOMAIN = domain()
 LIMIT_S = 60.0

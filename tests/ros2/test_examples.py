@@ -16,7 +16,7 @@ from std_msgs.msg import Header, Int32, String
 
 from reserved import domain, port
 from ros import EXAMPLES_PORT, Host, eventually, free_port, host, program, quality, start_agent
-from tide.programs.child import Child, Children
+from tide_tools.programs.child import Child, Children
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = domain()

@@ -13,7 +13,7 @@ import lossy_relay
 from exchange import require_exchange
 from reserved import domain
 from ros import START_LIMIT_S, free_port, program, start_agent
-from tide.programs.child import Children
+from tide_tools.programs.child import Children
 
 DOMAIN = domain()
 

@@ -18,8 +18,8 @@ from std_msgs.msg import Int32, String
 
 from reserved import domain
 from ros import Host, eventually, free_port, host, program, quality, start_agent
-from tide.programs.child import Child, Children
 from tide_test_support import probe
+from tide_tools.programs.child import Child, Children
 
 DOMAIN = domain()
 LIMIT_S = 60.0

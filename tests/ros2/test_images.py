@@ -19,7 +19,7 @@ from std_msgs.msg import UInt8MultiArray
 import lossy_relay
 from reserved import domain
 from ros import eventually, free_port, host, program, quality, start_agent
-from tide.programs.child import Child, Children
+from tide_tools.programs.child import Child, Children
 
 DOMAIN = domain()
 LIMIT_S = 30.0

@@ -16,7 +16,7 @@ from std_msgs.msg import Int32
 
 from reserved import domain
 from ros import Host, eventually, free_port, host, program, start_agent
-from tide.programs.child import Child, Children, json_line
+from tide_tools.programs.child import Child, Children, json_line
 
 DOMAIN = domain()
 LIMIT_S = 30.0

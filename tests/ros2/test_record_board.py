@@ -24,13 +24,13 @@ import descriptions as d
 import links
 from reserved import domain
 from ros import Host, host, program, quality, start_agent
-from tide.programs.child import Child, Children
-from tide.system.load import load
-from tide.trace.clocks import agents_of, frames_of, refined
-from tide.trace.folders import AGENT_TRACE, RecordedSegment, read_record, read_traces
-from tide.trace.format import Step, parse_trace, read_trace
-from tide.trace.instances import read_recorded, read_run
 from tide_test_support import judged
+from tide_tools.programs.child import Child, Children
+from tide_tools.system.load import load
+from tide_tools.trace.clocks import agents_of, frames_of, refined
+from tide_tools.trace.folders import AGENT_TRACE, RecordedSegment, read_record, read_traces
+from tide_tools.trace.format import Step, parse_trace, read_trace
+from tide_tools.trace.instances import read_recorded, read_run
 
 DOMAIN = domain()
 LIMIT_S = 60.0

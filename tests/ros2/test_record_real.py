@@ -19,12 +19,12 @@ from std_msgs.msg import String, UInt8MultiArray
 
 from reserved import domain, second_domain
 from ros import Host, host, quality
-from tide.programs.child import Child, Children
-from tide.programs.patience import Patience
-from tide.trace.folders import read_record
-from tide.trace.format import CLOCK, END, START, blocks_of
-from tide.trace.instances import read_recorded
 from tide_test_support import eventually
+from tide_tools.programs.child import Child, Children
+from tide_tools.programs.patience import Patience
+from tide_tools.trace.folders import read_record
+from tide_tools.trace.format import CLOCK, END, START, blocks_of
+from tide_tools.trace.instances import read_recorded
 from trace_boards import CLOCKS, LANE, block
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +90,18 @@ def environment() -> dict[str, str]:
 
 
 def words(out: Path, *options: str, where: int = DOMAIN) -> list[str]:
-    return [sys.executable, "-m", "tide.main", "trace", "record", "--out", str(out), "--domain", str(where), *options]
+    return [
+        sys.executable,
+        "-m",
+        "tide_tools.main",
+        "trace",
+        "record",
+        "--out",
+        str(out),
+        "--domain",
+        str(where),
+        *options,
+    ]
 
 
 def start(children: Children, out: Path, *options: str) -> Child:

@@ -15,7 +15,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 import links
 from links import World
 from ros import eventually
-from tide.programs.child import Child
+from tide_tools.programs.child import Child
 
 LIMIT_S = 30.0
 # Like the subscriptions of log viewers.

@@ -32,7 +32,7 @@ OBSERVED = {
 
 def test_an_observer_that_is_shut_down_in_between_tells_what_it_saw() -> None:
     reserved.domain()
-    script = f"{LATE}\nfrom tide.run.observer import main\nmain()\n"
+    script = f"{LATE}\nfrom tide_tools.run.observer import main\nmain()\n"
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as node:
@@ -49,7 +49,7 @@ def test_an_observer_that_is_shut_down_in_between_tells_what_it_saw() -> None:
 def test_what_goes_wrong_before_the_end_is_told() -> None:
     script = """
 import rclpy
-from tide.run.nodes import until_shut_down
+from tide_tools.run.nodes import until_shut_down
 rclpy.init()
 try:
     with until_shut_down():

@@ -16,9 +16,9 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
 from commands import tide
-from tide.programs.binaries import find_binary
-from tide.programs.child import may_use_fifo
 from tide_test_support import eventually, judged
+from tide_tools.programs.binaries import find_binary
+from tide_tools.programs.child import may_use_fifo
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"
@@ -27,7 +27,7 @@ WAY = ["client", "uart, to the host", "agent", "ros2", "agent", "uart, to the bo
 
 def run_file(file: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}
-    command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *arguments]
+    command = [sys.executable, "-m", "tide_tools.main", "run", str(file), "--out", str(out), *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 
@@ -211,7 +211,7 @@ def played(tmp_path: Path) -> Callable[[str], Path]:
 
 def started(build: Path, out: Path) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "TIDE_BUILD_DIR": str(build)}
-    command = [sys.executable, "-m", "tide.main", "run", str(EXAMPLE), "--executor", "tide", "--out", str(out)]
+    command = [sys.executable, "-m", "tide_tools.main", "run", str(EXAMPLE), "--executor", "tide", "--out", str(out)]
     return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 

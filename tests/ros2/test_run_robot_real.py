@@ -19,15 +19,15 @@ import pytest
 import descriptions as d
 from reserved import domain, port
 from ros import EXAMPLES_PORT
-from tide.programs.binaries import find_binary
-from tide.programs.child import Children
-from tide.programs.patience import Patience
-from tide.run.plan import counted_of
-from tide.system.load import load
-from tide.system.model import System
-from tide.trace.instances import read_run
-from tide.trace.step import Step
 from tide_test_support import eventually, judged
+from tide_tools.programs.binaries import find_binary
+from tide_tools.programs.child import Children
+from tide_tools.programs.patience import Patience
+from tide_tools.run.plan import counted_of
+from tide_tools.system.load import load
+from tide_tools.system.model import System
+from tide_tools.trace.instances import read_run
+from tide_tools.trace.step import Step
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples/systems").rglob("*.toml"))
@@ -36,7 +36,7 @@ LIMIT_S = 600.0
 
 
 def words(file: Path, out: Path, *options: str) -> list[str]:
-    return [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *options]
+    return [sys.executable, "-m", "tide_tools.main", "run", str(file), "--out", str(out), *options]
 
 
 def environment() -> dict[str, str]:
@@ -274,7 +274,7 @@ def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, t
             None,
             environment(),
         )
-        watched = [sys.executable, "-m", "tide.main", "watch", str(file), "--json", "--every-s", "0.5", *where]
+        watched = [sys.executable, "-m", "tide_tools.main", "watch", str(file), "--json", "--every-s", "0.5", *where]
         watch = children.start("tide watch", watched, tmp_path / "watch.log", None, environment())
         patience = Patience(LIMIT_S)
         while True:

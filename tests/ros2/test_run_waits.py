@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import descriptions as d
-from tide.programs.binaries import find_binary
-from tide.programs.child import may_use_fifo
 from tide_test_support import judged
+from tide_tools.programs.binaries import find_binary
+from tide_tools.programs.child import may_use_fifo
 
 ROOT = Path(__file__).parents[2]
 LIMIT_S = 200
@@ -49,7 +49,7 @@ LINE = d.described(
 def tide_run(file: Path, out: Path, *options: str, build: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     environment |= {"TIDE_BUILD_DIR": str(build)} if build is not None else {}
-    command = [sys.executable, "-m", "tide.main", "run", str(file), "--out", str(out), *options]
+    command = [sys.executable, "-m", "tide_tools.main", "run", str(file), "--out", str(out), *options]
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
 

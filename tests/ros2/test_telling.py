@@ -15,8 +15,8 @@ from std_msgs.msg import Int32, UInt8MultiArray
 
 import links
 from ros import eventually
-from tide.programs.child import Child
-from tide.trace.format import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, WIRE_START, parse_trace
+from tide_tools.programs.child import Child
+from tide_tools.trace.format import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, WIRE_START, parse_trace
 
 LIMIT_S = 60.0
 COUNT, ECHO = 3, 5  # levels

@@ -16,8 +16,8 @@ import links
 import own_types
 from links import World
 from ros import eventually, quality
-from tide.programs.child import Child
 from tide_test_support import probe
+from tide_tools.programs.child import Child
 
 world = links.worlds(World, links.udp, links.serial_with_loss)
 

@@ -28,8 +28,8 @@ from std_msgs.msg import Int32, String
 import descriptions as d
 from reserved import domain, second_domain
 from ros import Host, eventually, host, program, quality, start_agent
-from tide.programs.child import Child, Children
-from tide.programs.patience import Patience
+from tide_tools.programs.child import Child, Children
+from tide_tools.programs.patience import Patience
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = domain()
@@ -54,7 +54,7 @@ def described(folder: Path, deadline: float = 50, kind: str = "std_msgs/msg/Stri
 
 
 def words(file: Path, *options: str, where: int = DOMAIN) -> list[str]:
-    return [sys.executable, "-m", "tide.main", "watch", str(file), "--domain", str(where), *options]
+    return [sys.executable, "-m", "tide_tools.main", "watch", str(file), "--domain", str(where), *options]
 
 
 def environment() -> dict[str, str]:
@@ -248,9 +248,9 @@ def test_a_type_that_this_python_does_not_know(
     children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The topic's publisher runs elsewhere; none can be created here, as the class of its type is missing."""
-    from tide.run.messages import MessageError
-    from tide.watch import topics
-    from tide.watch.chains import Point
+    from tide_tools.run.messages import MessageError
+    from tide_tools.watch import topics
+    from tide_tools.watch.chains import Point
 
     def missing(name: str) -> Any:
         raise MessageError(f"type '{name}' is not known here", "install it")
@@ -274,8 +274,8 @@ def test_a_type_that_this_python_does_not_know(
 
 
 def test_a_thousand_chains_of_which_none_is_there_cost_no_subscription() -> None:
-    from tide.watch import topics
-    from tide.watch.chains import Point
+    from tide_tools.watch import topics
+    from tide_tools.watch.chains import Point
 
     points = [Point(f"/topic_{number}", "std_msgs/msg/Int32", 4, False, "a") for number in range(2000)]
     watched = topics.Topics(DOMAIN, [topics.WatchedTopic(point, 10_000_000) for point in points])

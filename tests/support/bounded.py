@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import is_on_host
-from tide.analysis.result import Bounds, ChainBound
-from tide.play.boards import PROGRAM, BoardsPlayer
-from tide.play.host import HostPlayer
-from tide.play.server import Server
-from tide.system.load import SystemFileError, parse
-from tide.system.model import System
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import is_on_host
+from tide_tools.analysis.result import Bounds, ChainBound
+from tide_tools.play.boards import PROGRAM, BoardsPlayer
+from tide_tools.play.host import HostPlayer
+from tide_tools.play.server import Server
+from tide_tools.system.load import SystemFileError, parse
+from tide_tools.system.model import System
 
 MS = 1_000_000
 Given = str | System | Bounds

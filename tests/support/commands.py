@@ -7,7 +7,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from tide.main import app
+from tide_tools.main import app
 
 
 def tide(*words: str | Path, **environment: str) -> tuple[int, str]:

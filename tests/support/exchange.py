@@ -13,9 +13,9 @@ from sensor_msgs.msg import Image, Imu
 from std_msgs.msg import String
 
 from ros import START_LIMIT_S, Host, host, program, quality
-from tide.programs.child import Child, Children, json_line
-from tide.programs.patience import Patience
 from tide_test_support import HANG_S, eventually, probe
+from tide_tools.programs.child import Child, Children, json_line
+from tide_tools.programs.patience import Patience
 
 _DIGITS = 6
 _STRING_VARIATION = 97

@@ -17,8 +17,8 @@ import pytest
 
 from reserved import domain
 from ros import START_LIMIT_S, Host, free_port, host, program, start_agent
-from tide.programs.child import Child, Children, json_line
-from tide.run.robot import last_json
+from tide_tools.programs.child import Child, Children, json_line
+from tide_tools.run.robot import last_json
 
 BAUD = "921600"
 LOSS = "0.01"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from tide.programs.patience import Patience
+from tide_tools.programs.patience import Patience
 
 DOMAINS = range(1, 51)  # a process's second domain is 50 above; domains up to 100 do not use ephemeral ports
 

@@ -17,10 +17,10 @@ from rclpy.context import Context
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
-from tide.programs.binaries import build_folder
-from tide.programs.child import Child, Children
 from tide_test_support import HANG_S
 from tide_test_support import eventually as _eventually
+from tide_tools.programs.binaries import build_folder
+from tide_tools.programs.child import Child, Children
 
 os.environ["ROS_LOCALHOST_ONLY"] = "1"
 

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 import reserved
-from tide.programs.patience import Patience
-from tide.report.results import Results
+from tide_tools.programs.patience import Patience
+from tide_tools.report.results import Results
 
 # A shell starts background programs with SIGINT ignored, and programs inherit that; the tests send it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -40,7 +40,7 @@ def eventually(
     limit_s: float = _PATIENCE_S,
 ) -> None:
     """Waits until the condition holds. Gives up when the test's processes have used the limit without progress, which
-    is a new value of `progress` (tide.programs.patience)."""
+    is a new value of `progress` (tide_tools.programs.patience)."""
     patience = Patience(limit_s)
     seen = progress() if progress else None
     while not condition():

@@ -10,9 +10,9 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tide.trace import format as trace
-from tide.trace.folders import RecordedBoard, read_record
-from tide.trace.record import Received, Recorder
+from tide_tools.trace import format as trace
+from tide_tools.trace.folders import RecordedBoard, read_record
+from tide_tools.trace.record import Received, Recorder
 
 Row = tuple[int, int, int, int, int]  # time, instance, priority, kind, detail
 DAEMON, LANE, CLOCKS = 0, 1, 65535

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The analysis as a module of Python (tools/tide/analysis/native.pyi is its manual): descriptions in, immutable results
-// out. Other Python threads run while bounds are computed.
+// The analysis as a module of Python (tools/tide_tools/analysis/native.pyi is its manual): descriptions in, immutable
+// results out. Other Python threads run while bounds are computed.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>

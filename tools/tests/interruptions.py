@@ -62,7 +62,7 @@ class Subject:
 
 
 def _tide(*words: str) -> tuple[str, ...]:
-    return ("-m", "tide.start", *words)
+    return ("-m", "tide_tools.start", *words)
 
 
 _ONCE = ((signal.SIGINT,),)
@@ -205,7 +205,7 @@ def _wait(process: subprocess.Popen[str], moment_s: float) -> None:
 def _before_the_command(errors: str) -> bool:
     if "init_import_site" in errors:  # an editable install runs some of its own code there
         return True
-    return "KeyboardInterrupt" in errors and "tide" not in errors.replace(str(ROOT), "").replace("tide.start", "")
+    return "KeyboardInterrupt" in errors and "tide" not in errors.replace(str(ROOT), "").replace("tide_tools.start", "")
 
 
 def _wait_until_gone(mark: str) -> list[str]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tide.system.load import SystemFileError, parse
-from tide.system.model import System
+from tide_tools.system.load import SystemFileError, parse
+from tide_tools.system.model import System
 
 PERIODS_MS = (4, 10, 20, 25, 40, 50, 100)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tide.programs.binaries import find_binary
-from tide.programs.child import Child, Children
+from tide_tools.programs.binaries import find_binary
+from tide_tools.programs.child import Child, Children
 
 LIMIT_S = 20.0
 

@@ -15,11 +15,11 @@ import pytest
 from bounded import MS, bound_ns, refusal
 from commands import done
 from descriptions import board, chain, described, entry, host, line
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import NoBoundError
-from tide.analysis.result import Bounds
-from tide.simulate.described import simulate_description
-from tide.system.load import SystemFileError, parse
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import NoBoundError
+from tide_tools.analysis.result import Bounds
+from tide_tools.simulate.described import simulate_description
+from tide_tools.system.load import SystemFileError, parse
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 

@@ -18,11 +18,11 @@ import pytest
 
 import descriptions as d
 from commands import done, tide
-from tide.analysis.bounds import bounds_of
-from tide.analysis.premises import Origins, origins_of
-from tide.check.table import bounds_table
-from tide.system.load import load, parse
-from tide.terminal.ruled import Cell
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.premises import Origins, origins_of
+from tide_tools.check.table import bounds_table
+from tide_tools.system.load import load, parse
+from tide_tools.terminal.ruled import Cell
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
@@ -409,7 +409,7 @@ def test_missing_file(tmp_path: Path) -> None:
 
 
 def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
-    command = [sys.executable, "-m", "tide.main", "check", str(example), "--watch"]
+    command = [sys.executable, "-m", "tide_tools.main", "check", str(example), "--watch"]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "PYTHONUNBUFFERED": "1"}
     child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     assert child.stdout is not None

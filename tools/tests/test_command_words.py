@@ -18,10 +18,10 @@ import pytest
 import typer
 from typer import Context
 
-import tide
+import tide_tools
 from commands import tide as run
-from tide.main import app, command_names, load_command
-from tide.programs.binaries import find_binary
+from tide_tools.main import app, command_names, load_command
+from tide_tools.programs.binaries import find_binary
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
@@ -50,7 +50,7 @@ def test_every_help_text_begins_with_a_noun_or_a_verb() -> None:
 
 
 def test_the_usual_short_words() -> None:
-    assert run("-V") == run("--version") == (0, f"tide {tide.__version__}\n")
+    assert run("-V") == run("--version") == (0, f"tide {tide_tools.__version__}\n")
     for words in (["-h"], ["check", "-h"], ["trace", "-h"], ["trace", "times", "-h"]):
         status, output = run(*words)
         assert status == 0 and "Usage: " in output, words
@@ -104,7 +104,9 @@ def test_the_agent_names_its_build() -> None:
     command = [str(find_binary("tide-agent")), "--version"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0
-    assert re.fullmatch(rf"tide-agent {re.escape(tide.__version__)}( \([0-9a-f]{{7,40}}(-dirty)?\))?\n", done.stdout)
+    assert re.fullmatch(
+        rf"tide-agent {re.escape(tide_tools.__version__)}( \([0-9a-f]{{7,40}}(-dirty)?\))?\n", done.stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -131,11 +133,11 @@ def test_a_defect_has_a_status_that_no_verdict_has(
     def fail() -> None:
         raise KeyError("release_ns")
 
-    monkeypatch.setattr("tide.main.app", fail)
+    monkeypatch.setattr("tide_tools.main.app", fail)
     before = signal.getsignal(signal.SIGINT)
     try:
         with pytest.raises(SystemExit) as ending:
-            importlib.import_module("tide.start").main()
+            importlib.import_module("tide_tools.start").main()
     finally:
         signal.signal(signal.SIGINT, before)  # main leaves signals as a process needs them at its end
     assert ending.value.code == 70
@@ -166,7 +168,7 @@ def _commands(words: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("words", [("footprint", EXAMPLE), ("check", EXAMPLE), ("optimise", EXAMPLE)])
 def test_without_the_analysis_every_command_says_what_to_build(words: tuple[str, ...], tmp_path: Path) -> None:
-    called = (sys.executable, "-m", "tide.main", *words)
+    called = (sys.executable, "-m", "tide_tools.main", *words)
     environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path)}
     done = subprocess.run(called, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr

@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from commands import tide
-from tide.analysis.bounds import bounds_of
-from tide.errors import UsageError
-from tide.system.load import load
-from tide.system.load import parse as parse_system
-from tide.system.model import System
-from tide.trace.describe import described as description
-from tide.trace.describe import parse
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.errors import UsageError
+from tide_tools.system.load import load
+from tide_tools.system.load import parse as parse_system
+from tide_tools.system.model import System
+from tide_tools.trace.describe import described as description
+from tide_tools.trace.describe import parse
 
 DATA = Path(__file__).parent / "data/describe"
 TRACE = DATA / "ros2_trace.txt"

@@ -6,10 +6,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tide.analysis.bounds import bounds_of
-from tide.analysis.sizing import client_of, pools
-from tide.simulate.described import simulate_description
-from tide.system.load import parse
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.sizing import client_of, pools
+from tide_tools.simulate.described import simulate_description
+from tide_tools.system.load import parse
 
 GUIDE = Path(__file__).parents[2] / "docs/guide/checking.md"
 _FILE = re.compile(r"<!-- file: action.toml -->\n```toml\n(.*?)```", re.S)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tide.doctor import checks
-from tide.programs.binaries import find_binary
-from tide.programs.child import Children
+from tide_tools.doctor import checks
+from tide_tools.programs.binaries import find_binary
+from tide_tools.programs.child import Children
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -10,15 +10,15 @@ import pytest
 import descriptions as d
 from bounded import MS, bound_ns, bound_of, worst_of
 from commands import tide
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import NoBoundError
-from tide.report.verdict import State
-from tide.run.plan import plan_of, traces_of
-from tide.run.results import outcome_of
-from tide.run.robot import Recorded
-from tide.simulate.described import simulate_description
-from tide.system.load import SystemFileError, load, parse
-from tide.system.model import System
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import NoBoundError
+from tide_tools.report.verdict import State
+from tide_tools.run.plan import plan_of, traces_of
+from tide_tools.run.results import outcome_of
+from tide_tools.run.robot import Recorded
+from tide_tools.simulate.described import simulate_description
+from tide_tools.system.load import SystemFileError, load, parse
+from tide_tools.system.model import System
 
 FILE = Path(__file__).parents[2] / "examples/systems/events.toml"
 TEXT = FILE.read_text(encoding="utf-8")

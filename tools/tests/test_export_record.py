@@ -18,10 +18,10 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
 from commands import tide
-from tide.main import app
-from tide.trace.folders import RECORD, SYSTEM, is_record
-from tide.trace.record import Recorder
-from tide.trace.step import Step
+from tide_tools.main import app
+from tide_tools.trace.folders import RECORD, SYSTEM, is_record
+from tide_tools.trace.record import Recorder
+from tide_tools.trace.step import Step
 from trace_boards import MILLISECOND, Board, described, two_boards, write_boards
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

@@ -20,9 +20,9 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
 from commands import tide
-from tide.system.load import load
-from tide.trace.export import read_recording, to_csv, to_perfetto
-from tide.trace.step import Step
+from tide_tools.system.load import load
+from tide_tools.trace.export import read_recording, to_csv, to_perfetto
+from tide_tools.trace.step import Step
 
 ROOT = Path(__file__).parents[2]
 SEED = int(os.environ.get("TIDE_SEED", "1"))

@@ -17,10 +17,10 @@ import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
 from commands import done, tide
-from tide.run.plan import FIRST_KEY, plan_of, traces_of
-from tide.system.load import load
-from tide.trace import format as trace
-from tide.trace.folders import (
+from tide_tools.run.plan import FIRST_KEY, plan_of, traces_of
+from tide_tools.system.load import load
+from tide_tools.trace import format as trace
+from tide_tools.trace.folders import (
     AGENT_TRACE,
     Timing,
     TracedBoard,
@@ -31,8 +31,8 @@ from tide.trace.folders import (
     read_traces,
     write_traces,
 )
-from tide.trace.instances import read_run
-from tide.trace.step import Step
+from tide_tools.trace.instances import read_run
+from tide_tools.trace.step import Step
 from trace_boards import Row, block
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

@@ -18,9 +18,9 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
 import trace_boards
 from commands import done, tide
-from tide.system.load import load
-from tide.trace.export import to_mcap, topic_of
-from tide.trace.format import DEADLINE, END, RELEASE, START, WIRE_END, WIRE_START, Step, parse_trace, steps_of
+from tide_tools.system.load import load
+from tide_tools.trace.export import to_mcap, topic_of
+from tide_tools.trace.format import DEADLINE, END, RELEASE, START, WIRE_END, WIRE_START, Step, parse_trace, steps_of
 from trace_boards import Row
 
 ROOT = Path(__file__).parents[2]

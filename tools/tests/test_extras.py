@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tide.extras import extra_of, install_of
+from tide_tools.extras import extra_of, install_of
 
 ROOT = Path(__file__).parents[2]
 FILE = "examples/systems/events.toml"
@@ -31,7 +31,7 @@ def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """The environment of a Python with only the dependencies of `tide`."""
     (folder / "sitecustomize.py").write_text(HIDDEN, encoding="utf-8")
     paths = os.pathsep.join((str(folder), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")))
-    words = (sys.executable, "-m", "tide.start", *words)
+    words = (sys.executable, "-m", "tide_tools.start", *words)
     return subprocess.run(words, cwd=ROOT, env={**os.environ, "PYTHONPATH": paths}, capture_output=True, text=True)
 
 
@@ -51,7 +51,7 @@ def test_what_needs_no_extra_works_without(tmp_path: Path, words: tuple[str, ...
     done = bare(tmp_path, *(one.format(tmp_path) for one in words))
     assert done.returncode == 0, done.stdout + done.stderr
     if words[0] == "check":
-        assert "sizes were not compared with message types: pip install 'tide[messages]'" in done.stdout
+        assert "sizes were not compared with message types: pip install 'tide-ros[messages]'" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_needs_no_extra_works_without(tmp_path: Path, words: tuple[str, ...
 def test_what_needs_one_names_it_in_a_line(tmp_path: Path, words: tuple[str, ...], extra: str) -> None:
     done = bare(tmp_path, *(one.format(tmp_path) for one in words))
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
-    assert done.stderr.startswith(f"tide {words[0]}: needs ") and f"pip install 'tide[{extra}]'" in done.stderr
+    assert done.stderr.startswith(f"tide {words[0]}: needs ") and f"pip install 'tide-ros[{extra}]'" in done.stderr
 
 
 def test_a_module_of_no_extra_is_a_defect() -> None:
@@ -83,4 +83,4 @@ def test_every_extra_is_one_of_the_package() -> None:
 def test_a_processor_without_wheels_of_ros_uses_the_systems(monkeypatch: pytest.MonkeyPatch) -> None:
     for machine, wheels in (("x86_64", ""), ("aarch64", ", and source the system's ROS 2 Jazzy")):
         monkeypatch.setattr(os, "uname", lambda machine=machine: SimpleNamespace(machine=machine))
-        assert install_of("run").partition(" which")[0].rstrip(",") == f"pip install 'tide[run]'{wheels}"
+        assert install_of("run").partition(" which")[0].rstrip(",") == f"pip install 'tide-ros[run]'{wheels}"

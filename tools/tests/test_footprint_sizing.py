@@ -10,12 +10,12 @@ import pytest
 
 from descriptions import board, described, host, line
 from descriptions import chain as chain_of
-from tide.analysis.sizing import client_of, only_board, options, pools
-from tide.errors import UsageError
-from tide.footprint.program import header, program
-from tide.footprint.stack import bound, read
-from tide.system.levels import levels
-from tide.system.load import load, parse
+from tide_tools.analysis.sizing import client_of, only_board, options, pools
+from tide_tools.errors import UsageError
+from tide_tools.footprint.program import header, program
+from tide_tools.footprint.stack import bound, read
+from tide_tools.system.levels import levels
+from tide_tools.system.load import load, parse
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

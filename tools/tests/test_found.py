@@ -12,10 +12,10 @@ from test_pools import BATCH, bound_ms, chain, played, system
 
 from descriptions import board, described, entry, host, line
 from descriptions import chain as hosted
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import NoBoundError
-from tide.system.load import SystemFileError, parse
-from tide.system.model import System
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import NoBoundError
+from tide_tools.system.load import SystemFileError, parse
+from tide_tools.system.model import System
 
 
 def _fan(listeners: int, baud: int, period_ms: int) -> System:

@@ -19,15 +19,15 @@ from random_hosts import fast_timer, long_urgent_chain, random_board, random_hos
 
 import descriptions as d
 from commands import tide
-from tide.analysis import bounds as bounds_module
-from tide.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, ask_executors, bounds_of
-from tide.analysis.lower import NoBoundError
-from tide.analysis.result import Bounds
-from tide.play.boards import PROGRAM
-from tide.play.host import Policy, host_plan
-from tide.play.server import Server
-from tide.system.load import load, parse
-from tide.system.model import System
+from tide_tools.analysis import bounds as bounds_module
+from tide_tools.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, ask_executors, bounds_of
+from tide_tools.analysis.lower import NoBoundError
+from tide_tools.analysis.result import Bounds
+from tide_tools.play.boards import PROGRAM
+from tide_tools.play.host import Policy, host_plan
+from tide_tools.play.server import Server
+from tide_tools.system.load import load, parse
+from tide_tools.system.model import System
 
 DATA = Path(__file__).parent / "data/check"
 EXAMPLE = Path(__file__).parents[2] / "examples/three_chains/system.toml"

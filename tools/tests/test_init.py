@@ -13,8 +13,8 @@ import pytest
 import tomli
 
 from commands import done, tide
-from tide.system.load import load
-from tide.system.schema import json_schema, reference_page
+from tide_tools.system.load import load
+from tide_tools.system.schema import json_schema, reference_page
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from interruptions import campaign, environment, left_behind
 
-from tide.interrupts import interruptible, shielded
-from tide.programs.child import Children
 from tide_test_support import HANG_S, eventually
+from tide_tools.interrupts import interruptible, shielded
+from tide_tools.programs.child import Children
 
 ROOT = Path(__file__).parents[2]
 

@@ -12,9 +12,9 @@ import pytest
 
 import descriptions as d
 from bounded import all_ns, bound_ns, bounded, refusal, worst_of
-from tide.optimise.choice import only
-from tide.run.plan import nodes_of, plan_of
-from tide.system.load import load, parse
+from tide_tools.optimise.choice import only
+from tide_tools.run.plan import nodes_of, plan_of
+from tide_tools.system.load import load, parse
 
 EXAMPLE = Path(__file__).parents[2] / "examples/systems/host_pipeline.toml"
 

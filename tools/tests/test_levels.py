@@ -11,21 +11,21 @@ import pytest
 
 from bounded import refusal
 from commands import done
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import NoBoundError
-from tide.analysis.sizing import client_of, only_board
-from tide.footprint.program import program
-from tide.optimise.choice import Moves, applied, is_ordered
-from tide.optimise.search import FewestChanges, Search
-from tide.play.boards import BoardsPlayer
-from tide.play.host import HostPlayer
-from tide.run.plan import plan_of
-from tide.system.check import check
-from tide.system.fields import CHAIN_PRIORITY_MAXIMUM
-from tide.system.levels import levels, levels_of_boards, meetings, names_by_level, priorities_of
-from tide.system.load import parse
-from tide.system.model import System
 from tide_test_support import each_seed
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import NoBoundError
+from tide_tools.analysis.sizing import client_of, only_board
+from tide_tools.footprint.program import program
+from tide_tools.optimise.choice import Moves, applied, is_ordered
+from tide_tools.optimise.search import FewestChanges, Search
+from tide_tools.play.boards import BoardsPlayer
+from tide_tools.play.host import HostPlayer
+from tide_tools.run.plan import plan_of
+from tide_tools.system.check import check
+from tide_tools.system.fields import CHAIN_PRIORITY_MAXIMUM
+from tide_tools.system.levels import levels, levels_of_boards, meetings, names_by_level, priorities_of
+from tide_tools.system.load import parse
+from tide_tools.system.model import System
 
 
 def described(chains: list[tuple[str, int, tuple[str, ...], str]], boards: int = 2, hosts: int = 1) -> str:

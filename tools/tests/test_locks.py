@@ -10,8 +10,8 @@ import pytest
 from bounded import MS, all_ns, bound_ns, bound_of, refusal
 from commands import done
 from descriptions import board, chain, host, line
-from tide.analysis.result import ChainBound
-from tide.system.load import parse
+from tide_tools.analysis.result import ChainBound
+from tide_tools.system.load import parse
 
 BOARD = board("board", lanes=3)
 LINE = line("line", baud=115200)

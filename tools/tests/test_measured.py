@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from commands import done, tide
-from tide.system.load import load, parse
-from tide.trace.times import PLAYED, Measured, milliseconds, read, rewrite
+from tide_tools.system.load import load, parse
+from tide_tools.trace.times import PLAYED, Measured, milliseconds, read, rewrite
 
 SYSTEM = Path(__file__).parents[2] / "examples" / "three_chains" / "system.toml"
 LOG = """boot

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tide.analysis import native
+from tide_tools.analysis import native
 
 ROOT = Path(__file__).parents[2]
 SYSTEMS = 60
@@ -279,7 +279,7 @@ def test_other_threads_run_while_bounds_are_computed() -> None:
 
 
 def test_the_stub_says_what_the_module_has() -> None:
-    stub = ast.parse((ROOT / "tools/tide/analysis/native.pyi").read_text(encoding="utf-8"))
+    stub = ast.parse((ROOT / "tools/tide_tools/analysis/native.pyi").read_text(encoding="utf-8"))
     classes = {one.name: one for one in stub.body if isinstance(one, ast.ClassDef)}
     functions = {one.name: one.args for one in stub.body if isinstance(one, ast.FunctionDef)}
     assert {*classes, *functions} == {name for name in vars(native) if not name.startswith("_")}
@@ -295,7 +295,7 @@ def test_the_stub_says_what_the_module_has() -> None:
 def test_what_is_not_built_says_so(tmp_path: Path) -> None:
     environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}
     example = ROOT / "examples/three_chains/system.toml"
-    command = [sys.executable, "-m", "tide.main", "check", str(example)]
+    command = [sys.executable, "-m", "tide_tools.main", "check", str(example)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     (line,) = done.stderr.strip().splitlines()

@@ -12,10 +12,10 @@ import pytest
 
 from commands import done, tide
 from descriptions import chain, described, host
-from tide.optimise.choice import Choice, Moves, applied, cores_of, present, rewritten
-from tide.optimise.search import Search, core
-from tide.system.load import load, parse
-from tide.system.model import System
+from tide_tools.optimise.choice import Choice, Moves, applied, cores_of, present, rewritten
+from tide_tools.optimise.search import Search, core
+from tide_tools.system.load import load, parse
+from tide_tools.system.model import System
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,11 +15,11 @@ from test_optimise import host_system, run
 
 from commands import done, tide
 from descriptions import chain, described, host
-from tide.optimise.choice import Choice, Moves, cores_of, only, present
-from tide.optimise.search import FewestChanges, Found, Search, distance, fewest_numbers, undone
-from tide.system.load import load, parse
-from tide.system.model import System
 from tide_test_support import each_seed
+from tide_tools.optimise.choice import Choice, Moves, cores_of, only, present
+from tide_tools.optimise.search import FewestChanges, Found, Search, distance, fewest_numbers, undone
+from tide_tools.system.load import load, parse
+from tide_tools.system.model import System
 
 DATA = Path(__file__).parent / "data"
 DEADLINES = (30, 40, 60)

@@ -17,7 +17,7 @@ import pytest
 import typer
 
 from commands import tide
-from tide.outputs import OutputError, require_file, require_folder, results_folder, write_text, written
+from tide_tools.outputs import OutputError, require_file, require_folder, results_folder, write_text, written
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = "examples/three_chains/system.toml"
@@ -116,7 +116,7 @@ def test_a_disk_that_gets_full_leaves_the_old_folder(tmp_path: Path, monkeypatch
 def test_what_was_printed_in_vain_is_one_line() -> None:
     for words in (["show", "--as", "schema"], ["check", EXAMPLE], ["check", "--help"]):
         with open("/dev/full", "w", encoding="utf-8") as full:
-            command = [sys.executable, "-m", "tide.main", *words]
+            command = [sys.executable, "-m", "tide_tools.main", *words]
             environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}
             done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
         assert done.returncode == 2

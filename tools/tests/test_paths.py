@@ -12,10 +12,10 @@ import pytest
 from bounded import MS, bound_of, refusal
 from commands import done, tide
 from descriptions import chain, described, host
-from tide.analysis.bounds import bounds_of
-from tide.play.paths import Instance, Played
-from tide.system.load import parse
 from tide_test_support import each_seed
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.play.paths import Instance, Played
+from tide_tools.system.load import parse
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,16 +13,24 @@ from typing import Any
 
 import pytest
 
-import tide.analysis.bounds as bounding
+import tide_tools.analysis.bounds as bounding
 from commands import done
 from descriptions import board, described, host, line
 from descriptions import chain as written
-from tide.analysis.bounds import ask_link, bounds_of, uses_of
-from tide.analysis.result import Bounds
-from tide.analysis.sizing import AGENT_NODES, AGENT_RESERVED_NODES, DEFAULTS, client_of, need_of, only_board, pools
-from tide.simulate.described import Outcome, simulate_description
-from tide.system.load import SystemFileError, parse
-from tide.system.model import System
+from tide_tools.analysis.bounds import ask_link, bounds_of, uses_of
+from tide_tools.analysis.result import Bounds
+from tide_tools.analysis.sizing import (
+    AGENT_NODES,
+    AGENT_RESERVED_NODES,
+    DEFAULTS,
+    client_of,
+    need_of,
+    only_board,
+    pools,
+)
+from tide_tools.simulate.described import Outcome, simulate_description
+from tide_tools.system.load import SystemFileError, parse
+from tide_tools.system.model import System
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tide.errors import UsageError
-from tide.outputs import GrowingFile, OutputError
-from tide.trace.folders import RECORD, SYSTEM, read_record
-from tide.trace.format import blocks_of, parse_trace
-from tide.trace.record import Recorder, file_of
+from tide_tools.errors import UsageError
+from tide_tools.outputs import GrowingFile, OutputError
+from tide_tools.trace.folders import RECORD, SYSTEM, read_record
+from tide_tools.trace.format import blocks_of, parse_trace
+from tide_tools.trace.record import Recorder, file_of
 from trace_boards import CLOCKS, DAEMON, LANE, MILLISECOND, Board, Message, recorded
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tide.trace.clocks import Clock, agents_of, client_of, fitted, frames_of, refined, within
-from tide.trace.folders import RecordedSegment
-from tide.trace.format import parse_trace
+from tide_tools.trace.clocks import Clock, agents_of, client_of, fitted, frames_of, refined, within
+from tide_tools.trace.folders import RecordedSegment
+from tide_tools.trace.format import parse_trace
 from trace_boards import MILLISECOND, Board, Message, recorded
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

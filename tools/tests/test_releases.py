@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import descriptions as d
 from bounded import MS, bound_of, bounded, refusal
-from tide.analysis.lower import host_document
-from tide.run.plan import plan_of, write_board_plan
-from tide.system.load import load, parse
-from tide.system.model import System
+from tide_tools.analysis.lower import host_document
+from tide_tools.run.plan import plan_of, write_board_plan
+from tide_tools.system.load import load, parse
+from tide_tools.system.model import System
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = load(ROOT / "examples/three_chains/system.toml")

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from commands import tide
-from tide.analysis.observed import Observation
-from tide.report import charts
-from tide.report.page import write_page
-from tide.report.references import references
-from tide.report.results import (
+from tide_tools.analysis.observed import Observation
+from tide_tools.report import charts
+from tide_tools.report.page import write_page
+from tide_tools.report.references import references
+from tide_tools.report.results import (
     Answer,
     ChainResult,
     Machine,
@@ -34,10 +34,10 @@ from tide.report.results import (
     summarise,
     write,
 )
-from tide.report.table import conclusion, results_table, rows
-from tide.system.load import load
-from tide.system.variants import with_chain_count, with_reliability
-from tide.terminal.style import empty_table, print_whole
+from tide_tools.report.table import conclusion, results_table, rows
+from tide_tools.system.load import load
+from tide_tools.system.variants import with_chain_count, with_reliability
+from tide_tools.terminal.style import empty_table, print_whole
 
 THREE_CHAINS = load(Path(__file__).parents[2] / "examples/three_chains/system.toml")
 MACHINE = Machine(

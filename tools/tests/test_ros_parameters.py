@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from commands import tide
 from descriptions import board, chain, described, host, line
-from tide.main import app
-from tide.system.load import parse
-from tide.system.ros_parameters import parameters_file
+from tide_tools.main import app
+from tide_tools.system.load import parse
+from tide_tools.system.ros_parameters import parameters_file
 
 ROOT = Path(__file__).parents[2]
 PLAIN = """

@@ -12,8 +12,8 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from tide.terminal.ruled import Cell, Column, RuledTable
-from tide.terminal.style import empty_table, print_whole
+from tide_tools.terminal.ruled import Cell, Column, RuledTable
+from tide_tools.terminal.style import empty_table, print_whole
 
 TEXTS = st.sampled_from(["", "a", "12.500", "none", "c_100", "██ 3.1 %", "frames of brake", "链", "[b]"])
 CELLS = st.one_of(TEXTS, st.builds(Cell, TEXTS, st.sampled_from(["green", "red"])))

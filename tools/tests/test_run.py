@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 
 import descriptions as d
 from commands import tide
-from tide.analysis.lower import NoBoundError, link_document
-from tide.programs import patience
-from tide.programs.binaries import MissingBinaryError, find_binary
-from tide.programs.child import Child, Children, RunError, Scheduling
-from tide.programs.patience import Patience
-from tide.run.evidence import frame_of
-from tide.run.plan import Variant, instances_of, plan_of, require_comparison, write_board_plan
-from tide.run.results import outcome_of
-from tide.run.robot import Recorded, client_options, kept_off
-from tide.system.check import check
-from tide.system.load import load, parse
-from tide.system.model import System
-from tide.system.places import Executor
-from tide.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
-from tide.trace.step import Step
+from tide_tools.analysis.lower import NoBoundError, link_document
+from tide_tools.programs import patience
+from tide_tools.programs.binaries import MissingBinaryError, find_binary
+from tide_tools.programs.child import Child, Children, RunError, Scheduling
+from tide_tools.programs.patience import Patience
+from tide_tools.run.evidence import frame_of
+from tide_tools.run.plan import Variant, instances_of, plan_of, require_comparison, write_board_plan
+from tide_tools.run.results import outcome_of
+from tide_tools.run.robot import Recorded, client_options, kept_off
+from tide_tools.system.check import check
+from tide_tools.system.load import load, parse
+from tide_tools.system.model import System
+from tide_tools.system.places import Executor
+from tide_tools.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
+from tide_tools.trace.step import Step
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "tools/tests/data/systems/three_chains.toml"
@@ -320,6 +320,6 @@ def test_line_and_agent_become_the_built_program(tmp_path: Path) -> None:
     program.write_text('#!/bin/sh\necho "line: $*"\nexit 7\n', encoding="utf-8")
     program.chmod(0o755)
     environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}
-    command = [sys.executable, "-m", "tide.main", "line", "--baud", "9600", "--help"]
+    command = [sys.executable, "-m", "tide_tools.main", "line", "--baud", "9600", "--help"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (7, "line: --baud 9600 --help\n")

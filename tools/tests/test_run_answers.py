@@ -13,15 +13,25 @@ from hypothesis import strategies as st
 
 import descriptions as d
 from commands import done, tide
-from tide.analysis.bounds import CLIENT_EXECUTORS, bounds_of
-from tide.analysis.premises import of_executors
-from tide.report.results import NAMES, Machine, Results, Run, running, summarise, write
-from tide.run import evidence
-from tide.run.evidence import Frame, Instance, Traced, board_starts, frame_of, of_lines, parts_of, period_of, split
-from tide.run.judge import BROKEN, HELD, UNSEEN, _Judge, judge, shares, with_bounds
-from tide.system.load import load, parse
-from tide.system.model import System
-from tide.trace.step import Step
+from tide_tools.analysis.bounds import CLIENT_EXECUTORS, bounds_of
+from tide_tools.analysis.premises import of_executors
+from tide_tools.report.results import NAMES, Machine, Results, Run, running, summarise, write
+from tide_tools.run import evidence
+from tide_tools.run.evidence import (
+    Frame,
+    Instance,
+    Traced,
+    board_starts,
+    frame_of,
+    of_lines,
+    parts_of,
+    period_of,
+    split,
+)
+from tide_tools.run.judge import BROKEN, HELD, UNSEEN, _Judge, judge, shares, with_bounds
+from tide_tools.system.load import load, parse
+from tide_tools.system.model import System
+from tide_tools.trace.step import Step
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"

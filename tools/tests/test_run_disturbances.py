@@ -15,17 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import descriptions as d
-from tide.programs.binaries import find_binary
-from tide.programs.child import may_use_fifo
-from tide.programs.pauses import Span, pauses_of, pauses_told
-from tide.report.results import Answer
-from tide.run.nodes import Reserve
-from tide.run.plan import WARM_UP_INSTANCES, instances_of
-from tide.run.results import Outcome, outcome_of, sentences, undisturbed_table
-from tide.run.robot import Recorded
-from tide.run.seen import UnderWay, reached, release_ns_of, undisturbed
-from tide.system.load import parse
-from tide.system.model import System
+from tide_tools.programs.binaries import find_binary
+from tide_tools.programs.child import may_use_fifo
+from tide_tools.programs.pauses import Span, pauses_of, pauses_told
+from tide_tools.report.results import Answer
+from tide_tools.run.nodes import Reserve
+from tide_tools.run.plan import WARM_UP_INSTANCES, instances_of
+from tide_tools.run.results import Outcome, outcome_of, sentences, undisturbed_table
+from tide_tools.run.robot import Recorded
+from tide_tools.run.seen import UnderWay, reached, release_ns_of, undisturbed
+from tide_tools.system.load import parse
+from tide_tools.system.model import System
 
 MS = 1_000_000
 PERIODS = 10

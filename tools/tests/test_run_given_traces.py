@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tide.run.robot import recorded_boards
-from tide.system.load import load
-from tide.system.model import System
-from tide.trace.folders import AGENT_TRACE, Timing, TracedGiven, TracedHost, Traces, read_traces, write_traces
-from tide.trace.instances import BoardSteps, numbered_alike, read_run
-from tide.trace.step import Step
+from tide_tools.run.robot import recorded_boards
+from tide_tools.system.load import load
+from tide_tools.system.model import System
+from tide_tools.trace.folders import AGENT_TRACE, Timing, TracedGiven, TracedHost, Traces, read_traces, write_traces
+from tide_tools.trace.instances import BoardSteps, numbered_alike, read_run
+from tide_tools.trace.step import Step
 from trace_boards import MILLISECOND, PERIOD_NS, Board, described, two_boards, write_boards
 
 SEED = int(os.environ.get("TIDE_SEED", "1"))

@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 
 import descriptions as d
-from tide.run.evidence import Handed, Traced, evidence_of, handed
-from tide.run.plan import WARM_UP_INSTANCES, instances_of
-from tide.run.robot import Recorded
-from tide.run.seen import release_ns_of, undisturbed
-from tide.system.load import parse
-from tide.system.model import System
-from tide.trace.step import Step
+from tide_tools.run.evidence import Handed, Traced, evidence_of, handed
+from tide_tools.run.plan import WARM_UP_INSTANCES, instances_of
+from tide_tools.run.robot import Recorded
+from tide_tools.run.seen import release_ns_of, undisturbed
+from tide_tools.system.load import parse
+from tide_tools.system.model import System
+from tide_tools.trace.step import Step
 
 US = 1000
 FLOAT = "std_msgs/msg/Float64"

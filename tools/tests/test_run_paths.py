@@ -9,16 +9,16 @@ import pytest
 
 from commands import tide
 from descriptions import chain, described, entry, host
-from tide.analysis.bounds import bounds_of
-from tide.analysis.result import Bounds
-from tide.report.results import Machine, Results, write
-from tide.report.verdict import State
-from tide.run.plan import instances_of
-from tide.run.results import Outcome, outcome_of, sentences
-from tide.run.robot import Recorded
-from tide.run.seen import paths_of
-from tide.system.load import parse
-from tide.system.model import System
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.result import Bounds
+from tide_tools.report.results import Machine, Results, write
+from tide_tools.report.verdict import State
+from tide_tools.run.plan import instances_of
+from tide_tools.run.results import Outcome, outcome_of, sentences
+from tide_tools.run.robot import Recorded
+from tide_tools.run.seen import paths_of
+from tide_tools.system.load import parse
+from tide_tools.system.model import System
 
 MS = 1_000_000
 MACHINE = Machine(

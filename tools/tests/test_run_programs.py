@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tide.programs.child import Children
-from tide.run.robot import start_command
-from tide.system.places import Executor
 from tide_test_support import eventually
+from tide_tools.programs.child import Children
+from tide_tools.run.robot import start_command
+from tide_tools.system.places import Executor
 
 PYTHON = "import sys; print(sys.stdin.readline().strip()); sys.stdin.read()"
 

@@ -17,10 +17,10 @@ from rclpy.serialization import deserialize_message
 
 import descriptions as d
 from commands import tide
-from tide.programs.child import Child, RunError
-from tide.programs.patience import Patience
-from tide.run.messages import MODULI, MessageError, Number, message_class, sample_of
-from tide.run.plan import (
+from tide_tools.programs.child import Child, RunError
+from tide_tools.programs.patience import Patience
+from tide_tools.run.messages import MODULI, MessageError, Number, message_class, sample_of
+from tide_tools.run.plan import (
     COUNTED,
     WARM_UP_INSTANCES,
     Message,
@@ -31,10 +31,10 @@ from tide.run.plan import (
     unplayable,
     with_stand_ins,
 )
-from tide.run.robot import Recorded, Robot
-from tide.run.seen import sections_seen, seen_of
-from tide.system.load import SystemFileError, load, parse
-from tide.system.model import Callback, Publication, System
+from tide_tools.run.robot import Recorded, Robot
+from tide_tools.run.seen import sections_seen, seen_of
+from tide_tools.system.load import SystemFileError, load, parse
+from tide_tools.system.model import Callback, Publication, System
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tide.programs.child import RunError
-from tide.run import robot
+from tide_tools.programs.child import RunError
+from tide_tools.run import robot
 
 
 def robot_with(monkeypatch: pytest.MonkeyPatch, is_given: bool, unserved: list[int]) -> Any:

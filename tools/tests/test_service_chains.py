@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from bounded import MS, all_ns, bound_ns, bound_of, bounded, refusal, worst_of
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import NoBoundError, all_of, link_document, sections_of
-from tide.analysis.sizing import client_of, options, pools
-from tide.play.boards import BoardsPlayer
-from tide.play.server import Server
-from tide.run.plan import ServicePart, nodes_of, plan_of, write_board_plan
-from tide.simulate.described import simulate_description
-from tide.system.load import parse
-from tide.system.model import System
-from tide.watch.agents import Replies, services_told
-from tide.watch.chains import points_of
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import NoBoundError, all_of, link_document, sections_of
+from tide_tools.analysis.sizing import client_of, options, pools
+from tide_tools.play.boards import BoardsPlayer
+from tide_tools.play.server import Server
+from tide_tools.run.plan import ServicePart, nodes_of, plan_of, write_board_plan
+from tide_tools.simulate.described import simulate_description
+from tide_tools.system.load import parse
+from tide_tools.system.model import System
+from tide_tools.watch.agents import Replies, services_told
+from tide_tools.watch.chains import points_of
 
 PLACES = {"m": ("mcu", "l"), "n": ("mcu", "k"), "h": ("host", None), "g": ("host", None)}
 
@@ -248,7 +248,7 @@ def test_a_simulation_shows_where_the_time_went() -> None:
 def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the HEARTBEATs and ACKNACKs of a reply, the bound of a slow line would be below the shipped code's
     time."""
-    from tide.analysis import lower
+    from tide_tools.analysis import lower
 
     link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 60\nagent_heartbeat_ms = 1000"
     text = described(service("c", "hmh", reply=9, times=(0.1, 0.1, 0.1)), link=link)

@@ -12,19 +12,19 @@ from test_service_chains import SET_BOOL, described, service
 
 from bounded import MS, all_ns, bound_ns, refusal, worst_of
 from descriptions import chain
-from tide.analysis import lower
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import NoBoundError, host_document, link_document
-from tide.analysis.sizing import client_of, pools
-from tide.play.boards import BoardsPlayer
-from tide.run.messages import MODULI, Number
-from tide.run.plan import BoardChain, nodes_of, plan_of, with_topics_apart, write_board_plan
-from tide.system.levels import check_levels, levels, shared_priorities
-from tide.system.load import parse
-from tide.system.model import System
-from tide.system.servers import servers_of, with_servers
-from tide.system.variants import PlanError
-from tide.watch.chains import points_of
+from tide_tools.analysis import lower
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import NoBoundError, host_document, link_document
+from tide_tools.analysis.sizing import client_of, pools
+from tide_tools.play.boards import BoardsPlayer
+from tide_tools.run.messages import MODULI, Number
+from tide_tools.run.plan import BoardChain, nodes_of, plan_of, with_topics_apart, write_board_plan
+from tide_tools.system.levels import check_levels, levels, shared_priorities
+from tide_tools.system.load import parse
+from tide_tools.system.model import System
+from tide_tools.system.servers import servers_of, with_servers
+from tide_tools.system.variants import PlanError
+from tide_tools.watch.chains import points_of
 
 GOAL = "test_msgs/action/Fibonacci_SendGoal"  # a request with two fields
 

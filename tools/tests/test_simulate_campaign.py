@@ -8,7 +8,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from tide.main import app
+from tide_tools.main import app
 
 
 def test_an_interrupted_campaign_of_seeds_goes_on(tmp_path: Path) -> None:

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from commands import tide
-from tide.analysis.bounds import bounds_of
-from tide.play.boards import PROGRAM, BoardsPlayer, Ran, Worst, beside_worst, meeting_worst
-from tide.play.server import Played, Server, ServerError
-from tide.simulate.described import simulate_description
-from tide.system.load import load, parse
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.play.boards import PROGRAM, BoardsPlayer, Ran, Worst, beside_worst, meeting_worst
+from tide_tools.play.server import Played, Server, ServerError
+from tide_tools.simulate.described import simulate_description
+from tide_tools.system.load import load, parse
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = sorted((ROOT / "examples/systems").glob("*.toml"))

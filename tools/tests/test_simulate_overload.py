@@ -50,7 +50,7 @@ def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: p
     )
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
-    monkeypatch.setattr("tide.simulate.campaign._LEAST_SLICES", 1)
+    monkeypatch.setattr("tide_tools.simulate.campaign._LEAST_SLICES", 1)
     status, told = run("--seeds", "5", "--overload")
     assert status == 1
     assert "seed 3: chain1 lost 2 messages" in told

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tide.programs.child import RunError
-from tide.soak.host import CHAINS, WINDOW, Found, Host, Task, Way
-from tide.soak.trial import PERIOD_MS, Trial, limits, measured
+from tide_tools.programs.child import RunError
+from tide_tools.soak.host import CHAINS, WINDOW, Found, Host, Task, Way
+from tide_tools.soak.trial import PERIOD_MS, Trial, limits, measured
 
 
 def test_each_chain_has_bounds_and_the_more_urgent_one_shorter_ones() -> None:

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from bounded import refusal
 from commands import tide
-from tide.play.host import host_plan
-from tide.system.load import SystemFileError, load, parse
-from tide.system.locate import locate
-from tide.system.schema import json_schema
+from tide_tools.play.host import host_plan
+from tide_tools.system.load import SystemFileError, load, parse
+from tide_tools.system.locate import locate
+from tide_tools.system.schema import json_schema
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -332,7 +332,7 @@ def test_of_many_problems_the_first_are_told() -> None:
 
 
 def test_a_device_without_an_end_is_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tide.system.load.MOST_BYTES", 2**20)
+    monkeypatch.setattr("tide_tools.system.load.MOST_BYTES", 2**20)
     with pytest.raises(SystemFileError, match="has more than 1 MB"):
         load("/dev/zero")
 

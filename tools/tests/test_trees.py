@@ -15,15 +15,15 @@ import pytest
 import descriptions as d
 from bounded import MS, all_ns, bound_ns, bound_of, bounded, refusal, worst_of
 from commands import tide
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import NoBoundError, ways_of
-from tide.play.boards import BoardsPlayer
-from tide.play.server import Server
-from tide.run.plan import counted_of, may_wait, nodes_of, plan_of, write_board_plan
-from tide.simulate.described import simulate_description
-from tide.system.levels import levels
-from tide.system.load import load, parse
-from tide.system.servers import on_one_core
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import NoBoundError, ways_of
+from tide_tools.play.boards import BoardsPlayer
+from tide_tools.play.server import Server
+from tide_tools.run.plan import counted_of, may_wait, nodes_of, plan_of, write_board_plan
+from tide_tools.simulate.described import simulate_description
+from tide_tools.system.levels import levels
+from tide_tools.system.load import load, parse
+from tide_tools.system.servers import on_one_core
 
 EXAMPLE = Path(__file__).parents[2] / "examples/systems/sorting_gate.toml"
 

@@ -19,13 +19,13 @@ from rich.console import Console
 
 import descriptions as d
 from commands import tide
-from tide.analysis import premises
-from tide.analysis.bounds import bounds_of
-from tide.analysis.lower import NoBoundError
-from tide.report.page import write_page
-from tide.report.results import Answer, Machine, PathResult, Results, premises_of, write
-from tide.report.table import KINDS, summaries, verdict_table, weaknesses
-from tide.report.verdict import (
+from tide_tools.analysis import premises
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import NoBoundError
+from tide_tools.report.page import write_page
+from tide_tools.report.results import Answer, Machine, PathResult, Results, premises_of, write
+from tide_tools.report.table import KINDS, summaries, verdict_table, weaknesses
+from tide_tools.report.verdict import (
     Completeness,
     Observation,
     Premises,
@@ -36,12 +36,12 @@ from tide.report.verdict import (
     unanswered,
     verdict,
 )
-from tide.run.observer import WallClock, _Topic
-from tide.run.results import Outcome, outcome_of
-from tide.run.robot import Recorded
-from tide.system.load import load, parse
-from tide.system.model import Callback, Chain, System
-from tide.terminal.style import print_whole
+from tide_tools.run.observer import WallClock, _Topic
+from tide_tools.run.results import Outcome, outcome_of
+from tide_tools.run.robot import Recorded
+from tide_tools.system.load import load, parse
+from tide_tools.system.model import Callback, Chain, System
+from tide_tools.terminal.style import print_whole
 
 MS = 1_000_000
 ROOT = Path(__file__).parents[2]

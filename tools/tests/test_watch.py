@@ -17,16 +17,26 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from descriptions import chain, described, host
-from tide.report.verdict import State, Verdict
-from tide.system.load import load, parse
-from tide.system.model import System
-from tide.watch import command, screen
-from tide.watch.agents import Agents, Array, Status
-from tide.watch.chains import Answers, Latencies, TopicTimes, Window, points_of, way_back
-from tide.watch.screen import VERSION, AgentRow, ChainRow, ClientRow, LegRow, LinkRow, ProgramRow, ServiceRow, View
-from tide.watch.session import Session, Settings, Warnings, _Watched, described_link, level_of, message_of
-from tide.watch.topics import WatchedTopic
 from tide_test_support import each_seed
+from tide_tools.report.verdict import State, Verdict
+from tide_tools.system.load import load, parse
+from tide_tools.system.model import System
+from tide_tools.watch import command, screen
+from tide_tools.watch.agents import Agents, Array, Status
+from tide_tools.watch.chains import Answers, Latencies, TopicTimes, Window, points_of, way_back
+from tide_tools.watch.screen import (
+    VERSION,
+    AgentRow,
+    ChainRow,
+    ClientRow,
+    LegRow,
+    LinkRow,
+    ProgramRow,
+    ServiceRow,
+    View,
+)
+from tide_tools.watch.session import Session, Settings, Warnings, _Watched, described_link, level_of, message_of
+from tide_tools.watch.topics import WatchedTopic
 
 ROOT = Path(__file__).parents[2]
 MS = 1_000_000

@@ -9,8 +9,8 @@ import struct
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.serialization import serialize_message
 
-from tide.watch.agents import Array, Status, read_array
 from tide_test_support import each_seed
+from tide_tools.watch.agents import Array, Status, read_array
 
 _LETTERS = "abc DEF:/0123456789äß水🤖"
 

@@ -10,12 +10,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
-from tide.outputs import require_file, write_text
-from tide.programs.binaries import MissingBinaryError
-from tide.programs.simulator import SimulationError, terminable
-from tide.system.load import SystemFileError, load
-from tide.terminal.style import empty_table, print_whole
 from tide_lab.hunt.campaign import (
     OBSERVERS,
     Block,
@@ -29,6 +23,12 @@ from tide_lab.hunt.campaign import (
     replay,
 )
 from tide_lab.hunt.whole import is_description, need_programs
+from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide_tools.outputs import require_file, write_text
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.simulator import SimulationError, terminable
+from tide_tools.system.load import SystemFileError, load
+from tide_tools.terminal.style import empty_table, print_whole
 
 app = typer.Typer()
 _SHOWN_FAILURES = 10

@@ -8,8 +8,8 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from tide.system.model import Chain
 from tide_lab.hunt.families import BATCHES, Family
+from tide_tools.system.model import Chain
 
 Document = dict[str, Any]
 # Names that become ambiguous when joined with a character that is allowed in names.

@@ -13,16 +13,16 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-import tide.analysis.bounds as bounding
-from tide.analysis import lower
-from tide.analysis.bounds import ask_executors
-from tide.analysis.lower import board_document
-from tide.analysis.result import alternative_name
-from tide.play import boards as boards_play
-from tide.play.boards import BoardsPlayer
-from tide.system.levels import levels_of_boards
-from tide.system.model import Callback, System
+import tide_tools.analysis.bounds as bounding
 from tide_lab.hunt.whole import Trial, hunt_block
+from tide_tools.analysis import lower
+from tide_tools.analysis.bounds import ask_executors
+from tide_tools.analysis.lower import board_document
+from tide_tools.analysis.result import alternative_name
+from tide_tools.play import boards as boards_play
+from tide_tools.play.boards import BoardsPlayer
+from tide_tools.system.levels import levels_of_boards
+from tide_tools.system.model import Callback, System
 
 Document = dict[str, Any]
 _ASKS = ("ask_executors", "ask_link")

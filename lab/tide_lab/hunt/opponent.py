@@ -13,14 +13,14 @@ import random
 import sys
 from decimal import Decimal
 
-from tide.analysis.bounds import AnalysisError, bounds_of
-from tide.analysis.lower import NoBoundError
-from tide.analysis.result import Bounds
-from tide.play.boards import PROGRAM, UnplayableError
-from tide.play.server import Server
-from tide.simulate.described import simulate_bounded
-from tide.system.load import SystemFileError, parse
-from tide.system.model import System
+from tide_tools.analysis.bounds import AnalysisError, bounds_of
+from tide_tools.analysis.lower import NoBoundError
+from tide_tools.analysis.result import Bounds
+from tide_tools.play.boards import PROGRAM, UnplayableError
+from tide_tools.play.server import Server
+from tide_tools.simulate.described import simulate_bounded
+from tide_tools.system.load import SystemFileError, parse
+from tide_tools.system.model import System
 
 _SHAPES = ("mh", "hm", "mhm", "m", "mm", "h")
 _STEPS = 9  # steps of the search for the shortest periods

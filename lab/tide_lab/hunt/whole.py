@@ -16,21 +16,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
-import tide.analysis.bounds as bounding
-from tide.analysis.bounds import AnalysisError
-from tide.analysis.lower import NoBoundError, is_on_host
-from tide.analysis.result import Bounds
-from tide.play import boards as boards_play
-from tide.play import host as host_play
-from tide.play.boards import Worst
-from tide.play.paths import Instance, seen_on_paths
-from tide.play.server import Played, ServerError, read_answer
-from tide.programs.binaries import MissingBinaryError
-from tide.system.load import SystemFileError, load, parse
-from tide.system.model import System
+import tide_tools.analysis.bounds as bounding
 from tide_lab.hunt.draw import draw, losses_of, rendered
 from tide_lab.hunt.families import FAMILIES, Family, family
 from tide_lab.programs import find_binary
+from tide_tools.analysis.bounds import AnalysisError
+from tide_tools.analysis.lower import NoBoundError, is_on_host
+from tide_tools.analysis.result import Bounds
+from tide_tools.play import boards as boards_play
+from tide_tools.play import host as host_play
+from tide_tools.play.boards import Worst
+from tide_tools.play.paths import Instance, seen_on_paths
+from tide_tools.play.server import Played, ServerError, read_answer
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.system.load import SystemFileError, load, parse
+from tide_tools.system.model import System
 
 # Events of one instant may be taken in either order, and bounds are in whole nanoseconds: a callback that begins at the
 # instant of a release may count as begun before it. Each such choice is worth one nanosecond; times are drawn in

@@ -14,12 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import tide
+import tide_tools
 
 # A description that takes longer twice is a failure: `tide check` would not end either. 0.005 s is usual.
 SILENCE_S = 30.0
 COMMAND = [sys.executable, "-m", "tide_lab.hunt.worker"]
-_PYTHON = Path(tide.__file__).parents[1]
+_PYTHON = Path(tide_tools.__file__).parents[1]
 
 
 class WorkerError(Exception):

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from rich.table import Table
 
-from tide.report.results import Row
-from tide.terminal.style import empty_table
 from tide_lab.reproduce.cases import HEADINGS, Reproduction, deviation_percent, number, percent
+from tide_tools.report.results import Row
+from tide_tools.terminal.style import empty_table
 
 COMPARED = ("batch", "tide")
 PREEMPTIVE, LIMIT = "tide-preemptive", "limit"

@@ -18,13 +18,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.outputs import results_folder
-from tide.play.server import Server, ServerError
-from tide.programs.binaries import MissingBinaryError
-from tide.programs.simulator import terminable
-from tide.report.results import Row
-from tide.terminal.style import empty_table, print_whole
 from tide_lab.style import INK, PLOT_STYLE
+from tide_tools.outputs import results_folder
+from tide_tools.play.server import Server, ServerError
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.simulator import terminable
+from tide_tools.report.results import Row
+from tide_tools.terminal.style import empty_table, print_whole
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PING_MS, PERIOD_MS = 10, 100

@@ -15,10 +15,10 @@ from typing import Any
 
 from rich.table import Table
 
-from tide.programs.binaries import ROOT
-from tide.programs.simulator import SimulationError, Simulator, violations
-from tide.report.results import Row
-from tide.terminal.style import empty_table
+from tide_tools.programs.binaries import ROOT
+from tide_tools.programs.simulator import SimulationError, Simulator, violations
+from tide_tools.report.results import Row
+from tide_tools.terminal.style import empty_table
 
 # ---- published results ----
 # Results of the PoDS paper: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of Micro-ROS with Priority-Driven

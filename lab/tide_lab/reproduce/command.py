@@ -13,14 +13,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
-from tide.outputs import require_folder, results_folder
-from tide.programs.binaries import ROOT, MissingBinaryError
-from tide.programs.child import RunError
-from tide.programs.domain import ros_domain
-from tide.programs.simulator import SimulationError, Simulator, terminable
-from tide.report.results import Row
-from tide.terminal.style import print_whole
 from tide_lab.reproduce.budget import BUDGET_CASES
 from tide_lab.reproduce.cases import (
     CASE,
@@ -37,6 +29,14 @@ from tide_lab.reproduce.cases import (
 )
 from tide_lab.reproduce.mt_cases import MT_CASES
 from tide_lab.sweep.study import STUDIES
+from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide_tools.outputs import require_folder, results_folder
+from tide_tools.programs.binaries import ROOT, MissingBinaryError
+from tide_tools.programs.child import RunError
+from tide_tools.programs.domain import ros_domain
+from tide_tools.programs.simulator import SimulationError, Simulator, terminable
+from tide_tools.report.results import Row
+from tide_tools.terminal.style import print_whole
 
 app = typer.Typer()
 CHECKPOINT = "checkpoint.jsonl"
@@ -204,7 +204,7 @@ def _progress(console: Console, name: str) -> Progress:
 
 def _in_lockstep() -> list[str]:
     """The words that make tide-sim run the image in place of its own client. TIDE_FIRMWARE_DIR: the images' folder."""
-    from tide.run.board_image import machine
+    from tide_tools.run.board_image import machine
 
     folder = Path(os.environ.get("TIDE_FIRMWARE_DIR", ROOT / "build/cortex-m7/bin"))
     if not (folder / "three_chains.elf").is_file():
@@ -240,10 +240,10 @@ def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
 
 
 def _run_native(case: Case, samples: int, seed: int, folder: Path, kept: Checkpoint[Point]) -> Reproduction:
-    from tide.programs.child import may_use_fifo
-    from tide.run.machine import describe
     from tide_lab.reproduce.native import SYSTEMS as NATIVE_SYSTEMS
     from tide_lab.reproduce.native import run_native_point
+    from tide_tools.programs.child import may_use_fifo
+    from tide_tools.run.machine import describe
 
     machine = describe(may_use_fifo()).model_dump()
     result = Reproduction(case, seed, samples, "native", machine)

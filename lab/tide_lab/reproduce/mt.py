@@ -13,12 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.analysis.bounds import AnalysisError
-from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
-from tide.outputs import require_folder, results_folder
-from tide.programs.binaries import MissingBinaryError
-from tide.programs.simulator import terminable
-from tide.terminal.style import empty_table, print_whole
 from tide_lab.reproduce.mt_cases import (
     FORMS,
     MT_CASES,
@@ -44,6 +38,12 @@ from tide_lab.reproduce.mt_cases import (
     theorem_bounds,
     to_json,
 )
+from tide_tools.analysis.bounds import AnalysisError
+from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide_tools.outputs import require_folder, results_folder
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.simulator import terminable
+from tide_tools.terminal.style import empty_table, print_whole
 
 SOURCE = {
     "mt-case-study": "Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors, section "

@@ -14,17 +14,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tide.analysis.bounds import AnalysisError, bounds_of, compare_executors
-from tide.analysis.lower import host_document
-from tide.analysis.result import Bounds
-from tide.play.boards import PROGRAM
-from tide.play.host import Policy, host_plan
-from tide.programs.binaries import ROOT
-from tide.report.results import Row, nearest_rank
-from tide.system.load import load
-from tide.system.model import Callback, Chain, Group, System
-from tide.system.places import Executor
 from tide_lab.programs import find_binary
+from tide_tools.analysis.bounds import AnalysisError, bounds_of, compare_executors
+from tide_tools.analysis.lower import host_document
+from tide_tools.analysis.result import Bounds
+from tide_tools.play.boards import PROGRAM
+from tide_tools.play.host import Policy, host_plan
+from tide_tools.programs.binaries import ROOT
+from tide_tools.report.results import Row, nearest_rank
+from tide_tools.system.load import load
+from tide_tools.system.model import Callback, Chain, Group, System
+from tide_tools.system.places import Executor
 
 POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
 # Time that rclcpp spends on a callback, DDS included, on the machine of the figures below; with it the simulator agrees

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 
-from tide.programs.binaries import ROOT
-from tide.programs.child import RunError
-from tide.programs.domain import ros_domain
-from tide.report.results import Row
-from tide.run.plan import Variant
-from tide.run.results import run_once
-from tide.run.robot import Settings
-from tide.system.load import load
-from tide.system.model import Callback, System
-from tide.system.variants import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide_lab.reproduce.cases import METRICS, Case, published
+from tide_tools.programs.binaries import ROOT
+from tide_tools.programs.child import RunError
+from tide_tools.programs.domain import ros_domain
+from tide_tools.report.results import Row
+from tide_tools.run.plan import Variant
+from tide_tools.run.results import run_once
+from tide_tools.run.robot import Settings
+from tide_tools.system.load import load
+from tide_tools.system.model import Callback, System
+from tide_tools.system.variants import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 
 SYSTEM = ROOT / "examples/three_chains/system.toml"
 SYSTEMS = ("batch", "tide", "tide-preemptive", "limit")

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.analysis.bounds import AnalysisError
-from tide.campaign.checkpoint import Checkpoint, OtherCampaignError
-from tide.outputs import require_folder, results_folder
-from tide.programs.binaries import MissingBinaryError
-from tide.programs.simulator import Simulator, terminable
-from tide.terminal.style import empty_table, print_whole
 from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Block, Study, Tally, blocks, changed, rows, run_block
+from tide_tools.analysis.bounds import AnalysisError
+from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide_tools.outputs import require_folder, results_folder
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.simulator import Simulator, terminable
+from tide_tools.terminal.style import empty_table, print_whole
 
 app = typer.Typer()
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from rich.console import Console
 
-from tide.outputs import write_text, written
-from tide.terminal.style import empty_table, print_whole
 from tide_lab.sweep.claims import CLAIMS, Shares
 from tide_lab.sweep.command import run_study
 from tide_lab.sweep.study import STUDIES, VARIANTS, Study
+from tide_tools.outputs import write_text, written
+from tide_tools.terminal.style import empty_table, print_whole
 
 RECIPES: dict[str, dict[str, Any]] = {
     "short-periods": {"shortest_ms": 10, "longest_ms": 100},

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tide.errors import UsageError
 from tide_lab.sweep.study import SOURCE, Study
+from tide_tools.errors import UsageError
 
 
 def write_parquet(rows: list[dict[str, Any]], path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from math import sqrt
 from typing import Any
 
-from tide.analysis.bounds import judge_random_sets
+from tide_tools.analysis.bounds import judge_random_sets
 
 SOURCE = (
     "Sobhani, Choi, Kim: Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors (RTAS 2023)"

@@ -12,10 +12,6 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from tide.outputs import require_folder, results_folder
-from tide.programs.binaries import MissingBinaryError
-from tide.programs.simulator import terminable
-from tide.terminal.style import print_whole
 from tide_lab.timers.measure import Outcome, measure, require_permission
 from tide_lab.timers.plan import (
     LOAD_MOST_PERCENT,
@@ -31,6 +27,10 @@ from tide_lab.timers.plan import (
     processors,
     ros_timers,
 )
+from tide_tools.outputs import require_folder, results_folder
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.simulator import terminable
+from tide_tools.terminal.style import print_whole
 
 app = typer.Typer()
 _LEFT = (
@@ -202,9 +202,9 @@ def _measure(settings: Settings) -> Outcome:
 
 def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
     """True if every program completed all its repetitions. Imported here, because the imports for drawing take long."""
-    from tide.run.machine import describe
     from tide_lab.timers.plots import histogram_plot, percentiles_plot, title
     from tide_lab.timers.results import Result, load_lines, summary_table, verdict_line, write_files
+    from tide_tools.run.machine import describe
 
     console = Console(emoji=False)
     result = Result(settings, outcome, describe(settings.policy != "normal"), "tide " + shlex.join(sys.argv[1:]))

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tide.outputs import written
 from tide_lab.timers.plan import PlanError, Settings
+from tide_tools.outputs import written
 
 # ---- statistics ----
 # Statistics of latencies, from single measurements or from a histogram.

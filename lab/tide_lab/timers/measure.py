@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from tide.programs.child import Child, Children, RunError, json_line
-from tide.programs.patience import Patience
 from tide_lab.programs import find_binary
 from tide_lab.timers.kept import Histogram, Kept, Piece, Tally
 from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, ROS_TIMERS, Block, PlanError, Settings, blocks, rclcpp_program
+from tide_tools.programs.child import Child, Children, RunError, json_line
+from tide_tools.programs.patience import Patience
 
 LOAD_TOLERANCE_PERCENT = 2.0
 _RCLPY = "tide_lab.timers.rclpy_timer"

@@ -11,8 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tide.programs.binaries import ROOT, MissingBinaryError
 from tide_lab.programs import find_binary
+from tide_tools.programs.binaries import ROOT, MissingBinaryError
 
 TIMEOUT_LEAST_US = 50
 TIMEOUT_MOST_US = 10_000_000

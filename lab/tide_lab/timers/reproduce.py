@@ -18,10 +18,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide.outputs import results_folder
-from tide.programs.binaries import MissingBinaryError
-from tide.programs.simulator import terminable
-from tide.terminal.style import empty_table, print_whole
 from tide_lab.style import PLOT_STYLE
 from tide_lab.timers.kept import Kept, Latencies, Summary
 from tide_lab.timers.measure import Outcome, measure, require_permission
@@ -38,6 +34,10 @@ from tide_lab.timers.plan import (
     ros_timers,
 )
 from tide_lab.timers.published import KERNELS, LOADS, METRICS, POLICIES, SOURCE, TIMEOUTS_US, figures
+from tide_tools.outputs import results_folder
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.simulator import terminable
+from tide_tools.terminal.style import empty_table, print_whole
 
 TITLE = "latency of timers: policies, load, 1 and 10 ms; with cyclictest and timers of ROS (natively, minutes)"
 CAMPAIGN = "campaign"  # folder of finished blocks, until all are finished
@@ -106,7 +106,7 @@ class Reproduction:
         )
 
     def to_json(self) -> str:
-        from tide.run.machine import describe
+        from tide_tools.run.machine import describe
 
         data = {
             "schema": 1,
@@ -257,9 +257,9 @@ def conclusion(result: Reproduction) -> str:
 
 def write_cell(cell: Cell, folder: Path) -> None:
     """Writes logs of every measurement, pictures, and the gnuplot script for the logs."""
-    from tide.run.machine import describe
     from tide_lab.timers.plots import histogram_plot, percentiles_plot, title, write_script
     from tide_lab.timers.results import Result, write_files
+    from tide_tools.run.machine import describe
 
     result = Result(cell.settings, cell.outcome, describe(True), "tide " + shlex.join(sys.argv[1:]))
     folder.mkdir(parents=True)

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from tide.report.results import Machine
-from tide.terminal.style import empty_table
 from tide_lab.timers.kept import Array, Latencies, Summary
 from tide_lab.timers.measure import Load, Outcome
 from tide_lab.timers.plan import PLAIN, ROS_TIMERS, Settings
+from tide_tools.report.results import Machine
+from tide_tools.terminal.style import empty_table
 
 GOAL_RATIO = 1.1
 GOAL_REPORTED_NS = 6000.0

@@ -19,7 +19,7 @@ COMPILER = os.environ.get("CC", shutil.which("gcc") or "cc")
 def run_tide(*words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Runs `tide generate` like a user."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
-    command = [sys.executable, "-m", "tide.main", "generate", *map(str, words)]
+    command = [sys.executable, "-m", "tide_tools.main", "generate", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert not check or done.returncode == 0, done.stderr
     return done

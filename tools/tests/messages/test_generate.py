@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from messages.build import COMPILER, DEMO, HERE, ROOT, WARNINGS, compile_c, generated_sources, run_tide
-from tide.generate.emit import render
-from tide.generate.source import Library
-from tide.generate.wire import Capacities
+from tide_tools.generate.emit import render
+from tide_tools.generate.source import Library
+from tide_tools.generate.wire import Capacities
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -16,7 +16,7 @@ from messages.build import COMPILER, HERE, ROOT, compile_c, run_tide
 from messages.harness import Harness
 from messages.test_generate_rclpy import check_type
 from messages.values import random_message
-from tide.generate.model import ACTION_MESSAGES
+from tide_tools.generate.model import ACTION_MESSAGES
 
 ACTIONS = ("Fibonacci", "NestedMessage")
 INCLUDE = Path(sys.prefix) / "include"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from messages.build import WARNINGS, compile_c, run_tide
-from tide.generate.model import GenerateError, Message, TypeId
-from tide.generate.source import KINDS, Library
+from tide_tools.generate.model import GenerateError, Message, TypeId
+from tide_tools.generate.source import KINDS, Library
 
 SHARE = Path(sys.prefix) / "share"
 PACKAGES = ("test_msgs", "action_msgs", "std_msgs", "std_srvs")

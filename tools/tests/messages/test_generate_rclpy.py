@@ -25,7 +25,7 @@ LITTLE, BIG = b"\x00\x01\x00\x00", b"\x00\x00\x00\x00"
 
 
 def test_all_common_packages_are_covered(harness: Harness) -> None:
-    from tide.generate.source import COMMON_PACKAGES
+    from tide_tools.generate.source import COMMON_PACKAGES
 
     assert {t.package for t in harness.types} == set(COMMON_PACKAGES)
     assert len(harness.types) > 170

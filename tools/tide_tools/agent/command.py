@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import os
+
+import typer
+
+from tide_tools.programs.binaries import MissingBinaryError, find_binary
+
+app = typer.Typer()
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
+def agent(context: typer.Context) -> None:
+    """Becomes the built program tide-agent, so options, signals and exit code are its own; see tide agent --help."""
+    try:
+        binary = find_binary("tide-agent")
+    except MissingBinaryError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    os.execv(binary, ["tide-agent", *context.args])

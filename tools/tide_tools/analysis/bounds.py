@@ -1,0 +1,1376 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds of a system, computed by the analysis in this process."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from itertools import pairwise, starmap
+from typing import TYPE_CHECKING, Any
+
+from tide_tools.analysis.lower import (
+    HOST,
+    RELAY,
+    ClientExecutor,
+    Document,
+    HostPolicy,
+    NoBoundError,
+    Section,
+    all_of,
+    board_document,
+    described_executor,
+    exclusive_group,
+    executor_of_board,
+    has_trees,
+    hop_before,
+    host_document,
+    host_models,
+    hosts_of,
+    is_on_host,
+    latest_ways,
+    line_models,
+    link_document,
+    makes_of,
+    named,
+    own_priorities,
+    refuse_link,
+    sections_of,
+    sending,
+    shared_callbacks,
+    shared_exclusive_groups,
+    stretches_of,
+    waits_of,
+    ways_of,
+)
+from tide_tools.analysis.premises import of_every_bound, worded
+from tide_tools.analysis.result import (
+    NUMBER,
+    Assumption,
+    Bounds,
+    ChainBound,
+    PathBound,
+    Root,
+    Share,
+    alternative_name,
+    chain_of,
+    host_root,
+    link_root,
+    starvation_root,
+)
+from tide_tools.analysis.sizing import Need, Use, Uses, down_bytes, need_of
+from tide_tools.programs.binaries import MissingBinaryError, build_folder
+from tide_tools.system.finding import Finding
+from tide_tools.system.levels import too_many_levels
+from tide_tools.system.locate import Path
+from tide_tools.system.model import Chain, DataPath, System
+from tide_tools.system.places import Executor, Line
+from tide_tools.system.servers import cores_of_boards, on_one_core, servers_of, with_servers
+
+if TYPE_CHECKING:
+    from tide_tools.analysis.native import Assumption as NativeAssumption
+    from tide_tools.analysis.native import ChainAnswer, ExecutorsAnswer, LinkAnswer, LinkChainAnswer
+
+
+# ---- calls of the analysis ----
+# Calls of the native analysis in this process, and the errors that it raises.
+
+
+class AnalysisError(Exception):
+    """The analysis refused the system; the text has a line for each invalid entry."""
+
+
+def ask_link(document: Document) -> LinkAnswer:
+    """Raises AnalysisError if the document is wrong, MissingBinaryError if the analysis has not been built."""
+    with _refusals():
+        from tide_tools.analysis import native
+
+        return native.bound_link(document)
+
+
+def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
+    """Like `ask_link`; the options are those of native.bound_executors."""
+    with _refusals():
+        from tide_tools.analysis import native
+
+        return native.bound_executors(document, **options)
+
+
+def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
+    """Like `ask_link`, by every analysis that applies."""
+    with _refusals():
+        from tide_tools.analysis import native
+
+        return native.compare_executors(document)
+
+
+def judge_random_sets(recipe: dict[str, Any], first: int, count: int) -> dict[str, int]:
+    """Like `ask_link`. Returns how many sets of these seeds each analysis finds schedulable."""
+    with _refusals():
+        from tide_tools.analysis import native
+
+        return native.judge_random_sets(recipe, first=first, count=count)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise AnalysisError(str(error)) from None
+    except ImportError as error:
+        raise MissingBinaryError(
+            f"the analysis is not built for this Python in {build_folder()} ({error}); "
+            "run `make build`, or set TIDE_BUILD_DIR to a build"
+        ) from None
+
+
+# ---- paths ----
+# Bounds of paths: reaction time and data age over chains of different periods, from the bounds of their chains
+# (docs/analysis/paths.md). They hold for all offsets.
+
+
+def path_bounds(system: System, chains: Mapping[str, ChainBound]) -> tuple[PathBound, ...]:
+    """chains: those of this system, by name."""
+    return tuple(_bound(system, path, chains) for path in system.paths)
+
+
+def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> PathBound:
+    reason = _paths_apart(system, path)
+    for name in path.chains:
+        reason = reason or _unusable(system, chains[name])
+    if reason is not None:
+        return PathBound(path.name, path.chains, None, path.reaction_ns, None, path.age_ns, reason)
+    # The next chain's first expiry after the value is available is at most one period later.
+    waits_ns = [system.chain(name).period_ns for name in path.chains]
+    takes_ns = [chains[name].bound_ns or 0 for name in path.chains]
+    reaction_ns = sum(waits_ns) + sum(takes_ns)
+    age_ns = sum(waits_ns[:-1]) + sum(takes_ns)
+    return PathBound(path.name, path.chains, reaction_ns, path.reaction_ns, age_ns, path.age_ns)
+
+
+def _paths_apart(system: System, path: DataPath) -> str | None:
+    """A description is refused unless each chain of a path begins where the preceding one ends, but an optimiser may
+    try such a system."""
+    for before, after in pairwise(system.chain(name) for name in path.chains):
+        end, begin = before.callbacks[-1].executor, system.path(after)[0].executor
+        if end != begin:
+            return f"chain '{before.name}' ends on executor '{end}', and chain '{after.name}' begins on '{begin}'"
+    return None
+
+
+def _unusable(system: System, bound: ChainBound) -> str | None:
+    """Why the time at which the chain sees a change is not known. A message on a condition has no period. An instance
+    that may overtake the one before it may store an older value after a newer one."""
+    if bound.bound_ns is None:
+        return f"chain '{bound.name}' has no bound"
+    chain = system.chain(bound.name)
+    if topic := system.condition_of(chain):
+        return f"chain '{chain.name}' begins with topic '{topic}', which is published on a condition, at no rate"
+    kinds = {group.name: group.kind for group in system.groups}
+    overlaps = [one.name for one in system.path(chain) if one.group is not None and kinds[one.group] == "reentrant"]
+    if bound.bound_ns > chain.period_ns and overlaps:
+        return (
+            f"chain '{chain.name}' may take {bound.bound_ns / 1e6:.3f} ms, longer than its period of "
+            f"{chain.period_ns / 1e6:.3f} ms, and '{overlaps[0]}' in a reentrant group lets an instance pass the one "
+            "before: make the group exclusive"
+        )
+    return None
+
+
+# ---- joins ----
+# Bounds of chains that wait for several messages (docs/analysis/joins.md has the argument).
+#
+# An instance continues after the last of its inputs. So it is no later than the latest of several chains, one for each
+# input, each with the callbacks behind the join. These further chains only add work.
+
+
+_NOTHING = Decimal(0)
+
+
+def without_joins(system: System) -> System:
+    """The system in which each joining chain is replaced by several chains, one for each of its inputs. The first takes
+    the chain's position; the others are appended. A chain that branches from a joining one branches from each of
+    them."""
+    chains = [_of_any_length(chain) for chain in system.chains]
+    further: list[Chain] = []
+    for chain in system.chains:
+        for number, written in enumerate(_others(system, chain), 1):
+            name = alternative_name(chain.name, number)
+            alternative = chain.model_copy(update={"name": name, "branches_from": written, "joins": ()})
+            further.append(_of_any_length(alternative, always=True))
+    return system.model_copy(update={"chains": (*chains, *further)})
+
+
+def _others(system: System, chain: Chain) -> list[tuple[str, str]]:
+    """For each further input of a joining chain: the name of the chain added for it, and the callback after which it
+    begins."""
+    found: list[tuple[str, str]] = []
+    for place, written in enumerate(_named(chain)):
+        if place > 0:
+            found.append(written)
+        other = system.chain(written[0])
+        found += [
+            (alternative_name(other.name, number), written[1]) for number, _ in enumerate(_others(system, other), 1)
+        ]
+    return found
+
+
+def _named(chain: Chain) -> tuple[tuple[str, str], ...]:
+    return () if chain.branches_from is None else (chain.branches_from, *chain.joins)
+
+
+def _of_any_length(chain: Chain, always: bool = False) -> Chain:
+    """The callbacks behind a join have no shortest time, because they do not run in an instance in which another input
+    is the last."""
+    if not chain.joins and not always:
+        return chain
+    callbacks = tuple(one.model_copy(update={"least_ms": _NOTHING}) for one in chain.callbacks)
+    return chain.model_copy(update={"joins": (), "callbacks": callbacks})
+
+
+def latest(system: System, bounds: Sequence[ChainBound]) -> list[ChainBound]:
+    """The bounds of this system's chains, computed from those of the system without joins."""
+    by_chain: dict[str, list[ChainBound]] = {}
+    for bound in bounds:
+        by_chain.setdefault(chain_of(bound.name), []).append(bound)
+    return [_latest_of_join(system, chain, by_chain[chain.name]) for chain in system.chains]
+
+
+def _latest_of_join(system: System, chain: Chain, alternatives: list[ChainBound]) -> ChainBound:
+    none = next((one for one in alternatives if one.bound_ns is None), None)
+    if none is not None:
+        return replace(none, name=chain.name)
+    worst = replace(max(alternatives, key=lambda one: one.bound_ns or 0), name=chain.name)
+    if not _waits(system, chain) or (worst.bound_ns or 0) <= chain.period_ns:
+        return worst
+    index = system.chains.index(chain)
+    what = f"it joins messages and may take {(worst.bound_ns or 0) / 1e6:.3f} ms, longer than its period"
+    root = Root("joins_meet", ("chains", index), what, chain.name)
+    return replace(worst, bound_ns=None, met=False, root=root, find_parts=list, find_depends_on=tuple)
+
+
+def _waits(system: System, chain: Chain) -> bool:
+    """True if the chain joins, or begins behind a join."""
+    return bool(chain.joins) or any(_waits(system, system.chain(name)) for name, _ in _named(chain))
+
+
+# ---- several boards ----
+# Bounds of systems with several boards, each with a link of its own (docs/analysis/boards.md has the argument).
+#
+# A chain is cut into sections: one for each board that it touches, together with the host's callbacks behind it. A
+# chain that touches no board is a section of the host. A chain that returns to a board is away from it in between, as
+# in a callback of the host. The analysis of one board bounds the sections of each board. The work of other boards'
+# sections on common host executors is known by their bounds. A section is released when the preceding one ends. All
+# bounds are found together, starting from zero.
+
+
+_AWAY = "!away"  # stands for the time that the chain spends on other boards
+_NEVER_NS = (2**63 - 1) // 4  # kNeverNs of tools/analysis/model.h: no bound
+_LONGEST_NS = 1_000_000_000_000  # kMostTimeNs of tools/analysis/link.cpp: larger values count as no bound
+_EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
+
+Ask = Callable[[Document], "LinkAnswer"]
+Times = tuple[int, ...]
+Asked = tuple[Times, tuple[Times, ...], Times]  # own sections: jitters, times away; bounds of other
+# sections
+
+
+@dataclass(frozen=True)
+class BoardsFound:
+    """The bounds of all sections. answers: by name. jitters_ns: release jitter of each. away_ns: how long a chain is on
+    other boards until it comes back to the section."""
+
+    sections: dict[str, list[Section]]  # by chain
+    answers: dict[str, LinkChainAnswer]
+    jitters_ns: dict[str, int]
+    away_ns: dict[str, int]
+    roots: dict[str, Root]  # those without a bound
+    assumptions: list[tuple[str, NativeAssumption]]  # by place
+
+
+def bound_boards(
+    system: System, executor: ClientExecutor | None, losses: int, ask: Ask, joined: Collection[str] = ()
+) -> BoardsFound:
+    """Raises NoBoundError for an entry that has no analysis. executor: that of all boards. None: as described. joined:
+    chains that wait for several messages."""
+    refuse_link(system, executor, losses)
+    return _Composition(system, executor, losses, ask, joined).run()
+
+
+class _Composition:
+    def __init__(
+        self, system: System, executor: ClientExecutor | None, losses: int, ask: Ask, joined: Collection[str]
+    ) -> None:
+        self._system, self._ask, self._joined = system, ask, joined
+        self._sections = {chain.name: sections_of(system, chain) for chain in system.chains}
+        every = [one for sections in self._sections.values() for one in all_of(sections)]
+        self._every = {one.name: one for one in every}
+        lines = [*self._sections.values(), *(inner for one in every for _, inner in one.away)]
+        self._previous = {after.name: before.name for line in lines for before, after in itertools.pairwise(line)}
+        self._around = {inner[0].name: one.name for one in every for _, inner in one.away}
+        self._places = sorted({one.place for one in every})
+        self._waits_ns, self._makes_ns = waits_of(system), makes_of(system)
+        self._shared = shared_callbacks(system)
+        self._documents = {place: self._document(place, executor, losses) for place in self._places}
+        self._strangers = self._find_strangers()
+        self._told: dict[str, tuple[Asked, LinkAnswer]] = {}
+        self._supposed_ns = dict.fromkeys(self._every, 0)
+        self._roots: dict[str, Root] = {}
+
+    def run(self) -> BoardsFound:
+        """The assumed bounds of all sections must be no less than those that follow from them."""
+        rounds = 0
+        while True:
+            rounds += 1
+            told = {place: self._answer(place) for place in self._places}
+            answers = {  # own sections come first
+                one.chain: one
+                for place, answer in told.items()
+                for one in answer.chains[: len(self._documents[place]["chains"])]
+            }
+            if not self._raise(answers, rounds):
+                break
+        assumptions = [(place, one) for place, answer in told.items() for one in answer.assumptions]
+        jitters_ns = {name: self._jitter_ns(name) for name in self._every}
+        away_ns = {
+            name: sum(self._away_ns(sections) for _, sections in one.away)
+            for name, one in self._every.items()
+            if one.away
+        }
+        return BoardsFound(self._sections, answers, jitters_ns, away_ns, self._roots, assumptions)
+
+    def _raise(self, answers: Mapping[str, LinkChainAnswer], rounds: int) -> bool:
+        changed = False
+        for name, one in answers.items():
+            supposed_ns = self._supposed_ns[name]
+            if supposed_ns == _NEVER_NS:
+                continue
+            if one.response_ns is None or (rounds > _MOST_ROUNDS and one.response_ns > supposed_ns):
+                self._supposed_ns[name] = _NEVER_NS
+                self._roots[name] = self._root(name, answers)
+                changed = True
+            elif one.response_ns > supposed_ns:
+                further_ns = one.response_ns // 16 if rounds > _EXACT_ROUNDS else 0
+                self._supposed_ns[name] = one.response_ns + further_ns
+                changed = True
+        return changed
+
+    def _root(self, name: str, answers: Mapping[str, LinkChainAnswer]) -> Root:
+        """The root cause: another section that failed earlier, or the section itself."""
+        one = answers[name]
+        before = self._previous.get(name)
+        if before in self._roots:
+            return self._roots[before]
+        within = next((each for each in all_of(self._every[name].inner) if each.name in self._roots), None)
+        if within is not None:
+            return self._roots[within.name]
+        if one.root in self._roots:
+            return self._roots[one.root]
+        if one.response_ns is not None:
+            what = "the bounds of the boards raise each other, and did not settle"
+            chain = chain_of(name)
+            index = next(n for n, each in enumerate(self._system.chains) if each.name == chain)
+            return Root("unsettled", ("chains", index), what, chain)
+        return link_root(self._system, one)
+
+    # ---- documents ----
+
+    def _document(self, place: str, executor: ClientExecutor | None, losses: int) -> Document:
+        """The analysis input for one board or for the host, with the sections that run there."""
+        system = self._system
+        board = None if place == HOST else system.executor(place)
+        own = [one for one in self._every.values() if one.place == place]
+        policy = self._policy(board, executor)
+        document = board_document(self._part(board, own), policy, losses, system, self._joined, self._shared)
+        document["hosts"] = [one for one in hosts_of(system) if one["name"] != RELAY]
+        document["hosts"].append({"name": RELAY, "own_cores": True})
+        for section, chain in zip(own, document["chains"], strict=True):
+            self._pass_on(section, chain["callbacks"])
+        return document
+
+    def _policy(self, board: Executor | None, executor: ClientExecutor | None) -> ClientExecutor:
+        if executor is not None:
+            return executor
+        return "tide" if board is None else executor_of_board(board)
+
+    def _part(self, board: Executor | None, own: Iterable[Section]) -> System:
+        hosts = tuple(one for one in self._system.executors if one.where == "host")
+        link = None if board is None else self._system.link_of_board(board)
+        chains = tuple(one.chain.model_copy(update={"name": one.name, "callbacks": one.callbacks}) for one in own)
+        executors = hosts if board is None else (board, *hosts)
+        links = () if link is None else (link,)
+        return self._system.model_copy(update={"executors": executors, "links": links, "chains": chains})
+
+    def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
+        """Between two boards a message goes through the agent, or comes from its publisher on the host."""
+        whole = (*section.chain.callbacks, None)
+        for one, callback in zip(callbacks, section.callbacks, strict=False):  # the document has more entries after
+            # a service
+            if callback.publishes_apart:
+                after = whole[next(place for place, each in enumerate(whole) if each is callback) + 1]
+                one |= sending(self._system, callback, after, section.place)
+        relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
+        for at, sections in reversed(section.away):
+            callbacks.insert(
+                at, relay | {"name": _AWAY, "payload_bytes": down_bytes(sections[-1].last, section.callbacks[at])}
+            )
+        if section.before is not None:
+            number = -self._shared.get(id(section.before), 0)  # the message alone, without the callback's execution
+            sent = sending(self._system, section.before, section.callbacks[0], "")
+            callbacks.insert(0, relay | sent | {"shared": number})
+        if not section.is_last and self._system.where(section.callbacks[-1]) == "mcu":
+            callbacks.append(relay)
+
+    def _find_strangers(self) -> dict[str, list[Document]]:
+        """For each board, and for the host: the sections of the others that use the same host executors."""
+        hosts = {one.name for one in self._system.executors if one.where == "host"}
+        visits = {one.name: {each.executor for each in one.callbacks} & hosts for one in self._every.values()}
+        visited: dict[str, set[str]] = {place: set() for place in self._places}
+        for one in self._every.values():
+            visited[one.place] |= visits[one.name]
+        places: dict[str, list[str]] = {host: [] for host in hosts}
+        for place, executors in visited.items():
+            for host in executors:
+                places[host].append(place)
+        strangers: dict[str, list[Document]] = {place: [] for place in self._places}
+        for one in self._every.values():
+            known: dict[frozenset[str], Document] = {}
+            for place in dict.fromkeys(place for host in visits[one.name] for place in places[host]):
+                if place != one.place:
+                    met = frozenset(visits[one.name] & visited[place])
+                    if met not in known:
+                        known[met] = self._stranger(one, met)
+                    strangers[place].append(known[met])
+        return strangers
+
+    def _stranger(self, section: Section, visited: Collection[str]) -> Document:
+        return {
+            "name": section.name,
+            "priority": section.chain.priority,
+            "period_ns": section.chain.period_ns,
+            "deadline_ns": section.chain.deadline_ns,
+            "callbacks": self._on_hosts(section, visited),
+        }
+
+    def _answer(self, place: str) -> LinkAnswer:
+        """The answer under the assumed bounds of all others; the preceding round's answer if they have not changed."""
+        own, strangers = self._documents[place]["chains"], self._strangers[place]
+        jitters_ns = tuple(min(self._jitter_ns(one["name"]), _LONGEST_NS) for one in own)
+        aways_ns = tuple(self._aways_ns(one["name"]) for one in own)
+        supposed_ns = tuple(self._supposed_ns[one["name"]] for one in strangers)
+        asked = jitters_ns, aways_ns, supposed_ns
+        known = self._told.get(place)
+        if known is not None and known[0] == asked:
+            return known[1]
+        chains = [
+            one | {"jitter_ns": jitter_ns, "callbacks": _with_aways(one["callbacks"], times_ns)}
+            for one, jitter_ns, times_ns in zip(own, jitters_ns, aways_ns, strict=True)
+        ]
+        chains += [one | {"response_ns": value_ns} for one, value_ns in zip(strangers, supposed_ns, strict=True)]
+        answer = self._ask(self._documents[place] | {"chains": chains})
+        self._told[place] = asked, answer
+        return answer
+
+    def _aways_ns(self, name: str) -> Times:
+        """How long the chain stays on other boards, for each of its visits there."""
+        return tuple(min(self._away_ns(sections), _LONGEST_NS) for _, sections in self._every[name].away)
+
+    def _away_ns(self, sections: Iterable[Section]) -> int:
+        return sum(max(self._supposed_ns[one.name] - self._jitter_ns(one.name), 0) for one in sections)
+
+    def _on_hosts(self, section: Section, visited: Collection[str]) -> list[Document]:
+        return [
+            {
+                "name": one.name,
+                "executor": one.executor,
+                "execution_ns": one.execution_ns
+                + self._makes_ns[one.executor] * one.count_sent
+                + self._waits_ns.get(id(one), 0),
+                "payload_bytes": 1,
+                "shared": self._shared.get(id(one), 0),
+                "group": exclusive_group(self._system, one) or "",
+            }
+            for one in section.callbacks
+            if one.executor in visited
+        ]
+
+    def _jitter_ns(self, name: str) -> int:
+        """The section's release jitter: its latest release less its earliest."""
+        section = self._every[name]
+        around = self._around.get(name)
+        if around is not None:  # the part behind it follows in the surrounding section
+            return max(self._supposed_ns[around] - self._every[around].least_ns, 0)
+        before = self._previous.get(name)
+        if before is None:
+            return section.chain.jitter_ns
+        return max(self._supposed_ns[before] - self._every[before].least_ns, 0)
+
+
+def _with_aways(callbacks: list[Document], times_ns: Times) -> list[Document]:
+    left_ns = iter(times_ns)
+    return [one | {"execution_ns": next(left_ns)} if one["name"] == _AWAY else one for one in callbacks]
+
+
+def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tuple[str, int, str | None, str | None]]:
+    """The parts of a chain's bound, which add up to it."""
+    sections = list(sections)
+    several = len(list(all_of(sections))) > 1
+    parts: list[tuple[str, int, str | None, str | None]] = []
+    for one in sections:
+        own = [
+            (kind, value_ns, other and chain_of(other), (one.place or None) if several else None)
+            for kind, value_ns, other in found.answers[one.name].parts
+            if kind != "jitter" or one.before is None
+        ]
+        parts += _divided(found, one, own) if one.away else own
+    return parts
+
+
+def _divided(
+    found: BoardsFound, section: Section, own: list[tuple[str, int, str | None, str | None]]
+) -> list[tuple[str, int, str | None, str | None]]:
+    """The parts, with the time away split into those of its own sections. Time away that callbacks hide is no part of
+    the bound."""
+    host_ns = sum(value_ns for kind, value_ns, *_ in own if kind == "host")
+    away_ns = min(found.away_ns[section.name], host_ns)
+    rest = [part for part in own if part[0] != "host"]
+    if host_ns > away_ns:
+        rest.append(("host", host_ns - away_ns, None, section.place))
+    inner = boards_parts_of(found, section.inner)
+    known_ns = sum(value_ns for _, value_ns, *_ in inner)
+    if known_ns <= away_ns:
+        rest += [(kind, value_ns, other, place or section.inner[0].place) for kind, value_ns, other, place in inner]
+        away_ns -= known_ns
+    if away_ns > 0:
+        rest.append(("away", away_ns, None, section.place))
+    return rest
+
+
+def boards_response_ns(found: BoardsFound, sections: Iterable[Section]) -> int | None:
+    """The response from the nominal expiry of the timer, although each section counts from its release."""
+    total_ns = 0
+    for one in sections:
+        bound_ns = found.answers[one.name].response_ns
+        if bound_ns is None or one.name in found.roots:
+            return None
+        total_ns += bound_ns - (found.jitters_ns[one.name] if one.before is not None else 0)
+    return total_ns
+
+
+def boards_until(found: BoardsFound, sections: Iterable[Section]) -> tuple[tuple[str, int | None], ...]:
+    """For each section, its board and the bound from the timer's expiry to the section's end."""
+    sections = list(sections)
+    return tuple((one.place, boards_response_ns(found, sections[: number + 1])) for number, one in enumerate(sections))
+
+
+def boards_depends_on(found: BoardsFound, sections: Iterable[Section]) -> tuple[str, ...]:
+    sections = list(sections)
+    names = {chain_of(other) for one in all_of(sections) for other in found.answers[one.name].depends_on}
+    return tuple(sorted(names - {one.chain.name for one in sections}))
+
+
+def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, dict[str, int], tuple[str, ...]]]:
+    """Premises as (id, text, values, boards): one entry where all boards agree, otherwise one for each board."""
+    told: dict[tuple[str, str], list[tuple[str, dict[str, int]]]] = {}
+    for place, one in found.assumptions:
+        if place != HOST and one.id != "release_jitter":
+            told.setdefault((one.id, one.text), []).append((place, dict(one.values)))
+    count = len({place for place, _ in found.assumptions} - {HOST})
+    lines: list[tuple[str, str, dict[str, int], tuple[str, ...]]] = []
+    for (kind, text), places in told.items():
+        names = ", ".join(place for place, _ in places)
+        where = "" if len(places) == count else f"board{'s' if len(places) > 1 else ''} {names}: "
+        lines.append((kind, where + text, places[0][1], tuple(place for place, _ in places)))
+    late = {chain.name: chain.jitter_ns for chain in system.chains}
+    said = ", ".join(f"{name} {value / 1e6:g} ms" for name, value in late.items() if value)
+    text = "a timer starts its chain when it expires" + (f", or later by at most: {said}" if said else "")
+    lines.append(("release_jitter", text, late, ()))
+    lines.append(
+        ("shared_agent", "agent_ms and return_ms of a link hold while all boards send through the agent", {}, ())
+    )
+    return lines
+
+
+# ---- bursts ----
+# Bursts of events. At most `burst` events come in any `burst` periods, so an event and the one `burst` events later are
+# as many periods apart. The events are distributed in turn over `burst` chains of one priority, each with a period
+# `burst` times as long. The bound is that of the latest chain. A guard condition that is triggered again before its
+# callback has begun runs once for both. This adds no run, and makes no answer later. On the host events are messages,
+# which wait for one callback; one thread that takes ready callbacks in any order may take them in order of arrival.
+#
+# Rejected: a release jitter of burst - 1 periods, because each of the events would be that late.
+
+
+_MEMBER = re.compile(rf"{NUMBER}event\d+")
+
+
+def has_bursts(system: System) -> bool:
+    return any(chain.burst > 1 for chain in system.chains)
+
+
+def bursts_joined(system: System, executor: str | None, losses: int, bounds_of: Callable[[System], Bounds]) -> Bounds:
+    """The bounds of a system with bursts, by way of a system without them. NoBoundError names entries of this
+    system."""
+    findings = _findings(system, executor, losses)
+    if findings:
+        raise NoBoundError(findings)
+    members = [(chain, number) for chain in system.chains for number in range(2, chain.burst + 1)]
+    chains = [*(_member(chain, 1) for chain in system.chains), *(_member(*one) for one in members)]
+    owners = [*range(len(system.chains)), *(system.chains.index(chain) for chain, _ in members)]
+    try:
+        found = bounds_of(system.model_copy(update={"chains": tuple(chains)}))
+    except NoBoundError as error:
+        raise NoBoundError(
+            list(
+                dict.fromkeys(
+                    replace(one, path=("chains", owners[int(one.path[1])], *one.path[2:]))
+                    if one.path[:1] == ("chains",)
+                    else one
+                    for one in error.findings
+                )
+            )
+        ) from None
+    return replace(
+        found,
+        chains=tuple(_latest_burst(chain, [one for one in found.chains if chain_of(one.name) == chain.name])
+                     for chain in (system.chain(one.name) for one in found.chains if not _MEMBER.search(one.name))),
+        assumptions=tuple(map(_uses_by_chains, found.assumptions)),
+        uses=_bursts_together(found.uses),
+    )  # fmt: skip
+
+
+def _member(chain: Chain, number: int) -> Chain:
+    if chain.burst == 1:
+        return chain
+    name = chain.name if number == 1 else f"{chain.name}{NUMBER}event{number}"
+    callbacks = tuple(one.model_copy() for one in chain.callbacks)
+    changed = {"name": name, "burst": 1, "period_ms": chain.period_ms * chain.burst, "callbacks": callbacks}
+    return chain.model_copy(update=changed)
+
+
+def _latest_burst(chain: Chain, members: list[ChainBound]) -> ChainBound:
+    without = next((one for one in members if one.bound_ns is None), None)
+    worst = without or max(members, key=lambda one: one.bound_ns or 0)
+    others = {chain_of(name) for one in members for name in one.depends_on} - {chain.name}
+    return replace(worst, name=chain.name, find_depends_on=lambda: tuple(sorted(others)))
+
+
+def _bursts_together(uses: tuple[tuple[str, str, Use], ...]) -> tuple[tuple[str, str, Use], ...]:
+    """Messages of all events of a burst may be under way at once."""
+    found: dict[tuple[str, str], Use] = {}
+    for name, board, use in uses:
+        key = _MEMBER.sub("", name), board
+        before = found.get(key)
+        if before is not None:
+            use = Use(_sum(before.sent, use.sent), _sum(before.taken, use.taken), before.depth + use.depth)
+        found[key] = use
+    return tuple((name, board, use) for (name, board), use in found.items())
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other
+
+
+def _uses_by_chains(one: Assumption) -> Assumption:
+    return one._replace(text=_MEMBER.sub("", one.text), values={_MEMBER.sub("", k): v for k, v in one.values.items()})
+
+
+def _findings(system: System, executor: str | None, losses: int) -> list[Finding]:
+    """Entries for which two events of one chain would meet, although the analysis treats them as two chains. Where a
+    burst of the host ends at a board, its chains share a level there, as those of several publishers do."""
+    locked = {section.callback[0] for lock in system.locks for section in lock.sections}
+    others = [name for chain in system.chains for name, _ in (*filter(None, (chain.branches_from,)), *chain.joins)]
+    found = []
+    for index, chain in enumerate(system.chains):
+        places = [system.where(one) for one in chain.callbacks]
+        last = system.executor(chain.callbacks[-1].executor)
+        policy = executor if executor in CLIENT_EXECUTORS else executor_of_board(last)
+        reasons = {
+            "that branches": chain.name in others,
+            "with locks": chain.name in locked,
+            "with services": any(one.requests or one.replies for one in chain.callbacks),
+            "that goes to a board and on": any(system.where(one) == "mcu" for one in chain.callbacks[1:-1]),
+            "that comes back to a board": len(places) > 1 and places[0] == places[-1] == "mcu",
+            "that goes to a board, with losses": losses > 0 and places[0] != places[-1] == "mcu",
+            "that goes to a batch executor": places[0] != places[-1] == "mcu" and policy.startswith("batch"),
+            "whose nodes have several lanes": any(
+                system.where(one) == "host" and system.executor(one.executor).lanes > 1 for one in chain.callbacks
+            ),
+        }
+        why = next((why for why, holds in reasons.items() if holds), None)
+        if chain.burst > 1 and why:
+            what = f"chain '{chain.name}' has bursts of {chain.burst}, for which there is no bound in a chain {why}"
+            found.append(Finding(("chains", index, "burst"), what, "describe a longer distance without bursts"))
+    return found
+
+
+# ---- bounds of a system ----
+
+
+CLIENT_EXECUTORS: tuple[ClientExecutor, ...] = ("tide", "lanes", "batch", "batch_stock", "batch_blocking")
+HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_order")
+
+
+def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
+    """Raises NoBoundError or AnalysisError when the system has no analysis. executor: that of the client, or the policy
+    of the host's executors where no chain touches the microcontroller. None: as described (tide, or lanes), or
+    default."""
+    if cores := cores_of_boards(system):
+        return _with_cores(system, bounds_of(on_one_core(system), executor, losses), cores)
+    bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
+    if not is_on_host(system):
+        bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
+    bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
+    assumed = [_under_way(system, bounds.chains, one) for one in bounds.assumptions]
+    always = (*_queues(system, bounds.chains), *(Assumption(*one) for one in of_every_bound(system)))
+    chains = tuple(_from_event(system, system.chain(one.name), one) for one in bounds.chains)
+    told = (one._replace(text=worded(system, one.id, one.text)) for one in assumed)
+    return replace(bounds, chains=chains, assumptions=(*told, *always))
+
+
+def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
+    """A statement about the first core of a board holds for all its cores, and a cause on such a board names the
+    cores that are bounded as one: on separate ones nothing may be late."""
+    told = [
+        one._replace(places=tuple(name for place in one.places for name in cores.get(place, (place,))))
+        for one in bounds.assumptions
+    ]
+    models = [replace(one, executor=name) for one in bounds.models for name in cores.get(one.executor, (one.executor,))]
+    names = "; ".join(", ".join(several) for several in cores.values())
+    text = f"cores of one board, each with an executor of its own, are bounded as if they were one: {names}"
+    every = tuple(name for several in cores.values() for name in several)
+
+    def named(root: Root) -> Root:
+        visited = {one.executor for one in system.path(system.chain(root.chain))} if root.chain else {root.executor}
+        as_one = "; ".join(", ".join(several) for several in cores.values() if visited.intersection(several))
+        return replace(root, what=f"{root.what} (bounded as one core: {as_one})") if as_one else root
+
+    chains = tuple(one if one.root is None else replace(one, root=named(one.root)) for one in bounds.chains)
+    assumptions = (*told, Assumption("cores", text, {}, every))
+    return replace(bounds, chains=chains, assumptions=assumptions, models=tuple(models))
+
+
+def _instances(system: System, bound: ChainBound) -> int:
+    """The most instances of the chain that are under way at once."""
+    chain = system.chain(bound.name)
+    burst = system.timer_of(chain).burst
+    return burst * max(-(-(bound.bound_ns or 0) // (burst * chain.period_ns)), 1)
+
+
+def _under_way(system: System, chains: Sequence[ChainBound], assumption: Assumption) -> Assumption:
+    """Fills in which chains may be longer than their periods, and by how much."""
+    if assumption.id != "over_in_time":
+        return assumption
+    several = {one.name: count for one in chains if (count := _instances(system, one)) > 1}
+    text = "a chain is over before its next release"
+    if several:
+        counts = ", ".join(f"{name} {count}" for name, count in several.items())
+        text += f", except those with several instances under way: {counts}"
+    return assumption._replace(text=text, values=several)
+
+
+def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption]:
+    """The depth that subscriptions need: the number of a chain's instances that are under way at once, by its bound."""
+    waiting: dict[str, int] = {}
+    for bound in chains:
+        taken = [one for one in system.chain(bound.name).callbacks if one.kind == "subscription"]
+        count = _instances(system, bound)
+        # The depth of a board's subscriptions is at least 1; on the host it must be configured.
+        if bound.bound_ns is not None and taken and (count > 1 or any(system.where(one) == "host" for one in taken)):
+            waiting[bound.name] = count
+    if waiting:
+        several = ", ".join(f"{name} {count}" for name, count in waiting.items() if count > 1)
+        text = f"subscriptions keep {'at least these messages' if several else 'one message at least'}"
+        yield Assumption("depth", text + (f" (QoS depth): {several}, others 1" if several else " (QoS depth)"), waiting)
+    # Beside a board, the bound of a chain covers a timer that is late by a period.
+    by_host = [one.name for one in system.chains] if is_on_host(system) else _apart_from_boards(system)
+    late = [
+        one.name
+        for one in chains
+        if one.name in by_host
+        and one.bound_ns is not None
+        and one.bound_ns > system.chain(one.name).period_ns
+        and not system.timer_of(system.chain(one.name)).begins_with_event
+    ]
+    if late:
+        text = f"a late timer of {', '.join(late)} runs once for each expiry; rclcpp and rclpy merge them"
+        yield Assumption("expiries", text)
+
+
+def _from_event(system: System, chain: Chain, bound: ChainBound) -> ChainBound:
+    """A change just after an expiry is seen at the next one: after a period and the bound, which is the reaction time
+    of a path of this chain alone (docs/analysis/paths.md). A chain that begins with an event starts when the event
+    comes."""
+    if system.timer_of(chain).begins_with_event:
+        return replace(bound, from_event_ns=bound.bound_ns, deadline_from="event", begins_with_event=True)
+    known = bound.bound_ns is not None and not system.condition_of(chain)
+    event_ns = chain.period_ns + (bound.bound_ns or 0) if known else None
+    return replace(bound, from_event_ns=event_ns, deadline_from=chain.deadline_from)
+
+
+_SERVERS = Assumption(
+    "servers",
+    "a service that several chains call, or a subscription of a topic that several callbacks publish, is one callback, "
+    "which takes messages in order of arrival, one at a time unless its group is reentrant",
+)
+
+
+def _with_servers(system: System, bounds: Bounds) -> Bounds:
+    return replace(bounds, assumptions=(*bounds.assumptions, _SERVERS)) if servers_of(system) else bounds
+
+
+def _with_pools(system: System, bounds: Bounds) -> Bounds:
+    """Removes the bounds of each board whose pools are too small for its chains, and of the chains that depend on them.
+    Pools suffice until a bound is exceeded, so they cannot cause the first excess."""
+    uses: dict[tuple[str, str], Use] = {}
+    timers = {chain.name: system.timer_of(chain).name for chain in system.chains}
+    trees: dict[str, list[str]] = {}
+    for name, timer in timers.items():
+        trees.setdefault(timer, []).append(name)
+    for way, board, use in bounds.uses:
+        for name in trees[timers[chain_of(way)]]:  # the largest use of all chains of one timer
+            key = name, board
+            uses[key] = use if key not in uses else _more(uses[key], use)
+    boards_of = {board for _, board, _ in bounds.uses}
+    needs = tuple(need_of(system, board, uses) for board in system.boards() if board.name in boards_of)
+    if not needs:
+        return bounds
+    roots: dict[str, Root] = {}
+    for need in needs:
+        if not need.lacking and not need.agent:
+            continue
+        index = system.executors.index(need.board)
+        path = ("executors", index, "pools") if need.lacking else ("executors", index)
+        root = Root("pools", path, "; ".join((*need.lacking, *need.agent)), None, need.board.name)
+        roots |= {chain: root for chain, board in uses if board == need.board.name}
+    chains = _without(bounds.chains, roots)
+    assumptions = [one for one in bounds.assumptions if one.id != "pools"]
+    at = next((index for index, one in enumerate(bounds.assumptions) if one.id == "pools"), len(assumptions))
+    assumptions[at:at] = map(_pools, needs)
+    met = bounds.met and not roots
+    return replace(bounds, met=met, chains=chains, assumptions=tuple(assumptions), uses_of_chains=uses, needs=needs)
+
+
+def uses_of(system: System) -> Uses:
+    """The messages under way, by which the pools of a description are sized. Empty if the system has no bounds."""
+    try:
+        return bounds_of(system).uses_of_chains
+    except (NoBoundError, AnalysisError):
+        return {}
+
+
+def _more(one: Use, other: Use) -> Use:
+    if one.sent is None or one.taken is None or other.sent is None or other.taken is None:
+        return Use(None, None)
+    return Use(max(one.sent, other.sent), max(one.taken, other.taken), max(one.depth, other.depth))
+
+
+def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[ChainBound, ...]:
+    """All chains; those in `roots`, and the chains that depend on them, without a bound."""
+    if not roots:
+        return chains
+    found = dict(roots)
+    changed = True
+    while changed:
+        changed = False
+        for chain in chains:
+            if chain.name in found or chain.bound_ns is None:
+                continue
+            cause = next((other for other in chain.depends_on if other in found), None)
+            if cause is not None:
+                found[chain.name] = found[cause]
+                changed = True
+    return tuple(
+        replace(chain, bound_ns=None, met=False, root=found[chain.name], find_parts=tuple, find_sections=tuple)
+        if chain.name in found and chain.bound_ns is not None
+        else chain
+        for chain in chains
+    )
+
+
+def _pools(need: Need) -> Assumption:
+    """The numbers that the firmware must have for the bounds to hold."""
+    sizes = need.sizes
+    counts = [
+        f"{sizes[key]} {several if sizes[key] > 1 else single} of {sizes[size]} bytes"
+        for key, size, single, several in (
+            ("small_nodes", "small_node_bytes", "small node", "small nodes"),
+            ("large_nodes", "large_node_bytes", "large node", "large nodes"),
+            ("reassemblies", "reassembly_bytes", "reassembly", "reassemblies"),
+        )
+        if sizes[key]
+    ]
+    text = f"board '{need.board.name}' has {'' if need.is_stated else 'at least '}"
+    slots = f"{'' if need.is_stated else 'exactly '}{sizes['slots']} slots"
+    text += f"{', '.join(counts)}, {slots} and windows of {sizes['window']} frames, as "
+    text += "its pools say" if need.is_stated else "tide footprint --header writes"
+    if not need.is_stated and need.above_defaults:
+        text += "; the runtime's defaults are too small: " + ", ".join(need.above_defaults)
+    if need.unbounded:
+        text += f"; of {', '.join(need.unbounded)}, without a bound, no more than 2 messages are under way at once"
+    return Assumption("pools", text, dict(sizes), (need.board.name,))
+
+
+_LOCKS = Assumption(
+    "locks",
+    "callbacks take the named locks one at a time, for section_ms at most, and are served in order of arrival; "
+    "callbacks of the host that share a lock are in one process",
+)
+
+
+def _with_locks(system: System, bounds: Bounds) -> Bounds:
+    return replace(bounds, assumptions=(*bounds.assumptions, _LOCKS)) if system.locks else bounds
+
+
+_SAMPLING = Assumption(
+    "sampling",
+    "each chain of a path writes its value before it ends, and the timer of the next chain reads the latest value",
+)
+
+
+_JOINING = Assumption(
+    "joining",
+    "a chain that joins messages of one expiry continues in the subscription of the last to arrive; storing an earlier "
+    "one costs no more than taking it",
+)
+
+
+def _with_paths(system: System, bounds: Bounds) -> Bounds:
+    if not system.paths:
+        return bounds
+    paths = path_bounds(system, {chain.name: chain for chain in bounds.chains})
+    met = bounds.met and all(path.met for path in paths)
+    sampled = (_SAMPLING,) if any(len(path.chains) > 1 for path in system.paths) else ()
+    return replace(bounds, met=met, paths=paths, assumptions=(*bounds.assumptions, *sampled))
+
+
+def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Bounds:
+    if is_on_host(system) and has_bursts(system):  # events of one burst wait for one callback, regardless of priorities
+        return bursts_joined(system, executor, losses, lambda one: _bounds_of_chains(one, "any_order", losses))
+    if is_on_host(system):
+        policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
+        if policy == "priority" and not own_priorities(system) and (findings := too_many_levels(system)):
+            raise NoBoundError(findings)
+        return _bounds_on_hosts(system, policy)
+    asked = next((name for name in CLIENT_EXECUTORS if name == executor), None)
+    apart = _apart_from_boards(system)
+    if has_bursts(system):
+        return bursts_joined(system, executor, losses, lambda one: _bounds_of_chains(one, executor, losses))
+    if apart:
+        rest = [chain.name for chain in system.chains if chain.name not in apart]
+        on_boards = _bounds_of_part(system, rest, executor, losses)
+        return _together(on_boards, _bounds_of_part(system, apart, "any_order", 0))
+    if has_trees(system):
+        return _bounds_of_ways(system, asked, losses)
+    return _bounds_over_lines(system, asked, losses)
+
+
+def _bounds_on_hosts(system: System, policy: HostPolicy) -> Bounds:
+    if not any(chain.branches_from for chain in system.chains):
+        return _bounds_where_instances_meet(system, policy)
+    bounds = _bounds_where_instances_meet(without_joins(system), policy)
+    chains = latest(system, bounds.chains)
+    if policy != "rclcpp" and not any(one.budget_ms for one in system.executors):
+        chains = _lower_bounds(chains, _bounds_that_share(system))
+    joining = (_JOINING,) if any(chain.joins for chain in system.chains) else ()
+    met = all(chain.met for chain in chains)
+    return replace(bounds, met=met, chains=_by_urgency(chains), assumptions=(*bounds.assumptions, *joining))
+
+
+def _bounds_that_share(system: System) -> dict[str, ChainBound]:
+    """Bounds of nodes by the analysis of boards, in which executors of the host take callbacks in any order and what
+    chains of one timer share counts once. Empty if that analysis gives no bounds."""
+    try:
+        ways = ways_of(system)
+        found = bound_boards(ways.system, None, 0, ask_link, ways.joined)
+    except (NoBoundError, AnalysisError):
+        return {}
+    bounds = latest_ways(system, ways, [_board_bound(chain, found) for chain in ways.system.chains])
+    return {one.name: _of_nodes(one) for one in bounds}
+
+
+def _of_nodes(bound: ChainBound) -> ChainBound:
+    def parts() -> list[Share]:
+        return [("nodes" if one[0] == "host" else one[0], *one[1:]) for one in bound.find_parts()]
+
+    return replace(bound, find_parts=parts, find_sections=tuple)
+
+
+def _lower_bounds(chains: Sequence[ChainBound], others: Mapping[str, ChainBound]) -> list[ChainBound]:
+    def lower(one: ChainBound) -> ChainBound:
+        pair = (one, others.get(one.name, one))
+        return min(pair, key=lambda each: _NEVER_NS if each.bound_ns is None else each.bound_ns)
+
+    return [lower(one) for one in chains]
+
+
+def _apart_from_boards(system: System) -> list[str]:
+    """Chains of the host that share no executor and no lock with a chain of a board, nor with another chain that
+    does."""
+    executors = {chain.name: {one.executor for one in system.path(chain)} for chain in system.chains}
+    for lock in system.locks:
+        shared = {f"lock {lock.name}"}
+        for section in lock.sections:
+            executors[section.callback[0]] |= shared
+    met = {board.name for board in system.boards()}
+    while True:
+        more = {place for places in executors.values() if places & met for place in places}
+        if more <= met:
+            return [name for name, places in executors.items() if not places & met]
+        met |= more
+
+
+def _part_of(system: System, names: Sequence[str]) -> System:
+    """The system with these chains only, on the executors that they use. Boards stay part of it if any chain visits
+    one."""
+    chains = tuple(chain for chain in system.chains if chain.name in names)
+    used = {one.executor for chain in chains for one in system.path(chain)}
+    executors = tuple(one for one in system.executors if one.name in used)
+    on_board = any(one.where == "mcu" for one in executors)
+    members = {one.group for chain in chains for one in chain.callbacks}
+    return system.model_copy(
+        update={
+            "chains": chains,
+            "executors": executors,
+            "links": system.links if on_board else (),
+            "groups": tuple(group for group in system.groups if group.name in members),
+            "locks": tuple(lock for lock in system.locks if lock.sections[0].callback[0] in names),
+            "paths": (),
+        }
+    )
+
+
+def _bounds_of_part(system: System, names: Sequence[str], executor: str | None, losses: int) -> Bounds:
+    """Bounds of a part of the system; findings name the entries of the whole description."""
+    part = _part_of(system, names)
+
+    def of_whole(path: Path) -> Path:
+        kind, index, *rest = path
+        if not isinstance(index, int) or kind not in ("chains", "executors", "groups", "locks"):
+            return path
+        name = getattr(part, str(kind))[index].name
+        place = next(place for place, one in enumerate(getattr(system, str(kind))) if one.name == name)
+        return (kind, place, *rest)
+
+    try:
+        bounds = _bounds_of_chains(part, executor, losses)
+    except NoBoundError as error:
+        raise NoBoundError([replace(one, path=of_whole(one.path)) for one in error.findings]) from None
+    chains = tuple(
+        replace(one, root=one.root and replace(one.root, path=of_whole(one.root.path))) for one in bounds.chains
+    )
+    return replace(bounds, chains=chains)
+
+
+def _together(boards_part: Bounds, host_part: Bounds) -> Bounds:
+    taken = {one.id for one in boards_part.assumptions}
+    more = [one for one in host_part.assumptions if one.id not in taken]
+    return replace(
+        boards_part,
+        met=boards_part.met and host_part.met,
+        chains=_by_urgency([*boards_part.chains, *host_part.chains]),
+        assumptions=(*boards_part.assumptions, *more),
+        models=(*boards_part.models, *host_part.models),
+    )
+
+
+def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
+    refuse_link(system, asked, losses)  # findings name entries of the description
+    ways = ways_of(system)
+    bounds = _bounds_over_lines(ways.system, asked, losses, ways.joined)
+    chains = _by_urgency(latest_ways(system, ways, bounds.chains))
+    joining = (_JOINING,) if any(chain.joins for chain in system.chains) else ()
+    assumptions = (*map(_by_chains, bounds.assumptions), *joining)
+    met = all(chain.met for chain in chains)
+    return replace(bounds, met=met, chains=chains, assumptions=assumptions, models=line_models(system, asked))
+
+
+def _by_chains(one: Assumption) -> Assumption:
+    """Replaces the names of alternatives in an assumption by those of the described chains."""
+    return one._replace(text=named(one.text), values={chain_of(name): value for name, value in one.values.items()})
+
+
+def _bounds_over_lines(
+    system: System, asked: ClientExecutor | None, losses: int, joined: Collection[str] = ()
+) -> Bounds:
+    if len(system.boards()) > 1:
+        return _board_bounds(system, asked, losses, joined)
+    answer = ask_link(link_document(system, asked, losses, joined))
+    return _link_bounds(system, asked or described_executor(system), answer)
+
+
+def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
+    """A callback never overlaps itself, which may keep an instance from a free lane. The analysis leaves that out where
+    bounds end before the next release, which tightens them considerably. Until a bound is exceeded, no instance meets
+    the preceding one there, so this cannot cause the first excess. Elsewhere it counts, whether or not the deadline is
+    met."""
+    late = [chain for chain in system.chains if chain.deadline_ms > chain.period_ms]
+    meeting = {one.name for chain in late for one in stretches_of(system, chain)}
+    while True:
+        document = host_document(system, policy, meeting)
+        answer = ask_executors(document, refine=True, joint=True, cap_running=True, sharpen=True)
+        found = _stretches_that_meet(system, answer)
+        if found <= meeting:
+            return _host_bounds(system, policy, answer)
+        meeting |= found
+
+
+def _stretches_that_meet(system: System, answer: ExecutorsAnswer) -> set[str]:
+    """Names of the segments that may end after the next expiry of their timer, so that two instances may meet there."""
+    told = {one.chain: one.response_ns for one in answer.chains}
+    found: set[str] = set()
+    for chain in system.chains:
+        end_ns = system.timer_of(chain).jitter_ns
+        stretches = stretches_of(system, chain)
+        for number, one in enumerate(stretches):
+            response_ns = told[one.name]
+            end_ns += chain.period_ns + 1 if response_ns is None else response_ns
+            end_ns += hop_before(system, stretches, number) if number else 0
+            if end_ns > chain.period_ns:
+                found.add(one.name)
+    return found
+
+
+def executors_for(system: System) -> tuple[str, ...]:
+    """The executors that `bounds_of` can compare for this system."""
+    return HOST_POLICIES if is_on_host(system) else CLIENT_EXECUTORS
+
+
+def _link_bounds(system: System, executor: ClientExecutor, answer: LinkAnswer) -> Bounds:
+    chains = [_link_bound(system, chain, told) for chain, told in zip(system.chains, answer.chains, strict=True)]
+    assumed = tuple(Assumption(one.id, one.text, dict(one.values)) for one in answer.assumptions)
+    assumptions = (*_not_given(system), *assumed)
+    uses = tuple(
+        (one.chain, board.name, _use(one, one.response_ns is not None, system.chain(one.chain).period_ns))
+        for board in system.boards()
+        if system.links
+        for one in answer.chains
+        if any(callback.executor == board.name for callback in system.chain(one.chain).callbacks)
+    )
+    models = line_models(system, executor)
+    return Bounds(system.name, executor, answer.met, _by_urgency(chains), assumptions, models, uses=uses)
+
+
+def _use(answer: LinkChainAnswer, has_bound: bool, period_ns: int) -> Use:
+    if not has_bound or answer.response_ns is None:
+        return Use(None, None)
+    return Use(answer.up[0], answer.down[0], max(-(-answer.response_ns // period_ns), 1))
+
+
+def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBound:
+    return ChainBound(
+        chain.name,
+        chain.priority,
+        told.response_ns,
+        chain.deadline_ns,
+        told.met,
+        told.lateness_ns,
+        told.hidden,
+        link_root(system, told) if told.response_ns is None else None,
+        ("any_order",),
+        lambda: told.parts,
+        lambda: told.depends_on,
+    )
+
+
+def _board_bounds(system: System, executor: ClientExecutor | None, losses: int, joined: Collection[str]) -> Bounds:
+    found = bound_boards(system, executor, losses, ask_link, joined)
+    chains = [_board_bound(chain, found) for chain in system.chains]
+    assumed = tuple(starmap(Assumption, boards_premises(system, found)))
+    used = {one.place for sections in found.sections.values() for one in sections}
+    described = {executor_of_board(board) for board in system.boards() if board.name in used}
+    name = executor or (described.pop() if len(described) == 1 else "described")
+    met = all(chain.met for chain in chains)
+    models = line_models(system, executor)
+    uses = tuple(
+        (one.name, one.place, _use(found.answers[one.name], one.name not in found.roots, one.chain.period_ns))
+        for sections in found.sections.values()
+        for one in all_of(sections)
+        if one.place != HOST
+    )
+    return Bounds(system.name, name, met, _by_urgency(chains), (*_not_given(system), *assumed), models, uses=uses)
+
+
+def _board_bound(chain: Chain, found: BoardsFound) -> ChainBound:
+    sections = found.sections[chain.name]
+    bound_ns = boards_response_ns(found, sections)
+    root = None
+    if bound_ns is None:
+        root = next(found.roots[one.name] for one in sections if one.name in found.roots)
+    return ChainBound(
+        chain.name,
+        chain.priority,
+        bound_ns,
+        chain.deadline_ns,
+        bound_ns is not None and bound_ns <= chain.deadline_ns,
+        sum(found.answers[one.name].lateness_ns for one in sections),
+        len(sections) == 1 and found.answers[sections[0].name].hidden,
+        root,
+        ("any_order",),
+        lambda: boards_parts_of(found, sections),
+        lambda: boards_depends_on(found, sections),
+        lambda: boards_until(found, sections),
+    )
+
+
+def _not_given(system: System) -> list[Assumption]:
+    """Premises on times that the description leaves out."""
+    lines = []
+    for kind, entries, names in (
+        ("link", _used_lines(system), ("agent_ms", "return_ms")),
+        ("executor", [one for one in system.executors if one.where == "mcu"], ("submit_ms", "process_ms")),
+    ):
+        for entry in entries:
+            absent = [name for name in names if name not in entry.model_fields_set]
+            if absent:
+                text = f"{' and '.join(absent)} of {kind} '{entry.name}' are 0 ms: the description gives none"
+                boards = [entry.name] if kind == "executor" else _boards_of(system, entry.name)
+                lines.append(Assumption("not_given", text, dict.fromkeys(absent, 0), tuple(boards)))
+    return lines
+
+
+def _boards_of(system: System, link: str) -> list[str]:
+    return [one.name for one in system.boards() if (found := system.link_of_board(one)) and found.name == link]
+
+
+def _used_lines(system: System) -> list[Line]:
+    """Several boards name their link; a single board may leave it out."""
+    every = [system.link_of_board(board) for board in system.boards()]
+    known = {one.name for one in every if one is not None}
+    return [link for link in system.links if isinstance(link, Line) and (link.name in known or None in every)]
+
+
+def _by_urgency(chains: list[ChainBound]) -> tuple[ChainBound, ...]:
+    return tuple(sorted(chains, key=lambda chain: -chain.priority))
+
+
+_HOST_ASSUMPTIONS = (
+    Assumption("execution", "execution times are worst cases and contain what the executor itself spends"),
+    Assumption("own_cores", "every thread without a budget has a core of its own"),
+    Assumption("work_conserving", "a free thread takes a ready callback at once"),
+)
+_SHORTEST = Assumption("shortest_execution", "no execution is shorter than its least_ms")
+
+
+def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) -> Bounds:
+    told = {one.chain: one for one in answer.chains}
+    starving = _starving(system) if policy == "rclcpp" else {}
+    chains = []
+    proved: dict[str, set[str]] = {one.executor: set() for one in answer.chains}
+    for chain in system.chains:
+        stretches = [told[one.name] for one in stretches_of(system, chain)]
+        bound = _host_bound(system, chain, stretches, starving.get(chain.name))
+        if bound.bound_ns is not None:
+            for one in stretches:
+                proved[one.executor].add(one.holds_for)
+        chains.append(bound)
+    met = all(chain.met for chain in chains)
+    models = host_models(system, policy, proved)
+    return Bounds(system.name, policy, met, _by_urgency(chains), _host_assumptions(system), models)
+
+
+def _host_assumptions(system: System) -> tuple[Assumption, ...]:
+    """Assumptions on the host, including the shortest executions, which determine a segment's release jitter."""
+    before = [one for chain in system.chains for one in stretches_of(system, chain)[:-1]]
+    shortest = any(callback.least_ns for one in before for callback in one.callbacks)
+    return (*_HOST_ASSUMPTIONS, *_hops(system), *((_SHORTEST,) if shortest else ()))
+
+
+def _hops(system: System) -> tuple[Assumption, ...]:
+    """The time of a message between two executors of the host, by the callback that it starts."""
+    hops_ns = {}
+    for chain in system.chains:
+        for way in system.ways(chain):
+            for before, callback in itertools.pairwise(way):
+                if before.executor != callback.executor and system.where(before) == system.where(callback) == "host":
+                    owner = next(one.name for one in system.chains if any(callback is each for each in one.callbacks))
+                    hops_ns[f"{owner}.{callback.name}"] = system.hop_ns(before, callback)
+    if not hops_ns:
+        return ()
+    most_ns = max(hops_ns.values())
+    text = f"DDS takes at most {most_ns / 1e6:g} ms between two executors of the host (propagation_ms)"
+    if not most_ns:
+        text = "DDS takes no time between two executors of the host, as no propagation_ms is given"
+    elif len(set(hops_ns.values())) > 1:
+        listed = ", ".join(f"{name} {value_ns / 1e6:g} ms" for name, value_ns in hops_ns.items())
+        text = f"DDS takes no longer between two executors of the host than propagation_ms says: {listed}"
+    return (Assumption("dds", text, hops_ns),)
+
+
+def _propagation_ns(system: System, chain: Chain) -> int:
+    stretches = stretches_of(system, chain)
+    return sum(hop_before(system, stretches, number) for number in range(1, len(stretches)))
+
+
+def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root: Root | None) -> ChainBound:
+    why = next((one.why for one in stretches if one.why is not None), None)
+    if root is None and why is not None:
+        root = host_root(system, why)
+    if root is not None:
+        return ChainBound(chain.name, chain.priority, None, chain.deadline_ns, False, root=root)
+    jitter_ns = system.timer_of(chain).jitter_ns
+    under_way_ns = _propagation_ns(system, chain)
+    bound_ns = jitter_ns + under_way_ns + sum(one.response_ns or 0 for one in stretches)
+    several = len(stretches) > 1
+
+    def parts() -> list[Share]:
+        waits_ns = waits_of(system)
+        waiting_ns = sum(waits_ns.get(id(one), 0) for one in system.path(chain))
+        late: list[Share] = [("jitter", jitter_ns, None)] if jitter_ns else []
+        late += [("propagation", under_way_ns, None)] if under_way_ns else []
+        told: list[Share] = [
+            (kind, value_ns, other and chain_of(other), one.executor if several else None)
+            for one in stretches
+            for kind, value_ns, other in one.parts
+        ]
+        return late + _apart(told, waiting_ns)
+
+    def depends_on() -> tuple[str, ...]:
+        names = {chain_of(other) for one in stretches for other, _ in one.depends_on}
+        return tuple(sorted(names - {chain.name}))
+
+    return ChainBound(
+        chain.name,
+        chain.priority,
+        bound_ns,
+        chain.deadline_ns,
+        bound_ns <= chain.deadline_ns,
+        holds_for=tuple(dict.fromkeys(one.holds_for for one in stretches)),
+        find_parts=parts,
+        find_depends_on=depends_on,
+    )
+
+
+def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
+    """The parts of its own callbacks, with the waits for locks separate."""
+    left_ns, told = waiting_ns, list[Share]()
+    for part in reversed(parts):
+        taken_ns = min(left_ns, part[1]) if part[0] in ("precedence", "last_callback") else 0
+        left_ns -= taken_ns
+        if part[1] > taken_ns:
+            told.append((part[0], part[1] - taken_ns, *part[2:]))
+    told.reverse()
+    return [*told, ("lock_wait", waiting_ns - left_ns, None)] if waiting_ns > left_ns else told
+
+
+def _starving(system: System) -> dict[str, Root]:
+    """Chains that stock rclcpp may starve, and those that share an executor with them or follow them: no time limits
+    the end of a chain that never runs."""
+    roots = {name: starvation_root(system, name, group) for name, group in shared_exclusive_groups(system).items()}
+    found: dict[str, Root] = {}
+    while True:
+        before = len(found)
+        for chain in system.chains:
+            places = [one.executor for one in stretches_of(system, chain)]
+            root = next((roots[place] for place in places if place in roots), None)
+            if root is None:
+                continue
+            found.setdefault(chain.name, root)
+            for place in places:
+                roots.setdefault(place, root)
+        if len(found) == before:
+            return found

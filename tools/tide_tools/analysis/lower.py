@@ -1,0 +1,1263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translates a system description into the input of the analysis. Entries for which there is no bound are refused by
+name."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any, Literal
+
+from tide_tools.analysis.result import ITSELF, NUMBER, ChainBound, Model, Root, Share, alternative_name, chain_of
+from tide_tools.analysis.sizing import down_bytes, up_bytes
+from tide_tools.system.finding import Finding
+from tide_tools.system.levels import levels as levels_on
+from tide_tools.system.levels import shared_priorities, tree_priorities
+from tide_tools.system.locate import Path
+from tide_tools.system.model import Callback, Chain, Publication, System, nanoseconds
+from tide_tools.system.places import Executor, Line, UdpLink
+from tide_tools.system.servers import servers_of, serving_several, shared_of_group
+
+# ---- sections of a chain ----
+# The parts of a chain on each board that it touches (docs/analysis/boards.md).
+
+
+HOST = ""  # Section.place of sections that touch no board
+
+
+@dataclass(frozen=True)
+class Section:
+    """The part of a chain from its arrival at a board until it finally leaves. away: its visits to other boards in
+    between: the sections there, and the index of the callback here that follows. least_ns: its shortest time."""
+
+    name: str
+    chain: Chain
+    place: str
+    callbacks: tuple[Callback, ...]
+    before: Callback | None  # the sender of the message that releases it; None: the chain's timer
+    is_last: bool
+    away: tuple[tuple[int, tuple[Section, ...]], ...] = ()
+
+    @property
+    def least_ns(self) -> int:
+        own_ns = sum(min(one.least_ns, one.execution_ns) for one in self.callbacks)
+        return own_ns + sum(one.least_ns for one in self.inner)
+
+    @property
+    def inner(self) -> tuple[Section, ...]:
+        """Sections directly within this one, without those nested deeper."""
+        return tuple(one for _, sections in self.away for one in sections)
+
+    @property
+    def last(self) -> Callback:
+        return self.callbacks[-1]
+
+
+@dataclass
+class _Piece:
+    number: int
+    place: str
+    before: Callback | None
+    callbacks: list[Callback] = field(default_factory=list)
+    away: list[tuple[int, list[_Piece]]] = field(default_factory=list)
+
+
+def sections_of(system: System, chain: Chain) -> list[Section]:
+    """The chain's sections in order. If a chain leaves a board and returns, its sections elsewhere are contained in the
+    board's section."""
+    pieces = [_Piece(0, HOST, None)]
+    at, count, previous = pieces[0], 1, None
+    for callback in chain.callbacks:
+        place = callback.executor if system.where(callback) == "mcu" else at.place
+        if at.place == HOST:
+            at.place = place
+        elif place != at.place:
+            known = next((one for one in reversed(pieces) if one.place == place), None)
+            if known is None:
+                at = _Piece(count, place, previous)
+                pieces.append(at)
+                count += 1
+            else:
+                behind = pieces.index(known) + 1
+                known.away.append((len(known.callbacks), pieces[behind:]))
+                del pieces[behind:]
+                at = known
+        at.callbacks.append(callback)
+        previous = callback
+    return [_section(chain, one, count > 1, one is pieces[-1]) for one in pieces]
+
+
+def _section(chain: Chain, piece: _Piece, several: bool, is_last: bool) -> Section:
+    return Section(
+        f"{chain.name}{NUMBER}{piece.number + 1}" if several else chain.name,
+        chain,
+        piece.place,
+        tuple(piece.callbacks),
+        piece.before,
+        is_last,
+        tuple((at, tuple(_section(chain, one, True, False) for one in inner)) for at, inner in piece.away),
+    )
+
+
+def all_of(sections: list[Section] | tuple[Section, ...]) -> Iterator[Section]:
+    """The sections, including those within others."""
+    for one in sections:
+        yield one
+        yield from all_of(one.inner)
+
+
+# ---- locks ----
+# The cost of locks (docs/analysis/locks.md). On a board the analysis of the link knows the critical sections. On the
+# host a lane that waits for a lock is occupied, so waiting is execution.
+
+
+Document = dict[str, Any]
+
+
+def lock_sections_of(system: System) -> dict[int, list[Document]]:
+    """The critical sections of a board's callbacks, by the callback's identity, in the form of
+    tools/analysis/native.cpp."""
+    found: dict[int, list[Document]] = {}
+    for lock, callback, section_ns in _sections(system):
+        if system.where(callback) == "mcu":
+            found.setdefault(id(callback), []).append({"lock": lock, "section_ns": section_ns})
+    return found
+
+
+def waits_of(system: System) -> dict[int, int]:
+    """For each callback of the host, by identity: the longest wait for its locks in one run."""
+    if not system.locks:
+        return {}
+    locks: dict[str, list[tuple[Callback, int]]] = {}
+    for lock, callback, section_ns in _sections(system):
+        if system.where(callback) == "host":
+            locks.setdefault(lock, []).append((callback, section_ns))
+    waits_ns: dict[int, int] = {}
+    for sections in locks.values():
+        for callback, _ in sections:
+            waits_ns[id(callback)] = waits_ns.get(id(callback), 0) + _wait_ns(system, callback, sections)
+    return waits_ns | _of_alternatives(system, waits_ns)
+
+
+def _of_alternatives(system: System, waits_ns: Mapping[int, int]) -> dict[int, int]:
+    """A chain that represents one of a join's inputs has the callbacks of the chain that joins."""
+    by_name = {
+        (chain.name, one.name): waits_ns[id(one)]
+        for chain in system.chains
+        for one in chain.callbacks
+        if id(one) in waits_ns
+    }
+    return {
+        id(one): by_name[chain_of(chain.name), one.name]
+        for chain in system.chains
+        for one in chain.callbacks
+        if chain.name != chain_of(chain.name) and (chain_of(chain.name), one.name) in by_name
+    }
+
+
+def _sections(system: System) -> list[tuple[str, Callback, int]]:
+    callbacks = {(chain.name, one.name): one for chain in system.chains for one in chain.callbacks}
+    return [
+        (lock.name, callbacks[section.callback], section.section_ns)
+        for lock in system.locks
+        for section in lock.sections
+    ]
+
+
+def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, int]]) -> int:
+    """Longest wait for the lock in one run of the callback: each other lane gets it first at most once, with one of the
+    longest critical sections of that lane's executor."""
+    kinds = {group.name: group.kind for group in system.groups}
+    total_ns = 0
+    for executor in system.executors:
+        lanes = executor.lanes - (1 if executor.name == callback.executor else 0)
+        lengths: list[int] = []
+        for other, section_ns in sections:
+            if other.executor == executor.name:
+                lengths += [section_ns] * _overlaps(kinds, callback, other, lanes)
+        total_ns += sum(sorted(lengths, reverse=True)[:lanes])
+    return total_ns
+
+
+def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lanes: int) -> int:
+    """How many runs of `other` may hold the lock before one run of `callback` does, if `other` has that many lanes."""
+    if other.group is not None and kinds[other.group] == "reentrant":
+        return lanes
+    excluded = other is callback or (other.group is not None and other.group == callback.group)
+    return 0 if excluded else 1
+
+
+# ---- entries without a bound ----
+# Entries of a description with boards and links that the analysis cannot bound, each with its remedy.
+
+
+_LONGEST_MS = 1_000_000  # kMostTimeNs of tools/analysis/link.cpp
+_LONGEST_PAYLOAD = 1_000_000  # most_payload_bytes there
+_LEAST_QUANTUM = 64
+
+
+def link_findings(system: System) -> list[Finding]:
+    shared = _shared_lines(system)
+    if shared:  # they cause further findings, which would only repeat this one
+        return shared
+    findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            findings += _callback_findings(system, callback, ("chains", index, "callbacks", position))
+    return findings
+
+
+def _callback_findings(system: System, callback: Callback, path: Path) -> list[Finding]:
+    findings = [*_too_long(callback, path, ("execution_ms",))]
+    if callback.least_ms > callback.execution_ms:
+        findings.append(
+            Finding(
+                (*path, "least_ms"),
+                f"the shortest run of '{callback.name}' is longer than its execution_ms",
+                "make least_ms smaller",
+            )
+        )
+    if callback.sends is None:
+        return findings
+    services = (((*path, "requests"), callback.requests), ((*path, "replies"), callback.replies))
+    for place, sent in (*callback.located(path), *services):
+        if sent is not None and (sent.payload_bytes or 0) > _LONGEST_PAYLOAD:
+            findings.append(
+                Finding(
+                    (*place, "payload_bytes"),
+                    f"'payload_bytes' of '{callback.name}' is {sent.payload_bytes}",
+                    f"with a microcontroller it must be at most {_LONGEST_PAYLOAD}",
+                )
+            )
+    if system.where(callback) == "mcu":
+        board = system.executor(callback.executor)
+        if not system.links:
+            findings.append(Finding(path, f"'{callback.name}' sends, but there is no link", "add a [[links]] entry"))
+        elif system.link_of_board(board) is None and len(system.boards()) > 1:
+            findings.append(
+                Finding(
+                    path,
+                    f"'{callback.name}' sends on board '{board.name}', but its link is not specified",
+                    'add link = "NAME" to the board',
+                )
+            )
+    return findings
+
+
+def _too_long(entry: Callback | Executor | Line | UdpLink, path: Path, keys: tuple[str, ...]) -> list[Finding]:
+    return [
+        Finding(
+            (*path, key),
+            f"'{key}' of '{entry.name}' is {getattr(entry, key)}",
+            f"with a microcontroller it must be at most {_LONGEST_MS}",
+        )
+        for key in keys
+        if getattr(entry, key) > _LONGEST_MS
+    ]
+
+
+def _budgets(system: System) -> list[Finding]:
+    return [
+        Finding(
+            ("executors", index, "budget_ms"),
+            f"executor '{one.name}' has a budget, for which there is no bound in a system with a microcontroller",
+            "remove it, or check the host alone",
+        )
+        for index, one in enumerate(system.executors)
+        if one.budget_ms
+    ]
+
+
+def _boards(system: System) -> list[Finding]:
+    costs = ("submit_ms", "process_ms", "dispatch_ms", "interrupt_ms")
+    findings = []
+    for index, one in enumerate(system.executors):
+        if one.where == "mcu":
+            findings += _too_long(one, ("executors", index), costs)
+    if len(system.boards()) < 2:
+        return findings
+    for chain in system.chains:
+        for way in system.ways(chain):
+            findings += _returns(system, chain, way)
+    return list({one.path: one for one in findings}.values())
+
+
+def _returns(system: System, chain: Chain, way: tuple[Callback, ...]) -> list[Finding]:
+    """True for a chain that alternates between boards: it returns to a board within its stay on another one."""
+    seen: set[str] = set()
+    for section in all_of(sections_of(system, chain.model_copy(update={"callbacks": way}))):
+        if section.place in seen:
+            return [
+                Finding(
+                    _path_of(system, section.callbacks[0]),
+                    f"chain '{chain.name}' returns to board '{section.place}' from a board to which it had returned "
+                    "before, for which there is no bound",
+                    "end the chain before it, and begin another one there",
+                )
+            ]
+        seen.add(section.place)
+    return []
+
+
+def _path_of(system: System, callback: Callback) -> Path:
+    return next(
+        ("chains", index, "callbacks", position)
+        for index, chain in enumerate(system.chains)
+        for position, one in enumerate(chain.callbacks)
+        if one is callback
+    )
+
+
+def _shared_lines(system: System) -> list[Finding]:
+    """Reports a serial line that several boards name: it can have only one board."""
+    owners: dict[str, str] = {}
+    findings = []
+    for index, one in enumerate(system.executors):
+        link = system.link_of_board(one) if one.where == "mcu" else None
+        if not isinstance(link, Line):
+            continue
+        first = owners.setdefault(link.name, one.name)
+        if first != one.name:
+            findings.append(
+                Finding(
+                    ("executors", index),
+                    f"executors '{first}' and '{one.name}' are two microcontrollers on the serial link '{link.name}', "
+                    "which can have only one",
+                    'give each a [[links]] entry and link = "NAME", or the same board = "NAME" to cores of one board',
+                )
+            )
+    return findings
+
+
+def shared_lanes(system: System) -> list[Finding]:
+    """A running callback is not preempted in its own lane, which no bound covers if others have lanes."""
+    findings = []
+    for index, one in enumerate(system.executors):
+        if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
+            continue
+        levels = levels_of(system, one.name)
+        if one.lanes >= levels:
+            continue
+        findings.append(
+            Finding(
+                ("executors", index, "lanes"),
+                f"executor '{one.name}' has {one.lanes} lanes for chains of {levels} priorities, and bounds are known "
+                "for one lane or for a lane of each priority",
+                f"write lanes = 1 or lanes = {levels}",
+            )
+        )
+    return findings
+
+
+def levels_of(system: System, board: str) -> int:
+    """Findings on the chains that reach this microcontroller."""
+    return len(set(levels_on(system, board).values()))
+
+
+def _line_findings(system: System) -> list[Finding]:
+    boards = {board.name: system.link_of_board(board) for board in system.boards()}
+    findings = []
+    if len(boards) == 1 and None in boards.values() and len(system.links) > 1:
+        second = system.links[1]
+        findings.append(
+            Finding(
+                ("links", 1),
+                f"link '{second.name}' is the second link of the only board, for which there is no bound",
+                'give the board link = "NAME", or check one link at a time',
+            )
+        )
+    used = {link.name for link in boards.values() if link is not None}
+    for index, link in enumerate(system.links):
+        path: Path = ("links", index)
+        if link.name not in used and boards:
+            continue
+        if isinstance(link, UdpLink) and (link.agent_ms is None or link.return_ms is None):
+            findings.append(
+                Finding(
+                    (*path, "kind"),
+                    f"link '{link.name}' is {link.kind.upper()}, whose delay has no bound of its own",
+                    "give it agent_ms and return_ms, the longest delays that you assume, or use a serial link",
+                )
+            )
+            continue
+        findings += _too_long(link, path, ("agent_ms", "return_ms"))
+        if link.quantum_bytes and not _LEAST_QUANTUM <= link.quantum_bytes <= link.mtu_bytes:
+            findings.append(
+                Finding(
+                    (*path, "quantum_bytes"),
+                    f"'quantum_bytes' of '{link.name}' is {link.quantum_bytes}",
+                    f"it must be 0, or from {_LEAST_QUANTUM} to mtu_bytes",
+                )
+            )
+    return findings
+
+
+# ---- chains that branch and join ----
+# Chains that branch or join where a board takes part (docs/analysis/joins.md, With a board). Each path from a timer to
+# an end is bounded like a separate chain; all paths of one timer have one priority. A callback common to several paths
+# is one object in all of them, so that the analysis counts it once.
+
+
+_NOTHING = Decimal(0)
+_ALTERNATIVE = re.compile(re.escape(alternative_name("", 0))[:-1] + r"\d+")
+Way = tuple[Callback, ...]
+
+
+@dataclass(frozen=True)
+class Ways:
+    """system: without branches and joins. of_chain: for each described chain, by name, the chains of `system` whose
+    latest bounds it. joined: those chains of `system` that wait for several messages."""
+
+    system: System
+    of_chain: Mapping[str, tuple[str, ...]]
+    joined: frozenset[str]
+
+
+def has_trees(system: System) -> bool:
+    return any(
+        chain.branches_from is not None or any(one.publishes_apart for one in chain.callbacks)
+        for chain in system.chains
+    )
+
+
+def ways_of(system: System) -> Ways:
+    """The cost grows with the square of the number of paths."""
+    behind, begun = _BehindJoins(system), _Begun(system)
+    shared = tree_priorities(system)
+    chains: list[Chain] = []
+    of_chain: dict[str, tuple[str, ...]] = {}
+    for chain in system.chains:
+        for place, way in enumerate(system.ways(chain)):
+            name = chain.name if place == 0 else alternative_name(chain.name, place)
+            chains.append(_alone(system, chain, begun.way(behind.callbacks_of(way)), name, shared))
+            of_chain[chain.name] = (*of_chain.get(chain.name, ()), name)
+    chains += _unheard(system, begun, of_chain, shared)
+    executors = system.executors
+    if any(one.callbacks[-1].executor == RELAY for one in chains):
+        executors = (*executors, Executor.model_construct(name=RELAY, where="host"))
+    joined = frozenset(name for chain in system.chains if _waits(system, chain) for name in of_chain[chain.name])
+    return Ways(system.model_copy(update={"chains": tuple(chains), "executors": executors}), of_chain, joined)
+
+
+class _Repeated(Callback):
+    """A callback whose run and messages are counted in another tree of the same timer."""
+
+
+def _takes_one_at_a_time(executor: Executor) -> bool:
+    """Whether callbacks of one tree never run at the same time there. On a board all of them have one level."""
+    return executor.where == "mcu" or executor.lanes == 1
+
+
+class _Begun:
+    """A message that is not published in every run begins its own tree, with a timer whose period is the least distance
+    of two such messages. The tree repeats the callbacks and messages before it, which only adds work. If that is a
+    single callback of a board, or of an executor of one lane, the run that makes the message is counted in the other
+    tree: after the run only the sending is left (docs/analysis/joins.md, Several messages)."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._made: dict[tuple[int, ...], Callback] = {}
+
+    def way(self, way: Way) -> Way:
+        for place in reversed(range(len(way) - 1)):
+            sent = way[place].sends_to(way[place + 1])
+            if isinstance(sent, Publication) and sent.is_occasional:
+                return (*self._prefix(way[: place + 1], sent), *way[place + 1 :])
+        return way
+
+    def _prefix(self, prefix: Way, sent: Publication) -> Iterator[Callback]:
+        is_one = len(prefix) == 1 and _takes_one_at_a_time(self._system.executor(prefix[0].executor))
+        for place, callback in enumerate(prefix):
+            key = (*map(id, prefix[: place + 1]), id(sent))
+            if key not in self._made:
+                then = sent if callback is prefix[-1] else callback.sends_to(prefix[place + 1])
+                changed: dict[str, Any] = {"publishes": (then,)} if isinstance(then, Publication) else {}
+                changed |= {"execution_ms": _NOTHING, "least_ms": _NOTHING} if is_one else {}
+                made = callback.model_copy(update=changed)
+                self._made[key] = _Repeated.model_construct(made.model_fields_set, **dict(made)) if is_one else made
+            yield self._made[key]
+
+
+def _unheard(
+    system: System, begun: _Begun, of_chain: Mapping[str, tuple[str, ...]], shared: Mapping[str, int]
+) -> Iterator[Chain]:
+    """Messages that no chain takes, each as a chain of its own."""
+    taken = system.taken()
+    for chain in system.chains:
+        count = len(of_chain[chain.name])
+        for position, callback in enumerate(chain.callbacks):
+            for sent in callback.publishes if callback.publishes_apart else ():
+                if id(sent) in taken:
+                    continue
+                taker = Callback.model_construct(
+                    name=RELAY, kind="subscription", executor=RELAY, execution_ms=_NOTHING, topic=sent.topic
+                )
+                before = system.ways(chain)[0][: -len(chain.callbacks)]
+                way = begun.way((*before, *chain.callbacks[: position + 1], taker))
+                changed: dict[str, Any] = {"reliability": sent.reliability or chain.reliability}
+                changed["period_ms"] = Decimal(sent.period_ns(chain.period_ns)) / 1_000_000
+                changed["deadline_ms"] = changed["period_ms"]
+                name = alternative_name(chain.name, count)
+                yield _alone(system, chain, way, name, shared).model_copy(update=changed)
+                count += 1
+
+
+class _BehindJoins:
+    """Callbacks that do not run on a path in an instance in which another input is the last. Over several boards each
+    path has its own copies of them, as its sections begin at another time than those of the other paths."""
+
+    def __init__(self, system: System) -> None:
+        waiting = [chain for chain in system.chains if _waits(system, chain)]
+        self._behind = {id(one) for chain in waiting for one in chain.callbacks}
+        self._by_way = len(system.boards()) > 1
+        self._made: dict[tuple[int, ...], Callback] = {}
+
+    def callbacks_of(self, way: Way) -> Way:
+        return tuple(self._callback(way, number) for number in range(len(way)))
+
+    def _callback(self, way: Way, number: int) -> Callback:
+        callback = way[number]
+        if id(callback) not in self._behind:
+            return callback
+        key = tuple(map(id, way[: number + 1])) if self._by_way else (id(callback),)
+        if key not in self._made:
+            self._made[key] = callback.model_copy(update={"least_ms": _NOTHING})
+        return self._made[key]
+
+
+def _waits(system: System, chain: Chain) -> bool:
+    """True if the chain joins, or branches off behind a join."""
+    if chain.branches_from is None:
+        return False
+    return bool(chain.joins) or any(
+        _waits(system, system.chain(name)) for name, _ in (chain.branches_from, *chain.joins)
+    )
+
+
+def _alone(system: System, chain: Chain, way: Way, name: str, shared: Mapping[str, int]) -> Chain:
+    timer = system.timer_of(chain)
+    tree = [one for one in system.chains if system.timer_of(one) is timer]
+    if len(tree) == 1 and way == chain.callbacks and not any(one.publishes_apart for one in way):
+        return chain
+    changed = {
+        "name": name,
+        "priority": shared.get(chain.name, chain.priority),
+        "jitter_ms": timer.jitter_ms,
+        "offset_ms": timer.offset_ms,
+        "hold": any(one.hold for one in tree),
+        "branches_from": None,
+        "joins": (),
+        "callbacks": way,
+    }
+    return chain.model_copy(update=changed)
+
+
+def latest_ways(system: System, ways: Ways, bounds: Sequence[ChainBound]) -> list[ChainBound]:
+    """Bounds of this system's chains in its order, from the bounds of its paths."""
+    by_name = {one.name: one for one in bounds}
+    places = {chain.name: index for index, chain in enumerate(system.chains)}
+    return [
+        _latest(system, chain, [by_name[name] for name in ways.of_chain[chain.name]], places) for chain in system.chains
+    ]
+
+
+def _latest(system: System, chain: Chain, ways: Sequence[ChainBound], places: Mapping[str, int]) -> ChainBound:
+    none = next((one for one in ways if one.bound_ns is None), None)
+    worst = none or max(ways, key=lambda one: one.bound_ns or 0)
+    bound_ns, root = worst.bound_ns, worst.root
+    if root is not None and root.chain is not None and root.path[:1] == ("chains",):
+        root = replace(root, path=("chains", places[root.chain], *root.path[2:]))
+    if bound_ns is not None and _waits(system, chain) and bound_ns > chain.period_ns:
+        what = f"it joins messages and may take {bound_ns / 1e6:.3f} ms, longer than its period"
+        bound_ns, root = None, Root("joins_meet", ("chains", places[chain.name]), what, chain.name)
+    parts, depends_on = worst.find_parts, worst.find_depends_on
+
+    def named_parts() -> list[Share]:
+        return [(one[0], one[1], one[2] and chain_of(one[2]), *one[3:]) for one in parts()]
+
+    alone = len(ways) == 1 and worst.name == chain.name
+    return replace(
+        worst,
+        name=chain.name,
+        priority=chain.priority,
+        bound_ns=bound_ns,
+        deadline_ns=chain.deadline_ns,
+        met=bound_ns is not None and bound_ns <= chain.deadline_ns,
+        root=root,
+        find_parts=named_parts if bound_ns is not None else list,
+        find_depends_on=lambda: tuple(sorted({chain_of(one) for one in depends_on()} - {chain.name})),
+        find_sections=worst.find_sections if alone else tuple,
+    )
+
+
+def named(text: str) -> str:
+    """Replaces the names of paths by the user's names of their chains."""
+    return _ALTERNATIVE.sub("", text)
+
+
+def _messages_of(system: System, chain: Chain) -> set[int]:
+    """The identities of all messages sent from its timer to its end."""
+    pairs = (pair for way in system.ways(chain) for pair in zip(way, (*way[1:], None), strict=True))
+    return {id(sent) for before, after in pairs if (sent := before.sends_to(after)) is not None}
+
+
+def _service_amid(
+    system: System, chain: Chain, tree: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]
+) -> str:
+    """For a message: what is wrong with the position of a service in this chain, which must follow all that its tree
+    shares. Empty: nothing."""
+    path = system.path(chain)
+    first = next((n for n, one in enumerate(path) if one.requests), len(path))
+    behind = {id(one) for one in path[first:]}
+    others = (one for other in tree if other is not chain for way in system.ways(other) for one in way)
+    if behind and len(system.ways(chain)) > 1:
+        return "behind a join"
+    if any(one.publishes_apart for one in path[first:]) or any(id(one) in behind for one in others):
+        return "before a branch"
+    called = (one for several in servers.values() for one in several if one.replies)
+    return "that other chains call, too" if any(id(one) in behind for one in called) else ""
+
+
+def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
+    """What is not supported together with chains that share a timer and visit a board. waiting: boards where publishing
+    waits."""
+    if not has_trees(system):
+        return
+    locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
+    servers = servers_of(system)
+    messages = {chain.name: _messages_of(system, chain) for chain in system.chains}
+    takers: dict[int, list[Chain]] = {}
+    for chain in system.chains:
+        for key in messages[chain.name]:
+            takers.setdefault(key, []).append(chain)
+    for index, chain in enumerate(system.chains):
+        timer = system.timer_of(chain)
+        tree = [one for one in system.chains if system.timer_of(one) is timer]
+        if len(tree) == 1 and not any(one.publishes_apart for one in chain.callbacks):
+            continue
+        way = [one for callbacks in system.ways(chain) for one in callbacks]
+        together = [one for key in messages[chain.name] for one in takers[key]]
+        other = next((one for one in together if one.reliability != chain.reliability), None)
+        if other is not None and chain.branches_from is not None:
+            yield Finding(
+                ("chains", index, "reliability"),
+                f"chain '{chain.name}' is {chain.reliability} and begins with the timer of '{other.name}', which is "
+                f"{other.reliability} and takes the same message: there is a bound with a board only if both are the "
+                "same",
+                f'write reliability = "{other.reliability}"',
+            )
+        elif place := _service_amid(system, chain, tree, servers):
+            yield Finding(
+                ("chains", index, "branches_from"),
+                f"chain '{chain.name}' has a service {place}, for which there is no bound with a board",
+                "give it a timer of its own, or send topics",
+            )
+        elif any(one.name in locked for one in tree):
+            lock = system.locks[next(locked[one.name] for one in tree if one.name in locked)]
+            yield Finding(
+                ("locks", system.locks.index(lock)),
+                f"lock '{lock.name}' is taken in a chain that branches, for which there is no bound with a board",
+                "give each chain a timer of its own",
+            )
+        elif losses:
+            yield Finding(
+                ("chains", index, "branches_from"),
+                f"chain '{chain.name}' branches, for which there is no bound with a board and losses",
+                "check without losses, or give it a timer of its own",
+            )
+        elif found := next((one for one in way if one.executor in waiting), None):
+            yield Finding(
+                ("chains", index, "branches_from"),
+                f"chain '{chain.name}' branches and comes to board '{found.executor}', where publishing waits",
+                "use tide, or batch",
+            )
+
+
+# ---- documents ----
+
+
+ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
+HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
+RELAY = "!relay"  # a host executor in documents, through which a message passes between two callbacks of boards
+_POLICIES: dict[HostPolicy, str] = {
+    "default": "default",
+    "priority": "priority",
+    "rclcpp": "wait_set",
+    "any_order": "any_order",
+}
+
+
+class NoBoundError(Exception):
+    """The analysis does not apply; `findings` name the entries."""
+
+    def __init__(self, findings: list[Finding]) -> None:
+        super().__init__("; ".join(finding.what for finding in findings))
+        self.findings = findings
+
+
+def is_on_host(system: System) -> bool:
+    """No chain touches the microcontroller."""
+    on_mcu = {one.name for one in system.executors if one.where == "mcu"}
+    return not any(callback.executor in on_mcu for chain in system.chains for callback in chain.callbacks)
+
+
+def described_executor(system: System) -> ClientExecutor:
+    """The client's policy according to the description: preemptive with several lanes."""
+    return next((executor_of_board(board) for board in system.boards()), "tide")
+
+
+def executor_of_board(board: Executor) -> ClientExecutor:
+    """The executor according to the description."""
+    if board.policy is None or board.policy == "tide":
+        return "lanes" if board.lanes > 1 else "tide"
+    return board.policy
+
+
+def link_document(
+    system: System, executor: ClientExecutor | None = None, losses: int = 0, joined: Collection[str] = ()
+) -> Document:
+    """The document, in the form of tools/analysis/native.cpp, of a system with one board. executor: None means the
+    description's. joined: chains that wait for several messages."""
+    refuse_link(system, executor, losses)
+    return board_document(system, executor or described_executor(system), losses, joined=joined)
+
+
+def refuse_link(system: System, executor: ClientExecutor | None, losses: int) -> None:
+    """NoBoundError, if there is an entry of boards or links for which there is no analysis."""
+    waiting = _waiting_boards(system, executor)
+    findings = [
+        *link_findings(system),
+        *_waiting_services(system, waiting),
+        *_batch_events(system, executor),
+        *_waiting_loads(system, waiting),
+        *_shared_subscriptions(system, executor, losses),
+        *tree_findings(system, losses, waiting),
+    ]
+    if executor is None:
+        findings += shared_lanes(system)
+    if findings:
+        raise NoBoundError(findings)
+
+
+def _waiting_boards(system: System, executor: ClientExecutor | None) -> set[str]:
+    return {
+        one.name for one in system.boards() if (executor or executor_of_board(one)) in ("batch_stock", "batch_blocking")
+    }
+
+
+def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
+    """Requests and replies never wait until they are confirmed, and the analysis supports waiting only for whole
+    chains."""
+    return [
+        Finding(
+            ("chains", index, "callbacks", position),
+            f"'{callback.name}' {'requests' if callback.requests else 'replies'}, for which there is no bound where "
+            "publishing waits",
+            "use tide, or batch",
+        )
+        for index, chain in enumerate(system.chains)
+        for position, callback in enumerate(chain.callbacks)
+        if callback.executor in waiting and (callback.requests or callback.replies)
+    ]
+
+
+def _waiting_loads(system: System, waiting: set[str]) -> list[Finding]:
+    return [
+        Finding(
+            ("executors", index, "loads", place),
+            f"'{load.name}' on board '{one.name}' stops or uses the link, for which there is no bound where publishing "
+            "waits",
+            "use tide, or batch",
+        )
+        for index, one in enumerate(system.executors)
+        if one.name in waiting
+        for place, load in enumerate(one.loads)
+        if load.masks_interrupts or load.agent_bytes
+    ]
+
+
+def _shared_subscriptions(system: System, executor: ClientExecutor | None, losses: int) -> Iterator[Finding]:
+    """A round takes one message of each subscription; losses count for chains that end before their next release."""
+    for words, (first, *_) in servers_of(system).items():
+        if first.kind != "subscription" or system.where(first) == "host":
+            continue
+        policy = executor or executor_of_board(system.executor(first.executor))
+        if losses or policy.startswith("batch"):
+            what = f"{words} takes messages of several publishers, for which there is no bound "
+            where, remedy = ("with losses", "check without losses") if losses else ("on a batch executor", "use tide")
+            yield Finding(_path_of(system, first), what + where, f"{remedy}, or give each publisher its own topic")
+
+
+def _batch_events(system: System, executor: ClientExecutor | None) -> list[Finding]:
+    return [
+        Finding(
+            ("chains", index, "callbacks", 0, "kind"),
+            f"chain '{chain.name}' begins with an event, for which there is no bound on a batch executor",
+            "use tide",
+        )
+        for index, chain in enumerate(system.chains)
+        if chain.begins_with_event
+        and system.where(chain.callbacks[0]) == "mcu"
+        and (executor or executor_of_board(system.executor(chain.callbacks[0].executor))).startswith("batch")
+    ]
+
+
+def makes_of(system: System) -> dict[str, int]:
+    """By executor of the host: time to create a message, in addition to the callback. For a board, the analysis of the
+    link includes it."""
+    return {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
+
+
+def board_document(
+    system: System,
+    executor: ClientExecutor,
+    losses: int,
+    whole: System | None = None,
+    joined: Collection[str] = (),
+    shared: Mapping[int, int] | None = None,
+) -> Document:
+    """The document of a system with at most one board. whole: the system to which it belongs, whose locks count.
+    shared: its `shared_callbacks`, if known."""
+    policy, _, send = executor.partition("_")
+    client = next(iter(system.boards()), None)
+    line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
+    makes_ns = makes_of(system)
+    waits = waits_of(whole or system)
+    if shared is None:
+        shared = shared_callbacks(whole or system)
+    by_name = {chain.name: chain for chain in (whole or system).chains}
+    document: Document = {
+        "client": {"policy": policy, "send": send or "asynchronous"},
+        "line": {},
+        "protocol": {
+            "losses": losses,
+            "hold": any(chain.hold for chain in system.chains),
+        },
+        "hosts": hosts_of(whole or system),
+        "chains": [
+            _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits, shared, by_name)
+            for chain in system.chains
+        ],
+    }
+    for chain, entry in zip(system.chains, document["chains"], strict=True):
+        if reason := _over_first(chain, joined):
+            entry["alone"] = reason
+    if client is not None:
+        servers = servers_of(whole or system)
+        _share_levels(document, shared_priorities(client.name, system.chains, servers))
+    if system.locks:
+        _add_sections(document, system, whole or system)
+    if client is not None:
+        _relay_services(document, system, client.name)
+    if client is not None and client.pools is not None and client.pools.window is not None:
+        document["protocol"]["window"] = client.pools.window
+    if client is not None:
+        document["client"]["name"] = client.name
+        for name in ("submit", "process", "dispatch"):
+            document["client"][f"{name}_ns"] = int(getattr(client, f"{name}_ms") * 1_000_000)
+        interrupt_ns = int(client.interrupt_ms * 1_000_000)
+        document["client"]["processors"] = 1 if client.board is None else 2
+        document["client"]["loads"] = [
+            {
+                "execution_ns": one.execution_ns,
+                "period_ns": one.period_ns,
+                "masks": one.masks_interrupts,
+                "payload_bytes": one.agent_bytes,
+            }
+            for one in client.loads
+        ]
+        document["client"] |= {"interrupt_receive_ns": interrupt_ns, "interrupt_complete_ns": interrupt_ns}
+    if line is None:
+        document["protocol"]["silence_ns"] = 0
+    else:
+        document["protocol"]["heartbeat_delay_ns"] = line.heartbeat_delay_ns
+        agent_ms = line.agent_heartbeat_ms
+        document["protocol"]["agent_heartbeat_delay_ns"] = -1 if agent_ms is None else nanoseconds(agent_ms)
+        if isinstance(line, UdpLink):
+            document["protocol"]["heartbeat_floor_ns"] = _UDP_FLOOR_NS
+        document["line"] = _line(system, line)
+    return document
+
+
+def hosts_of(system: System) -> list[Document]:
+    return [
+        {"name": one.name, "lanes": one.lanes} | ({"own_cores": True} if one.name == RELAY else {})
+        for one in system.executors
+        if one.where == "host"
+    ]
+
+
+def _over_first(chain: Chain, joined: Collection[str]) -> str | None:
+    """Reason why an instance must end before the next one. chain: of the system, or a section of one."""
+    if any(one.requests or one.replies for one in chain.callbacks):
+        return "there is no bound for a service that is called again before it has answered"
+    if chain.name in joined or chain.name.rpartition(NUMBER)[0] in joined:
+        return "it joins messages, of which there is one of each at a time"
+    return None
+
+
+def shared_callbacks(system: System) -> dict[int, int]:
+    """A number, by identity, for each callback in several chains, which are then paths of one tree."""
+    counts = Counter(id(callback) for chain in system.chains for callback in chain.callbacks)
+    return {key: number for number, key in enumerate((key for key, count in counts.items() if count > 1), 1)}
+
+
+def _share_levels(document: Document, priorities: Mapping[str, int]) -> None:
+    """Chains that share a callback of the board have one level there."""
+    for entry in document["chains"]:
+        if entry["name"] in priorities:
+            entry |= {"priority": priorities[entry["name"]], "shares_level": True}
+
+
+def _add_sections(document: Document, system: System, whole: System) -> None:
+    sections = lock_sections_of(whole)
+    for chain, entry in zip(system.chains, document["chains"], strict=True):
+        for callback, one in zip(chain.callbacks, entry["callbacks"], strict=True):
+            if id(callback) in sections:
+                one["sections"] = sections[id(callback)]
+
+
+def _relay_services(document: Document, system: System, client: str) -> None:
+    """A request or reply from the board to itself passes through the agent and has another size on its return. A
+    message to another board is followed here by the message that returns from there, and no callback here receives
+    it."""
+    relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
+    used = False
+    for chain, entry in zip(system.chains, document["chains"], strict=True):
+        for position in reversed(range(len(chain.callbacks) - 1)):
+            sender, taker = chain.callbacks[position : position + 2]
+            loops = sender.executor == taker.executor == client
+            loops = loops and taker.kind == ("service" if sender.requests else "client")
+            if loops and up_bytes(sender, taker) != down_bytes(sender, taker):
+                entry["callbacks"].insert(position + 1, relay | {"payload_bytes": down_bytes(sender, taker)})
+                used = True
+    if used and all(one["name"] != RELAY for one in document["hosts"]):
+        document["hosts"].append({"name": RELAY, "own_cores": True})
+
+
+_UDP_FLOOR_NS = 2_000_000  # floor of a measured delay if the link names none (DELAY_MINIMUM_NS of the transmitter)
+_UDP_BAUD = 1_000_000_000  # so high that the wire adds nothing: agent_ms and return_ms are the network's delay
+
+
+def _line(system: System, line: Line | UdpLink) -> Document:
+    document: Document = {"mtu_bytes": line.mtu_bytes, "quantum_bytes": line.quantum_bytes}
+    agent_ns, return_ns = nanoseconds(line.agent_ms or Decimal(0)), nanoseconds(line.return_ms or Decimal(0))
+    if isinstance(line, Line):
+        return {
+            "baud": line.rate,
+            **document,
+            "exact_sizes": line.exact_sizes,
+            "escaped_bytes": line.escaped_bytes,
+            "agent_ns": agent_ns + line.poll_ns,
+            "turn_ns": agent_ns + 2 * line.poll_ns,  # the acknowledgment waits for a poll, too
+            "return_ns": return_ns + line.poll_ns,
+        }
+    return {
+        "baud": _UDP_BAUD,
+        **document,
+        "escaped_bytes": 0,
+        "agent_ns": agent_ns,
+        "turn_ns": agent_ns + return_ns,  # an acknowledgment goes through the network twice, and waits for nothing else
+        "return_ns": return_ns,
+    }
+
+
+def exclusive_group(system: System, callback: Callback) -> str | None:
+    """Executors whose callbacks exclude each other although lanes are free."""
+    if callback.group is None:
+        return None
+    exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in system.groups)
+    return callback.group if exclusive and system.executor(callback.executor).lanes > 1 else None
+
+
+def shared_exclusive_groups(system: System) -> dict[str, str]:
+    """For each executor with several lanes: a group of several callbacks that exclude each other, if it has one."""
+    if not system.groups:
+        return {}
+    kinds = {group.name: group.kind for group in system.groups}
+    lanes = {one.name: one.lanes for one in system.executors}
+    members: dict[tuple[str, str], int] = {}
+    for chain in system.chains:
+        for callback in chain.callbacks:
+            if callback.group is not None and kinds[callback.group] == "exclusive" and lanes[callback.executor] > 1:
+                key = (callback.executor, callback.group)
+                members[key] = members.get(key, 0) + 1
+    return {executor: group for (executor, group), count in members.items() if count > 1}
+
+
+def own_priorities(system: System) -> bool:
+    """Callbacks have priorities that do not come from their chains."""
+    return any(callback.priority is not None for chain in system.chains for callback in chain.callbacks)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Successive callbacks of a chain on one executor. The segment's internal name ends with a number in a form that no
+    user's name can have."""
+
+    name: str
+    chain: Chain
+    executor: str
+    callbacks: tuple[Callback, ...]
+    timer: bool
+
+
+def stretches_of(system: System, chain: Chain) -> list[Stretch]:
+    segments = _segments(system.path(chain))
+    return [
+        Stretch(
+            f"{chain.name}{NUMBER}{number + 1}" if len(segments) > 1 else chain.name,
+            chain,
+            executor,
+            tuple(callbacks),
+            number == 0,
+        )
+        for number, (executor, callbacks) in enumerate(segments)
+    ]
+
+
+def hop_before(system: System, stretches: list[Stretch], number: int) -> int:
+    """Transfer time of the message that starts this segment from the preceding one."""
+    return system.hop_ns(stretches[number - 1].callbacks[-1], stretches[number].callbacks[0])
+
+
+def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
+    """The form of tools/analysis/native.cpp: every segment of a chain on one executor is a separate chain there, and a
+    branching chain has copies of the callbacks that it shares, which only adds work. meeting: names of segments in
+    which an instance may meet the preceding one."""
+    kinds = {group.name: group.kind for group in system.groups}
+    lanes = {executor.name: executor.lanes for executor in system.executors}
+    own = policy == "priority" and own_priorities(system)
+    makes_ns = makes_of(system)
+    waits_ns = waits_of(system)
+
+    def group_of(stretch: Stretch, position: int, callback: Callback) -> str | None:
+        """A callback without a group overlaps all but itself, which matters if an instance may meet the preceding one.
+        On one thread nothing overlaps anything."""
+        if lanes[callback.executor] == 1:
+            return None
+        if callback.group is None:
+            return f"{stretch.name}{ITSELF}{position}" if stretch.name in meeting else None
+        return callback.group if kinds[callback.group] == "exclusive" else None
+
+    every = {chain.name: stretches_of(system, chain) for chain in system.chains}
+    order = sorted((one for stretches in every.values() for one in stretches), key=lambda one: one.chain.priority)
+    ranks = {one.name: rank for rank, one in enumerate(order, 1)}
+    groups: dict[str, str] = {}
+    chains: list[Document] = []
+    paths: list[Document] = []
+    for chain in system.chains:
+        jitter_ns = system.timer_of(chain).jitter_ns
+        deadline_ns = max(chain.deadline_ns - jitter_ns, 1)  # the deadline of the document counts from the release
+        for number, one in enumerate(every[chain.name]):
+            callbacks = []
+            for position, callback in enumerate(one.callbacks):
+                group = group_of(one, position, callback)
+                if group is not None:
+                    groups[group] = callback.executor
+                more_ns = waits_ns.get(id(callback), 0) + makes_ns[callback.executor] * callback.count_sent
+                callbacks.append(_host_callback(callback, group, own, more_ns))
+            chains.append(
+                {
+                    "name": one.name,
+                    "executor": one.executor,
+                    "priority": ranks[one.name],
+                    "period_ns": chain.period_ns,
+                    "deadline_ns": deadline_ns,
+                    "jitter_ns": jitter_ns if number == 0 else 0,
+                    "timer": one.timer and not system.timer_of(chain).begins_with_event,
+                    "callbacks": callbacks,
+                }
+            )
+        names = [one.name for one in every[chain.name]]
+        if len(names) > 1:
+            stretches = every[chain.name]
+            delays = [hop_before(system, stretches, number) for number in range(1, len(stretches))]
+            paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
+    used = {chain["executor"] for chain in chains}
+    several = serving_several(system)  # messages wait there for one callback, regardless of priorities
+    executors = [
+        {
+            "name": one.name,
+            "policy": "any_order" if one.name in several else _POLICIES[policy],
+            **_host_lanes(one),
+        }
+        for one in system.executors
+        if one.name in used
+    ]
+    return {
+        "executors": executors,
+        "groups": [{"name": name, "executor": executor} for name, executor in groups.items()],
+        "chains": chains,
+        "paths": paths,
+    }
+
+
+def _host_lanes(executor: Executor) -> Document:
+    if not executor.budget_ms:
+        return {"threads": executor.lanes}
+    lane = {"budget_ns": nanoseconds(executor.budget_ms), "period_ns": nanoseconds(executor.budget_period_ms)}
+    return {"lanes": [lane] * executor.lanes}
+
+
+def _host_callback(callback: Callback, group: str | None, own: bool, more_ns: int) -> Document:
+    execution_ns = max(callback.execution_ns, 1) + more_ns
+    entry: Document = {"name": callback.name, "execution_ns": execution_ns}
+    if callback.least_ns:
+        entry["least_ns"] = min(callback.least_ns, execution_ns)
+    if group is not None:
+        entry["group"] = group
+    if own and callback.priority is not None:
+        entry["priority"] = callback.priority
+    return entry
+
+
+def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
+    segments: list[tuple[str, list[Any]]] = []
+    for callback in callbacks:
+        if not segments or segments[-1][0] != callback.executor:
+            segments.append((callback.executor, []))
+        segments[-1][1].append(callback)
+    return segments
+
+
+def _is_sporadic(by_name: Mapping[str, Chain], chain: Chain) -> bool:
+    """by_name: chains of the system. chain: one of them, or a section of one."""
+    whole = [by_name[name] for name in {chain.name, chain.name.rpartition(NUMBER)[0]} if name in by_name]
+    sent = [before.sends_to(after) for one in whole for before, after in pairwise(one.callbacks)]
+    on_condition = any(isinstance(one, Publication) and one.distance_ms is not None for one in sent)
+    return on_condition or any(one.begins_with_event for one in whole)
+
+
+def _link_chain(
+    system: System,
+    chain: Chain,
+    client: str,
+    makes_ns: Mapping[str, int],
+    waits_ns: Mapping[int, int],
+    shared: Mapping[int, int],
+    by_name: Mapping[str, Chain],
+) -> Document:
+    reliable = chain.reliability == "reliable"
+    return {
+        "name": chain.name,
+        "priority": chain.priority,
+        "period_ns": chain.period_ns,
+        "deadline_ns": chain.deadline_ns,
+        "jitter_ns": chain.jitter_ns,
+        "uplink_reliable": reliable,
+        "downlink_reliable": reliable,
+        **({"sporadic": True} if _is_sporadic(by_name, chain) else {}),
+        "callbacks": [
+            {
+                "name": callback.name,
+                "executor": callback.executor,
+                "execution_ns": callback.execution_ns
+                + makes_ns.get(callback.executor, 0) * callback.count_sent
+                + waits_ns.get(id(callback), 0),
+                "least_ns": callback.least_ns,
+                "hop_ns": system.hop_ns(before, callback),
+                "shared": shared.get(id(callback), 0),
+                "repeats": isinstance(callback, _Repeated),
+                "group": exclusive_group(system, callback) or "",
+            }
+            | sending(system, callback, after, client)
+            for before, callback, after in zip(
+                (None, *chain.callbacks), chain.callbacks, (*chain.callbacks[1:], None), strict=False
+            )
+        ],
+    }
+
+
+def sending(system: System, callback: Callback, after: Callback | None, client: str) -> Document:
+    """The message with which a chain continues. The time to create the others is execution, as a callback creates all
+    before it ends."""
+    here = callback.executor == client
+    sent = callback.sends_to(after)
+    entry: Document = {
+        "payload_bytes": (up_bytes if here else down_bytes)(callback, after),
+        "message": next((place for place, one in enumerate(callback.publishes) if one is sent), 0),
+    }
+    if here and callback.publishes_apart:
+        more = callback.count_sent - (sent is not None)
+        entry["execution_ns"] = callback.execution_ns + more * nanoseconds(system.executor(client).submit_ms)
+    return entry
+
+
+# ---- assumptions on executors ----
+# Texts that name the executor that a bound assumes on the host. If the bound is proved for a wider class of orders than
+# the requested policy, the text names that class.
+
+
+TEXTS = {
+    "any_order": "any free thread may run any callback that is ready (no order is assumed)",
+    "default": "ready sets: each callback once in a set, timers whenever they expire (tide's ready-set policy; the "
+    "wait sets of rclcpp on one thread run a timer no more often; not events executors)",
+    "wait_set": "wait sets with cached timers: each callback once in a set, timers too (rclcpp 28 of Jazzy, "
+    "SingleThreadedExecutor; not its EventsExecutor, and not tide's ready-set policy)",
+    "priority": "a free thread always takes the most urgent callback that is ready (tide's priorities, also in "
+    "tide_ros; not rclcpp or rclpy)",
+}
+CLIENT_TEXTS: dict[ClientExecutor, str] = {
+    "tide": "one lane: the most urgent ready callback first, and a running one is not preempted",
+    "lanes": "a lane for each priority: a more urgent callback preempts",
+    "batch": "rclc's rounds: all that is ready at the start of a round runs, in any order; publishing never waits",
+    "batch_stock": "rclc's rounds, in any order; a reliable publish waits until it is acknowledged",
+    "batch_blocking": "rclc's rounds, in any order; each publish waits until its frame has left, a reliable one "
+    "until it is acknowledged",
+}
+# Policies, from the one whose bounds hold for all orders to the one whose bounds hold for the fewest.
+_ORDER = ("any_order", "default", "wait_set", "priority")
+STARVATION = "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)"
+
+
+def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterable[str]]) -> tuple[Model, ...]:
+    """proved: for each executor the policies for which the bounds used there are proved."""
+    excluding = shared_exclusive_groups(system)
+    models = []
+    for executor in system.executors:
+        if executor.name not in proved:
+            continue
+        model = max(proved[executor.name], key=_ORDER.index, default="any_order")
+        text = TEXTS[model]
+        group = excluding.get(executor.name)
+        if group is not None and policy != "rclcpp":
+            text += _come_back(group, f"a lane passes over what group '{group}' excludes and comes back to it")
+        models.append(Model(executor.name, model, text))
+    return tuple(models)
+
+
+def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:
+    """Texts for the boards' executors, which are as requested regardless of the description, and for the host's."""
+    used = {callback.executor for chain in system.chains for callback in chain.callbacks}
+    models = []
+    for executor in system.executors:
+        if executor.where == "mcu" and executor.name in used:
+            client = asked or executor_of_board(executor)
+            models.append(Model(executor.name, client, CLIENT_TEXTS[client] + _other_lanes(system, executor, client)))
+        if executor.where != "host" or executor.name not in used:
+            continue
+        models.append(Model(executor.name, "any_order", TEXTS["any_order"] + _excluding(system, executor)))
+    return tuple(models)
+
+
+def _other_lanes(system: System, executor: Executor, client: ClientExecutor) -> str:
+    """The bounded executor may differ from the described one at the user's request."""
+    needed = levels_of(system, executor.name) if client == "lanes" else 1
+    fits = executor.lanes >= needed if client == "lanes" else executor.lanes == 1
+    return "" if fits else f"; the description has lanes = {executor.lanes}, for which these bounds do not hold"
+
+
+def _excluding(system: System, executor: Executor) -> str:
+    group = shared_exclusive_groups(system).get(executor.name)
+    return "" if group is None else _come_back(group, f"what group '{group}' excludes is come back to")
+
+
+def _come_back(group: str, text: str) -> str:
+    if shared := shared_of_group(group):
+        return f"; messages to {shared} are taken one at a time, and lanes pass over those that wait"
+    return f"; {text}: {STARVATION}"

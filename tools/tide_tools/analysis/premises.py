@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The premises of bounds: who is responsible for each, its short name, and which chains depend on it. `tide check`
+prints them, `tide run` reports whether each held. Their texts come from the analysis that needs them; those of every
+bound are here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tide_tools.system.fields import MEASURED
+from tide_tools.system.places import Line
+
+if TYPE_CHECKING:
+    from tide_tools.analysis.result import Bounds
+    from tide_tools.system.model import Chain, System
+
+Group = Literal["your numbers and programs", "tide", "the machine"]
+YOURS: Group = "your numbers and programs"
+TIDE: Group = "tide"
+MACHINE: Group = "the machine"
+GROUPS = (YOURS, TIDE, MACHINE)
+OF_CODE = (
+    "model",
+    "work_conserving",
+)  # proved of an executor's code, not observable in a run
+
+# What a premise concerns if it names no executor itself. machine: all executors. paths: only bounds of paths, no chain.
+About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
+
+_KNOWN: dict[str, tuple[Group, str, About]] = {
+    "placeholders": (YOURS, "times of tide new system", "executors"),
+    "execution": (YOURS, "execution times", "executors"),
+    "shortest_execution": (YOURS, "shortest execution times", "executors"),
+    "digestion": (YOURS, "time to process a frame", "boards"),
+    "not_given": (YOURS, "times that the description leaves out", "boards"),
+    "events": (YOURS, "distance of events", "executors"),
+    "release_jitter": (YOURS, "timers on time", "executors"),
+    "agent": (YOURS, "agent_ms", "boards"),
+    "return": (YOURS, "return_ms", "boards"),
+    "shared_agent": (YOURS, "one agent for all boards", "boards"),
+    "dds": (YOURS, "DDS between executors", "hosts"),
+    "sizes": (YOURS, "message sizes", "boards"),
+    "losses": (YOURS, "lost frames", "boards"),
+    "line_alone": (YOURS, "no other traffic on the link", "boards"),
+    "cores": (YOURS, "cores of a board", "boards"),
+    "loads": (YOURS, "loads of boards", "boards"),
+    "interrupts": (YOURS, "time of interrupts", "boards"),
+    "undescribed": (YOURS, "nothing undescribed runs", "executors"),
+    "locks": (YOURS, "locks", "locks"),
+    "servers": (YOURS, "shared callbacks", "executors"),
+    "sampling": (YOURS, "values between chains", "paths"),
+    "joining": (YOURS, "joined messages", "executors"),
+    "depth": (YOURS, "depth of subscriptions", "hosts"),
+    "expiries": (YOURS, "late timers queue expiries", "hosts"),
+    "timers_run": (YOURS, "timers of a batch run from the start", "boards"),
+    "over_in_time": (YOURS, "over before the next release", "executors"),
+    "model": (TIDE, "the executor's order", "executors"),
+    "work_conserving": (TIDE, "free threads take ready callbacks", "hosts"),
+    "escapes": (TIDE, "escaped bytes", "boards"),
+    "client_questions": (TIDE, "probes of the client", "boards"),
+    "agent_questions": (TIDE, "probes of the agent", "boards"),
+    "windows": (TIDE, "windows of reliable streams", "boards"),
+    "pools": (TIDE, "pools never full", "boards"),
+    "heard_at_start": (TIDE, "no silence before the start", "boards"),
+    "machine": (MACHINE, "processors present", "machine"),
+    "own_cores": (MACHINE, "a core for each thread", "hosts"),
+    "other_real_time": (MACHINE, "no other real-time thread", "machine"),
+    "line_on_time": (MACHINE, "kernel and line on time", "boards"),
+}
+
+
+@dataclass(frozen=True)
+class Origins:
+    """Sources of the times of a description. least_runs, most_margin: of the measured ones."""
+
+    count: int
+    measured: int
+    placeholders: int
+    zeros: int  # execution times of 0 that nobody measured
+    least_runs: int
+    margins: tuple[float, float]
+
+    @property
+    def text(self) -> str:
+        first = f"{self.measured} of {self.count} times were measured"
+        if self.measured:
+            low, high = self.margins
+            margin = f"{low:g} %" if low == high else f"{low:g} to {high:g} %"
+            first += f" ({self.least_runs} runs at least, margin {margin})"
+        guessed = self.count - self.measured - self.placeholders
+        rest = [f"{self.placeholders} are placeholders of tide new system"] if self.placeholders else []
+        zeros = f", and {self.zeros} execution time{'s are' if self.zeros > 1 else ' is'} 0" if self.zeros else ""
+        rest += [f"{guessed} are estimates{zeros}"] if guessed else []
+        return "; ".join((first, *rest))
+
+
+def origins_of(system: System) -> Origins:
+    """Execution times of callbacks, costs of boards, delays of links."""
+    times = [(one.source, 1) for chain in system.chains for one in chain.callbacks]
+    times += [(each.source, 1) for one in system.boards() for each in one.loads]
+    times += [(one.source, 2) for one in system.boards()]  # submit_ms, process_ms
+    times += [(one.source, 2) for one in system.links]  # agent_ms, return_ms
+    found = [(match, count) for source, count in times if (match := MEASURED.match(source))]
+    margins = [float(match[2]) for match, _ in found]
+    return Origins(
+        count=sum(count for _, count in times),
+        measured=sum(count for _, count in found),
+        placeholders=sum(count for source, count in times if source == "placeholder"),
+        zeros=sum(
+            one.execution_ns == 0 and not MEASURED.match(one.source)
+            for chain in system.chains
+            for one in chain.callbacks
+        ),
+        least_runs=min((int(match[1]) for match, _ in found), default=0),
+        margins=(min(margins, default=0), max(margins, default=0)),
+    )
+
+
+def of_every_bound(system: System) -> list[tuple[str, str]]:
+    """Id and text of premises that no analysis states, because all assume them."""
+    events = [
+        f"{one.name} {one.period_ms:g} ms"
+        + (f" ({one.burst} may come at once, {one.burst} in {one.burst * one.period_ms:g} ms)" if one.burst > 1 else "")
+        for one in system.chains
+        if one.begins_with_event
+    ]
+    found = [
+        (
+            "undescribed",
+            "executors run the described callbacks and nothing else: no other timer, service or parameter server",
+        ),
+        ("machine", "the processors are always available: no hypervisor, sleep state or throttling takes them away"),
+        ("other_real_time", "no other thread of real-time priority, and no long interrupt, runs on these processors"),
+    ]
+    if events:
+        found.insert(0, ("events", f"events of a chain come no closer than: {', '.join(events)}"))
+    numbers = origins_of(system)
+    if numbers.placeholders:
+        found.insert(
+            0, ("placeholders", f"{numbers.placeholders} of {numbers.count} times are placeholders of tide new system")
+        )
+    loads = [f"{one.name}.{each.name}" for one in system.boards() for each in one.loads]
+    if loads:
+        text = "none takes longer or comes more often than described, and each run ends before the next begins"
+        masked = any(each.masks_interrupts for one in system.boards() for each in one.loads)
+        text += "; while interrupts are off, hardware keeps what arrives" if masked else ""
+        found.append(("loads", f"loads of boards: {', '.join(loads)}: {text}"))
+    boards = [one.name for one in system.boards() if not one.interrupt_ms]
+    if boards:
+        text = f"interrupts take no time on {', '.join(boards)}: the description gives no interrupt_ms"
+        found.append(("interrupts", text))
+    if any(isinstance(link, Line) for link in system.links):
+        found.append(("line_on_time", "the kernel and the driver of the serial line pass bytes on as they arrive"))
+    return found
+
+
+_HEARTBEAT = re.compile("the (client|agent) asks about .* after (.*) at the earliest, and every (.* ms) again")
+# The analysis of a link only handles bytes and times; the texts of its premises are here.
+_WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # pattern, text for a serial line, text for a network
+    "digestion": (
+        re.compile("to take over a frame takes (.*) at most"),
+        r"a board takes at most \1 to process a received frame (process_ms)",
+        r"a board takes at most \1 to process a received message (process_ms)",
+    ),
+    "agent": (
+        re.compile("agent, DDS and serial adapter take (.*) to the node at most"),
+        r"from the line to the node: \1 at most (agent_ms: serial adapter, agent, DDS)",
+        r"from the network to the node: \1 at most (agent_ms: agent, DDS)",
+    ),
+    "return": (
+        re.compile("they take (.*) back from the node to the line at most"),
+        r"from the node to the line: \1 at most (return_ms: DDS, agent, serial adapter)",
+        r"from the node to the network: \1 at most (return_ms: DDS, agent)",
+    ),
+    "line_alone": (
+        re.compile("nobody else uses the line"),
+        r"no other traffic is on the line",
+        r"no other traffic is on the network",
+    ),
+    "client_questions": (
+        _HEARTBEAT,
+        *2 * (r"the HEARTBEAT for a board's unacknowledged message comes \2 later at the earliest, then every \3",),
+    ),
+    "agent_questions": (
+        _HEARTBEAT,
+        *2 * (r"the HEARTBEAT for the agent's unacknowledged message comes \2 later at the earliest, then every \3",),
+    ),
+    "heard_at_start": (
+        re.compile("no board has a session for (.*) before (.*); a board that hears nothing for (.*) asks whether"),
+        *2 * (r"\2 comes within \1 of a session's start: a board that receives nothing for \3 asks whether",),
+    ),
+    "over_in_time": (
+        re.compile("a chain is over before its next release; the chains that a bound depends on are, too"),
+        *2 * (r"an instance ends before the next is released, also of every chain that a bound depends on",),
+    ),
+    "escapes": (
+        re.compile("at most 0 bytes of a frame are escaped"),
+        r"no byte of a frame is escaped",
+        r"a network adds no escape bytes",
+    ),
+}
+
+
+def worded(system: System, premise: str, text: str) -> str:
+    if premise not in _WORDS:
+        return text
+    said, on_line, on_network = _WORDS[premise]
+    return said.sub(on_line if any(isinstance(link, Line) for link in system.links) else on_network, text)
+
+
+def short(premise: str) -> str:
+    return _known(premise)[1]
+
+
+def group_of(premise: str) -> Group:
+    return _known(premise)[0]
+
+
+def _known(premise: str) -> tuple[Group, str, About]:
+    """A premise without an entry here is printed under its id; a test requires an entry."""
+    return _KNOWN.get(premise, (YOURS, premise.replace("_", " "), "machine"))
+
+
+def of_executors(bounds: Bounds) -> list[str]:
+    """The order that the bounds assume for each executor, grouped by order."""
+    alike: dict[str, list[str]] = {}
+    for model in bounds.models:
+        alike.setdefault(model.text, []).append(model.executor)
+    most = 8
+    return [
+        f"executor{'s' if len(names) > 1 else ''} {', '.join(names[:most])}"
+        f"{f' and {len(names) - most:,} more' if len(names) > most else ''}: {text}"
+        for text, names in alike.items()
+    ]
+
+
+# ---- which chains depend on a premise ----
+
+
+def places_of(system: System, premise: str, named: Iterable[str] = ()) -> frozenset[str] | None:
+    """The executors that a premise concerns; None: everything. named: the boards that it names."""
+    about = _known(premise)[2]
+    if about == "machine":
+        return None
+    if about == "paths":
+        return frozenset()
+    if about == "boards":
+        return frozenset(named) or frozenset(one.name for one in system.boards())
+    if about == "locks":
+        return frozenset(place for lock in system.locks for place in _users_of(system, lock.name))
+    return frozenset(one.name for one in system.executors if about == "executors" or one.where == "host")
+
+
+def _users_of(system: System, lock_name: str) -> set[str]:
+    takers = {section.callback for lock in system.locks if lock.name == lock_name for section in lock.sections}
+    return {one.executor for chain in system.chains for one in chain.callbacks if (chain.name, one.name) in takers}
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The dependencies of a chain's bound: the chains whose bounds it uses, the chain itself, and all executors that
+    any of these visits or shares a lock with. No term of the bound refers to anything else."""
+
+    chains: frozenset[str]
+    executors: frozenset[str]
+
+
+def reaches_of(system: System, bounds: Bounds) -> dict[str, Reach]:
+    uses = {one.name: {one.name, *one.depends_on, *_before(system, system.chain(one.name))} for one in bounds.chains}
+    visits = {chain.name: _visited(system, chain) for chain in system.chains}
+    found = {}
+    for name in uses:
+        chains: set[str] = set()
+        new = {name}
+        while new:
+            chains |= new
+            new = set[str]().union(*(uses.get(one, set()) for one in new)) - chains
+        found[name] = Reach(frozenset(chains), frozenset[str]().union(*(visits[one] for one in chains)))
+    return found
+
+
+def _before(system: System, chain: Chain) -> set[str]:
+    """The chains from which it branches or which it joins, and the other chains of their timer, whose callbacks it may
+    share."""
+    timer = system.timer_of(chain)
+    return {one.name for one in system.chains if system.timer_of(one) is timer}
+
+
+def _visited(system: System, chain: Chain) -> frozenset[str]:
+    own = {one.executor for one in system.path(chain)}
+    locks = (one.name for one in system.locks if any(section.callback[0] == chain.name for section in one.sections))
+    return frozenset(own.union(*(_users_of(system, one) for one in locks)))

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of the analysis: bounds, their parts and premises, and reasons for missing bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import starmap
+from math import inf
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tide_tools.analysis.sizing import Need, Use, Uses
+from tide_tools.system.locate import Path
+from tide_tools.system.model import System
+from tide_tools.system.servers import shared_of_group
+
+if TYPE_CHECKING:
+    from tide_tools.analysis.native import LinkChainAnswer, Shortfall
+
+
+# ---- internal names ----
+# Internal names in documents contain a character that user names must not.
+
+
+NUMBER, ITSELF = "#", "!"
+
+
+def alternative_name(chain: str, number: int) -> str:
+    """Name of a chain that represents one of a join's inputs."""
+    return f"{chain}{NUMBER}by{number}"
+
+
+def chain_of(stretch: str) -> str:
+    """The user's chain name for a name in a document."""
+    return stretch.partition(NUMBER)[0]
+
+
+# ---- parts ----
+# Labels of the parts of bounds.
+
+
+LABELS = {
+    "jitter": "release jitter of its timer",
+    "propagation": "messages between executors",
+    "execution": "its own callbacks",
+    "line": "its own frames on the line",
+    "host": "agent, DDS and host",
+    "nodes": "its own callbacks and the messages between them",
+    "away": "its path through other boards",
+    "client_interference": "callbacks of",
+    "line_interference": "frames of",
+    "client_blocking": "a less urgent callback that has begun",
+    "new_data": "a sample that came during a publish, until the next timer",
+    "lock_blocking": "a less urgent callback that holds a lock",
+    "lock_wait": "others that hold a lock",
+    "line_blocking": "a less urgent frame that has begun",
+    "control": "acknowledgments and probes",
+    "window": "a full window of its stream",
+    "interrupts": "interrupts and loads",
+    "host_wait": "others on the host",
+    "losses": "repair of lost frames",
+    "precedence": "its own earlier callbacks",
+    "interference": "callbacks of",
+    "own": "its own other instances",
+    "blocking": "less important callbacks that have begun",
+    "groups": "exclusive groups",
+    "last_callback": "its last callback",
+}
+
+
+class Part(NamedTuple):
+    """A share of a bound; `chain`: the interfering chain; `executor`: where, if the chain has several."""
+
+    kind: str
+    value_ns: int
+    chain: str | None = None
+    executor: str | None = None
+
+
+def label(part: Part) -> str:
+    text = LABELS.get(part.kind, part.kind)
+    text = f"{text} {part.chain}" if part.chain else text
+    return f"{text}, on {part.executor}" if part.executor else text
+
+
+# ---- reasons ----
+# Why a chain has no bound: the first failure, the value reached, the limit, and the largest part.
+
+
+@dataclass(frozen=True)
+class Root:
+    """The first failure. kind: overload, too_long, unsettled, effort, starvation or, over a line, link or busy. path:
+    the entry of the description. part: the largest part of the value reached."""
+
+    kind: str
+    path: Path
+    what: str
+    chain: str | None
+    executor: str | None = None
+    reached_ns: int | None = None
+    limit_ns: int | None = None
+    part: Part | None = None
+
+    def reason(self, chain: str) -> str:
+        if self.chain is None or self.chain == chain:
+            return self.what
+        return f"it depends on chain '{self.chain}', which has none: {self.what}"
+
+    def to_json(self) -> dict[str, Any]:
+        part = self.part and {"kind": self.part.kind, "value_ns": self.part.value_ns, "chain": self.part.chain}
+        return {
+            "kind": self.kind,
+            "chain": self.chain,
+            "executor": self.executor,
+            "reached_ns": self.reached_ns,
+            "limit_ns": self.limit_ns,
+            "part": part,
+        }
+
+
+def _ms(value_ns: int) -> str:
+    return f"{value_ns / 1e6:.3f} ms"
+
+
+def _percent(permille: int) -> str:
+    return f"{permille / 10:.1f} %"
+
+
+def _chain_path(system: System, name: str) -> Path:
+    return ("chains", next(index for index, chain in enumerate(system.chains) if chain.name == name))
+
+
+def _executor_path(system: System, name: str) -> Path:
+    return ("executors", next(index for index, one in enumerate(system.executors) if one.name == name))
+
+
+def _most(part: Part | None) -> str:
+    return f"; most of it: {label(part)}, {_ms(part.value_ns)}" if part else ""
+
+
+def host_root(system: System, why: Shortfall) -> Root:
+    chain, executor = chain_of(why.chain), why.executor
+    kind, value_ns, other = why.part
+    part = Part(kind, value_ns, other and chain_of(other)) if kind else None
+    if why.kind == "overload":
+        return _overload(system, why, chain)
+    several = len({one.executor for one in system.path(system.chain(chain))}) > 1
+    where = f" on executor '{executor}'" if several else ""
+    limit = f"{_ms(why.limit_ns)}, ten times the longer of its deadline and its period"
+    if why.kind == "unsettled":
+        what = (
+            f"its delays grow through several executors that wait for each other: {_ms(why.reached_ns)}"
+            f" behind executor '{executor}', and the bounds did not settle below {limit}"
+        )
+    elif why.kind == "effort":
+        what = f"the analysis{where} did not settle and was given up at {_ms(why.reached_ns)} of {limit}"
+    else:
+        what = f"it may take {_ms(why.reached_ns)} or more{where}, beyond {limit}"
+    path = _chain_path(system, chain)
+    return Root(why.kind, path, what + _most(part), chain, executor, why.reached_ns, why.limit_ns, part)
+
+
+def _overload(system: System, why: Shortfall, chain: str) -> Root:
+    executor = system.executor(why.executor)
+    index = _executor_path(system, why.executor)
+    given = f"gives {_percent(why.given_permille)}"
+    remedy = "lengthen period_ms or shorten execution_ms"
+    if executor.budget_ms:
+        index = (*index, "budget_ms")
+        given = f"has a budget of {_percent(why.given_permille)}"
+        remedy = f"raise budget_ms, {remedy}"
+    else:
+        remedy = f"add lanes, {remedy}"
+    shared = any(one.branches_from for one in system.chains)
+    twice = " (what chains share counts for each)" if shared else ""
+    what = (
+        f"executor '{executor.name}' {given} of a core, and chain '{chain}' with all that may go before it asks for "
+        f"{_percent(why.asked_permille)}{twice}; {remedy}"
+    )
+    return Root("overload", index, what, None, executor.name)
+
+
+def starvation_root(system: System, executor: str, group: str) -> Root:
+    shared = shared_of_group(group)
+    if shared:
+        what = (
+            f"rclcpp's MultiThreadedExecutor may leave messages to {shared}, which several chains send, waiting "
+            "(ros2/rclcpp#2360, #2645, #2702); give the executor one lane"
+        )
+        return Root("starvation", _executor_path(system, executor), what, None, executor)
+    number = next(index for index, one in enumerate(system.groups) if one.name == group)
+    what = (
+        f"rclcpp's MultiThreadedExecutor may leave a callback of the exclusive group '{group}' waiting for ever "
+        "(ros2/rclcpp#2360, #2645, #2702); give the executor one lane or the callbacks groups of their own"
+    )
+    return Root("starvation", ("groups", number), what, None, executor)
+
+
+def link_root(system: System, told: LinkChainAnswer) -> Root:
+    root = told.root or told.chain
+    chain = chain_of(root)
+    shares = (Part(kind, value_ns, other and chain_of(other)) for kind, value_ns, other in told.reached_parts)
+    before = f"it needs a bound of chain '{root}', which has none: "
+    what = (told.reason or "").removeprefix(before)
+    kind = "busy" if what.startswith("more urgent chains keep") else "link"
+    # Where loads are the cause, the largest part of a window of one period says nothing about them.
+    part = max(shares, key=lambda one: one.value_ns, default=None) if kind == "link" else None
+    what += _most(part)
+    reached_ns, limit_ns = (told.reached_ns, told.limit_ns) if told.reached_ns else (None, None)
+    path = _chain_path(system, chain)
+    if system.chain(chain).deadline_ns > system.chain(chain).period_ns and reached_ns is not None:
+        path = (*path, "deadline_ms")
+    return Root(kind, path, what, chain, None, reached_ns, limit_ns, part)
+
+
+# ---- bounds ----
+
+
+class Assumption(NamedTuple):
+    """An assumption of bounds: a run selects the counter by `id`; `values` are the limits. places: the boards or links
+    that it names; empty: see tide_tools.analysis.premises."""
+
+    id: str
+    text: str
+    values: dict[str, int] = {}  # noqa: RUF012
+    places: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+# A part as the analysis returns it: kind, time, interfering chain, executor.
+Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
+
+
+@dataclass(frozen=True)
+class Model:
+    """The assumptions of the bounds about an executor of the host."""
+
+    executor: str
+    model: str
+    text: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"executor": self.executor, "model": self.model, "text": self.text}
+
+
+@dataclass(frozen=True)
+class PathBound:
+    """reason: why the path has no bound; None: it has one. Times are in nanoseconds."""
+
+    name: str
+    chains: tuple[str, ...]
+    reaction_ns: int | None
+    reaction_limit_ns: int | None
+    age_ns: int | None
+    age_limit_ns: int | None
+    reason: str | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        return self.reaction_limit_ns is not None or self.age_limit_ns is not None
+
+    @property
+    def met(self) -> bool:
+        """True if the path has bounds and they keep to its limits, if any (is_limited)."""
+        if self.reason is not None:
+            return False
+        pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
+        return all(limit is None or (bound is not None and bound <= limit) for bound, limit in pairs)
+
+    @property
+    def slack(self) -> float:
+        """The smallest slack as a share of its limit; infinite without a limit, but not without a bound."""
+        if self.reason is not None:
+            return -inf
+        pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
+        shares = ((limit - bound) / limit for bound, limit in pairs if limit is not None and bound is not None)
+        return min(shares, default=inf)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "chains": list(self.chains),
+            "reaction_ns": self.reaction_ns,
+            "reaction_limit_ns": self.reaction_limit_ns,
+            "age_ns": self.age_ns,
+            "age_limit_ns": self.age_limit_ns,
+            "met": self.met if self.is_limited or not self.met else None,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
+class ChainBound:
+    """The bound of one chain. It holds whether or not the deadline is met. bound_ns None: the chain has no bound, and
+    `root` is the first failure. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns
+    from a change at its input, or from the event that begins it. holds_for: the executor policies for which it is
+    proved (tide_tools.analysis.lower)."""
+
+    name: str
+    priority: int
+    bound_ns: int | None
+    deadline_ns: int
+    met: bool
+    lateness_ns: int = 0
+    hidden: bool = False
+    root: Root | None = None
+    holds_for: tuple[str, ...] = ()
+    find_parts: Callable[[], Sequence[Share]] = field(default=tuple, repr=False, compare=False)
+    find_depends_on: Callable[[], tuple[str, ...]] = field(default=tuple, repr=False, compare=False)
+    find_sections: Callable[[], tuple[tuple[str, int | None], ...]] = field(default=tuple, repr=False, compare=False)
+    from_event_ns: int | None = None
+    deadline_from: str = "tick"
+    begins_with_event: bool = False
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts add up to the bound. Computed on request: 100 chains over a line have 10,000."""
+        return tuple(starmap(Part, self.find_parts()))
+
+    @cached_property
+    def sections(self) -> tuple[tuple[str, int | None], ...]:
+        """For a chain over several boards: by board, the bound until the chain leaves it; the last is that of the
+        chain."""
+        return self.find_sections()
+
+    @cached_property
+    def depends_on(self) -> tuple[str, ...]:
+        return self.find_depends_on()
+
+    @property
+    def reason(self) -> str | None:
+        return None if self.root is None else self.root.reason(self.name)
+
+    @property
+    def slack_ns(self) -> int | None:
+        return None if self.bound_ns is None else self.deadline_ns - self.bound_ns
+
+
+def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None = None) -> dict[str, Any]:
+    return {"kind": kind, "value_ns": value_ns, "chain": chain, "executor": executor}
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """All chains of a system under one executor, most urgent first. models: assumptions about executors of the host."""
+
+    system: str
+    executor: str
+    met: bool
+    chains: tuple[ChainBound, ...]
+    assumptions: tuple[Assumption, ...] = field(default=())
+    models: tuple[Model, ...] = field(default=())
+    paths: tuple[PathBound, ...] = field(default=())
+    uses: tuple[tuple[str, str, Use], ...] = field(default=())  # chain (or one of its alternatives), board, use
+    uses_of_chains: Uses = field(default_factory=dict)
+    needs: tuple[Need, ...] = field(default=())  # one for each board with a link
+
+    def chain(self, name: str) -> ChainBound:
+        return next(chain for chain in self.chains if chain.name == name)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": 1,
+            "system": self.system,
+            "executor": self.executor,
+            "met": self.met,
+            "chains": [
+                {
+                    "name": bound.name,
+                    "priority": bound.priority,
+                    "bound_ns": bound.bound_ns,
+                    "deadline_ns": bound.deadline_ns,
+                    "from_event_ns": bound.from_event_ns,
+                    "deadline_from": bound.deadline_from,
+                    "met": bound.met,
+                    "parts": [_part_json(*share) for share in bound.find_parts()],
+                    "lateness_ns": bound.lateness_ns,
+                    "hidden": bound.hidden,
+                    "depends_on": bound.depends_on,
+                    "reason": bound.reason,
+                    "root": bound.root and bound.root.to_json(),
+                    "holds_for": bound.holds_for,
+                    "slack_ns": bound.slack_ns,
+                }
+                for bound in self.chains
+            ],
+            "paths": [path.to_json() for path in self.paths],
+            "models": [model.to_json() for model in self.models],
+            "assumptions": [one.to_json() for one in self.assumptions],
+        }

@@ -1,0 +1,551 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requirements of a description on a board's pools (tide/pools.h), its agent (agent/core/limits.h) and the runtime
+(tide/options.h). They are computed here only: `tide check` compares them with the actual sizes, `tide footprint` writes
+them, `tide simulate` and the hunts use them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from tide_tools.errors import UsageError
+from tide_tools.system.levels import levels_of_boards
+from tide_tools.system.model import Callback, Chain, Publication, Reliability, System
+from tide_tools.system.places import Executor
+from tide_tools.system.servers import servers_of
+
+_IDENTITY_BYTES = 24  # TIDE_SAMPLE_IDENTITY_BYTES of include/tide/session.h
+_NUMBER_BYTES = 4  # TIDE_REPLY_HEADER_BYTES there
+
+
+def up_bytes(sender: Callback, taker: Callback | None) -> int:
+    """Size of the message that a board's callback sends to the agent for `taker`. 0: none."""
+    return _payload(sender, taker) + (_IDENTITY_BYTES if sender.replies else 0)
+
+
+def down_bytes(sender: Callback, taker: Callback | None) -> int:
+    """Size of a callback's message from the agent to the receiving board. 0: none."""
+    header = _IDENTITY_BYTES if sender.requests else _NUMBER_BYTES if sender.replies else 0
+    return _payload(sender, taker) + header
+
+
+def _payload(sender: Callback, taker: Callback | None) -> int:
+    sent = sender.sends_to(taker)
+    return (sent.payload_bytes or 0) if sent is not None else 0
+
+
+_WRITE_HEADER_BYTES = 8  # submessage header and two ids
+_FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
+_CREATE_OVERHEAD_BYTES = 48  # a CREATE without its strings
+_TEXT_OVERHEAD_BYTES = 8  # each further string adds its length and padding
+_ENCAPSULATION_BYTES = 4
+_SMALL_BYTES = 128
+_SUBMESSAGE_BYTES = 12  # overhead of a message in one of the agent's nodes: header, request, service header
+_SPARE_NODES = 2  # nodes for creations at the start, and for messages of no chain
+_SPARE_SLOTS = 2  # one for the arriving frame, one for frames without a reader
+_ANY_INSTANCES = 2  # assumed for a chain without a bound
+
+
+class Use(NamedTuple):
+    """Maximum number of instances of a chain with messages queued, in transit or unacknowledged at the same time:
+    messages that its board sends, and those that it receives. None: the chain has no bound. depth: how many of them
+    wait at a subscription at most."""
+
+    sent: int | None
+    taken: int | None
+    depth: int = 1
+
+
+Uses = Mapping[tuple[str, str], Use]  # keys: name of the described chain, and board
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A topic that the microcontroller writes or reads."""
+
+    chain: Chain
+    callback: Callback
+    topic: str
+    dds_type: str
+    payload_bytes: int
+    level: int
+    header_bytes: int = 0  # bytes that a service adds before the payload
+    reliability: Reliability | None = None  # None: the chain's
+
+    @property
+    def reliable(self) -> bool:
+        return (self.reliability or self.chain.reliability) == "reliable"
+
+
+@dataclass(frozen=True)
+class ServiceEnd:
+    """A service that the microcontroller calls or serves: what it sends and receives."""
+
+    service: str
+    package: str
+    type: str
+    is_client: bool
+    sends: Endpoint
+    takes: Endpoint
+
+
+@dataclass(frozen=True)
+class Client:
+    """The part of a description that the microcontroller runs."""
+
+    executors: tuple[str, ...]
+    lanes: int
+    mtu_bytes: int
+    timers: tuple[tuple[Chain, Callback], ...]
+    events: int
+    publications: tuple[Endpoint, ...]
+    subscriptions: tuple[Endpoint, ...]
+    services: tuple[ServiceEnd, ...]  # clients, too
+    chains: tuple[Chain, ...]
+    levels: Mapping[str, int]  # by chain
+    uses: Uses
+    shared: Mapping[int, str]  # subscriptions of several publishers, by the identity of each occurrence
+
+    @property
+    def clients(self) -> int:
+        return sum(one.is_client for one in self.services)
+
+    @property
+    def served(self) -> tuple[ServiceEnd, ...]:
+        """One entry for each service of the board: of its clients, the one with the longest reply."""
+        found: dict[str, ServiceEnd] = {}
+        for one in self.services:
+            if one.is_client:
+                continue
+            known = found.setdefault(one.service.lstrip("/"), one)
+            if one.sends.payload_bytes > known.sends.payload_bytes:
+                found[one.service.lstrip("/")] = one
+        return tuple(found.values())
+
+    @property
+    def subscribed(self) -> tuple[tuple[Endpoint, ...], ...]:
+        """The endpoints of each subscription: one for each callback that publishes its topic."""
+        found: dict[str | int, tuple[Endpoint, ...]] = {}
+        for end in self.subscriptions:
+            key = self.shared.get(id(end.callback), id(end))
+            found[key] = (*found.get(key, ()), end)
+        return tuple(found.values())
+
+    @property
+    def askers(self) -> int:
+        """Largest number of chains that call one service. Each has one waiting request."""
+        counts = Counter(one.service.lstrip("/") for one in self.services if not one.is_client)
+        return max(counts.values(), default=1)
+
+    @property
+    def writes(self) -> tuple[Endpoint, ...]:
+        return (*self.publications, *(one.sends for one in self.services))
+
+    @property
+    def reads(self) -> tuple[Endpoint, ...]:
+        return (*self.subscriptions, *(one.takes for one in self.services))
+
+
+def _dds_type(message: str) -> str:
+    package, kind, name = message.split("/")
+    return f"{package}::{kind}::dds_::{name}_"
+
+
+def _steps(system: System, chain: Chain) -> Iterator[tuple[tuple[Callback, ...], Callback]]:
+    """Each callback and the callbacks whose messages start it, also of other chains if this one branches off or
+    joins."""
+    before = system.inputs(chain)
+    for callback in chain.callbacks:
+        yield before, callback
+        before = (callback,)
+
+
+def only_board(system: System, board: str | None) -> System:
+    """The system with this board only; all others count as hosts. UsageError if the system has several boards and none
+    is named."""
+    names = [one.name for one in system.boards()]
+    if board is None and len(names) > 1:
+        raise UsageError(f"'{system.name}' has {len(names)} boards; say which by --board: {', '.join(names)}")
+    if board is None:
+        return system
+    if board not in names:
+        raise UsageError(f"there is no board '{board}'; use one of: {', '.join(names)}")
+    elsewhere = {"where": "host", "link": None, "policy": None}
+    executors = tuple(
+        one if one.name == board or one.where == "host" else one.model_copy(update=elsewhere)
+        for one in system.executors
+    )
+    link = system.link_of_board(system.executor(board))
+    return system.model_copy(update={"executors": executors, "links": () if link is None else (link,)})
+
+
+def client_of(system: System, uses: Uses | None = None) -> Client:
+    """The board's part of the description. uses: messages in transit, from the bounds; None: two for each writer."""
+    executors = tuple(executor for executor in system.executors if executor.where == "mcu")
+    names = {executor.name for executor in executors}
+    every = levels_of_boards(system)
+    timers, publications, subscriptions, chains, events = [], [], [], [], 0
+    services: list[ServiceEnd] = []
+    taken = system.taken()
+    for chain in system.chains:
+        if any(callback.executor in names for callback in chain.callbacks):
+            chains.append(chain)
+        for before, callback in _steps(system, chain):
+            if callback.executor not in names:
+                continue
+            level = every[callback.executor][chain.name]
+            if callback.kind == "timer":
+                timers.append((chain, callback))
+            events += callback.kind == "event"
+            sent = [one.sends_to(callback) for one in before]
+            subscriptions += [_endpoint(chain, callback, one, level) for one in sent if isinstance(one, Publication)]
+            if callback.replies is not None and before:
+                services.append(_service(chain, (before[0], callback), False, level))
+            if callback.requests is not None:
+                server = chain.callbacks[chain.callbacks.index(callback) + 1]
+                services.append(_service(chain, (callback, server), True, level))
+            for one in callback.publishes:
+                takers = taken.get(id(one), [chain])
+                publications.append(_endpoint(takers[0], callback, one, level))
+    return Client(
+        executors=tuple(executor.name for executor in executors),
+        lanes=max((executor.lanes for executor in executors), default=1),
+        mtu_bytes=max((link.mtu_bytes for link in system.links), default=512),
+        timers=tuple(timers),
+        events=events,
+        publications=tuple(publications),
+        subscriptions=tuple(subscriptions),
+        services=tuple(services),
+        chains=tuple(chains),
+        levels={name: level for known in every.values() for name, level in known.items()},
+        uses=uses or {},
+        shared={id(one): words for words, several in servers_of(system).items() for one in several},
+    )
+
+
+def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -> Endpoint:
+    return Endpoint(chain, callback, said.topic, _dds_type(said.type), said.payload_bytes, level, 0, said.reliability)
+
+
+def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, level: int) -> ServiceEnd:
+    """way: the calling callback and the serving one."""
+    asks, serves = way
+    assert asks.requests is not None and serves.replies is not None
+    package, _, name = asks.requests.type.split("/")
+    ends = []
+    for maker, part in ((asks, "Request"), (serves, "Response")):
+        sent = is_client == (part == "Request")
+        header_bytes = (up_bytes if sent else down_bytes)(maker, None) - maker.sent_bytes
+        dds_type = f"{_dds_type(asks.requests.type)}{part}_"
+        ends.append(Endpoint(chain, maker, asks.requests.service, dds_type, maker.sent_bytes, level, header_bytes))
+    request, reply = ends
+    sends, takes = (request, reply) if is_client else (reply, request)
+    return ServiceEnd(asks.requests.service, package, name, is_client, sends, takes)
+
+
+def _created_bytes(end: ServiceEnd) -> int:
+    """Size of the CREATE message beyond the common overhead: its name, and two topics and types."""
+    topics = 2 * (len(end.service) + len("rq/") + len("Request") + _TEXT_OVERHEAD_BYTES)
+    return len(end.service) + topics + len(end.sends.dds_type) + len(end.takes.dds_type)
+
+
+def action_of(name: str) -> str:
+    """The action to which a service or topic of this name belongs; empty: none."""
+    return name.lstrip("/").rpartition("/_action/")[0]
+
+
+def _cancel(end: ServiceEnd) -> ServiceEnd:
+    """The service that cancels goals of this service's action."""
+    request, response = (f"action_msgs::srv::dds_::CancelGoal_{part}_" for part in ("Request", "Response"))
+    sends, takes = (request, response) if end.is_client else (response, request)
+    return replace(
+        end,
+        service=f"{action_of(end.service)}/_action/cancel_goal",
+        sends=replace(end.sends, dds_type=sends),
+        takes=replace(end.takes, dds_type=takes),
+    )
+
+
+def _whole_words(count: int) -> int:
+    return (count + 3) // 4 * 4
+
+
+def _streams(client: Client) -> int:
+    """Streams each way without that of the requests, which the pools add. Acknowledgments of a stream take one in the
+    other direction, too. No chain has level 0, on which a stock agent answers."""
+    reads, writes = ({(end.level, end.reliable) for end in ends} for ends in (client.reads, client.writes))
+    return max(len(reads), len(writes | {read for read in reads if read[1]})) + 1
+
+
+def _is_fragmented(endpoint: Endpoint, mtu_bytes: int) -> bool:
+    whole_bytes = endpoint.payload_bytes + endpoint.header_bytes + _ENCAPSULATION_BYTES
+    return whole_bytes + _FRAME_OVERHEAD_BYTES + _WRITE_HEADER_BYTES > mtu_bytes
+
+
+def pools(client: Client) -> dict[str, int]:
+    """The macros of tide/pools.h, large enough that no pool runs full while chains keep to their bounds. A node is in
+    use until its message has left or is acknowledged, a slot until the executor has taken its frame, a reassembly until
+    the callback has run. At least two messages of each writer and two frames of each reader have room. A chain that
+    ends before its next release has one open request; there is room for one more, whose reply was lost with an
+    agent. Services and topics of an action belong to its server or client, which has one more to cancel goals."""
+    ends = (*client.publications, *client.subscriptions)
+    served = {action_of(one.service) for one in client.served} - {""}
+    called = {action_of(one.service) for one in client.services if one.is_client} - {""}
+    cancels = [_cancel(one) for one in client.services if action_of(one.service)]
+    results = [one.sends.payload_bytes for one in client.served if one.service.endswith("/_action/get_result")]
+    creations = [len(end.topic) + len(end.dds_type) + _CREATE_OVERHEAD_BYTES for end in ends]
+    creations += [_created_bytes(one) + _CREATE_OVERHEAD_BYTES for one in (*client.services, *cancels)]
+    small = _whole_words(max([_SMALL_BYTES, *creations]))
+    nodes = [(_node_bytes(end), _instances(client, end)) for end in client.writes]
+    large = [(size, count) for size, count in nodes if size > small]
+    reassembled = [end for end in client.reads if _is_fragmented(end, client.mtu_bytes)]
+    return {
+        "TIDE_NODES": 1,
+        "TIDE_PUBLISHERS": sum(action_of(end.topic) not in served for end in client.publications),
+        "TIDE_SUBSCRIPTIONS": sum(action_of(one[0].topic) not in called for one in client.subscribed),
+        "TIDE_SERVICES": sum(not action_of(one.service) for one in client.served),
+        "TIDE_CLIENTS": sum(one.is_client and not action_of(one.service) for one in client.services),
+        **({"TIDE_ACTION_SERVERS": len(served)} if served else {}),
+        **({"TIDE_ACTION_CLIENTS": len(called)} if called else {}),
+        **({"TIDE_ACTION_RESULT_BYTES": _whole_words(max(results))} if results else {}),
+        "TIDE_SERVICE_DEPTH": client.askers,
+        "TIDE_CLIENT_REQUESTS": 2,
+        "TIDE_TIMERS": len(client.timers),
+        "TIDE_GUARD_CONDITIONS": client.events,
+        "TIDE_EXECUTORS": max(1, len(client.executors)),
+        "TIDE_EXECUTOR_LANES": client.lanes,
+        "TIDE_NAME_BYTES": _whole_words(
+            max(
+                [len(end.topic) for end in (*client.writes, *client.reads)]
+                + [len(one.service) for one in cancels]
+                + [12]
+            )
+            + len("rt/")
+            + 1
+        ),
+        "TIDE_SUBSCRIPTION_DEPTH": _deepest(client),
+        "TIDE_SMALL_NODES": sum(count for size, count in nodes if size <= small) + _SPARE_NODES,
+        "TIDE_SMALL_NODE_BYTES": small,
+        "TIDE_LARGE_NODES": sum(count for _, count in large),
+        "TIDE_LARGE_NODE_BYTES": _whole_words(max([small + 4, *(size for size, _ in nodes)])),
+        "TIDE_MTU_BYTES": client.mtu_bytes,
+        "TIDE_SLOTS": _least_slots(_readers(client, _deepest(client))),
+        "TIDE_REASSEMBLIES": sum(_depth(client, end) for end in reassembled),
+        "TIDE_REASSEMBLY_BYTES": _whole_words(
+            max([end.payload_bytes + end.header_bytes for end in reassembled] + [48]) + 16
+        ),
+        "TIDE_STREAMS": _streams(client),
+        "TIDE_CUSTOM_TRANSPORT": 0,
+    }
+
+
+def _node_bytes(end: Endpoint) -> int:
+    return end.payload_bytes + end.header_bytes + _ENCAPSULATION_BYTES + _WRITE_HEADER_BYTES
+
+
+def _use(client: Client, end: Endpoint) -> Use:
+    return client.uses.get((end.chain.name, client.executors[0]), Use(None, None))
+
+
+def _instances(client: Client, end: Endpoint) -> int:
+    return max(_ANY_INSTANCES, _use(client, end).sent or 0)
+
+
+def _depth(client: Client, end: Endpoint) -> int:
+    return _use(client, end).depth
+
+
+def _deepest(client: Client) -> int:
+    return max([sum(_depth(client, end) for end in ends) for ends in client.subscribed] + [1])
+
+
+def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
+    """For each subscription, client and service: the frames that wait for its callback, and the depth of its queue,
+    which is that of its pool unless the program sets less."""
+    readers = [(sum(_waiting(client, end) for end in ends), subscription_depth) for ends in client.subscribed]
+    of_service: dict[str, int] = {}
+    for end in client.services:
+        key = f"{end.service} of {end.takes.chain.name}" if end.is_client else end.service
+        of_service[key] = of_service.get(key, 0) + _waiting(client, end.takes)
+    return readers + [(waiting, client.askers) for waiting in of_service.values()]
+
+
+def _slots(readers: list[tuple[int, int]], slots: int) -> int:
+    """The number of slots that waiting frames may use, plus the slots that readers reserve in addition. Readers reserve
+    as many as their queues hold, or an equal share if there are fewer. Nobody else uses reserved slots."""
+    share = max((depth for _, depth in readers), default=0)
+    while sum(min(depth, share) for _, depth in readers) > slots - 1:
+        share -= 1
+    return sum(max(waiting, min(depth, share)) for waiting, depth in readers) + _SPARE_SLOTS
+
+
+def _least_slots(readers: list[tuple[int, int]]) -> int:
+    """The least number of slots that suffices. More slots may be too few again, because readers then reserve more."""
+    slots = _SPARE_SLOTS
+    while (used := _slots(readers, slots)) > slots:
+        slots = used
+    return slots
+
+
+def _waiting(client: Client, end: Endpoint) -> int:
+    return max(2, _frames(client, end) * _depth(client, end))
+
+
+def _frames(client: Client, end: Endpoint) -> int:
+    from tide_tools.analysis.native import frames  # imported late: naming pools does not need it
+
+    return frames(client.mtu_bytes, False, end.payload_bytes + end.header_bytes)
+
+
+# ---- existing sizes, and those that are too small ----
+
+WINDOW = 16  # TIDE_TRANSMITTER_WINDOW_DEFAULT, and the protocol's maximum
+_MACROS = {
+    "small_nodes": "TIDE_SMALL_NODES",
+    "small_node_bytes": "TIDE_SMALL_NODE_BYTES",
+    "large_nodes": "TIDE_LARGE_NODES",
+    "large_node_bytes": "TIDE_LARGE_NODE_BYTES",
+    "slots": "TIDE_SLOTS",
+    "reassemblies": "TIDE_REASSEMBLIES",
+    "reassembly_bytes": "TIDE_REASSEMBLY_BYTES",
+    "subscription_depth": "TIDE_SUBSCRIPTION_DEPTH",
+}
+# Defaults of tide/pools.h; a test compares them with that header.
+DEFAULTS = {
+    "small_nodes": 12,
+    "small_node_bytes": 256,
+    "large_nodes": 4,
+    "large_node_bytes": 2048,
+    "slots": 16,
+    "reassemblies": 2,
+    "reassembly_bytes": 2048,
+    "subscription_depth": 4,
+    "window": WINDOW,
+}
+# Limits::nodes of agent/core/limits.h: bytes of a node and nodes of a client; nodes that data cannot use.
+AGENT_NODES = ((128, 160), (1024, 64), (8192, 8), (65540, 2))
+AGENT_RESERVED_NODES = 8
+
+
+@dataclass(frozen=True)
+class Need:
+    """Pools of one board. sizes: by key of system.toml; lacking: those that are too small, as sentences with the
+    remedy. agent: the same for nodes of the agent."""
+
+    board: Executor
+    sizes: dict[str, int]
+    is_stated: bool
+    lacking: tuple[str, ...]
+    agent: tuple[str, ...]
+    unbounded: tuple[str, ...]  # chains of this board whose messages cannot be counted
+    above_defaults: tuple[str, ...]  # pools for which the runtime's defaults are too small
+    slots_apart: int  # more slots for a board with an object for each publisher of a subscription
+
+
+def _of_board(system: System, board: Executor) -> System:
+    """The system with only the chains that visit the board; with all if some branch, as branches share their work
+    elsewhere."""
+    if any(chain.branches_from is not None for chain in system.chains):
+        return system
+    coming = [one for one in system.chains if any(each.executor == board.name for each in one.callbacks)]
+    return system.model_copy(update={"chains": tuple(coming), "paths": (), "locks": ()})
+
+
+def need_of(system: System, board: Executor, uses: Uses) -> Need:
+    client = client_of(only_board(_of_board(system, board), board.name), uses)
+    every = pools(client)
+    stated = board.pools.model_dump(exclude_none=True) if board.pools is not None else {}
+    computed = {key: every[macro] for key, macro in _MACROS.items()} | {"window": WINDOW}
+    if board.pools is not None and board.pools.subscription_depth is not None:
+        computed["slots"] = _least_slots(_readers(client, board.pools.subscription_depth))
+    sizes = computed | stated
+    lacking = tuple(_lacking(client, sizes))
+    ends = {one.chain.name: one for one in (*client.writes, *client.reads)}
+    unbounded = tuple(name for name, end in ends.items() if _use(client, end).sent is None)
+    return Need(
+        board,
+        sizes,
+        bool(stated),
+        tuple(f"{text}; write {key} = {computed[key]}" for key, text in lacking),
+        tuple(_lacking_of_agent(client)),
+        unbounded,
+        tuple(text for _, text in _lacking(client, DEFAULTS)),
+        _slots_apart(client, sizes["subscription_depth"]) if client.shared else 0,
+    )
+
+
+def _slots_apart(client: Client, depth: int) -> int:
+    apart = replace(client, shared={})
+    return _least_slots(_readers(apart, depth)) - _least_slots(_readers(client, depth))
+
+
+def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
+    """Yields a key and the reason why its size is too small. A message is in the smallest node that holds it."""
+    small = [end for end in client.writes if _node_bytes(end) <= sizes["small_node_bytes"]]
+    large = [end for end in client.writes if _node_bytes(end) > sizes["small_node_bytes"]]
+    for key, members, spare in (("small_nodes", small, _SPARE_NODES), ("large_nodes", large, 0)):
+        count = sum(_instances(client, end) for end in members) + spare
+        if count > sizes[key]:
+            yield key, f"up to {count} of {sizes[key]} {key.replace('_', ' ')} may be in use"
+    longest = max((_node_bytes(end) for end in client.writes), default=0)
+    if longest > max(sizes["small_node_bytes"], sizes["large_node_bytes"]):
+        yield "large_node_bytes", f"a message needs a node of {longest} bytes"
+    slots = _slots(_readers(client, sizes["subscription_depth"]), sizes["slots"])
+    if slots > sizes["slots"]:
+        yield "slots", f"up to {slots} of {sizes['slots']} slots may be in use"
+    fragmented = [end for end in client.reads if _is_fragmented(end, client.mtu_bytes)]
+    messages = sum(_depth(client, end) for end in fragmented)
+    if messages > sizes["reassemblies"]:
+        yield "reassemblies", f"up to {messages} of {sizes['reassemblies']} reassemblies may be in use"
+    deepest = _deepest(client)
+    if deepest > sizes["subscription_depth"]:
+        yield (
+            "subscription_depth",
+            f"up to {deepest} of {sizes['subscription_depth']} samples may wait at one subscription",
+        )
+    size = max((end.payload_bytes + end.header_bytes + 16 for end in fragmented), default=0)
+    if size > sizes["reassembly_bytes"]:
+        yield "reassembly_bytes", f"a message needs a reassembly of {size} bytes"
+
+
+def _lacking_of_agent(client: Client) -> Iterator[str]:
+    """A message that finds no free node in its class takes one of the next larger class."""
+    board = client.executors[0]
+    waiting = [
+        (end.payload_bytes + end.header_bytes + _SUBMESSAGE_BYTES, max(1, _use(client, end).taken or 1))
+        for end in client.reads
+    ]
+    total = sum(count for _, count in AGENT_NODES) - AGENT_RESERVED_NODES
+    if sum(count for _, count in waiting) > total:
+        yield f"more than {total} messages to board '{board}' may be under way, for which the agent has nodes"
+    before, over = 0, 0
+    for size, count in AGENT_NODES:
+        wanted = over + sum(number for payload, number in waiting if before < payload <= size)
+        before, over = size, max(wanted - count, 0)
+    largest = AGENT_NODES[-1][0]
+    if any(payload > largest for payload, _ in waiting):
+        yield f"a message to board '{board}' is longer than the largest node of the agent, {largest} bytes"
+    elif over:
+        crowd = sum(number for payload, number in waiting if payload > AGENT_NODES[-3][0])
+        held = sum(count for _, count in AGENT_NODES[-2:])
+        yield (
+            f"up to {crowd} messages of more than {AGENT_NODES[-3][0]} bytes to board '{board}' may be under way, and "
+            f"the agent has {held} nodes for them; make them shorter, or fewer of them"
+        )
+
+
+def options(client: Client) -> list[str]:
+    """Definitions of tide/options.h: a lean runtime plus the options that the description needs."""
+    ends = (*client.writes, *client.reads)
+    definitions = ["TIDE_PROFILE=1", "TIDE_CONTROL_PLACES=3"]
+    if not any(end.reliable for end in ends):
+        definitions.append("TIDE_RELIABLE_STREAMS=0")
+    elif any(_is_fragmented(end, client.mtu_bytes) for end in ends):
+        definitions.append("TIDE_FRAGMENTS=1")
+    if len(client.reads) > 1:
+        definitions.append("TIDE_RESERVATIONS=1")
+    if client.lanes > 1:
+        definitions.append("TIDE_LANES=1")
+    return definitions

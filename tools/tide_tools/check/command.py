@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tomli
+import typer
+from pydantic_core import to_json
+from rich.console import Console
+
+from tide_tools.analysis.bounds import AnalysisError, bounds_of, executors_for
+from tide_tools.analysis.lower import NoBoundError
+from tide_tools.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
+from tide_tools.analysis.premises import Origins, origins_of
+from tide_tools.analysis.result import Bounds, Root
+from tide_tools.check.firmware import differences
+from tide_tools.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation, print_verdict
+from tide_tools.outputs import require_file, written
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.system.load import SystemFileError, load, problem_lines
+from tide_tools.system.locate import locate
+from tide_tools.terminal.style import print_whole
+from tide_tools.trace.times import MeasurementError, measured_system
+
+if TYPE_CHECKING:
+    from tide_tools.report.charts import Picture
+    from tide_tools.system.model import System
+
+app = typer.Typer()
+MET, NOT_MET, BAD_INPUT, ABOVE, NO_EVIDENCE = 0, 1, 2, 3, 5
+_LOOK_AGAIN_S = 0.2
+
+
+class ExecutorChoice(str, Enum):
+    tide = "tide"
+    lanes = "lanes"
+    batch = "batch"
+    batch_stock = "batch_stock"
+    batch_blocking = "batch_blocking"
+    default = "default"
+    priority = "priority"
+    rclcpp = "rclcpp"
+    any_order = "any_order"
+
+
+class _BadInputError(Exception):
+    def __init__(self, lines: list[str]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    executor: str | None
+    losses: int
+    explain: str | None
+    plot: Path | None
+    compare: bool
+    as_json: bool
+    observed: Path | None
+    measured: Path | None
+    margin_percent: float
+    every: bool = False
+    details: bool = False
+    require_measured: bool = False
+    firmware: Path | None = None
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="Description of the system to check.")] = Path("system.toml"),
+    executor: Annotated[
+        ExecutorChoice | None,
+        typer.Option(
+            metavar="NAME",
+            help="Executor of the boards: tide, lanes (tide with preemptive lanes), batch (rclc; publishing never "
+            "waits), batch_stock (rclc; a reliable publish waits), batch_blocking (rclc; each publish waits). For a "
+            "system without boards: default (ready sets, timers as they expire), priority, rclcpp (stock: cached "
+            "timers, groups may starve), any_order. Default: the described executor.",
+        ),
+    ] = None,
+    losses: Annotated[int, typer.Option(min=0, max=16, help="Largest number of frames an instance may lose.")] = 0,
+    explain: Annotated[str | None, typer.Option(metavar="CHAIN", help="Show the parts of this chain's bound.")] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="SVG file for a picture of the parts of all bounds, or of the chain of --explain."),
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Show the bounds of every executor side by side.")] = False,
+    observed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RESULTS",
+            help="Results of tide run (results.json or its folder): show every observation, its parts and every "
+            "premise next to the bounds. With --plot also as a picture.",
+        ),
+    ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="LOG",
+            help="File with execution times that your program measured (tide/measure.h). These replace the times in "
+            "the description.",
+        ),
+    ] = None,
+    margin: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="PERCENT",
+            help="Percent to add to the longest measured times, to allow for longer times that were not observed.",
+        ),
+    ] = 0.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show every chain. Default: with more than 50 chains, the worst 20.")
+    ] = False,
+    details: Annotated[bool, typer.Option("--details", help="Show every premise in full.")] = False,
+    require_measured: Annotated[
+        bool, typer.Option("--require-measured", help="Exit with 1 unless every time was measured; for CI.")
+    ] = False,
+    firmware: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="SOURCE",
+            help="C source of a board: compare level, period and deadline in each tide_chain_init with the "
+            "description, and exit with 1 if they differ or cannot be read.",
+        ),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
+) -> None:
+    """Bound every chain of a system before it runs.
+
+    Exit status: 0 every deadline is guaranteed; 1 a deadline is not guaranteed; 2 the system cannot be checked. With
+    --observed: 0 every observation is within its bound; 3 an observation exceeds its bound; 5 a chain has no bound or
+    was not observed.
+
+    Examples:
+
+      tide check examples/three_chains/system.toml
+
+      tide check examples/three_chains/system.toml --explain brake --plot parts.svg
+
+      tide check examples/three_chains/system.toml --compare --json
+
+      tide check examples/three_chains/system.toml --observed results/three_chains --plot observed.svg
+
+      tide check system.toml --measured firmware.log --margin 20
+
+      tide check system.toml --firmware main.c
+    """
+    console = Console(emoji=False)
+
+    def once() -> int:
+        try:
+            wanted = _Wanted(
+                executor.value if executor else None,
+                losses,
+                explain,
+                plot,
+                compare,
+                as_json,
+                observed,
+                measured,
+                margin,
+                every,
+                details,
+                require_measured,
+                firmware,
+            )
+            return _check(file, wanted, console)
+        except _BadInputError as error:
+            for line in error.lines:
+                typer.echo(line, err=True)
+            return BAD_INPUT
+
+    seen = _stamp(file)  # taken before the first reading, so that no change falls between the two
+    status = once()
+    if watch:
+        try:
+            _watch(file, seen, once)
+        except KeyboardInterrupt:
+            raise typer.Exit(130) from None
+    raise typer.Exit(status)
+
+
+def _watch(file: Path, seen: tuple[int, int], once: Callable[[], int]) -> None:
+    """Checks again after each change of the file, until Ctrl-C."""
+    while True:
+        time.sleep(_LOOK_AGAIN_S)
+        stamp = _stamp(file)
+        if stamp != seen:
+            seen = stamp
+            once()
+
+
+def _stamp(file: Path) -> tuple[int, int]:
+    try:
+        status = file.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_mtime_ns, status.st_size)
+
+
+def _check(file: Path, wanted: _Wanted, console: Console) -> int:
+    require_file(wanted.plot)
+    if wanted.plot is not None and wanted.plot.suffix != ".svg":
+        raise _BadInputError([f"{wanted.plot}: cannot be written: pictures are SVG; use a name that ends in .svg"])
+    system = _load(file)
+    if wanted.measured is not None:
+        system = _with_measured(file, system, wanted.measured, wanted.margin_percent)
+    names = [chain.name for chain in system.chains]
+    fitting = executors_for(system)
+    if wanted.explain is not None and wanted.explain not in names:
+        raise _BadInputError(
+            [f"{file}: there is no chain '{wanted.explain}' to explain; use one of: {', '.join(names)}"]
+        )
+    if wanted.executor is not None and wanted.executor not in fitting:
+        raise _BadInputError(
+            [f"{file}: executor '{wanted.executor}' does not fit this system; use one of: {', '.join(fitting)}"]
+        )
+    if wanted.observed is not None:
+        others = {
+            "--firmware": wanted.firmware is not None,
+            "--require-measured": wanted.require_measured,
+            "--compare": wanted.compare,
+            "--explain": wanted.explain is not None,
+            "--executor": wanted.executor is not None,
+        }
+        if given := next((name for name, is_given in others.items() if is_given), None):
+            raise _BadInputError([f"{given} does not go with --observed; call tide check once for each"])
+        return _held_against(file, system, wanted.observed, wanted, console)
+    bounds = _bounds(file, system, wanted.executor, wanted)
+    every, refused = _compared(file, system, fitting, wanted) if wanted.compare else ([], {})
+    if wanted.plot is not None:
+        _plot(bounds, wanted.plot, wanted.explain)
+    numbers = origins_of(system)
+    invented = numbers.placeholders > 0  # times invented by tide new system guarantee nothing
+    differing = [] if wanted.firmware is None else differences(system, wanted.firmware)
+    wanting = ["the firmware is not as described"] if differing else []
+    wanting += ["not all times were measured"] if wanted.require_measured and numbers.measured < numbers.count else []
+    met = bounds.met and not (invented or wanting)
+    if wanted.as_json:
+        typer.echo(json_text(replace(bounds, met=met), every, wanted.explain, numbers, refused))
+    else:
+        _print(bounds, every, wanted, console, _places(file, bounds), numbers, ", and ".join(wanting))
+        for why in dict.fromkeys(map(tuple, refused.values())):
+            who = ", ".join(one for one, reasons in refused.items() if tuple(reasons) == why)
+            more = f" (and {len(why) - 1} more reasons)" if why[1:] else ""
+            typer.echo(f"{who} cannot be compared: {why[0]}{more}")
+    for line in differing:
+        typer.echo(line, err=True)
+    return MET if met else NOT_MET
+
+
+def json_text(
+    bounds: Bounds,
+    compared: Sequence[Bounds] = (),
+    explain: str | None = None,
+    numbers: Origins | None = None,
+    refused: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """The output of --json. explain: limits it to this chain. refused: executors without an analysis, with reasons."""
+    data = bounds.to_json()
+    if numbers is not None:
+        data["times"] = asdict(numbers)
+    if explain is not None:
+        data["chains"] = [chain for chain in data["chains"] if chain["name"] == explain]
+    if compared:
+        data["compared"] = [one.to_json() for one in compared]
+        data["refused"] = refused or {}
+    return to_json(data, indent=2).decode()
+
+
+def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, console: Console) -> int:
+    from tide_tools.report.table import observed_table
+
+    try:
+        data = read_results(results)
+        every = observations(system, data, wanted.losses)
+    except ObservationError as error:
+        raise _BadInputError([str(error)]) from None
+    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
+        raise _refusal(file, error) from None
+    if wanted.plot is not None:
+        from tide_tools.report.charts import observed_chart
+
+        _write_picture(wanted.plot, observed_chart(every, f"{system.name}: observation and bound"))
+    if wanted.as_json:
+        typer.echo(to_json({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2).decode())
+    else:
+        print_whole(console, observed_table(every))
+        _print_answers(system, data, wanted.losses, console)
+    for line in [*beyond(data, wanted.losses), *(one.verdict() for one in longer(every))]:
+        typer.echo(line, err=True)
+    if above(every):
+        return ABOVE
+    without = [one for one in every if one.bound_ns is None or one.worst_ns is None]
+    for one in without:
+        what = "has no bound" if one.bound_ns is None else "was not observed"
+        typer.echo(f"chain '{one.chain}', {one.run}: {what}, so it proves nothing", err=True)
+    return NO_EVIDENCE if without or longer(every) else MET
+
+
+def _places(file: Path, bounds: Bounds) -> Where:
+    """Returns a function that gives "file:line: " of the entry at which a bound fails."""
+    if all(chain.root is None for chain in bounds.chains):
+        return nowhere
+    lines = locate(file.read_text(encoding="utf-8"))
+
+    def where(root: Root) -> str:
+        path = root.path
+        while path not in lines:
+            path = path[:-1]
+        return f"{file}:{lines[path]}: "
+
+    return where
+
+
+def _print_answers(system: System, data: dict[str, Any], losses: int, console: Console) -> None:
+    """Parts and premises of the runs that recorded them, compared with this description."""
+    from tide_tools.report.results import Results
+    from tide_tools.report.table import parts_table, print_answers
+    from tide_tools.run.judge import with_bounds
+
+    try:
+        results, _ = with_bounds(system, Results.from_json(to_json(data).decode()), losses)
+    except ValueError:  # written by `tide simulate`, which records no parts
+        return
+    for run in results.runs:
+        if any(part.bound_ns is not None for chain in run.chains for part in chain.parts):
+            print_whole(console, parts_table(run))
+        print_answers(console, run, len(results.runs) > 1)
+
+
+def _print(
+    bounds: Bounds,
+    every: list[Bounds],
+    wanted: _Wanted,
+    console: Console,
+    where: Where,
+    numbers: Origins,
+    wanting: str,
+) -> None:
+    explain = wanted.explain
+    if every:
+        print_verdict(bounds, console, numbers, f"the premises of executor {bounds.executor}", wanting)
+        print_whole(console, comparison_table(bounds.system, every, numbers))
+    else:
+        print_bounds(bounds, console, where, wanted.every, wanted.details, numbers, wanting)
+    if explain:
+        console.print()
+        print_explanation(bounds.chain(explain), console, where)
+
+
+def _plot(bounds: Bounds, path: Path, explain: str | None) -> None:
+    from tide_tools.report.charts import bounds_chart
+
+    _write_picture(path, bounds_chart(bounds, bounds.chain(explain) if explain else None))
+
+
+def _write_picture(path: Path, picture: Picture) -> None:
+    with written(path) as beside:
+        beside.write_text(picture.svg(alone=True), encoding="utf-8")
+
+
+def _load(file: Path) -> System:
+    try:
+        return load(file)
+    except SystemFileError as error:
+        raise _BadInputError(error.lines) from None
+
+
+def _with_measured(file: Path, system: System, log: Path, margin_percent: float) -> System:
+    try:
+        return measured_system(file, system, log, margin_percent)
+    except MeasurementError as error:
+        raise _BadInputError([str(error)]) from None
+
+
+def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -> Bounds:
+    try:
+        return bounds_of(system, executor, wanted.losses)
+    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
+        raise _refusal(file, error) from None
+
+
+def _compared(
+    file: Path, system: System, executors: Sequence[str], wanted: _Wanted
+) -> tuple[list[Bounds], dict[str, list[str]]]:
+    """The bounds of every executor that can be analysed, and why the others cannot: a robot that calls a service on
+    rclc has a comparison, too, although no analysis knows that service where publishing waits."""
+    every: list[Bounds] = []
+    refused: dict[str, list[str]] = {}
+    for executor in executors:
+        try:
+            every.append(_bounds(file, system, executor, wanted))
+        except _BadInputError as error:
+            refused[executor] = error.lines
+    return every, refused
+
+
+def _refusal(file: Path, error: NoBoundError | AnalysisError | MissingBinaryError) -> _BadInputError:
+    if isinstance(error, NoBoundError):
+        problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
+        return _BadInputError(problem_lines(file, problems))
+    if isinstance(error, AnalysisError):
+        return _BadInputError(_placed(file, str(error).splitlines()))
+    return _BadInputError([str(error)])
+
+
+_ENTRY = re.compile(r"chain '(?P<chain>[^']*)'(?:, callback '(?P<callback>[^']*)')?: (?P<what>.*)")
+
+
+def _placed(file: Path, lines: list[str]) -> list[str]:
+    """The errors of the analysis, with their lines in the file."""
+    text = file.read_text(encoding="utf-8")
+    chains = tomli.loads(text).get("chains", [])
+    places = locate(text)
+    placed = []
+    for line in lines:
+        match = _ENTRY.match(line)
+        index = next((n for n, one in enumerate(chains) if match and one["name"] == match["chain"]), None)
+        if match is None or index is None:
+            placed.append(f"{file}: {line}")
+            continue
+        callbacks = chains[index]["callbacks"]
+        place = next((n for n, one in enumerate(callbacks) if one["name"] == match["callback"]), None)
+        path = ("chains", index) if place is None else ("chains", index, "callbacks", place)
+        placed.append(f"{file}:{places[path]}: {line}")
+    return placed

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.console import Console
+
+from tide_tools.analysis.premises import Origins, of_executors
+from tide_tools.analysis.result import Bounds, ChainBound, Root, label
+from tide_tools.extras import install_of
+from tide_tools.report.results import exact
+from tide_tools.report.table import print_premise_names, print_premises
+from tide_tools.system.locate import Path
+from tide_tools.system.sizes import types_are_known
+from tide_tools.terminal.ruled import Cell, Column, RuledTable
+from tide_tools.terminal.style import print_whole, print_wrapped
+
+Where = Callable[[Root], str]  # "file:line: " of what fails first
+
+
+def nowhere(_: Root) -> str:
+    return ""
+
+
+MOST_CHAINS = 50  # number of chains that a table always shows
+_SHOWN = 20  # number shown if there are more chains
+_NAMED, _FEW = 8, 3
+
+
+def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
+    """Chains without a bound first, then those with the least slack relative to their deadline."""
+
+    def key(one: ChainBound) -> tuple[bool, float]:
+        return one.slack_ns is not None, 0.0 if one.slack_ns is None else one.slack_ns / one.deadline_ns
+
+    return sorted(chains, key=key)
+
+
+def colour_of(numbers: Origins | None) -> str:
+    """A "yes" is green only if every time was measured."""
+    return "green" if numbers is not None and numbers.measured == numbers.count else "yellow"
+
+
+def bounds_table(
+    bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None
+) -> RuledTable:
+    """chains: None means all. Each has two bounds: from the tick of its timer, and from a change at its input."""
+    headings = ("from tick", "from event", "deadline", "slack")
+    times = [Column(heading, right=True) for heading in headings]
+    title = f"{bounds.system}, executor {bounds.executor.replace('_', ', ')}: bounds in ms"
+    table = RuledTable([Column("chain", no_wrap=True), *times, Column("met")], title)
+    for chain in bounds.chains if chains is None else chains:
+        table.add_row(
+            chain.name,
+            "" if chain.begins_with_event else exact(chain.bound_ns),
+            exact(chain.from_event_ns),
+            exact(chain.deadline_ns),
+            "" if chain.slack_ns is None else exact(chain.slack_ns),
+            Cell("yes", colour_of(numbers)) if chain.met else Cell("no", "red"),
+        )
+    return table
+
+
+def _counts_from(bounds: Bounds) -> str:
+    """The start of deadlines; the table shows those from an event less the chain's period."""
+    if all(chain.begins_with_event for chain in bounds.chains):
+        return "The deadline counts from the event that begins the chain."
+    timers = [chain for chain in bounds.chains if not chain.begins_with_event]
+    events = [chain.name for chain in timers if chain.deadline_from == "event"]
+    also = f"; of {_first(events, _SHOWN)} it is what deadline_ms from an event leaves" if events else ""
+    later = [
+        chain.name
+        for chain in timers
+        if chain.deadline_from != "event" and (chain.from_event_ns or 0) > chain.deadline_ns
+    ]
+    text = (
+        f"The deadline counts from the tick of the timer{also}. An event between two ticks waits for the next: it is "
+        "answered within a period and the bound"
+    )
+    text += f", which is beyond the deadline of {_few(later)}." if later else "."
+    unknown = [chain.name for chain in timers if chain.bound_ns is not None and chain.from_event_ns is None]
+    if unknown:
+        text += f" This does not hold for {_few(unknown)}, where the first message is published on a condition."
+    return text
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= _FEW else f"{len(names):,} chains"
+
+
+def paths_table(bounds: Bounds, numbers: Origins | None = None) -> RuledTable:
+    headings = ("reaction ms", "limit ms", "age ms", "limit ms")
+    columns = [Column("path", no_wrap=True), *(Column(heading, right=True) for heading in headings), Column("met")]
+    table = RuledTable(columns)
+    for path in bounds.paths:
+        table.add_row(
+            path.name,
+            exact(path.reaction_ns),
+            "" if path.reaction_limit_ns is None else exact(path.reaction_limit_ns),
+            exact(path.age_ns),
+            "" if path.age_limit_ns is None else exact(path.age_limit_ns),
+            Cell("yes" if path.is_limited else "no limit", colour_of(numbers)) if path.met else Cell("no", "red"),
+        )
+    return table
+
+
+def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | None = None) -> RuledTable:
+    executors = [Column(bounds.executor.replace("_", ", "), right=True) for bounds in every]
+    columns = [Column("chain", no_wrap=True), Column("deadline ms", right=True), *executors]
+    table = RuledTable(columns, f"{system}: bounds in ms by executor")
+    for number, chain in enumerate(every[0].chains):
+        bound = [bounds.chains[number] for bounds in every]
+        cells = [Cell(exact(one.bound_ns), colour_of(numbers) if one.met else "red") for one in bound]
+        table.add_row(chain.name, exact(chain.deadline_ns), *cells)
+    return table
+
+
+def explanation_table(chain: ChainBound) -> RuledTable:
+    columns = [Column("part", no_wrap=True), Column("ms", right=True), Column("share", no_wrap=True)]
+    table = RuledTable(columns, f"{chain.name}: what {exact(chain.bound_ns)} ms are made of")
+    whole = max(chain.bound_ns or 1, 1)
+    for part in (one for one in chain.parts if exact(one.value_ns) != exact(0)):  # the rest is order, which costs 1 ns
+        bar = "█" * max(1, round(30 * part.value_ns / whole))
+        table.add_row(label(part), exact(part.value_ns), f"{bar} {100 * part.value_ns / whole:.1f} %")
+    return table
+
+
+def _first(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:most])} and {more:,} more"
+
+
+def print_bounds(
+    bounds: Bounds,
+    console: Console,
+    where: Where = nowhere,
+    every: bool = False,
+    details: bool = False,
+    numbers: Origins | None = None,
+    wanting: str = "",
+) -> None:
+    """Prints the verdict, the table and its premises. every: show all chains; otherwise, if there are many, those with
+    the least slack. numbers: sources of the times; an answer is green only if all of them were measured. wanting:
+    as for print_verdict."""
+    most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
+    shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
+    print_verdict(bounds, console, numbers, wanting=wanting)
+    print_whole(console, bounds_table(bounds, shown, numbers))
+    if most < len(bounds.chains):
+        rest = len(bounds.chains) - most
+        text = f"{most} of {len(bounds.chains):,} chains, the least margin first; --all shows the other {rest:,}"
+        console.print(text, highlight=False)
+    if bounds.paths:
+        print_whole(console, paths_table(bounds, numbers))
+    for line in _reasons(bounds, where)[:most]:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if not details and all(chain.bound_ns is None for chain in bounds.chains):
+        return
+    print_wrapped(console, _counts_from(bounds))
+    premises = [
+        *(("model", text) for text in of_executors(bounds)),
+        *((one.id, one.text) for one in bounds.assumptions),
+    ]
+    (print_premises if details else print_premise_names)(console, premises)
+
+
+def print_verdict(
+    bounds: Bounds,
+    console: Console,
+    numbers: Origins | None = None,
+    premises: str = "the premises below",
+    wanting: str = "",
+) -> None:
+    """Prints the verdict, and how many of the times were measured. premises: where the premises are printed. wanting:
+    why the bounds
+    alone are not enough for what was asked."""
+    late = [chain.name for chain in bounds.chains if not chain.met]
+    late += [f"path {path.name}" for path in bounds.paths if not path.met]
+    answer, colour = f"every deadline is guaranteed, if {premises} hold", colour_of(numbers)
+    if late:
+        is_all = len(late) == len(bounds.chains) > 1 and not bounds.paths
+        answer, colour = f"no guarantee for{' any chain' if is_all else f': {_first(late, _NAMED)}'}", "red"
+    elif numbers is not None and numbers.placeholders:
+        answer = "no guarantee yet: with the placeholders of tide new system every deadline would be met"
+    elif wanting:
+        answer, colour = f"no guarantee: {wanting}; each bound is within its deadline", "red"
+    console.print(f"[bold {colour}]{answer}[/]", highlight=False, soft_wrap=True)
+    if numbers is not None:
+        print_wrapped(console, numbers.text)
+    if not types_are_known():
+        print_wrapped(console, f"sizes were not compared with message types: {install_of('messages')}", style="yellow")
+
+
+def _reasons(bounds: Bounds, where: Where) -> list[str]:
+    """Each root cause once, followed by the chains that have no bound because of it."""
+    roots: dict[tuple[Path, str, str | None], list[ChainBound]] = {}
+    for chain in bounds.chains:
+        if chain.root is not None:
+            roots.setdefault((chain.root.path, chain.root.what, chain.root.chain), []).append(chain)
+    lines = []
+    for without in roots.values():
+        root = without[0].root
+        assert root is not None
+        first = [one for one in without if root.chain in (None, one.name)] or without[:1]
+        rest = [one.name for one in without if one not in first]
+        names, has = _first([one.name for one in first], _SHOWN), "have" if len(first) > 1 else "has"
+        lines.append(f"{names} {has} no bound: {where(root)}{first[0].reason}{_next(root)}")
+        if rest:
+            lines.append(f"{_first(rest, _SHOWN)} {'have' if len(rest) > 1 else 'has'} none because of that")
+    return lines + [f"path {path.name} has no bound: {path.reason}" for path in bounds.paths if path.reason is not None]
+
+
+def _next(root: Root) -> str:
+    """The advice for a root cause."""
+    if root.kind == "busy":
+        return ", or raise its priority"
+    if root.chain is None or root.part is None or root.limit_ns is None:
+        return ""
+    return "; raise its period_ms, or shorten that part"
+
+
+def print_explanation(chain: ChainBound, console: Console, where: Where = nowhere) -> None:
+    if chain.root is not None:
+        line = f"{chain.name} has no bound: {where(chain.root)}{chain.reason}"
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+        return
+    print_whole(console, explanation_table(chain))
+    if chain.hidden:
+        console.print("The time on the line costs the executor nothing: callbacks run meanwhile.", highlight=False)
+    if chain.lateness_ns:
+        console.print(
+            f"{exact(chain.lateness_ns)} ms of it are there only because other chains may be late (jitter).",
+            highlight=False,
+            soft_wrap=True,
+        )
+    depends = ", ".join(chain.depends_on) or "no other chain"
+    console.print(f"Holds as long as these keep to their bounds: {depends}.", highlight=False, soft_wrap=True)

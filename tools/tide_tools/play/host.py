@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A description whose chains stay on the host as a graph for tide-sim (sim/board/plan.h), which plays it on the shipped
+executor: what may vary from run to run, and the plan of one run."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tide_tools.play.boards import (
+    MEETING,
+    MICROSECOND,
+    Ran,
+    Worst,
+    all_runs,
+    beside_worst,
+    locks_of,
+    marks_of,
+    meeting,
+    meeting_worst,
+    own_and_others,
+    plan_line,
+)
+from tide_tools.play.paths import Instance
+from tide_tools.play.server import Played
+from tide_tools.system.levels import LevelError, priorities_of
+from tide_tools.system.model import Callback, Publication, System
+from tide_tools.system.servers import servers_of, with_servers
+
+Policy = Literal["tide", "readyset"]
+_DEPTH = 64  # depth of each subscription's queue; enough that no message is dropped
+_BYTES = 8
+_OUTSIDE = "outside."  # executor of the callbacks that publish the events; the dot keeps it apart from described names
+_SETTLE_US = 600_000_000  # longest time for instances under way at the end
+
+
+@dataclass(frozen=True)
+class HostRun:
+    """All values that may differ between two runs of a description."""
+
+    offsets_ns: tuple[int, ...]  # by timer
+    executions_ns: tuple[tuple[int, int], ...]  # shortest and longest, by callback
+    registration: tuple[int, ...]  # callbacks in this order
+    priorities: tuple[int, ...]  # by callback
+    late: bool  # true: timers with jitter start instances late
+    extremes: bool
+    anywhere: bool  # true: budgets are replenished at a random phase
+    seed: int
+
+
+def _priorities(system: System, policy: str) -> dict[int, int]:
+    """Priorities by the identity of a callback; empty if the policy uses none and there are too many."""
+    try:
+        return priorities_of(system)
+    except LevelError:
+        if policy == "priority":
+            raise
+        return {}
+
+
+class HostPlayer:
+    """Draws and plans runs of the host's executors with one policy. The caller provides the random source."""
+
+    def __init__(self, system: System, policy: str, source: random.Random) -> None:
+        self._system = system = with_servers(system)
+        self._random = source
+        self._policy = policy
+        entries = [(chain, callback) for chain in system.chains for callback in chain.callbacks]
+        self._callbacks: list[Callback] = [callback for _, callback in entries]
+        self._names = {id(callback): f"{chain.name}.{callback.name}" for chain, callback in entries}
+        self._locks = [locks_of(system, chain, callback) for chain, callback in entries]
+        self._joining = {id(chain.callbacks[0]) for chain in system.chains if chain.joins}
+        self._most_ns = [max(one.execution_ns, 1) for one in self._callbacks]
+        self._least_ns = [min(one.least_ns, most) for one, most in zip(self._callbacks, self._most_ns, strict=True)]
+        begin = ("timer", "event")
+        timers = {place: chain for place, (chain, callback) in enumerate(entries) if callback.kind in begin}
+        self._periods_ns = {place: chain.period_ns for place, chain in timers.items()}
+        self._jitters_ns = {place: chain.jitter_ns for place, chain in timers.items()}
+        self._bursts = {place: chain.burst for place, chain in timers.items()}
+        self._timers = list(self._periods_ns)
+        firsts = {chain.name: place for place, chain in timers.items()}
+        self._timer_of = [self._timers.index(firsts[system.timer_of(chain).name]) for chain in system.chains]
+        self._own_marks_ns = [marks_of(system, chain) for chain in timers.values()]
+        self._marks_ns = [0, *self._sums(system)]
+        given = _priorities(system, policy)
+        place_of = {id(one): place for place, one in enumerate(self._callbacks)}
+        self._on_path = [{place_of[id(one)] for one in system.path(chain)} for chain in system.chains]
+        # A server called by several chains has one priority: the highest of theirs.
+        self._servers = [[place_of[id(one)] for one in several] for several in servers_of(system).values()]
+        self._priorities = self._as_one([given.get(id(one), 1) for one in self._callbacks])
+        self._groups = {group.name: number for number, group in enumerate(system.groups, 1)}
+        self._reentrant = {group.name for group in system.groups if group.kind == "reentrant"}
+        self._messages = list(self._connected())
+        self._paths = [
+            plan_line("path", {"name": chain.name, "callbacks": ",".join((*before, *map(self._name, path)))})
+            for chain in system.chains
+            for path in [system.path(chain)]
+            for before in [[f"{_OUTSIDE}.{self._name(path[0])}"] if path[0].kind == "event" else []]
+        ]
+        self.chain_names = [chain.name for chain in system.chains]
+
+    def _name(self, callback: Callback) -> str:
+        return self._names[id(callback)]
+
+    def _connected(self) -> Iterator[tuple[Callback, int, list[Callback]]]:
+        """Senders with their receivers, and in how many runs they send a message."""
+        periods_ns = {id(one): chain.period_ns for chain in self._system.chains for one in chain.callbacks}
+        pairs = [(one, chain.callbacks[0]) for chain in self._system.chains for one in self._system.inputs(chain)]
+        pairs += [pair for chain in self._system.chains for pair in itertools.pairwise(chain.callbacks)]
+        found: dict[tuple[int, int], tuple[Callback, int, list[Callback]]] = {}
+        for before, after in pairs:
+            sent = before.sends_to(after)
+            every = 1
+            if isinstance(sent, Publication) and sent.is_occasional:
+                every = -(-sent.period_ns(periods_ns[id(before)]) // periods_ns[id(before)])
+            found.setdefault((id(before), every), (before, every, []))[2].append(after)
+        yield from found.values()
+
+    def _sums(self, system: System) -> list[int]:
+        """Times from a release to each callback of its chain."""
+        sums = []
+        for chain in system.chains:
+            sum_ns = 0
+            for callback in system.path(chain):
+                sum_ns += callback.execution_ns
+                sums.append(sum_ns)
+        return sums
+
+    def drawn(self) -> HostRun:
+        source = self._random
+        heavy = source.random() < 0.5  # every execution has its longest time
+        count = len(self._callbacks)
+        registration = list(range(count))
+        if source.random() < 0.7:
+            source.shuffle(registration)
+        offsets_ns = tuple(self._offset(place) for place in self._timers)
+        if offsets_ns and source.random() < MEETING:
+            offsets_ns = meeting(self._own_marks_ns, list(self._periods_ns.values()), source)
+        return HostRun(
+            offsets_ns,
+            tuple(self._execution(place, heavy) for place in range(count)),
+            tuple(registration),
+            self._drawn_priorities(),
+            source.random() < 0.8,
+            source.random() < 0.5,
+            source.random() < 0.7,
+            source.randrange(1_000_000),
+        )
+
+    def changed(self, run: HostRun, worst: Worst | None = None) -> HostRun:
+        """The run with one changed value. worst: an instance of `run`, beside which another chain may be released."""
+        source = self._random
+        if worst is not None and len(self._timers) > 1 and source.random() < 0.7:
+            own, others = self._own_and_others(run, worst)
+            periods_ns = [*self._periods_ns.values()]
+            return replace(run, offsets_ns=meeting_worst(run.offsets_ns, periods_ns, own, worst, others, source))
+        kind = source.random()
+        if kind < 0.5:
+            place = source.randrange(len(self._timers))
+            offsets = list(run.offsets_ns)
+            if source.random() < 0.5:
+                reach = 1 << source.randrange(4, 16)
+                offsets[place] = max(0, offsets[place] + source.randint(-reach, reach) * MICROSECOND)
+            else:
+                offsets[place] = self._offset(self._timers[place])
+            return replace(run, offsets_ns=tuple(offsets))
+        if kind < 0.6:
+            return replace(run, executions_ns=tuple((most_ns, most_ns) for most_ns in self._most_ns))
+        if kind < 0.75:
+            executions = list(run.executions_ns)
+            place = source.randrange(len(executions))
+            executions[place] = self._execution(place, source.random() < 0.5)
+            return replace(run, executions_ns=tuple(executions))
+        if kind < 0.85:
+            registration = list(run.registration)
+            one, other = (source.randrange(len(registration)) for _ in range(2))
+            registration[one], registration[other] = registration[other], registration[one]
+            return replace(run, registration=tuple(registration))
+        if self._policy == "any_order" and kind < 0.95:
+            return replace(run, priorities=self._drawn_priorities())
+        if any(one.budget_ms for one in self._system.executors) and kind < 0.9:
+            return replace(run, anywhere=not run.anywhere)
+        return replace(run, seed=source.randrange(1_000_000))
+
+    def beside(self, run: HostRun, worst: Worst, chain: int) -> HostRun:
+        """The run of another chain's worst instance with this chain beside it."""
+        periods_ns = [*self._periods_ns.values()]
+        own, _ = self._own_and_others(run, worst)
+        return replace(run, offsets_ns=beside_worst(run.offsets_ns, periods_ns, own, worst, self._timer_of[chain]))
+
+    def _own_and_others(self, run: HostRun, worst: Worst) -> tuple[list[Ran], list[Ran]]:
+        """Runs of the chain, and of other timers' chains."""
+        places = [(place, self._callbacks[place].executor) for place in run.registration]
+        roots = [place for place in run.registration if place in self._periods_ns]
+        roots.sort(key=lambda place: self._callbacks[place].kind == "event")  # those come last in a plan
+        ran = all_runs(worst.played, places, [self._timers.index(place) for place in roots])
+        return own_and_others(ran, self._timer_of[worst.chain], self._on_path[worst.chain])
+
+    def _drawn_priorities(self) -> tuple[int, ...]:
+        """An executor that takes callbacks in any order may take them in this order, too."""
+        if self._policy != "any_order":
+            return self._priorities
+        return self._as_one([self._random.randint(1, 9) for _ in self._callbacks])
+
+    def _as_one(self, priorities: list[int]) -> tuple[int, ...]:
+        for places in self._servers:
+            highest = max(priorities[place] for place in places)
+            for place in places:
+                priorities[place] = highest
+        return tuple(priorities)
+
+    def _offset(self, place: int) -> int:
+        source = self._random
+        if source.random() < 0.3:
+            return source.randrange(self._periods_ns[place] // MICROSECOND) * MICROSECOND
+        return max(0, source.choice(self._marks_ns) + source.choice((-1, 0, 0, 1)) * MICROSECOND)
+
+    def _execution(self, place: int, heavy: bool) -> tuple[int, int]:
+        source = self._random
+        least_ns, most_ns = self._least_ns[place], self._most_ns[place]
+        if heavy or source.random() < 0.5:
+            return most_ns, most_ns
+        if source.random() < 0.5:
+            return least_ns, most_ns
+        fixed_ns = least_ns if source.random() < 0.5 else source.randint(least_ns, most_ns)
+        return fixed_ns, fixed_ns
+
+    def recording(self, words: str) -> str:
+        """Repeats the run and returns the times of its instances."""
+        return f"record=true;{words}"
+
+    def instances(self, played: Played) -> list[list[Instance]]:
+        """The instances of a recorded run, by chain."""
+        return [[Instance(*one) for one in chain if one[2] >= 0] for chain in played.recorded]
+
+    def of_chains(self, played: Played) -> Played:
+        return played
+
+    def plan(self, run: HostRun, horizon_ns: int, dispatch_us: float = 0) -> str:
+        policy = "readyset" if self._policy == "default" else "tide"
+        lines = [f"seed={run.seed}", f"horizon_us={_us(horizon_ns)}", f"settle_us={_SETTLE_US}"]
+        lines.append(f"extremes={str(run.extremes).lower()}")
+        for executor in self._system.executors:
+            fields: dict[str, object] = {"name": executor.name, "lanes": executor.lanes, "policy": policy}
+            if dispatch_us:
+                fields["dispatch_us"] = f"{dispatch_us:g}"
+            if executor.budget_ms:
+                fields["budget_us"] = f"{executor.budget_ms * 1000:f}"
+                fields["budget_period_us"] = f"{executor.budget_period_ms * 1000:f}"
+                fields["anywhere"] = str(run.anywhere).lower()
+            lines.append(plan_line("executor", fields))
+        offsets_ns = dict(zip(self._timers, run.offsets_ns, strict=True))
+        lines += [self._callback(place, run, offsets_ns) for place in run.registration]
+        lines += self._events(offsets_ns)
+        for sender, every, receivers in self._messages:
+            fields = {"name": f"{self._name(sender)}.{every}", "from": self._name(sender)}
+            fields |= {"to": ",".join(map(self._name, receivers)), "bytes": _BYTES, "depth": _DEPTH, "every": every}
+            # The message's transfer times between executors: the maximum, or zero.
+            hops_ns = [self._system.hop_ns(sender, one) for one in receivers]
+            if any(hops_ns) and run.seed % 4:
+                fields["hops_us"] = ",".join(str(one // MICROSECOND) for one in hops_ns)
+            lines.append(plan_line("message", fields))
+        return ";".join((*lines, *self._paths))
+
+    def _callback(self, place: int, run: HostRun, offsets_ns: dict[int, int]) -> str:
+        callback = self._callbacks[place]
+        least_ns, most_ns = run.executions_ns[place]
+        fields: dict[str, object] = {"name": self._name(callback), "on": callback.executor}
+        fields |= {"execution_us": _us(most_ns), "least_us": _us(least_ns), "priority": run.priorities[place]}
+        if callback.group in self._reentrant:
+            fields["reentrant"] = "true"
+        elif callback.group:
+            fields["group"] = self._groups[callback.group]
+        if self._locks[place]:
+            fields["locks"] = self._locks[place]
+        if id(callback) in self._joining:
+            fields["joins"] = "true"
+        if place in offsets_ns and callback.kind == "timer":
+            fields |= {"period_us": _us(self._periods_ns[place]), "phase_us": _us(offsets_ns[place])}
+            fields["jitter_us"] = _us(self._jitters_ns[place] if run.late else 0)
+        return plan_line("callback", fields)
+
+    def _events(self, offsets_ns: dict[int, int]) -> Iterator[str]:
+        """An event of the host is a message from outside, so the executor takes it as it takes a subscription's."""
+        events = [place for place in self._timers if self._callbacks[place].kind == "event"]
+        if events:
+            yield plan_line("executor", {"name": _OUTSIDE, "lanes": len(events)})
+        for place in events:
+            name = self._name(self._callbacks[place])
+            fields: dict[str, object] = {"name": f"{_OUTSIDE}.{name}", "on": _OUTSIDE, "execution_us": 0}
+            fields |= {"period_us": _us(self._periods_ns[place]), "phase_us": _us(offsets_ns[place])}
+            fields["burst"] = self._bursts[place]
+            yield plan_line("callback", fields)
+            sent: dict[str, object] = {"name": f"{_OUTSIDE}.{name}", "from": f"{_OUTSIDE}.{name}", "to": name}
+            yield plan_line("message", sent | {"bytes": _BYTES, "depth": _DEPTH, "every": 1})
+
+    def words(self, run: HostRun) -> str:
+        """Duration of the run: two of the longest periods after the last release."""
+        longest_ns = max(chain.period_ns for chain in self._system.chains)
+        return self.plan(run, 2 * longest_ns + max(run.offsets_ns))
+
+    def drawn_evenly(self, seed: int, spread_us: int) -> HostRun:
+        """Executions take the longest time, or any from a described least one on; timers begin within the spread."""
+        offsets = random.Random(f"{seed} offsets")
+        return HostRun(
+            tuple(offsets.randint(0, spread_us) * MICROSECOND for _ in self._timers),
+            tuple((one.least_ns or most, most) for one, most in zip(self._callbacks, self._most_ns, strict=True)),
+            tuple(range(len(self._callbacks))),
+            self._priorities,
+            late=False,
+            extremes=False,
+            anywhere=False,
+            seed=seed,
+        )
+
+
+def host_plan(
+    system: System, policy: Policy, seconds: float, seed: int = 1, spread_us: int = 0, dispatch_us: float = 0
+) -> str:
+    """The plan of one run of this length: execution times drawn by the seed, timers that begin within the spread,
+    described priorities. dispatch_us: the additional cost of starting a callback, to model another runtime."""
+    player = HostPlayer(system, "default" if policy == "readyset" else "priority", random.Random(seed))
+    return player.plan(player.drawn_evenly(seed, spread_us), round(seconds * 1e9), dispatch_us)
+
+
+def _us(time_ns: int) -> str:
+    """Microseconds with three decimals."""
+    return f"{time_ns // MICROSECOND}.{time_ns % MICROSECOND:03d}"

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reaction times and data ages of a path in one run, from the times of its chains' instances."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from tide_tools.system.model import System
+
+
+class Instance(NamedTuple):
+    """An instance that ended. Its first callback reads the latest value when it starts."""
+
+    release_ns: int
+    start_ns: int
+    end_ns: int
+
+
+class Seen(NamedTuple):
+    """The observed times. worst_ns: -1 if there was none."""
+
+    times_ns: Sequence[int]
+
+    @property
+    def worst_ns(self) -> int:
+        return max(self.times_ns, default=-1)
+
+    @property
+    def samples(self) -> int:
+        return len(self.times_ns)
+
+
+class Played:
+    """The instances of each chain of a path, and its period."""
+
+    def __init__(self, chains: Sequence[Sequence[Instance]], periods_ns: Sequence[int]) -> None:
+        self._chains = [sorted(chain) for chain in chains]
+        self._starts = [[one.start_ns for one in chain] for chain in self._chains]
+        self._ends = [[one.end_ns for one in chain] for chain in self._chains]
+        self._periods_ns = periods_ns
+
+    def reaction(self) -> Seen:
+        """Reaction to a change just after an instance of the first chain has read its input."""
+        ends = ((before.start_ns, self._reached(after.end_ns)) for before, after in pairwise(self._chains[0]))
+        return Seen([end_ns - start_ns for start_ns, end_ns in ends if end_ns is not None])
+
+    def _reached(self, time_ns: int) -> int | None:
+        """Time at which a value stored by the first chain at `time_ns` has reached the end of the path. None: the run
+        ended earlier, or a chain had not begun."""
+        for place in range(1, len(self._chains)):
+            at = bisect_left(self._starts[place], time_ns)
+            chain = self._chains[place]
+            if at == len(chain) or (at == 0 and chain[0].release_ns >= time_ns + self._periods_ns[place]):
+                return None
+            time_ns = chain[at].end_ns
+        return time_ns
+
+    def age(self) -> Seen:
+        """The data age at the end of each instance of the last chain."""
+        ages = ((one.end_ns, self._released(one.start_ns)) for one in self._chains[-1])
+        return Seen([end_ns - release_ns for end_ns, release_ns in ages if release_ns is not None])
+
+    def _released(self, time_ns: int) -> int | None:
+        """Release of the first chain's instance whose value the last chain uses at `time_ns`. None: no
+        value yet, or a chain stopped before."""
+        release_ns = None
+        for place in reversed(range(len(self._chains) - 1)):
+            at = bisect_right(self._ends[place], time_ns) - 1
+            if at < 0:
+                return None
+            source = self._chains[place][at]
+            is_last = at == len(self._chains[place]) - 1
+            if is_last and time_ns >= source.release_ns + self._periods_ns[place]:
+                return None
+            release_ns, time_ns = source.release_ns, source.start_ns
+        return release_ns
+
+
+def seen_on_paths(system: System, names: Sequence[str], instances: Sequence[Sequence[Instance]]) -> list[Seen]:
+    """For each path its reaction time, then its data age. names: the chains to which the instances belong."""
+    of_chain = dict(zip(names, instances, strict=True))
+    found = []
+    for path in system.paths:
+        periods_ns = [system.chain(name).period_ns for name in path.chains]
+        played = Played([of_chain[name] for name in path.chains], periods_ns)
+        found += [played.reaction(), played.age()]
+    return found

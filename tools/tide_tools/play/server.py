@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulator process that runs one plan after another and returns the times of each plan's chains."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tide_tools.programs.binaries import find_binary
+
+
+class ServerError(Exception):
+    """The server refused a plan or ended; the text says what is known."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """By chain: the worst response (-1: none ended), how many instances ended, how many did not, and which took
+    longest."""
+
+    worst_ns: tuple[int, ...]
+    ended: tuple[int, ...]
+    lost: tuple[int, ...]
+    worst_index: tuple[int, ...]
+    violations: tuple[str, ...]  # broken rules
+    full: tuple[str, ...]  # pools that ran full
+    # Only with record=true in the plan. By chain and instance: release, start of the first callback, end of the last;
+    # -1 for a step that the instance did not reach. Left as the lists that were read, because there are thousands.
+    recorded: Sequence[Sequence[Sequence[int]]] = ()
+    # Only for boards. Runs by callback: timer, instance, start, end. By message: timer, instance, arrival in ROS 2.
+    runs: Sequence[Sequence[Sequence[int]]] = ()
+    crossings: Sequence[Sequence[Sequence[int]]] = ()
+
+
+def read_answer(program: str, answer: str | bytes) -> Played:
+    """answer: a line that `--serve` printed."""
+    told: dict[str, Any] = json.loads(answer)
+    if "refused" in told:
+        raise ServerError(f"{program} refuses the plan: {told['refused']}")
+    worst, ended, lost, index = zip(*told["chains"], strict=True)
+    records = (told.get(name, ()) for name in ("recorded", "runs", "crossings"))
+    return Played(worst, ended, lost, index, tuple(told["violations"]), tuple(told.get("full", ())), *records)
+
+
+class Server:
+    """One process; not for several threads. Standard error is the caller's."""
+
+    def __init__(self, program: str) -> None:
+        self._program = program  # name and arguments
+        self._child: subprocess.Popen[str] | None = None
+
+    def play(self, plan: str) -> Played:
+        if self._child is None:
+            name, *words = self._program.split()
+            command = [str(find_binary(name)), *words, "--serve"]
+            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._child.stdin is not None and self._child.stdout is not None
+        try:
+            self._child.stdin.write(plan + "\n")
+            self._child.stdin.flush()
+            line = self._child.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            status = self._child.wait()
+            self._child = None
+            raise ServerError(f"{self._program} ended with status {status}")
+        return read_answer(self._program, line)
+
+    def close(self) -> None:
+        child, self._child = self._child, None
+        if child is None:
+            return
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.close()
+        child.stdout.close()
+        child.wait()

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs tide-sim as child processes: one plan, one seed, or many at a time. None is left running."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tide_tools.interrupts import interruptible, shielded
+from tide_tools.programs.binaries import find_binary
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+
+class SimulationError(Exception):
+    """tide-sim refused its arguments (status 2) or failed (status 1); the text is its message."""
+
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def workers() -> int:
+    """Processors this process may use."""
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+class Simulator:
+    """Starts a program of the build, given by name (possibly with its first arguments) or by path; `stop`, and the end
+    of a `with`, end all running ones and prevent further starts."""
+
+    def __init__(self, program: str | Path = "tide-sim") -> None:
+        name, *words = program.split() if isinstance(program, str) else (program,)
+        self._command = [str(name if isinstance(name, Path) else find_binary(name)), *map(str, words)]
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def __enter__(self) -> Simulator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def call(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+        with self._lock:
+            if self._stopped:
+                raise SimulationError("stopped", 1)
+            with shielded():
+                child = subprocess.Popen(
+                    [*self._command, *words],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                    errors="replace",
+                    start_new_session=True,  # this process handles Ctrl-C; a child ended by it would look crashed
+                )
+                self._running.add(child)
+        try:
+            output, errors = child.communicate()
+        except BaseException:
+            child.kill()
+            child.wait()
+            raise
+        finally:
+            with self._lock:
+                self._running.discard(child)
+        return subprocess.CompletedProcess(words, child.returncode, output, errors)
+
+    def results(self, words: Sequence[str]) -> dict[str, Any]:
+        """Results of one call, including violated rules."""
+        done = self.call(words)
+        if done.returncode not in (0, 1) or not done.stdout.strip():
+            raise SimulationError(_reason(done), 2 if done.returncode == 2 else 1)
+        try:
+            data: dict[str, Any] = json.loads(done.stdout)
+            if not isinstance(data.get("runs"), list):
+                raise ValueError("no runs")
+        except (ValueError, AttributeError):
+            raise SimulationError("tide-sim printed no results; was it built from this source tree?", 1) from None
+        return data
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+            for child in self._running:
+                child.kill()
+
+    def each(self, work: Callable[[Task], Answer], tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
+        """Runs `work` on all tasks, as many at a time as there are processors; yields results in the order in which
+        they finish."""
+        remaining = iter(tasks)
+        pending: dict[Future[Answer], Task] = {}
+        with ThreadPoolExecutor(workers()) as pool:
+            try:
+                while True:
+                    while len(pending) < workers() + 1 and (task := next(remaining, None)) is not None:
+                        pending[pool.submit(work, task)] = task
+                    if not pending:
+                        return
+                    for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                        yield pending.pop(future), future.result()
+            except BaseException:
+                self.stop()
+                raise
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    lines = done.stderr.strip().splitlines()
+    return lines[-1] if lines else how_it_ended(done.returncode)
+
+
+def how_it_ended(status: int) -> str:
+    if status >= 0:
+        return f"tide-sim ended with status {status}"
+    try:
+        return f"tide-sim was ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"tide-sim was ended by signal {-status}"
+
+
+def violations(data: dict[str, Any]) -> list[str]:
+    """A line for each violated rule."""
+    return [f"{run['executor']}: {rule}" for run in data["runs"] for rule in run.get("violations", [])]
+
+
+terminable = interruptible  # a SIGTERM ends the work as Ctrl-C does, so that no child is left behind

@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A description on the shipped runtime in virtual time: many runs, each drawn from a seed, compared with the bounds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+from rich.table import Table
+
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.lower import is_on_host
+from tide_tools.analysis.premises import Origins
+from tide_tools.analysis.result import Bounds
+from tide_tools.play.boards import PROGRAM, BoardsPlayer, Worst
+from tide_tools.play.host import HostPlayer
+from tide_tools.play.paths import Instance, seen_on_paths
+from tide_tools.play.server import Played, Server
+from tide_tools.system.model import System
+from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
+from tide_tools.trace.step import Step
+
+# Simultaneous events may be processed in any order, and bounds are whole nanoseconds.
+INSTANT_NS = 1000
+REPEATED = 16  # latest plans whose results are kept: a search often changes a run into one that it has played
+BESIDE = 0.25  # share of a search's runs in which a chain begins where another one waited longest
+
+
+class _Player(Protocol):
+    chain_names: list[str]
+
+    def drawn(self) -> Any: ...
+    def changed(self, run: Any, worst: Worst | None = None) -> Any: ...
+    def beside(self, run: Any, worst: Worst, chain: int) -> Any: ...
+    def words(self, run: Any) -> str: ...
+    def of_chains(self, played: Played) -> Played: ...
+    def recording(self, words: str) -> str: ...
+    def instances(self, played: Played) -> list[list[Instance]]: ...
+
+
+@dataclass
+class _Worst:
+    """The worst observation of all runs, its run, and the plan that reproduces it. limit_ns: deadline of a chain, or
+    limit of a path."""
+
+    bound_ns: int | None
+    limit_ns: int | None
+    worst_ns: int = field(default=-1, init=False)
+    crowded_ns: int = field(default=-1, init=False)  # worst latency in runs with a full pool, which bounds exclude
+    plan: str = field(default="", init=False)
+    played: Played | None = field(default=None, init=False)
+
+    def keep(self, worst_ns: int, plan: str, played: Played, is_crowded: bool) -> None:
+        """is_crowded: a chain without a bound filled a pool, so the run says nothing about bounds."""
+        if is_crowded and self.bound_ns is not None:
+            self.crowded_ns = max(self.crowded_ns, worst_ns)
+        elif worst_ns > self.worst_ns:
+            self.worst_ns, self.plan, self.played = worst_ns, plan, played
+
+    @property
+    def ratio(self) -> float | None:
+        return self.worst_ns / self.bound_ns if self.bound_ns and self.worst_ns >= 0 else None
+
+    @property
+    def is_above(self) -> bool:
+        return self.bound_ns is not None and self.worst_ns > self.bound_ns + INSTANT_NS
+
+    @property
+    def is_late(self) -> bool:
+        return self.limit_ns is not None and self.worst_ns > self.limit_ns + INSTANT_NS
+
+    @property
+    def wrong(self) -> str:
+        """What is wrong: above the bound, late, or never observed; empty: nothing."""
+        if self.limit_ns is not None and self.worst_ns < 0:
+            crowded = f"{self.crowded_ns / 1e6:.3f} ms, but pools were full"
+            return crowded if self.crowded_ns >= 0 else "never seen to end"
+        return "above its bound" if self.is_above else "late" if self.is_late else ""
+
+    @property
+    def verdict(self) -> str:
+        """Never green, which is reserved for `tide run`, because only that observes a robot and its premises."""
+        if self.wrong:
+            return f"[red]{self.wrong}[/]"
+        if self.limit_ns is None:
+            return ""
+        is_bounded = self.bound_ns is not None and self.bound_ns <= self.limit_ns
+        return "in time" if is_bounded else "[yellow]in time[/]"
+
+    def _json(self) -> dict[str, Any]:
+        max_ns = self.worst_ns if self.worst_ns >= 0 else None
+        told = {"bound_ns": self.bound_ns, "max_ns": max_ns, "ratio": self.ratio, "above": self.is_above}
+        return told | {"limit_ns": self.limit_ns, "late": self.is_late}
+
+    def _cells(self) -> tuple[str, ...]:
+        worst_ns = self.worst_ns if self.worst_ns >= 0 else None
+        times = ["none" if one is None else f"{one / 1e6:.3f}" for one in (worst_ns, self.bound_ns)]
+        return (*times, "" if self.limit_ns is None else f"{self.limit_ns / 1e6:.3f}", self.verdict)
+
+
+@dataclass
+class SeenPath(_Worst):
+    """Observations of a path's reaction time or data age."""
+
+    path: str
+    what: str  # reaction or age
+    samples: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.what} of path {self.path}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": self.path, "what": self.what, **self._json(), "samples": self.samples, "plan": self.plan}
+
+    def cells(self) -> tuple[str, ...]:
+        return (self.path, self.what, str(self.samples), *self._cells())
+
+
+@dataclass
+class Seen(_Worst):
+    """Observations of a chain, or of its part until it leaves a board."""
+
+    chain: str
+    until: str | None
+    ended: int = 0
+    lost: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.chain if self.until is None else f"{self.chain} until it leaves {self.until}"
+
+    @property
+    def wrong(self) -> str:
+        lost = [f"{self.lost} lost"] if self.lost and self.until is None else []
+        return " and ".join([word for word in [super().wrong] if word] + lost)
+
+    def to_json(self) -> dict[str, Any]:
+        counts = {"samples": self.ended, "lost": self.lost, "plan": self.plan}
+        return {"chain": self.chain, "until": self.until, **self._json(), **counts}
+
+    def cells(self, by_board: bool) -> tuple[str, ...]:
+        return (self.chain, *((self.until or "",) if by_board else ()), str(self.ended), *self._cells())
+
+
+@dataclass
+class Outcome:
+    system: str
+    executor: str
+    runs: int
+    seen: list[Seen]
+    violations: list[str] = field(default_factory=list)
+    full: list[str] = field(default_factory=list)  # pools that ran full although the bounds assume that they do not
+    find_recording: Callable[[], list[Step]] = list  # steps of the run that came closest to a bound
+    paths: list[SeenPath] = field(default_factory=list)
+
+    @property
+    def bad(self) -> list[str]:
+        """Chains and paths that were late, lost, above their bound, or not observed."""
+        every: tuple[Seen | SeenPath, ...] = (*self.seen, *self.paths)
+        return [f"{one.name} ({one.wrong})" for one in every if one.wrong]
+
+    @property
+    def is_broken(self) -> bool:
+        """True if a promise of tide was broken: a bound, the bound's pools or a rule of the runtime."""
+        above = any(one.is_above for one in (*self.seen, *self.paths))
+        return bool(self.violations or self.full or above)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": 1,
+            "system": self.system,
+            "on": "sim",
+            "executor": self.executor,
+            "runs_played": self.runs,
+            "pools_full": sorted(set(self.full)),
+            "program": PROGRAM,
+            "observed": [one.to_json() for one in self.seen],
+            "observed_paths": [one.to_json() for one in self.paths],
+            "violations": self.violations,
+            "recording": [dict(vars(one)) for one in self.find_recording()],
+        }
+
+
+def simulate_description(system: System, executor: str | None, runs: int, first: int, search: bool) -> Outcome:
+    """Runs the seeds from `first` on. search: the same number of further runs for each chain, to bring it closer to its
+    bound. NoBoundError, UnplayableError: the system cannot be analysed or simulated."""
+    bounds = bounds_of(system, executor)
+    with closing(Server(PROGRAM)) as server:
+        return simulate_bounded(system, bounds, server, runs, first, search)
+
+
+def simulate_bounded(system: System, bounds: Bounds, server: Server, runs: int, first: int, search: bool) -> Outcome:
+    """Like `simulate_description`, with known bounds, and on a server of PROGRAM that remains open."""
+    return _Trial(system, bounds, server).run(runs, first, search)
+
+
+class _Trial:
+    def __init__(self, system: System, bounds: Bounds, server: Server) -> None:
+        self._system, self._bounds = system, bounds
+        self._play_plan = lru_cache(REPEATED)(server.play)
+        self._seen = _rows(system, bounds)
+        self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)  # otherwise messages pile up
+        self._paths = [
+            SeenPath(bound_ns, limit_ns, path.name, what)
+            for path in bounds.paths
+            for what, bound_ns, limit_ns in (
+                ("reaction", path.reaction_ns, path.reaction_limit_ns),
+                ("age", path.age_ns, path.age_limit_ns),
+            )
+        ]
+        bounds_ns = {one.chain: one.bound_ns for one in self._seen if one.until is None}
+        self._bounds_ns = [bounds_ns[chain.name] for chain in system.chains] + [one.bound_ns for one in self._paths]
+        self._outcome = Outcome(system.name, bounds.executor, 0, self._seen, paths=self._paths)
+
+    def run(self, runs: int, first: int, search: bool) -> Outcome:
+        best: dict[int, tuple[int, Worst | None, _Player, Any]] = {}
+        for seed in range(first, first + runs):
+            player = self._player(random.Random(f"{self._system.name} {seed}"))
+            run = _kept_offsets(self._system, player, player.drawn())
+            self._keep(best, player, run)
+        # Each further run changes the worst run of one chain, or moves that chain beside the worst instance of another
+        # one, and may be the worst of any chain. Chains that are far from their bounds get more of them.
+        source = random.Random(f"{self._system.name} {first} search")
+        for _ in range(runs * len(best) if search else 0):
+            (place,) = source.choices([*best], [self._looseness(place, best[place][0]) for place in best])
+            _, worst, player, run = best[place]
+            _, others_worst, others_player, others_run = best[source.choice([*best])]
+            if worst is not None and others_worst is not None and source.random() < BESIDE:
+                player, run = others_player, others_player.beside(others_run, others_worst, place)
+            else:
+                run = player.changed(run, worst)
+            self._keep(best, player, _kept_offsets(self._system, player, run))
+        self._outcome.find_recording = self._recording
+        return self._outcome
+
+    def _looseness(self, place: int, worst_ns: int) -> float:
+        """How far the worst of a chain or path is below its bound."""
+        bound_ns = self._bounds_ns[place]
+        return max(bound_ns / max(worst_ns, 1) - 1, 0.1) if bound_ns else 0.5
+
+    def _keep(self, best: dict[int, tuple[int, Worst | None, _Player, Any]], player: _Player, run: Any) -> None:
+        """An equally late run replaces the best one: the search may get further from it."""
+        played, told = self._play(player, run)
+        for place, (worst_ns, index) in enumerate(told):
+            if worst_ns >= best.get(place, (-1,))[0]:
+                worst = Worst(place, index, worst_ns, played) if index >= 0 else None
+                best[place] = (worst_ns, worst, player, run)
+
+    def _recording(self) -> list[Step]:
+        nearest = max(self._seen, key=lambda one: one.ratio or 0.0)
+        player = self._player(random.Random(0))
+        if nearest.played is None or not isinstance(player, BoardsPlayer):
+            return []
+        return [
+            Step(chain, instance, start_ns, end_ns, place, what, release_ns)
+            for chain, instance, place, what, start_ns, end_ns, release_ns in player.steps(nearest.played, nearest.plan)
+        ]
+
+    def _player(self, source: random.Random) -> _Player:
+        if is_on_host(self._system):
+            return HostPlayer(self._system, self._bounds.executor, source)
+        return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
+
+    def _play(self, player: _Player, run: Any) -> tuple[Played, tuple[tuple[int, int], ...]]:
+        """The worst latency of each chain with the index of its instance, and the worst of each path; nothing if the
+        run is no evidence about bounds."""
+        plan = player.words(run)
+        played = self._play_plan(player.recording(plan))
+        self._outcome.runs += 1
+        self._outcome.violations += [f"{rule}; plan: {plan}" for rule in played.violations[:1]]
+        if played.full and self._has_bounds:
+            self._outcome.full += [f"{pool}; plan: {plan}" for pool in played.full]
+        is_crowded = bool(played.full) and not self._has_bounds
+        told = player.of_chains(played)
+        chains = {name: place for place, name in enumerate(player.chain_names)}
+        until = player.until(played) if isinstance(player, BoardsPlayer) else {}
+        for one in self._seen:
+            place = chains[one.chain]
+            worst_ns, ended, lost = told.worst_ns[place], told.ended[place], told.lost[place]
+            if one.until is not None:
+                worst_ns, ended, lost = until[one.chain, one.until]
+            one.ended += ended
+            one.lost += lost
+            one.keep(worst_ns, plan, played, is_crowded)
+        paths = ((worst_ns, -1) for worst_ns in self._worst_of_paths(player, played, plan, is_crowded))
+        return played, (*zip(told.worst_ns, told.worst_index, strict=True), *paths)
+
+    def _worst_of_paths(self, player: _Player, played: Played, plan: str, is_crowded: bool) -> list[int]:
+        if not self._paths:
+            return []
+        found = seen_on_paths(self._system, player.chain_names, player.instances(played))
+        for one, told in zip(self._paths, found, strict=True):
+            one.samples += told.samples
+            one.keep(told.worst_ns, plan, played, is_crowded)
+        return [told.worst_ns for told in found]
+
+
+def _rows(system: System, bounds: Bounds) -> list[Seen]:
+    rows = []
+    for chain in bounds.chains:
+        rows += [Seen(bound_ns, None, chain.name, place) for place, bound_ns in chain.sections[:-1]]
+        rows.append(Seen(chain.bound_ns, chain.deadline_ns, chain.name, None))
+    return rows
+
+
+def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
+    """Offsets of chains that specify them; other offsets are drawn."""
+    said = {
+        place: chain.offset_ns for place, chain in enumerate(system.chains) if "offset_ms" in chain.model_fields_set
+    }
+    if not said or isinstance(player, HostPlayer):
+        return run
+    phases = tuple(said.get(place, phase) for place, phase in enumerate(run.phases_ns))
+    return replace(run, phases_ns=phases)
+
+
+def print_outcome(outcome: Outcome, numbers: Origins, console: Console) -> None:
+    runs = f"in {outcome.runs} runs in virtual time"
+    answer = f"not met {runs}: {', '.join(outcome.bad)}" if outcome.bad else f"every instance was in time {runs}"
+    print_wrapped(console, answer, style="bold red" if outcome.bad else "bold")
+    print_wrapped(console, numbers.text)
+    by_board = any(one.until is not None for one in outcome.seen)
+    table = empty_table(f"{outcome.system}, executor {outcome.executor}: ms from the tick")
+    for heading in ("chain", "until it leaves")[: 1 + by_board]:
+        table.add_column(heading, no_wrap=True)
+    for heading in ("instances", "worst", "bound", "deadline"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for one in outcome.seen:
+        table.add_row(*one.cells(by_board))
+    print_whole(console, table)
+    if outcome.paths:
+        print_whole(console, _paths_table(outcome))
+    for line in outcome.full[:1]:
+        text = f"pools that the bounds assume do not suffice: {line}"
+        console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
+    for one in outcome.seen:
+        if one.is_above:
+            where = f", until it leaves {one.until}" if one.until else ""
+            text = f"chain '{one.chain}'{where} is above its bound; replay by {PROGRAM} --serve: {one.plan}"
+            console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
+    for path in outcome.paths:
+        if path.is_above:
+            name = f"{path.what} of path '{path.path}'"
+            text = f"{name} is above its bound; replay by {PROGRAM} --serve: {path.plan}"
+            console.print(text, style="bold", highlight=False, markup=False, soft_wrap=True)
+    for line in outcome.violations:
+        console.print(line, style="bold", highlight=False, markup=False, soft_wrap=True)
+
+
+def _paths_table(outcome: Outcome) -> Table:
+    table = empty_table("paths: ms")
+    for heading in ("path", ""):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("times", "worst", "bound", "limit"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for one in outcome.paths:
+        table.add_row(*one.cells(), end_section=one.what == "age")
+    return table
+
+
+def is_description(plan: Path | None) -> bool:
+    return plan is not None and plan.suffix == ".toml"

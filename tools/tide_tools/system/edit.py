@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes values in the text of a description and keeps comments, order and formatting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tide_tools.system.locate import Path, locate_values
+
+Edit = tuple[Path, str, str, str]  # entry, key, new value as text, key after which a new one is
+# inserted
+
+
+def edited(text: str, edits: Iterable[Edit]) -> str:
+    """`text` has been accepted as a description. A missing key is inserted after an existing one, in an inline table
+    too."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    text = text.replace("\r\n", "\n")
+    for entry, key, value, behind in edits:
+        text = _set(text, entry, key, value, behind)
+    return text.replace("\n", newline)
+
+
+def _set(text: str, entry: Path, key: str, value: str, behind: str) -> str:
+    values = locate_values(text)
+    span = values.spans.get((*entry, key))
+    if span is not None:
+        return text[: span[0]] + value + text[span[1] :]
+    end = values.spans[(*entry, behind)][1]
+    if entry in values.inline:
+        return f"{text[:end]}, {key} = {value}{text[end:]}"
+    line_end = text.find("\n", end)
+    head = text + "\n" if line_end < 0 else text[: line_end + 1]
+    return f"{head}{key} = {value}\n{'' if line_end < 0 else text[line_end + 1 :]}"

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executors, which run the callbacks of a description, and the links between them."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tide_tools.system.fields import (
+    MTU_MINIMUM,
+    BoardPolicy,
+    Milliseconds,
+    MillisecondsOrZero,
+    Name,
+    Source,
+    Where,
+    nanoseconds,
+)
+from tide_tools.system.fields import Entry as _Entry
+
+
+class PoolSizes(_Entry):
+    """Pool sizes of existing firmware, as its program defines them for tide/pools.h. An omitted size is the one that
+    `tide footprint --header` writes."""
+
+    small_nodes: Annotated[int | None, Field(ge=1, le=4096, description="TIDE_SMALL_NODES.")] = None
+    small_node_bytes: Annotated[int | None, Field(ge=64, le=65_535, description="TIDE_SMALL_NODE_BYTES.")] = None
+    large_nodes: Annotated[int | None, Field(ge=0, le=4096, description="TIDE_LARGE_NODES.")] = None
+    large_node_bytes: Annotated[int | None, Field(ge=64, le=1_000_000, description="TIDE_LARGE_NODE_BYTES.")] = None
+    slots: Annotated[int | None, Field(ge=2, le=4096, description="TIDE_SLOTS.")] = None
+    reassemblies: Annotated[int | None, Field(ge=0, le=64, description="TIDE_REASSEMBLIES.")] = None
+    reassembly_bytes: Annotated[int | None, Field(ge=16, le=1_000_000, description="TIDE_REASSEMBLY_BYTES.")] = None
+    subscription_depth: Annotated[int | None, Field(ge=1, le=255, description="TIDE_SUBSCRIPTION_DEPTH.")] = None
+    window: Annotated[int | None, Field(ge=1, le=16, description="TIDE_WINDOW, of both sides.")] = None
+
+
+class Load(_Entry):
+    """Work of a board besides its callbacks: an interrupt, a task of higher priority, a write to flash, the ping and
+    the time synchronisation of a reconnection loop. It is more urgent than every callback, and each run ends before the
+    next begins."""
+
+    name: Name
+    execution_ms: Annotated[
+        Milliseconds,
+        Field(description="Worst-case time of one run, including all waiting."),
+    ]
+    period_ms: Annotated[Milliseconds, Field(description="Least time from the beginning of one run to the next.")]
+    masks_interrupts: Annotated[
+        bool,
+        Field(
+            description="true: interrupts are masked during a run, so the link stops; the hardware keeps the bytes "
+            "that arrive."
+        ),
+    ] = False
+    agent_bytes: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=512,
+            description="For a load that sends the agent a request and waits for the answer: the bytes of the longer "
+            "of these two messages, 24 for a ping or a time synchronisation. The wait is part of execution_ms. 0: it "
+            "sends no request.",
+        ),
+    ] = 0
+    source: Source = "estimated"
+
+    @property
+    def execution_ns(self) -> int:
+        return nanoseconds(self.execution_ms)
+
+    @property
+    def period_ns(self) -> int:
+        return nanoseconds(self.period_ms)
+
+
+class Executor(_Entry):
+    """An executor of callbacks. Each executor on a microcontroller is its own board with its own link, except executors
+    that name the same board. A run may override the policy, to compare policies with one description."""
+
+    name: Name
+    where: Where
+    link: Annotated[
+        Name | None,
+        Field(description="Boards only: name of its link. Absent: the link that its chains name, or the only link."),
+    ] = None
+    board: Annotated[
+        Name | None,
+        Field(
+            description="A common name for executors on several cores of one board. These executors share one session, "
+            "one link and one set of pools; each has its own core. Absent: the executor is its own board."
+        ),
+    ] = None
+    policy: Annotated[
+        BoardPolicy | None,
+        Field(
+            description="Boards only: tide (most urgent first; preemptive if it has lanes), or rclc's rounds with a "
+            "send mode: batch (publishing never waits), batch_stock (a reliable publish waits), batch_blocking (each "
+            "publish waits). Absent: tide."
+        ),
+    ] = None
+    lanes: Annotated[int, Field(ge=1, le=64, description="Threads that run callbacks.")] = 1
+    budget_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="CPU time of each lane in every budget_period_ms. tide run enforces the budget; bounds take it "
+            "into account on the host. 0: no budget, a dedicated core."
+        ),
+    ] = Decimal(0)
+    budget_period_ms: Annotated[
+        MillisecondsOrZero, Field(description="Period after which a budget is replenished.")
+    ] = Decimal(0)
+    submit_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to encode and submit one message.")] = Decimal(
+        0
+    )
+    process_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to process one received frame.")] = Decimal(0)
+    dispatch_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to choose a callback.")] = Decimal(0)
+    interrupt_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the interrupt of one frame.")] = Decimal(
+        0
+    )
+    loads: Annotated[
+        tuple[Load, ...],
+        Field(
+            strict=False, max_length=64, description="Boards only: work that the board executes besides its callbacks."
+        ),
+    ] = ()
+    pools: Annotated[
+        PoolSizes | None,
+        Field(
+            description="Boards with existing firmware only: the sizes of its pools. tide check compares them with the "
+            "sizes that the chains need, and tide simulate uses them. Absent: the sizes that tide footprint --header "
+            "writes."
+        ),
+    ] = None
+    source: Source = "estimated"
+    command: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Program that tide run starts as this executor, in the folder of this file: a client of the "
+            "agent on POSIX, a ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} are replaced by the "
+            "values of the run. Absent: tide run simulates the executor.",
+        ),
+    ] = None
+    image: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Boards on a serial line only: ELF file that tide run starts in QEMU (mps2-an500), with its "
+            "first UART as the line.",
+        ),
+    ] = None
+    attach: Annotated[
+        str | None,
+        Field(
+            min_length=1,
+            description="Connected boards only: the serial device, for example /dev/ttyACM0; on a network the UDP port "
+            "at which the board looks for the agent.",
+        ),
+    ] = None
+
+
+class Line(_Entry):
+    """Carries the bytes of one board to the agent and back, one after the other."""
+
+    name: Name
+    kind: Literal["serial", "usb_cdc"]
+    mtu_bytes: Annotated[
+        int, Field(ge=MTU_MINIMUM, le=65535, description="Largest message; longer ones go in fragments.")
+    ] = 512
+    quantum_bytes: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=65535,
+            description="Largest frame. A more urgent frame waits for at most one frame of this size. 0: the MTU.",
+        ),
+    ] = 0
+    agent_ms: Annotated[
+        MillisecondsOrZero,
+        Field(description="Worst-case delay of serial adapter, agent and DDS, from the last byte to the ROS 2 node."),
+    ] = Decimal(0)
+    return_ms: Annotated[
+        MillisecondsOrZero,
+        Field(description="Worst-case delay from a node's publish until the agent may send the frame."),
+    ] = Decimal(0)
+    source: Source = "estimated"
+    escaped_bytes: Annotated[
+        int | None,
+        Field(
+            ge=0,
+            le=65535,
+            description="Largest number of bytes 0x7D and 0x7E in a frame. Absent: every byte may be one of these.",
+        ),
+    ] = None
+    exact_sizes: Annotated[
+        bool,
+        Field(description="true: every message has exactly payload_bytes. false: a message has at most payload_bytes."),
+    ] = False
+    heartbeat_delay_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(
+            le=1000,
+            description="Time from the end of a reliable message to the HEARTBEAT that requests its acknowledgment. 0: "
+            "at once, as in the PoDS paper. Absent: the board uses the measured round trip, at least 20 ms.",
+        ),
+    ] = None
+    agent_heartbeat_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            le=10_000,
+            description="Time from the end of a reliable answer to the HEARTBEAT by which the agent requests its "
+            "acknowledgment. 0 also covers a stock agent, which sends HEARTBEATs every 200 ms.",
+        ),
+    ] = Decimal(100)
+
+    @property
+    def heartbeat_delay_ns(self) -> int:
+        """-1 if the round trip is measured."""
+        return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
+
+    @property
+    def byte_ns(self) -> int:
+        """Wire time of one byte, rounded up."""
+        return -(-10 * 1_000_000_000 // self.rate)
+
+    @property
+    def rate(self) -> int:
+        """Tenths of a byte per second, like the baud rate of 8N1."""
+        raise NotImplementedError
+
+    @property
+    def device_baud(self) -> int:
+        """Baud rate with which its device is opened; irrelevant for a USB device."""
+        return 115_200
+
+    @property
+    def poll_ns(self) -> int:
+        """Time that a frame waits on an idle line until its first byte can be sent."""
+        return 0
+
+
+class SerialLink(Line):
+    """A serial line with 8N1 framing, ten bit times a byte, full duplex, between the microcontroller and the agent."""
+
+    kind: Literal["serial"]
+    baud: Annotated[int, Field(ge=1200, le=20_000_000)]
+
+    @property
+    def rate(self) -> int:
+        return self.baud
+
+    @property
+    def device_baud(self) -> int:
+        return self.baud
+
+
+class UsbLink(Line):
+    """A serial port over USB (CDC ACM) between the microcontroller and the agent. The port has no baud rate; its
+    throughput (bytes_per_s) is measured. A frame waits until the host polls, and is then sent in packets at the
+    measured rate."""
+
+    kind: Literal["usb_cdc"]
+    bytes_per_s: Annotated[
+        int,
+        Field(
+            ge=1000,
+            le=50_000_000,
+            description="Throughput in the slower direction, measured with messages as long as those of the chains.",
+        ),
+    ]
+    poll_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="Longest time from a ready frame to its first packet. The default is the length of a USB "
+            "frame at full speed."
+        ),
+    ] = Decimal(1)
+
+    @property
+    def rate(self) -> int:
+        return 10 * self.bytes_per_s
+
+    @property
+    def poll_ns(self) -> int:
+        return nanoseconds(self.poll_ms)
+
+
+class UdpLink(_Entry):
+    """UDP or TCP on IPv4 between one or several microcontrollers and the agent. Bounds use the stated delays of the
+    network."""
+
+    name: Name
+    kind: Literal["udp", "tcp"]
+    port: Annotated[int, Field(ge=1, le=65535)] = 8888
+    mtu_bytes: Annotated[int, Field(ge=MTU_MINIMUM, le=65535)] = 512
+    quantum_bytes: Annotated[int, Field(ge=0, le=65535)] = 0
+    agent_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(
+            description="Worst-case delay of network, agent and DDS, from a board's send to the ROS 2 node, under any "
+            "other traffic. Absent: there is no bound."
+        ),
+    ] = None
+    return_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(
+            description="Worst-case delay from a node's publish until the board receives the message. Absent: there "
+            "is no bound."
+        ),
+    ] = None
+    source: Source = "estimated"
+    heartbeat_delay_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(le=1000, description="Same as for a serial line."),
+    ] = None
+    agent_heartbeat_ms: Annotated[
+        MillisecondsOrZero | None, Field(le=10_000, description="Same as for a serial line. Absent: measured.")
+    ] = None
+
+    @property
+    def heartbeat_delay_ns(self) -> int:
+        """-1 if the round trip is measured."""
+        return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
+
+
+def rate_of(link: Line) -> str:
+    """The rate of the link in words."""
+    return f"{link.bytes_per_s} bytes/s" if isinstance(link, UsbLink) else f"{link.rate} baud"
+
+
+Link = Annotated[SerialLink | UsbLink | UdpLink, Field(discriminator="kind")]

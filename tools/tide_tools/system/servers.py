@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Callbacks of several chains (docs/analysis/services.md): the server of a service that several chains call, and the
+subscription of a topic that several callbacks publish. Each is one callback, which takes one message at a time in order
+of arrival, whatever its chain. On the host, bounds treat its occurrences in the chains as callbacks of one exclusive
+group, on an executor that takes ready callbacks in any order. On a board the chains have one level
+(tide_tools.system.levels). This module also handles executors that share one board."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from tide_tools.system.model import Callback, Group, Publication, System
+from tide_tools.system.places import Executor
+
+_MARK = ":"  # a character that names of users cannot contain
+
+
+def several_publish(system: System) -> set[str]:
+    """The topics, without a leading slash, that several callbacks publish."""
+    first: dict[str, Publication] = {}
+    every = (sent for chain in system.chains for one in chain.callbacks for sent in one.publishes)
+    return {topic for sent in every if first.setdefault(topic := sent.shared_topic, sent) is not sent}
+
+
+def servers_of(system: System) -> dict[str, list[Callback]]:
+    """For each callback of several chains, by words that name it: its occurrence in each of them."""
+    found: dict[str, list[Callback]] = {}
+    topics = several_publish(system)
+    for chain in system.chains:
+        shared = [(f"service '{one.replies.service.lstrip('/')}'", one) for one in chain.callbacks if one.replies]
+        steps = [(one, chain.callbacks[0]) for one in system.inputs(chain)] if topics else []
+        for before, after in (*steps, *pairwise(chain.callbacks)) if topics else ():
+            sent = before.sends_to(after)
+            if isinstance(sent, Publication) and (topic := sent.shared_topic) in topics:
+                shared.append((f"subscription '{after.name}' of topic '{topic}' on '{after.executor}'", after))
+        for words, callback in shared:
+            known = found.setdefault(words, [])
+            if all(one is not callback for one in known):  # joining chains list the same callback several times
+                known.append(callback)
+    return {words: callbacks for words, callbacks in found.items() if len(callbacks) > 1}
+
+
+def serving_several(system: System) -> set[str]:
+    """Executors with a callback of several chains."""
+    return {callbacks[0].executor for callbacks in servers_of(system).values()}
+
+
+def with_servers(system: System) -> System:
+    """Puts the occurrences of each shared callback of the host into an exclusive group, unless the callback has a
+    group. Without shared callbacks, the system is unchanged."""
+    alone = {
+        name: several
+        for name, several in servers_of(system).items()
+        if several[0].group is None and system.where(several[0]) == "host"
+    }
+    if not alone:
+        return system
+    names = {id(one): f"shared{_MARK}{name}" for name, several in alone.items() for one in several}
+    groups = tuple(Group.model_construct(name=name, kind="exclusive") for name in dict.fromkeys(names.values()))
+    return system.with_callbacks(
+        lambda one: one.model_copy(update={"group": names[id(one)]}) if id(one) in names else one
+    ).model_copy(update={"groups": (*system.groups, *groups)})
+
+
+def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
+    """The executors of each board that has several, by the name of the first one."""
+    boards: dict[str, list[str]] = {}
+    for one in system.executors:
+        if one.board is not None:
+            boards.setdefault(one.board, []).append(one.name)
+    return {names[0]: tuple(names) for names in boards.values() if len(names) > 1}
+
+
+def on_one_core(system: System) -> System:
+    """The system with all callbacks of a board on its first executor: callbacks wait less on several cores than on one
+    for all (docs/analysis/boards.md, Several cores). The other executors remain, without callbacks."""
+    cores = cores_of_boards(system)
+    if not cores:
+        return system
+    first = {name: names[0] for names in cores.values() for name in names}
+
+    def whole(one: Executor) -> Executor:
+        if one.name not in first:
+            return one
+        if one.name not in cores:
+            alone = {"where": "host", "link": None, "policy": None, "pools": None, "loads": (), "board": None}
+            return one.model_copy(update=alone)
+        every = [system.executor(name) for name in cores[one.name]]
+        costs = ("submit_ms", "process_ms", "dispatch_ms", "interrupt_ms")
+        changed = {key: max(getattr(each, key) for each in every) for key in costs}
+        lanes = sum(each.lanes for each in every) if one.lanes > 1 else 1
+        loads = tuple(load for each in every for load in each.loads)
+        pools = next((each.pools for each in every if each.pools is not None), None)
+        return one.model_copy(update=changed | {"lanes": lanes, "loads": loads, "pools": pools})
+
+    return system.with_callbacks(
+        lambda one: one.model_copy(update={"executor": first[one.executor]}) if one.executor in first else one
+    ).model_copy(update={"executors": tuple(map(whole, system.executors))})
+
+
+def cores_line(system: System) -> str:
+    """A note for the user about boards that are played on one core; empty if there are none."""
+    several = "; ".join(", ".join(names) for names in cores_of_boards(system).values())
+    return several and f"cores of one board are played as one core, as they are bounded, which is no faster: {several}"
+
+
+def shared_of_group(group: str) -> str:
+    """Words for the callback of a group added by `with_servers`, which has no entry in the file; empty for other
+    groups."""
+    return group.partition(_MARK)[2]

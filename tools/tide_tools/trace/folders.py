@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Folders of traces. `tide trace record` writes a file for each board and record.json, which relates their clocks to
+the host's. `tide run` writes traces.json: the board of each trace and the meaning of its numbers. All its times are on
+one machine's monotonic clock, except those of the user's boards, whose clocks it also contains."""
+
+from __future__ import annotations
+
+import json
+import typing
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, TypeVar
+
+from tide_tools.errors import UsageError
+from tide_tools.outputs import write_text
+from tide_tools.trace.clocks import Clock
+
+RECORD, TRACES = "record.json", "traces.json"
+SYSTEM = "system.toml"
+AGENT_TRACE = "agent.trace"
+RECORD_VERSION, TRACES_VERSION = 1, 2
+Role = Literal["timer", "subscription", "service", "client", "event"]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RecordedSegment:
+    """Part of a file, from this byte to the next segment. first_block: number of the first block in its rings; -1: the
+    first received one, because the board was already running."""
+
+    from_byte: int
+    first_block: int
+    clock: Clock
+
+
+@dataclass(frozen=True)
+class RecordedBoard:
+    """node: its name with its namespace."""
+
+    node: str
+    file: str
+    segments: tuple[RecordedSegment, ...]
+
+    @property
+    def name(self) -> str:
+        return self.node.strip("/")
+
+
+@dataclass(frozen=True)
+class Record:
+    """begun_ns: on the host's monotonic clock, like all times of the recording; begun_wall_ns: on its wall clock."""
+
+    begun_ns: int
+    begun_wall_ns: int
+    boards: tuple[RecordedBoard, ...]
+    version: int = RECORD_VERSION
+
+
+@dataclass(frozen=True)
+class TracedCallback:
+    """role: the kind of callback; a client is started by the reply to the preceding callback's request. service: the
+    one that it serves; a board's callbacks with the same service share its object."""
+
+    name: str
+    role: Role
+    service: str = ""
+
+
+@dataclass(frozen=True)
+class TracedChain:
+    """A board's part of a chain, in the order of its plan."""
+
+    name: str
+    level: int
+    callbacks: tuple[TracedCallback, ...]
+
+
+@dataclass(frozen=True)
+class TracedBoard:
+    name: str
+    link: str
+    key: int
+    file: str
+    chains: tuple[TracedChain, ...]
+
+
+@dataclass(frozen=True)
+class TracedHost:
+    """names: executor and callback, by chain and by the callback's name in the log."""
+
+    log: str
+    names: dict[str, dict[str, tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class TracedGiven:
+    """A board of the user that published its trace over its own link. levels: levels of its chains. begins: chains that
+    begin there."""
+
+    name: str
+    levels: dict[str, int]
+    begins: tuple[str, ...]
+    recorded: RecordedBoard
+
+
+@dataclass(frozen=True)
+class Timing:
+    """burst: events that come together."""
+
+    period_ns: int
+    offset_ns: int
+    burst: int = 1
+
+    def release_ns(self, index: int) -> int:
+        """Nominal release, from the first release of all chains."""
+        return self.offset_ns + index // self.burst * self.burst * self.period_ns
+
+
+@dataclass(frozen=True)
+class Traces:
+    """start_ns: origin of the chains' offsets. agent: None without a board."""
+
+    start_ns: int
+    agent: str | None
+    boards: tuple[TracedBoard, ...]
+    hosts: tuple[TracedHost, ...]
+    chains: dict[str, Timing]
+    given: tuple[TracedGiven, ...] = ()
+    version: int = TRACES_VERSION
+
+
+def is_record(folder: Path) -> bool:
+    return (folder / RECORD).is_file()
+
+
+def write_record(record: Record, folder: Path) -> None:
+    """Raises OutputError."""
+    write_text(folder / RECORD, json.dumps(asdict(record), indent=1) + "\n")
+
+
+def read_record(folder: Path) -> Record:
+    """Raises UsageError."""
+    file = folder / RECORD
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        if data["version"] != RECORD_VERSION:
+            raise UsageError(f"{file}: has version {data['version']}; this reader knows {RECORD_VERSION}")
+        return _of_json(Record, data)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; give the --out of tide trace record") from None
+    except (ValueError, KeyError, TypeError):
+        raise UsageError(f"{file}: was not written by tide trace record; record again") from None
+
+
+def write_traces(traces: Traces, folder: Path) -> None:
+    (folder / TRACES).write_text(json.dumps(asdict(traces), indent=1) + "\n", encoding="utf-8")
+
+
+def read_traces(folder: Path) -> Traces | None:
+    """Returns None if the folder has no traces, or those of another version."""
+    try:
+        data = json.loads((folder / TRACES).read_text(encoding="utf-8"))
+        return _of_json(Traces, data) if data["version"] == TRACES_VERSION else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _of_json(kind: type[T], data: Any) -> T:
+    """The inverse of asdict. Raises ValueError, KeyError or TypeError if the data does not fit. A member with a default
+    may be missing."""
+    return typing.cast(T, _value(kind, data))
+
+
+def _value(kind: Any, data: Any) -> Any:
+    if is_dataclass(kind):
+        hints = typing.get_type_hints(kind)
+        if not isinstance(data, dict):
+            raise TypeError(data)
+        known = [one.name for one in fields(kind) if one.name in data]
+        return typing.cast(Any, kind)(**{name: _value(hints[name], data[name]) for name in known})
+    origin, of = typing.get_origin(kind), typing.get_args(kind)
+    if origin is UnionType:  # X | None
+        return None if data is None else _value(of[0], data)
+    if origin is tuple:
+        kinds = [of[0]] * len(data) if of[-1] is ... else of
+        return tuple(_value(each, one) for each, one in zip(kinds, data, strict=True))
+    if origin is dict:
+        return {str(key): _value(of[1], one) for key, one in data.items()}
+    if origin is Literal and data in of:
+        return data
+    if kind in (int, str) and type(data) is kind:
+        return data
+    raise ValueError(data)

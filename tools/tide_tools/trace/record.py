@@ -1,0 +1,371 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorder of `tide trace record`: blocks that boards publish go into one file per board as they arrive.
+
+Blocks may be lost, late, damaged or duplicated, and a board may restart. After a restart its numbers start at 0, its
+clock may start again, and a new segment begins. record.json next to the files contains what is needed to read them and
+is always
+complete."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tide_tools.errors import UsageError
+from tide_tools.interrupts import shielded
+from tide_tools.outputs import GrowingFile, write_text
+from tide_tools.trace.clocks import Clock, Limit, fitted
+from tide_tools.trace.folders import (
+    RECORD,
+    SYSTEM,
+    Record,
+    RecordedBoard,
+    RecordedSegment,
+    is_record,
+    write_record,
+)
+from tide_tools.trace.format import CLIENT, CLOCK, READY, RELEASE, VERSION, Block, blocks_of
+
+if TYPE_CHECKING:
+    from rclpy.subscription import Subscription
+
+# ---- rings and segments ----
+
+_TWICE = 256  # blocks of a ring in which duplicates are recognised
+_LATE = 16  # how many blocks later a block may still arrive
+_BACK_NS = 100_000_000  # a clock that goes back by this much has restarted
+_LATE_NS = 10_000_000  # records of a ring are only roughly in order of time
+_NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # their time is that of an earlier event
+
+
+class Place(Enum):
+    """Position of a block in its ring."""
+
+    NEXT = "next"
+    LATE = "late"
+    TWICE = "twice"
+    ANEW = "anew"  # from a restarted board
+
+
+def _latest_ns(block: Block) -> int | None:
+    """The latest time in the block, without records that carry the time of an earlier event."""
+    return max((time_ns for time_ns, _, _, kind, _ in block.rows() if kind not in _NOT_IN_ORDER), default=None)
+
+
+@dataclass
+class _Ring:
+    """lowest, next: numbers of the first block and after the last one; count: blocks received between. seen: the last
+    blocks by number, with checksum and latest time."""
+
+    lowest: int
+    next: int
+    count: int = 0
+    latest_ns: int | None = None
+    seen: OrderedDict[int, tuple[int, int | None]] = field(default_factory=OrderedDict)
+
+    def place_of(self, block: Block) -> Place:
+        latest_ns = _latest_ns(block)
+        known = self.seen.get(block.number)
+        if known is not None:
+            return Place.TWICE if known[0] == block.checksum else Place.ANEW
+        if block.number >= self.next:
+            back = latest_ns is not None and self.latest_ns is not None and latest_ns < self.latest_ns - _BACK_NS
+            return Place.ANEW if back else Place.NEXT
+        if block.number < self.next - _LATE:
+            return Place.ANEW
+        # A late block fits between the times of its neighbours; a block of a restarted board does not.
+        before = [time for other, (_, time) in self.seen.items() if other < block.number and time is not None]
+        behind = [time for other, (_, time) in self.seen.items() if other > block.number and time is not None]
+        fits = latest_ns is None or (
+            (not before or latest_ns >= max(before) - _LATE_NS) and (not behind or latest_ns <= min(behind) + _LATE_NS)
+        )
+        return Place.LATE if fits else Place.ANEW
+
+    def take(self, block: Block) -> None:
+        latest_ns = _latest_ns(block)
+        self.seen[block.number] = block.checksum, latest_ns
+        if len(self.seen) > _TWICE:
+            self.seen.popitem(last=False)
+        self.lowest = min(self.lowest, block.number)
+        self.next = max(self.next, block.number + 1)
+        self.count += 1
+        if latest_ns is not None:
+            self.latest_ns = latest_ns if self.latest_ns is None else max(self.latest_ns, latest_ns)
+
+
+@dataclass(frozen=True)
+class Received:
+    """When a message arrived: on this machine's monotonic clock, and that clock's offset from its wall clock."""
+
+    at_ns: int
+    less_wall_ns: int
+
+
+@dataclass
+class Segment:
+    """From one start of a board to the next. is_first: the board may have been running before the recording."""
+
+    is_first: bool
+    blocks: int = 0
+    damaged_bytes: int = 0
+    other_versions: int = 0
+    wall_misfits: bool = False
+    _rings: dict[tuple[int, int], _Ring] = field(default_factory=dict)
+    _received: list[Limit] = field(default_factory=list)
+    _wall: tuple[list[Limit], list[Limit]] = field(default_factory=lambda: ([], []))  # upper and lower limits
+    _wall_offset_ns: int | None = None
+    _records: Limit | None = None
+
+    @property
+    def missing(self) -> int:
+        return sum(one.next - one.lowest - one.count for one in self._rings.values())
+
+    def is_restart(self, blocks: Sequence[Block]) -> bool:
+        rings = ((self._rings.get(one.ring), one) for one in blocks if one.version == VERSION)
+        return any(ring is not None and ring.place_of(one) is Place.ANEW for ring, one in rings)
+
+    def take(self, blocks: Sequence[Block], received: Received) -> list[Block]:
+        """The blocks to keep: all except duplicates."""
+        kept = []
+        for block in blocks:
+            if block.version != VERSION:
+                self.other_versions += 1
+            else:
+                first = block.number if self.is_first else 0
+                ring = self._rings.setdefault(block.ring, _Ring(first, first))
+                if ring.place_of(block) is Place.TWICE:
+                    continue
+                ring.take(block)
+            kept.append(block)
+        self.blocks += len(kept)
+        self._take_times([one for one in kept if one.version == VERSION], received)
+        return kept
+
+    def _take_times(self, blocks: Sequence[Block], received: Received) -> None:
+        newest_ns: int | None = None
+        for block in blocks:
+            board_ns: int | None = None
+            for time_ns, instance, _, kind, detail in block.rows():
+                if kind == CLOCK and detail == 1:
+                    # The board extrapolates from the last synchronisation of its session, so only a changed offset is
+                    # new information.
+                    if board_ns is not None and time_ns - board_ns != self._wall_offset_ns:
+                        self._wall_offset_ns = time_ns - board_ns
+                        offset_ns = time_ns + received.less_wall_ns - board_ns
+                        half_ns = (instance * 1000 + 1) // 2  # half of the round trip (recorded in us)
+                        self._wall[0].append((board_ns, offset_ns + half_ns))
+                        self._wall[1].append((board_ns, offset_ns - half_ns))
+                    continue
+                newest_ns = time_ns if newest_ns is None else max(newest_ns, time_ns)
+                if kind == CLOCK and detail == 0:
+                    board_ns = time_ns
+                    self._received.append((board_ns, received.at_ns - board_ns))
+        if newest_ns is not None:
+            limit = newest_ns, received.at_ns - newest_ns
+            self._records = min(limit, self._records or limit, key=lambda one: one[1])
+
+    def clock(self) -> Clock | None:
+        """None: no whole block arrived. A message arrives after it was made, which also limits the wall clock."""
+        most, least = self._wall
+        if least:
+            found = fitted([*most, *self._received], least, "wall")
+            self.wall_misfits = found is None
+            if found is not None:
+                return found
+        if self._received:
+            return fitted(self._received, (), "received")
+        return None if self._records is None else fitted([self._records], (), "records")
+
+
+# ---- files ----
+
+TOPIC = "/tide_trace"  # follows the name of a node
+_OF_OTHERS = ("agent",)  # other files in the same folder have these names
+_KEEP_S = 5.0  # interval at which record.json is written, in case the recorder is killed
+
+
+def file_of(node: str) -> str:
+    """A dot replaces each `/`: names of nodes contain no dots."""
+    name = node.strip("/").replace("/", ".") or "board"
+    return f"{f'node.{name}' if name in _OF_OTHERS else name}.trace"
+
+
+@dataclass
+class _Board:
+    node: str
+    file: GrowingFile
+    messages: int = 0
+    segments: list[tuple[int, Segment]] = field(default_factory=list)  # with their first byte
+
+    def take(self, octets: bytes, received: Received) -> None:
+        blocks = list(blocks_of(octets))
+        self.messages += 1
+        if not self.segments:
+            self.segments.append((0, Segment(is_first=True)))
+        if self.segments[-1][1].is_restart(blocks):
+            self.segments.append((self.file.size, Segment(is_first=False)))
+        segment = self.segments[-1][1]
+        segment.damaged_bytes += len(octets) - sum(one.size for one in blocks)
+        kept = segment.take(blocks, received)
+        if kept:
+            self.file.append(b"".join(octets[one.at : one.at + one.size] for one in kept))
+
+    def recorded(self) -> RecordedBoard:
+        found = tuple(
+            RecordedSegment(from_byte, -1 if segment.is_first else 0, clock)
+            for from_byte, segment in self.segments
+            if (clock := segment.clock()) is not None
+        )
+        return RecordedBoard(self.node, self.file.path.name, found)
+
+    def lines(self) -> list[str]:
+        """Counts of received and missing blocks."""
+        every = [segment for _, segment in self.segments]
+        blocks = sum(one.blocks for one in every)
+        starts = "" if len(every) < 2 else f", {len(every) - 1} restart{'s' if len(every) > 2 else ''}"
+        clocks = [clock for one in every if (clock := one.clock()) is not None]
+        own = "; clock by the arrival of messages" if clocks else ""
+        if clocks and clocks[-1].by == "wall":
+            own = f"; clock by the agent's, within {(clocks[-1].spread_ns or 0) / 1e6:.3f} ms"
+        lines = [f"{self.node}: {self.messages} messages, {blocks} blocks{starts}{own}"]
+        if missing := sum(one.missing for one in every):
+            lines.append(f"{self.node}: {missing} blocks are missing: messages were lost on the way")
+        if damaged := sum(one.damaged_bytes for one in every):
+            lines.append(f"{self.node}: {damaged} bytes were not whole blocks and are left out")
+        if others := sum(one.other_versions for one in every):
+            lines.append(f"{self.node}: {others} blocks have a version that this tide does not support")
+        if any(one.wall_misfits for one in every):
+            lines.append(
+                f"{self.node}: the agent's wall clock differs from this machine's; the arrival of messages is used"
+            )
+        return lines
+
+
+class Recorder:
+    """UsageError if the folder already holds a recording; OutputError from writing. description: a text stored next to
+    the traces. If nothing is recorded no file is left."""
+
+    def __init__(self, folder: Path, description: str | None = None) -> None:
+        if is_record(folder):
+            raise UsageError(f"{folder / RECORD}: already contains a recording; choose another --out, or remove it")
+        self.folder = folder
+        self.boards: dict[str, _Board] = {}
+        self._begun = time.monotonic_ns(), time.time_ns()
+        self._kept_s = time.monotonic()
+        self._write()
+        if description is not None:
+            write_text(folder / SYSTEM, description)
+
+    def take(self, topic: str, octets: bytes, received: Received) -> bool:
+        """Returns whether the board is new."""
+        node = topic.removesuffix(TOPIC)
+        is_new = node not in self.boards
+        if is_new:
+            self.boards[node] = _Board(node, GrowingFile(self.folder / file_of(node)))
+        self.boards[node].take(octets, received)
+        return is_new
+
+    def step(self) -> None:
+        """Call it periodically."""
+        if time.monotonic() - self._kept_s >= _KEEP_S:
+            self._kept_s = time.monotonic()
+            self._write()
+
+    def _write(self) -> None:
+        write_record(Record(*self._begun, tuple(one.recorded() for one in self.boards.values())), self.folder)
+
+    def close(self) -> None:
+        with shielded(), contextlib.ExitStack() as stack:
+            for board in self.boards.values():
+                stack.callback(board.file.close)
+            if self.boards:
+                self._write()
+                return
+            for name in (RECORD, SYSTEM):
+                (self.folder / name).unlink(missing_ok=True)
+
+    def lines(self) -> list[str]:
+        return [line for _, board in sorted(self.boards.items()) for line in board.lines()]
+
+
+# ---- topics ----
+
+NODE = "tide_record"
+TYPE = "std_msgs/msg/UInt8MultiArray"
+_LOOK_S = 0.5
+_DEPTH = 1000
+
+
+class TraceTopics:
+    """The topics on which boards publish traces: discovered in the graph, received with best effort by one ROS 2 node
+    without services. ROS 2 is imported here, as the rest of this module does not need it."""
+
+    def __init__(self, domain: int) -> None:
+        import rclpy
+        from rclpy.context import Context
+        from rclpy.node import Node
+        from rclpy.signals import SignalHandlerOptions
+
+        self._context = Context()
+        rclpy.init(context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = Node(NODE, context=self._context, start_parameter_services=False, enable_rosout=False)
+        self._subscriptions: dict[str, Subscription[Any]] = {}
+        self._reported: set[str] = set()
+        self._looked_s = -_LOOK_S
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._node.destroy_node()
+        with contextlib.suppress(Exception):
+            self._context.shutdown()
+
+    def look(self) -> list[str]:
+        """Periodically subscribes to new topics. Returns a line, once, for each topic that cannot be recorded
+        properly."""
+        from rclpy.qos import QoSProfile, ReliabilityPolicy
+        from std_msgs.msg import UInt8MultiArray
+
+        now_s = time.monotonic()
+        if now_s - self._looked_s < _LOOK_S:
+            return []
+        self._looked_s = now_s
+        lines = []
+        for name, types in self._node.get_topic_names_and_types():
+            if not name.endswith(TOPIC) or name == TOPIC:
+                continue
+            if TYPE not in types:
+                lines.append(f"{name} has type {types[0]}, which is not a trace; it is left out")
+                continue
+            if name not in self._subscriptions:
+                self._subscriptions[name] = self._node.create_subscription(
+                    UInt8MultiArray,
+                    name,
+                    lambda _: None,
+                    QoSProfile(depth=_DEPTH, reliability=ReliabilityPolicy.BEST_EFFORT),
+                )
+            if (count := self._node.count_publishers(name)) > 1:
+                lines.append(
+                    f"{name} has {count} publishers, which are taken for one board that restarts; give each node its "
+                    "own name"
+                )
+        new = [line for line in lines if line not in self._reported]
+        self._reported.update(new)
+        return new
+
+    def received(self) -> Iterator[tuple[str, bytes, Received]]:
+        """Takes all received messages without an executor, which would wake up for each one."""
+        for name, subscription in self._subscriptions.items():
+            with subscription.handle:
+                while (got := subscription.handle.take_message(subscription.msg_type, False)) is not None:
+                    message, info = got
+                    # The middleware stamps arrivals by the wall clock; 0: unsupported.
+                    stamp_ns, now_ns = info["received_timestamp"], time.monotonic_ns()
+                    less_wall_ns = now_ns - time.time_ns()
+                    at_ns = min(stamp_ns + less_wall_ns, now_ns) if stamp_ns else now_ns
+                    yield name, bytes(message.data), Received(at_ns, less_wall_ns)

@@ -1,0 +1,414 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Output of a watch: rows, which are also the JSON (docs/guide/watching.md has every key), tables that fit a terminal,
+with the chains that need attention first, and plain lines. Durations are in nanoseconds; None: not known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, Group, RenderableType
+from rich.text import Text
+
+from tide_tools.report.verdict import State
+
+# ---- rows ----
+
+VERSION = 2
+
+
+@dataclass(frozen=True)
+class LegRow:
+    start: str
+    end: str
+    greatest_ns: int
+
+
+@dataclass(frozen=True)
+class ServiceRow:
+    """A service as reported by the agent of a board; side: asks or serves."""
+
+    service: str
+    side: str
+    replies: int
+    last_ns: int
+    greatest_ns: int
+
+
+@dataclass(frozen=True)
+class ChainRow:
+    """state: unseen, waiting, running, silent, gone or refused; why: for all states but running. verdict: that of the
+    last seconds, in the words of tide_tools.report.verdict, with its `reasons`; empty: nothing was measured. A latency
+    is from `start` to `end`, which is a part of the chain that the bound covers. unanswered: starts without an end
+    within the deadline, at least; not_started: starts of the last seconds that are missing compared with the described
+    period. failures: views so far in which it was not met, silent or gone."""
+
+    name: str
+    priority: int
+    period_ns: int
+    deadline_ns: int
+    bound_ns: int | None
+    no_bound: str
+    state: str
+    why: str
+    verdict: str
+    start: str
+    end: str
+    clock: str
+    last_ns: int | None
+    p99_ns: int | None
+    greatest_ns: int | None
+    instances: int
+    misses: int
+    above: int
+    unanswered: int
+    not_started: int
+    unmatched: int
+    missed_by_watch: int
+    messages_per_s: float | None
+    longest_gap_ns: int | None
+    legs: list[LegRow]
+    unseen: list[str]
+    services: list[ServiceRow] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+    failures: int = 0
+
+
+@dataclass(frozen=True)
+class LinkRow:
+    """load_in: share of the link's capacity used towards the host; load_out: towards the boards."""
+
+    name: str
+    described: str
+    agent: str
+    level: str
+    message: str
+    bytes_in_per_s: float | None
+    bytes_out_per_s: float | None
+    load_in: float | None
+    load_out: float | None
+    lost: int
+
+
+@dataclass(frozen=True)
+class AgentRow:
+    name: str
+    instance: str
+    state: str
+    level: str
+    message: str
+    restarts: int
+    clients: int
+    clients_not_well: int
+    messages_in: int
+    messages_out: int
+
+
+@dataclass(frozen=True)
+class ClientRow:
+    """queue: the use and the capacity of the agent's queue for this client."""
+
+    key: str
+    agent: str
+    place: str
+    connected: str
+    level: str
+    message: str
+    lost_from: int
+    lost_to: int
+    sent_again: int
+    refused: int
+    limits_reached: int
+    queue_in_use: int
+    queue_places: int
+
+
+@dataclass(frozen=True)
+class ProgramRow:
+    """The status of another program on /diagnostics, in its own words."""
+
+    name: str
+    level: str
+    message: str
+    values: dict[str, str]
+
+
+@dataclass(frozen=True)
+class View:
+    version: int
+    event: str
+    system: str
+    domain: int
+    time_ns: int
+    watched_ns: int
+    state: str
+    notes: list[str]
+    chains: list[ChainRow]
+    links: list[LinkRow]
+    agents: list[AgentRow]
+    clients: list[ClientRow]
+    programs: list[ProgramRow]
+
+
+# ---- tables and lines ----
+
+_COLOURS = {"ok": "green", "warning": "yellow", "error": "red", "stale": "red"}
+_COLOURS |= {
+    "waiting": "yellow",
+    "unseen": "dim",
+    "not met": "red",
+    "guarantee void": "yellow",
+}  # nothing is green here
+_COLOURS |= {"silent": "red", "gone": "red", "refused": "red"}
+_ORDER = {"silent": 2, "gone": 2, "refused": 2, "waiting": 3, "running": 4}
+_ORDER |= {one.value: {State.NOT_MET: 0, State.VOID: 1}.get(one, 4) for one in State}
+_TEXTS = ("", "at")
+_OVERHEAD = 3  # lines of a table besides its rows
+_SHARE_OF_CHAINS = 0.6  # share of a terminal's lines
+
+
+def milliseconds(value_ns: int | None) -> str:
+    return "" if value_ns is None else f"{value_ns / 1e6:.2f}"
+
+
+def state_of(row: ChainRow) -> str:
+    """The verdict on a running chain, else its state. If a chain waits for a topic, or one was refused, the verdict
+    counts only if it is "not met"."""
+    decides = row.state == "running" or (row.verdict == State.NOT_MET and row.state in ("waiting", "refused"))
+    return row.verdict if row.verdict and decides else row.state
+
+
+def word_of(row: ChainRow) -> str:
+    """State or verdict in one or two words. "met, guarantee void" becomes "guarantee void", since "met" alone would
+    hide it."""
+    found = state_of(row)
+    return "guarantee void" if found == State.VOID else found.partition(",")[0]
+
+
+def by_need(rows: Iterable[ChainRow]) -> list[ChainRow]:
+    """Sorted by state; within one state the most urgent first."""
+    return sorted(rows, key=lambda row: _ORDER.get(state_of(row), 5))
+
+
+_GAP = 2  # spaces from a column to the next one
+_LEAST = 12  # least width of the last column
+_MOST = 24  # greatest width of the first column
+
+
+def _one_line(text: str) -> str:
+    """Texts of other programs may contain line ends and escape sequences, which a terminal would obey."""
+    return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if cell_len(text) <= length else f"{set_cell_size(text, max(length - 1, 0))}…"
+
+
+def _cell(text: str, size: int, right: bool) -> str:
+    padding = " " * (size - cell_len(text))
+    return padding + text if right else text + padding
+
+
+def _table(
+    title: str, headings: Sequence[str], rows: list[list[str]], width: int, optional: Sequence[str] = ()
+) -> Text:
+    """Cells between the second column, which has a colour, and the last are numbers, or have a heading in _TEXTS. No
+    number is truncated: a narrow terminal omits optional columns and truncates the last one. The table is one text,
+    because rich's tables, which measure and wrap each cell, took more processor time than the rest of a watch."""
+    rows = [[_one_line(cell) for cell in row] for row in rows]
+    rows = [[_cut(row[0], _MOST), *row[1:]] for row in rows]
+    kept = list(range(len(headings)))
+    sizes = [max([cell_len(headings[n]), *(cell_len(row[n]) for row in rows)]) for n in kept]
+    for name in optional:
+        if sum(sizes[n] + _GAP for n in kept[:-1]) + _LEAST + 2 > width:
+            kept.remove(headings.index(name))
+    last = kept[-1]
+    sizes[last] = min(sizes[last], max(width - sum(sizes[n] + _GAP for n in kept[:-1]) - 3, _LEAST))
+    rights = [0 < n != len(headings) - 1 and headings[n] not in _TEXTS for n in range(len(headings))]
+    gap = " " * _GAP
+    text = Text(no_wrap=True, overflow="crop")
+    text.append(f"{title}\n", "italic")
+    text.append(f" {gap.join(_cell(headings[n], sizes[n], rights[n]) for n in kept)}\n", "bold")
+    text.append(f" {'─' * (sum(sizes[n] + _GAP for n in kept) - _GAP)}\n")
+    for row in rows:
+        text.append(" ")
+        for n in kept:
+            cell = _cell(_cut(row[n], sizes[n]), sizes[n], rights[n])
+            text.append(cell if n == last else cell + gap, _COLOURS.get(row[n]))
+        text.append("\n")
+    return text
+
+
+def _more(table: Text, left: int, what: str) -> RenderableType:
+    return table.append(f"and {left} more {what}\n", "dim") if left > 0 else table
+
+
+def _reason(row: ChainRow) -> str:
+    return row.reasons[0] if row.verdict in (State.NOT_MET, State.VOID) else ""
+
+
+def chains_table(rows: list[ChainRow], most: int, width: int) -> RenderableType:
+    cells = [
+        [
+            row.name,
+            word_of(row),
+            *map(milliseconds, (row.last_ns, row.p99_ns, row.greatest_ns, row.bound_ns, row.deadline_ns)),
+            f"{row.misses + row.unanswered}" if row.instances or row.unanswered else "",
+            "" if row.messages_per_s is None else f"{row.messages_per_s:.1f}",
+            row.why or _reason(row) or (f"{row.start} to {row.end}" if row.last_ns is not None else ""),
+        ]
+        for row in by_need(rows)[:most]
+    ]
+    headings = (
+        "chain",
+        "",
+        "last",
+        "p99",
+        "greatest",
+        "bound",
+        "deadline",
+        "misses",
+        "messages/s",
+        "measured",
+    )
+    title = "chains, in ms; bound and deadline are of the whole chain"
+    table = _table(title, headings, cells, width, ("messages/s", "p99", "misses"))
+    return _more(table, len(rows) - most, "chains")
+
+
+def _percent(load: float | None) -> str:
+    return "" if load is None else f"{100 * load:.0f} %"
+
+
+def _kilobytes(rate: float | None) -> str:
+    return "" if rate is None else f"{rate / 1000:.1f}"
+
+
+def links_table(rows: list[LinkRow], most: int, width: int) -> RenderableType:
+    cells = [
+        [
+            row.described or row.name,
+            row.level,
+            *map(_kilobytes, (row.bytes_in_per_s, row.bytes_out_per_s)),
+            *map(_percent, (row.load_in, row.load_out)),
+            str(row.lost),
+            row.message if not row.described else f"{row.message}; {row.name}",
+        ]
+        for row in rows[:most]
+    ]
+    headings = ("link", "", "kB/s in", "kB/s out", "load in", "load out", "lost", "the agent says")
+    return _more(_table("links", headings, cells, width, ("kB/s in", "kB/s out")), len(rows) - most, "links")
+
+
+def agents_table(rows: list[AgentRow], most: int, width: int) -> RenderableType:
+    cells = [
+        [
+            row.name,
+            row.level if row.state == "running" else row.state,
+            *map(str, (row.clients, row.clients_not_well, row.restarts, row.messages_in, row.messages_out)),
+            row.message,
+        ]
+        for row in rows[:most]
+    ]
+    headings = ("agent", "", "clients", "not well", "restarts", "messages in", "messages out", "it says")
+    table = _table("agents", headings, cells, width, ("messages out", "messages in"))
+    return _more(table, len(rows) - most, "agents")
+
+
+def clients_table(rows: list[ClientRow], most: int, width: int) -> RenderableType:
+    cells = [
+        [
+            row.key,
+            row.level,
+            row.place,
+            f"{row.queue_in_use}/{row.queue_places}" if row.queue_places else "",
+            *map(str, (row.lost_from, row.lost_to, row.sent_again, row.refused, row.limits_reached)),
+            row.message,
+        ]
+        for row in sorted(rows, key=lambda row: row.level == "ok")[:most]
+    ]
+    headings = (
+        "client",
+        "",
+        "at",
+        "queue",
+        "lost from",
+        "lost to",
+        "sent again",
+        "refused",
+        "limits",
+        "the agent says",
+    )
+    table = _table("clients", headings, cells, width, ("sent again", "limits", "at"))
+    return _more(table, len(rows) - most, "clients")
+
+
+def programs_table(rows: list[ProgramRow], most: int, width: int) -> RenderableType:
+    cells = [[row.name, row.level, row.message] for row in sorted(rows, key=lambda row: row.level == "ok")[:most]]
+    table = _table("other programs on /diagnostics", ("program", "", "it says"), cells, width)
+    return _more(table, len(rows) - most, "programs")
+
+
+def heading(view: View) -> Text:
+    text = Text()
+    text.append(view.system, style="bold")
+    text.append(f" in ROS domain {view.domain}, watched for {view.watched_ns / 1e9:.0f} s")
+    for note in view.notes:
+        text.append(f"\n{_one_line(note)}", style="yellow")
+    return text
+
+
+def picture(view: View, console: Console) -> RenderableType:
+    """As many rows of each table as the terminal has lines for."""
+    lines = console.height - 3 - len(view.notes)
+    parts: list[RenderableType] = [heading(view)]
+    most = max(3, min(len(view.chains), int(lines * _SHARE_OF_CHAINS) - _OVERHEAD))
+    parts.append(chains_table(view.chains, most, console.width))
+    lines -= min(most, len(view.chains)) + _OVERHEAD + 1
+    tables: tuple[tuple[int, Callable[[int], RenderableType]], ...] = (
+        (len(view.links), lambda most: links_table(view.links, most, console.width)),
+        (len(view.agents), lambda most: agents_table(view.agents, most, console.width)),
+        (len(view.clients), lambda most: clients_table(view.clients, most, console.width)),
+        (len(view.programs), lambda most: programs_table(view.programs, most, console.width)),
+    )
+    for rows, table in tables:
+        if rows and lines > _OVERHEAD + 1:
+            most = min(rows, lines - _OVERHEAD - 1)
+            parts.append(table(most))
+            lines -= most + _OVERHEAD + 1
+    return Group(*parts)
+
+
+def plain_lines(view: View, before: View | None) -> list[str]:
+    """Lines for an output that is not a terminal: one for each view, and one for each chain whose state has changed."""
+    counts: dict[str, int] = {}
+    for row in view.chains:
+        counts[word_of(row)] = counts.get(word_of(row), 0) + 1
+    told = ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    parts = ((view.chains, "chain"), (view.agents, "agent"), (view.clients, "client"))
+    chains, agents, clients = (f"{len(of)} {what}{'' if len(of) == 1 else 's'}" for of, what in parts)
+    lines = [f"{view.system}: {chains} ({told}), {agents}, {clients}"]
+    known = {row.name: _told(row) for row in before.chains} if before else {}
+    for row in by_need(view.chains):
+        if known.get(row.name) != _told(row):
+            lines.append(f"  {row.name}: {_words(row)}")
+    notes = [] if before and before.notes == view.notes else view.notes
+    return [_one_line(line) for line in (*lines, *(f"  {note}" for note in notes))]
+
+
+def _told(row: ChainRow) -> tuple[str, str]:
+    """Key of a chain's line, which is printed again when this changes. For a running chain it includes the reason,
+    which may become known later; for a silent one it does not, as the reason counts the seconds."""
+    return state_of(row), row.why if row.state == "running" else ""
+
+
+def _words(row: ChainRow) -> str:
+    if row.last_ns is None:
+        why = row.why or _reason(row)
+        return f"{word_of(row)}; {why}" if why else word_of(row)
+    reason = f" ({_reason(row)})" if _reason(row) else ""
+    return (
+        f"{word_of(row)}{reason}; {row.start} to {row.end}: last {milliseconds(row.last_ns)} ms, greatest "
+        f"{milliseconds(row.greatest_ns)} ms, {row.misses} misses; {row.why}"
+    ).removesuffix("; ")
