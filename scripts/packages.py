@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a release publishes: `make release`. Two runs on one commit give the same bytes.
 
-    .venv/bin/python scripts/packages.py [boards|wheel|release|metadata] [--out FOLDER]
+    .venv/bin/python scripts/packages.py [boards|wheel|release|systems|metadata] [--out FOLDER]
 
 tide_ros-*.whl                     the command with its native programs and their libraries, for x86-64 and 64-bit ARM
 tide-agent_*.deb                   the agent as a service
@@ -24,7 +24,9 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import platform
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -403,10 +405,94 @@ def release(out: Path) -> None:
     print("".join(sums), end="")
 
 
+# ---- systems ----
+
+SUITES = {"Debian 12": "bookworm", "Debian 13": "trixie", "Ubuntu 24.04": "noble", "Ubuntu 26.04": "resolute"}
+PYTHONS = tuple(f"3.{minor}" for minor in range(10, 15))
+KILTED = ("ros-kilted-rclpy[fastrtps]", "ros-kilted-common-interfaces", "numpy", "mcap")
+SYSTEM = platform.freedesktop_os_release()["PRETTY_NAME"].split(" (")[0]
+BY_SOURCE = "not run: this distribution has no wheels; rclpy comes from a workspace built from its sources"
+STEPS = ("installation", "check", "simulate", "agent", "ROS 2", "generate", "run")
+
+
+def tried(words: Iterable[object]) -> str:
+    """Seconds; or the status and the last line where it failed."""
+    began = time.monotonic()
+    done = subprocess.run([*map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    if done.returncode == 0:
+        return f"{time.monotonic() - began:.0f} s"
+    last = (done.stderr.strip() or done.stdout.strip() or "nothing printed").splitlines()[-1]
+    return f"status {done.returncode}: {last.replace('|', '/')}"
+
+
+def steps(within: tuple[object, ...], python: object, folder: str, wheel: str, ros: tuple[str, ...]) -> list[str]:
+    """What each step of a user took, in a new environment in `folder`; steps after one that failed are not run."""
+    tide, example, out = f"{folder}/bin/tide", f"{folder}/three_chains/system.toml", f"{folder}/run"
+    copied = f"cp -r $(find {folder} -path '*_tree/examples/three_chains') {folder}/"
+    extras = ros or (f"{wheel}[run]",)
+    commands = {
+        "installation": f"{python} -m venv {folder} && {folder}/bin/pip install -q {wheel} && {copied}",
+        "check": f"{tide} check {example}",
+        "simulate": f"{tide} simulate {example}",
+        "agent": f"{tide} agent --version",
+        "ROS 2": f"{folder}/bin/pip install -q {' '.join(map(shlex.quote, extras))}",
+        "generate": f"{tide} generate std_msgs --out {folder}/messages",
+        # The status is that of the verdict, which a busy machine may turn.
+        "run": f"{tide} run {example} --periods 5 --out {out}; test -s {out}/results.json",
+    }
+    found: list[str] = []
+    for name in STEPS:
+        stopped = (name != "installation" and found[0][-1] != "s") or (STEPS.index(name) > 4 and found[4][-1] != "s")
+        found.append("" if stopped else tried([*within, "sh", "-c", commands[name]]))
+    return found
+
+
+def systems(out: Path, native: Path, interpreters: Iterable[Path]) -> None:
+    """A table of what the wheel does on each minimal system, Python and distribution of ROS 2. Needs root, mmdebstrap
+    and the registries' packages. interpreters: those of Python that are not on the path."""
+    rows: list[tuple[str, str, str, list[str]]] = []
+    own = f"{SYSTEM} of this machine"
+    with tempfile.TemporaryDirectory(dir=out) as place:
+        for system, suite in SUITES.items():
+            root = Path(place) / suite
+            made = tried(["mmdebstrap", "--variant=minbase", "--include=python3-venv,ca-certificates", suite, root])
+            if not made.endswith(" s"):
+                rows.append((system, "", "Jazzy", [f"not run: {made}"]))
+                continue
+            shutil.copy2(native, root / native.name)
+            mounts = f"mount -t proc proc {root}/proc && mount -t tmpfs shm {root}/dev && mkdir {root}/dev/shm"
+            nodes = f"touch {root}/dev/null {root}/dev/urandom {root}/dev/ptmx && mkdir {root}/dev/pts"
+            binds = " && ".join(f"mount --bind /dev/{name} {root}/dev/{name}" for name in ("null", "urandom", "pts"))
+            link = f"rm {root}/dev/ptmx && ln -s pts/ptmx {root}/dev/ptmx"
+            inside = f'{mounts} && {nodes} && {binds} && {link} && exec chroot {root} "$@"'
+            within = ("unshare", "--mount", "sh", "-c", inside, "sh")
+            version = run(*within, "python3", "--version").split()[-1]
+            rows.append((system, version, "Jazzy", steps(within, "python3", "/v", f"/{native.name}", ())))
+        for wanted in PYTHONS:
+            given = [path for path in interpreters if path.name == f"python{wanted}"]
+            python = str(given[0]) if given else shutil.which(f"python{wanted}")
+            found = ["not run: no such Python here"]
+            if python:
+                found = steps((), python, f"{place}/{wanted}", str(native), ())
+            rows.append((own, wanted, "Jazzy", found))
+            if python and wanted == "3.12":  # the Python of Kilted's wheels
+                rows.append((own, wanted, "Kilted", steps((), python, f"{place}/kilted", str(native), KILTED)))
+    rows += [(own, "", name, [BY_SOURCE]) for name in ("Lyrical", "Rolling")]
+    table = [["system", "Python", "ROS 2 distribution", *STEPS], ["---"] * (3 + len(STEPS))]
+    table += [[*row[:3], *row[3], *[""] * (len(STEPS) - len(row[3]))] for row in rows]
+    text = "".join(f"| {' | '.join(row)} |\n" for row in table)
+    (out / "systems.md").write_text(text, encoding="utf-8")
+    print(text, end="")
+
+
+CHOICES = ("boards", "wheel", "metadata", "release", "systems")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make what a release publishes.")
-    parser.add_argument("what", nargs="?", default="boards", choices=("boards", "wheel", "metadata", "release"))
+    parser.add_argument("what", nargs="?", default="boards", choices=CHOICES)
     parser.add_argument("--out", type=Path, help="folder that receives it (default: dist; for boards dist/boards)")
+    parser.add_argument("--python", type=Path, action="append", default=[], help="systems: an interpreter, python3.N")
     parser.add_argument("--only", choices=PACKAGES, help="name of the only package for boards")
     arguments = parser.parse_args()
     out = (arguments.out or ROOT / "dist").resolve()
@@ -417,6 +503,8 @@ def main() -> None:
         print(wheel(out, os.uname().machine, Path(os.environ.get("TIDE_WHEEL_BUILD", BUILD))))
     elif arguments.what == "release":
         release(out)
+    elif arguments.what == "systems":
+        systems(out, max(out.glob(f"tide_ros-*{os.uname().machine}.whl")), arguments.python)
     else:
         boards(arguments.out or ROOT / "dist/boards", [arguments.only] if arguments.only else PACKAGES)
 
