@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A DDSI-RTPS participant: discovers the ROS 2 nodes of its domain and exchanges samples with them, without an agent.
+ *
+ * A state machine without threads, sockets, clock or allocation. The program passes every received datagram to
+ * tide_participant_receive, and calls tide_participant_poll for the datagrams to send until there is none. It needs one
+ * socket, bound to TIDE_RTPS_PORT_DISCOVERY(domain, participant), and a second one for multicast, bound to
+ * TIDE_RTPS_PORT_MULTICAST(domain), unless all participants are found at given addresses. Both may be read into the
+ * same buffer; a sample of another participant can be one datagram of 64 KiB.
+ *
+ * All memory is the caller's, and stays in use until the participant is abandoned. Not thread-safe: the caller locks.
+ * Times are nanoseconds of a clock that never goes back. Callbacks run inside tide_participant_receive and
+ * tide_participant_poll; they may write samples, and must not call other functions of this header.
+ *
+ * What does not fit is counted, and told by the callback: nothing is an error of the program that another participant
+ * causes. Cost of each call proportional to the bytes, the endpoints, matches and remote participants in the tables. */
+#ifndef TIDE_RTPS_PARTICIPANT_H
+#define TIDE_RTPS_PARTICIPANT_H
+
+#include "tide/rtps.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Datagrams sent are at most this long unless configured otherwise: Ethernet's payload of UDP over IPv4. */
+#define TIDE_RTPS_DATAGRAM_BYTES 1472u
+#define TIDE_RTPS_DATAGRAM_BYTES_MINIMUM 768u /* an announcement fits, with 300 characters of names */
+#define TIDE_RTPS_FRAGMENTS 256u              /* of a received sample, at most */
+
+/* ---- local endpoints: zero them, fill in the first part, add them, and leave them in place ---- */
+
+typedef struct tide_rtps_endpoint {
+  const char *topic, *type; /* as DDS has them: "rt/chatter", "std_msgs::msg::dds_::String_" */
+  const char *type_hash;    /* "RIHS01_..."; null: none is announced */
+  tide_rtps_qos_t qos;      /* tide_rtps_qos_default; lifespan and liveliness leases are announced only */
+  uint8_t level;            /* order of sending: larger levels first */
+  void *context;            /* the program's */
+  /* The participant's. */
+  struct tide_rtps_endpoint *next;
+  uint32_t entity;
+  int64_t number; /* in the writer that announces it */
+  bool is_writer;
+} tide_rtps_endpoint_t;
+
+typedef struct tide_rtps_slot { /* of a writer's history */
+  uint32_t bytes;               /* of the sample, with its encapsulation header */
+  int64_t source_ns;
+} tide_rtps_slot_t;
+
+/* KEEP_LAST: depth slots of slot_bytes each (the largest sample + 4). What a reliable reader has not acknowledged when
+ * its slot is written again is lost to it. */
+typedef struct tide_rtps_writer {
+  tide_rtps_endpoint_t endpoint;
+  tide_rtps_slot_t *slots;
+  uint8_t *memory; /* depth * slot_bytes */
+  uint32_t depth, slot_bytes;
+  int64_t first, last; /* numbers of the samples in the slots; first = last + 1: none */
+} tide_rtps_writer_t;
+
+typedef struct tide_rtps_sample {
+  const uint8_t *bytes; /* CDR without the encapsulation header; valid during the callback */
+  size_t length;
+  bool big_endian;
+  tide_guid_t writer;
+  int64_t sequence;
+  int64_t source_ns; /* of the writer, since 1970; 0: unknown */
+} tide_rtps_sample_t;
+
+struct tide_rtps_match;
+
+/* Samples are handed on as they arrive, those of a reliable writer in order: the reader keeps none, so whatever follows
+ * a lost one is sent again. Only a sample in fragments is put together in memory; one writer's at a time. */
+typedef struct tide_rtps_reader {
+  tide_rtps_endpoint_t endpoint;
+  void (*sample)(void *context, const tide_rtps_sample_t *sample); /* endpoint.context */
+  uint8_t *memory;                                                 /* null: samples in fragments are skipped */
+  uint32_t memory_bytes;                                           /* the largest sample in fragments + 4 */
+  struct {                                                         /* the participant's */
+    struct tide_rtps_match *match;                                 /* whose sample it is; null: nobody's */
+    int64_t sequence, progress_ns;
+    uint32_t sample_bytes, received; /* received: fragments */
+    uint16_t fragment_bytes;
+    uint32_t bitmap[TIDE_RTPS_FRAGMENTS / 32];
+  } assembly;
+} tide_rtps_reader_t;
+
+/* ---- tables ---- */
+
+typedef struct tide_rtps_proxy { /* of a remote reader or writer */
+  int64_t next;                  /* reader: all below are acknowledged. writer: the next sample to deliver */
+  int64_t end;                   /* reader: all below were sent once. writer: all from here on are unknown */
+  int64_t due_ns;                /* of the next HEARTBEAT or ACKNACK; INT64_MAX: none */
+  uint32_t requested;            /* reader: bit i: sample next + i is requested again */
+  uint32_t count_in, heard_ms;
+  uint8_t tries;
+  bool counted, answered, owes_answer;
+} tide_rtps_proxy_t;
+
+typedef struct tide_rtps_peer { /* a remote participant: 250 bytes on a Cortex-M */
+  uint8_t prefix[TIDE_RTPS_PREFIX_BYTES];
+  uint8_t address[4];  /* from which it announced itself */
+  uint16_t port, data; /* of its discovery and of its samples; port 0: a free entry */
+  bool is_owed_announcement;
+  int64_t lease_ns, expires_ns, since_ns;
+  tide_rtps_proxy_t readers[2], writers[2]; /* of publications, and of subscriptions */
+} tide_rtps_peer_t;
+
+typedef struct tide_rtps_match { /* a local endpoint with a remote one: 80 bytes on a Cortex-M */
+  tide_rtps_endpoint_t *local;   /* null: a free entry */
+  uint32_t remote;               /* entity */
+  uint16_t peer, port;
+  uint8_t policy; /* not 0: the QoS policy for which they are not matched */
+  bool reliable, wants_history;
+  tide_rtps_proxy_t proxy;
+  /* Of the sample in fragments that is being sent: the next one to send; of one that is repaired, too, or else those
+   * requested from repair_fragment on. */
+  uint16_t fragment, repair_fragment;
+  uint32_t repair_bits;
+} tide_rtps_match_t;
+
+/* ---- the participant ---- */
+
+typedef enum tide_rtps_event_kind {
+  TIDE_RTPS_EVENT_MATCHED,
+  TIDE_RTPS_EVENT_UNMATCHED,
+  TIDE_RTPS_EVENT_INCOMPATIBLE, /* once for each pair: count is the DDS policy id */
+  TIDE_RTPS_EVENT_LOST, /* samples of a reliable writer that were not available any more, or of an unreliable one */
+  TIDE_RTPS_EVENT_TOO_LARGE,    /* a sample in fragments without memory for it; count: its bytes */
+  TIDE_RTPS_EVENT_MATCHES_FULL, /* a matching endpoint was not stored; it is when an entry becomes free */
+  TIDE_RTPS_EVENT_PEERS_FULL    /* a participant was not stored; told again only after there was a free entry */
+} tide_rtps_event_kind_t;
+
+typedef struct tide_rtps_event {
+  tide_rtps_event_kind_t kind;
+  const tide_rtps_endpoint_t *local; /* null for the last kind */
+  tide_guid_t remote;
+  int64_t count;
+} tide_rtps_event_t;
+
+typedef struct tide_rtps_counters {
+  uint32_t malformed;    /* datagrams, or submessages in them */
+  uint32_t strange;      /* datagrams of participants that are not in the table, or not from their address */
+  uint32_t duplicates;   /* samples received again */
+  uint32_t ahead;        /* samples of reliable writers received before an earlier one, and so requested again */
+  uint32_t lost;         /* samples, as TIDE_RTPS_EVENT_LOST */
+  uint32_t unsupported;  /* samples with another encoding than plain CDR */
+  uint32_t too_large;    /* samples in fragments */
+  uint32_t overwritten;  /* samples that a matched reader was not sent before their slot was written again */
+  uint32_t resent;       /* samples, and fragments, sent again */
+  uint32_t peers_full;   /* announcements of participants without an entry */
+  uint32_t matches_full; /* endpoints without an entry */
+  uint32_t evicted;      /* participants without a matching endpoint, for others */
+  uint32_t restarted;    /* participants that began anew with the same GUID */
+} tide_rtps_counters_t;
+
+typedef struct tide_participant_config {
+  /* Different in each participant, and at each start: with the prefix of an earlier run, a remote participant may take
+   * up to its lease to accept samples. The first two octets are the vendor's (TIDE_RTPS_VENDOR). */
+  uint8_t prefix[TIDE_RTPS_PREFIX_BYTES];
+  uint8_t address[4]; /* of this participant, as others reach it */
+  uint32_t domain;
+  uint16_t participant;  /* number among those at this address, 0 to 119; selects the port */
+  int64_t lease_ns;      /* others forget this participant when it is silent for so long; 0: 20 s */
+  const char *user_data; /* null: "enclave=/;" */
+  bool no_multicast;     /* announce only to `known` */
+  /* Addresses at which participants 0 to known_participants - 1 are announced to. */
+  const uint8_t (*known)[4];
+  uint16_t known_count, known_participants;
+  uint16_t datagram_bytes; /* 0: TIDE_RTPS_DATAGRAM_BYTES */
+  tide_rtps_peer_t *peers;
+  uint16_t peer_count;
+  tide_rtps_match_t *matches;
+  uint16_t match_count;
+  void (*event)(void *context, const tide_rtps_event_t *event); /* may be null */
+  void *context;
+} tide_participant_config_t;
+
+typedef struct tide_participant {
+  tide_participant_config_t config;
+  tide_rtps_counters_t counters;
+  int64_t wall_ns; /* written by the program: time since 1970 minus its clock; 0: samples have no timestamp */
+  /* The participant's. */
+  tide_rtps_endpoint_t *endpoints;
+  int64_t announced[2]; /* the last number of publications and of subscriptions */
+  struct {
+    int64_t number;
+    uint32_t entity;
+  } removed[2][4]; /* the last ones */
+  uint32_t entities;
+  uint32_t count; /* of HEARTBEATs and ACKNACKs: rises towards everybody */
+  uint16_t fragment_bytes, match_turn, peer_turn;
+  uint32_t announcement; /* its step */
+  uint8_t early_announcements;
+  int64_t announce_ns;
+  bool has_told_full, has_refused_match, is_leaving;
+} tide_participant_t;
+
+/* reliable, volatile, no deadline, infinite lease and lifespan: rmw_qos_profile_default. */
+tide_rtps_qos_t tide_rtps_qos_default(void);
+
+/* TIDE_ERROR_ARGUMENT: a missing pointer, an empty table, a number without ports, a datagram below the minimum. The
+ * configuration is copied, what it points to is not. */
+int tide_participant_init(tide_participant_t *participant, const tide_participant_config_t *config, int64_t now_ns);
+
+/* At any time. Endpoints that were added when remote ones are known already make these announced again.
+ * TIDE_ERROR_FULL: after 65,535 endpoints; TIDE_ERROR_TOO_LARGE: the names do not fit a datagram, or a sample has too
+ * many fragments. */
+int tide_participant_add_writer(tide_participant_t *participant, tide_rtps_writer_t *writer, int64_t now_ns);
+int tide_participant_add_reader(tide_participant_t *participant, tide_rtps_reader_t *reader, int64_t now_ns);
+/* The endpoint is the caller's again. The last four of each kind are announced as gone; a remote participant that has
+ * not been told by then keeps them as long as it keeps this participant. */
+void tide_participant_remove(tide_participant_t *participant, tide_rtps_endpoint_t *endpoint, int64_t now_ns);
+
+/* Room for a sample of these bytes (CDR, without encapsulation header); null when it is larger than a slot. The oldest
+ * sample of a full history ends here. write_end: length, at most what write_begin was asked for; little-endian. */
+uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t bytes);
+void tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
+                                int64_t now_ns);
+/* All matched reliable readers have acknowledged all samples. */
+bool tide_participant_is_acknowledged(const tide_participant_t *participant, const tide_rtps_writer_t *writer);
+/* Endpoints with which this one is matched. */
+size_t tide_participant_matched(const tide_participant_t *participant, const tide_rtps_endpoint_t *endpoint);
+
+/* A datagram that arrived, and the address it came from. Anything may be in it. */
+void tide_participant_receive(tide_participant_t *participant, const uint8_t *bytes, size_t length,
+                              const uint8_t address[4], int64_t now_ns);
+
+typedef struct tide_rtps_datagram {
+  uint8_t *bytes; /* the caller's, config.datagram_bytes of them */
+  size_t length;
+  tide_rtps_locator_t to;
+  int64_t deadline_ns; /* without a datagram: when to poll at the latest unless something is received or written */
+} tide_rtps_datagram_t;
+/* True: a datagram is to be sent; call again. The most urgent one first: samples and acknowledgments by the level of
+ * their endpoint, equal levels in turn, then discovery. */
+bool tide_participant_poll(tide_participant_t *participant, int64_t now_ns, tide_rtps_datagram_t *datagram);
+
+/* Tells the others that this participant is gone, with the next polls; nothing else is sent any more. */
+void tide_participant_leave(tide_participant_t *participant, int64_t now_ns);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

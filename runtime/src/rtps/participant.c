@@ -1,0 +1,1107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A participant in the order of its life: sequence numbers towards one remote endpoint; the tables of remote
+ * participants and matches; what arrives; what is sent. */
+#include <string.h>
+
+#include "tide/invariant.h"
+#include "tide/rtps_participant.h"
+#include "tide/status.h"
+
+#define NEVER INT64_MAX
+#define MS INT64_C(1000000)
+#define RETRY_NS (20 * MS)         /* of a HEARTBEAT or ACKNACK; doubled with each try up to 2.56 s */
+#define SILENT_TRIES 10            /* to a remote endpoint that never answered; an announcement revives them */
+#define RESTART_MS 1000u           /* counts that fell for so long are not reordered ones */
+#define EARLY_ANNOUNCEMENTS 5u     /* after the start, fast */
+#define EARLY_PERIOD_NS (100 * MS) /* as Fast DDS */
+#define ANNOUNCE_PERIOD_NS (3000 * MS)
+#define LEASE_NS (20000 * MS)
+#define RESIDENCE_NS (1000 * MS) /* of a participant without a match, until it may be evicted */
+#define SETTLED_NS (5000 * MS)   /* the same, of one that does not answer */
+#define LIST_BYTES (TIDE_RTPS_DATAGRAM_BYTES_MINIMUM - 128u)
+#define STATUS_GONE 3u /* disposed and unregistered */
+#define ENCAPSULATION_BYTES 4u
+
+enum { PUBLICATIONS, SUBSCRIPTIONS };
+static const uint32_t builtin_writer[2] = {TIDE_RTPS_ENTITY_PUBLICATIONS_WRITER, TIDE_RTPS_ENTITY_SUBSCRIPTIONS_WRITER};
+static const uint32_t builtin_reader[2] = {TIDE_RTPS_ENTITY_PUBLICATIONS_READER, TIDE_RTPS_ENTITY_SUBSCRIPTIONS_READER};
+
+static int64_t earlier(int64_t left, int64_t right) { return left < right ? left : right; }
+static int64_t later(int64_t left, int64_t right) { return left > right ? left : right; }
+
+static tide_rtps_text_t text_of(const char *text) {
+  return text == NULL ? (tide_rtps_text_t){"", 0} : (tide_rtps_text_t){text, strlen(text)};
+}
+
+static bool text_equals(tide_rtps_text_t text, const char *other) {
+  return strlen(other) == text.length && memcmp(other, text.characters, text.length) == 0;
+}
+
+tide_rtps_qos_t tide_rtps_qos_default(void) {
+  return (tide_rtps_qos_t){.reliable = true, .deadline_ns = INT64_MAX, .lease_ns = INT64_MAX, .lifespan_ns = INT64_MAX};
+}
+
+/* ---- sequence numbers towards one remote endpoint ---- */
+
+static void proxy_init(tide_rtps_proxy_t *proxy, int64_t next, int64_t due_ns) {
+  *proxy = (tide_rtps_proxy_t){.next = next, .end = next, .due_ns = due_ns};
+}
+
+static int64_t retry_ns(const tide_rtps_proxy_t *proxy) { return RETRY_NS << (proxy->tries < 7 ? proxy->tries : 7); }
+
+/* After a HEARTBEAT or ACKNACK was sent that waits for something. */
+static void proxy_await(tide_rtps_proxy_t *proxy, int64_t now) {
+  const bool is_silent = !proxy->answered && proxy->tries >= SILENT_TRIES;
+  proxy->due_ns = is_silent ? NEVER : now + retry_ns(proxy);
+  if (proxy->tries < UINT8_MAX) proxy->tries++;
+}
+
+typedef enum { OLD, NEW, RESTARTED } verdict_t;
+
+/* The counts of HEARTBEATs and of ACKNACKs rise, so that duplicates are known. Those that fell for long are of a
+ * participant that started anew with the same GUID. */
+static verdict_t judge_count(tide_rtps_proxy_t *proxy, uint32_t count, int64_t now) {
+  const uint32_t now_ms = (uint32_t)(now / MS);
+  const int32_t step = (int32_t)(count - proxy->count_in);
+  if (proxy->counted && step <= 0) return step < 0 && now_ms - proxy->heard_ms > RESTART_MS ? RESTARTED : OLD;
+  proxy->counted = true;
+  proxy->count_in = count;
+  proxy->heard_ms = now_ms;
+  return NEW;
+}
+
+/* An ACKNACK for samples first to last. A base of 0 asks for a HEARTBEAT, and for all that it will list if the samples
+ * are kept (Fast DDS and this participant begin so). */
+static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *repair, int64_t first, int64_t last,
+                            bool starts_at_first, int64_t now) {
+  const int64_t base = repair->set.base;
+  if (base > last + 1) return OLD; /* never sent */
+  const verdict_t verdict = judge_count(proxy, repair->count, now);
+  if (verdict != NEW) return verdict;
+  if (base == 0 && starts_at_first) {
+    proxy->next = earlier(proxy->next, first);
+    proxy->requested = 0;
+  }
+  if (base < proxy->next) {
+    /* Numbers below the first relevant one are asked for until a HEARTBEAT says so. */
+    if (base != 0 && proxy->answered) return RESTARTED;
+    proxy->due_ns = now;
+    return NEW;
+  }
+  proxy->answered = true;
+  proxy->next = base;
+  proxy->tries = 0;
+  proxy->end = later(proxy->end, base);
+  proxy->requested = 0;
+  for (uint32_t bit = 0; bit < 32; bit++) {
+    if (base + bit < proxy->end && tide_rtps_set_has(&repair->set, base + bit)) proxy->requested |= 1u << bit;
+  }
+  /* What was asked for is followed by a HEARTBEAT when it has been sent. */
+  proxy->due_ns = base > last ? NEVER : now + retry_ns(proxy);
+  if (!repair->final && tide_rtps_set_first(&repair->set) == 0) proxy->due_ns = now;
+  return NEW;
+}
+
+/* *lost: samples that are not available. */
+static verdict_t on_heartbeat(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *repair, int64_t now, int64_t *lost) {
+  *lost = 0;
+  /* It says less than is known: a later sample overtook it, or else the writer has fewer samples than it had. */
+  if (repair->last + 1 < proxy->next) return (uint32_t)(now / MS) - proxy->heard_ms > RESTART_MS ? RESTARTED : OLD;
+  const verdict_t verdict = judge_count(proxy, repair->count, now);
+  if (verdict != NEW) return verdict;
+  if (repair->first > proxy->next) {
+    if (proxy->answered) *lost = repair->first - proxy->next;
+    proxy->next = repair->first;
+  }
+  if (!proxy->answered || proxy->tries >= SILENT_TRIES) proxy->tries = 0;
+  proxy->answered = true;
+  proxy->end = later(proxy->end, repair->last + 1);
+  proxy->owes_answer = proxy->owes_answer || !repair->final;
+  if (proxy->owes_answer || proxy->next < proxy->end) {
+    proxy->due_ns = proxy->tries == 0 || proxy->owes_answer ? now : proxy->due_ns;
+  } else {
+    proxy->due_ns = NEVER;
+  }
+  return NEW;
+}
+
+/* The expected sample arrived, or is known never to. */
+static void proxy_advance(tide_rtps_proxy_t *proxy, int64_t next, int64_t now) {
+  proxy->next = next;
+  proxy->end = later(proxy->end, next);
+  proxy->tries = 0;
+  proxy->heard_ms = (uint32_t)(now / MS);
+  if (!proxy->owes_answer && proxy->answered) proxy->due_ns = proxy->next < proxy->end ? now + RETRY_NS : NEVER;
+}
+
+/* A sample of a reliable writer arrived before an earlier one: all from the expected one on are requested. */
+static void proxy_ahead(tide_rtps_proxy_t *proxy, int64_t sequence, int64_t now) {
+  proxy->end = later(proxy->end, sequence + 1);
+  if (proxy->due_ns == NEVER) proxy->due_ns = now;
+}
+
+/* Samples that do not concern this reader, or not any more. */
+static void on_gap(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *repair, int64_t now) {
+  int64_t next = proxy->next;
+  if (repair->first <= next && next < repair->set.base) next = repair->set.base;
+  while (tide_rtps_set_has(&repair->set, next)) next++;
+  if (next != proxy->next) proxy_advance(proxy, next, now);
+}
+
+/* ---- tables ---- */
+
+static void tell(tide_participant_t *participant, tide_rtps_event_kind_t kind, const tide_rtps_endpoint_t *local,
+                 const uint8_t *prefix, uint32_t entity, int64_t count) {
+  if (participant->config.event == NULL) return;
+  tide_rtps_event_t event = {.kind = kind, .local = local, .remote = {.entity = entity}, .count = count};
+  memcpy(event.remote.prefix, prefix, TIDE_RTPS_PREFIX_BYTES);
+  participant->config.event(participant->config.context, &event);
+}
+
+static tide_rtps_peer_t *peer_of(tide_participant_t *participant, const tide_rtps_match_t *match) {
+  return &participant->config.peers[match->peer];
+}
+
+static void tell_of(tide_participant_t *participant, tide_rtps_event_kind_t kind, const tide_rtps_match_t *match,
+                    int64_t count) {
+  tell(participant, kind, match->local, peer_of(participant, match)->prefix, match->remote, count);
+}
+
+static void tell_lost(tide_participant_t *participant, const tide_rtps_match_t *match, int64_t count) {
+  if (count == 0) return;
+  participant->counters.lost += (uint32_t)count;
+  tell_of(participant, TIDE_RTPS_EVENT_LOST, match, count);
+}
+
+/* Remote endpoints without a match are not stored, so for new local ones they have to be announced again. */
+static void fetch_again(tide_participant_t *participant, int kind, int64_t now) {
+  for (size_t i = 0; i < participant->config.peer_count; i++)
+    proxy_init(&participant->config.peers[i].writers[kind], 1, now);
+}
+
+static void release_match(tide_participant_t *participant, tide_rtps_match_t *match, int64_t now) {
+  if (!match->local->is_writer) {
+    tide_rtps_reader_t *reader = (tide_rtps_reader_t *)match->local;
+    if (reader->assembly.match == match) reader->assembly.match = NULL;
+  }
+  if (match->policy == 0) tell_of(participant, TIDE_RTPS_EVENT_UNMATCHED, match, 0);
+  match->local = NULL;
+  if (participant->has_refused_match) {
+    participant->has_refused_match = false;
+    fetch_again(participant, PUBLICATIONS, now);
+    fetch_again(participant, SUBSCRIPTIONS, now);
+  }
+}
+
+/* entity 0: all of the participant. */
+static void release_matches(tide_participant_t *participant, const tide_rtps_peer_t *peer, uint32_t entity,
+                            int64_t now) {
+  const size_t index = (size_t)(peer - participant->config.peers);
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local != NULL && match->peer == index && (entity == 0 || entity == match->remote))
+      release_match(participant, match, now);
+  }
+}
+
+static void release_peer(tide_participant_t *participant, tide_rtps_peer_t *peer, int64_t now) {
+  release_matches(participant, peer, 0, now);
+  peer->port = 0;
+  participant->has_told_full = false;
+}
+
+/* The participant is known; nothing of its endpoints, or not any more. */
+static void begin_peer(tide_rtps_peer_t *peer, int64_t now) {
+  peer->is_owed_announcement = true;
+  peer->since_ns = now;
+  for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS; kind++) {
+    proxy_init(&peer->writers[kind], 1, now);
+    proxy_init(&peer->readers[kind], 1, now);
+  }
+}
+
+static void restart_peer(tide_participant_t *participant, tide_rtps_peer_t *peer, int64_t now) {
+  participant->counters.restarted++;
+  release_matches(participant, peer, 0, now);
+  begin_peer(peer, now);
+}
+
+static tide_rtps_peer_t *find_peer(tide_participant_t *participant, const uint8_t *prefix) {
+  for (size_t i = 0; i < participant->config.peer_count; i++) {
+    tide_rtps_peer_t *peer = &participant->config.peers[i];
+    if (peer->port != 0 && memcmp(peer->prefix, prefix, TIDE_RTPS_PREFIX_BYTES) == 0) return peer;
+  }
+  return NULL;
+}
+
+static bool has_match(const tide_participant_t *participant, const tide_rtps_peer_t *peer) {
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    const tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local != NULL && match->policy == 0 && &participant->config.peers[match->peer] == peer) return true;
+  }
+  return false;
+}
+
+static bool is_settled(const tide_rtps_peer_t *peer, int64_t now) {
+  if (now - peer->since_ns > SETTLED_NS) return true;
+  if (now - peer->since_ns < RESIDENCE_NS) return false;
+  for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS; kind++)
+    if (!peer->writers[kind].answered || peer->writers[kind].next < peer->writers[kind].end) return false;
+  return true;
+}
+
+/* A free entry; else that of the participant which has been there longest without a match though all its endpoints are
+ * known. So in a domain with more participants than entries each is looked at in turn. */
+static tide_rtps_peer_t *free_peer(tide_participant_t *participant, int64_t now) {
+  tide_rtps_peer_t *oldest = NULL;
+  for (size_t i = 0; i < participant->config.peer_count; i++) {
+    tide_rtps_peer_t *peer = &participant->config.peers[i];
+    if (peer->port == 0) return peer;
+    if ((oldest == NULL || peer->since_ns < oldest->since_ns) && is_settled(peer, now) && !has_match(participant, peer))
+      oldest = peer;
+  }
+  if (oldest == NULL) return NULL;
+  participant->counters.evicted++;
+  const bool has_told = participant->has_told_full;
+  release_peer(participant, oldest, now);
+  participant->has_told_full = has_told;
+  return oldest;
+}
+
+/* An entry that is free, or of a pair that is not compatible. */
+static tide_rtps_match_t *free_match(tide_participant_t *participant, bool compatible) {
+  tide_rtps_match_t *found = NULL;
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local == NULL) return match;
+    if (compatible && match->policy != 0) found = match;
+  }
+  return found;
+}
+
+static void match_endpoints(tide_participant_t *participant, tide_rtps_peer_t *peer, tide_rtps_endpoint_t *local,
+                            const tide_rtps_endpoint_data_t *remote, int64_t now) {
+  const uint16_t index = (uint16_t)(peer - participant->config.peers);
+  const uint16_t port = remote->data.port != 0 ? remote->data.port : peer->data;
+  const tide_rtps_qos_t *offered = local->is_writer ? &local->qos : &remote->qos;
+  const tide_rtps_qos_t *requested = local->is_writer ? &remote->qos : &local->qos;
+  const int policy = tide_rtps_incompatible(offered, requested);
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    tide_rtps_match_t *known = &participant->config.matches[i];
+    if (known->local != local || known->peer != index || known->remote != remote->guid.entity) continue;
+    known->port = port;
+    if (known->policy == policy) return;
+    release_match(participant, known, now);
+  }
+  tide_rtps_match_t *match = free_match(participant, policy == 0);
+  if (policy != 0) tell(participant, TIDE_RTPS_EVENT_INCOMPATIBLE, local, peer->prefix, remote->guid.entity, policy);
+  if (match == NULL || port == 0) {
+    if (policy != 0 || port == 0) return;
+    participant->counters.matches_full++;
+    participant->has_refused_match = true;
+    tell(participant, TIDE_RTPS_EVENT_MATCHES_FULL, local, peer->prefix, remote->guid.entity, 0);
+    return;
+  }
+  *match = (tide_rtps_match_t){.local = local, .remote = remote->guid.entity, .peer = index, .port = port};
+  match->policy = (uint8_t)policy;
+  match->reliable = requested->reliable;
+  int64_t next = 1;
+  if (local->is_writer) {
+    const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)local;
+    match->wants_history = requested->durability != 0;
+    next = match->wants_history ? writer->first : writer->last + 1;
+  }
+  proxy_init(&match->proxy, next, match->reliable && policy == 0 ? now : NEVER);
+  if (policy == 0) tell_of(participant, TIDE_RTPS_EVENT_MATCHED, match, 0);
+}
+
+/* ---- the program's calls ---- */
+
+int tide_participant_init(tide_participant_t *participant, const tide_participant_config_t *config, int64_t now) {
+  if (config->peers == NULL || config->peer_count == 0 || config->matches == NULL || config->match_count == 0 ||
+      config->participant >= 120 || config->domain > 232 || (config->known_count != 0 && config->known == NULL) ||
+      (config->datagram_bytes != 0 && config->datagram_bytes < TIDE_RTPS_DATAGRAM_BYTES_MINIMUM))
+    return TIDE_ERROR_ARGUMENT;
+  *participant = (tide_participant_t){.config = *config, .announce_ns = now};
+  tide_participant_config_t *own = &participant->config;
+  if (own->lease_ns == 0) own->lease_ns = LEASE_NS;
+  if (own->user_data == NULL) own->user_data = "enclave=/;";
+  if (own->datagram_bytes == 0) own->datagram_bytes = TIDE_RTPS_DATAGRAM_BYTES;
+  participant->fragment_bytes = (uint16_t)((own->datagram_bytes - TIDE_RTPS_OVERHEAD_BYTES) & ~3u);
+  memset(own->peers, 0, own->peer_count * sizeof *own->peers);
+  memset(own->matches, 0, own->match_count * sizeof *own->matches);
+  return TIDE_OK;
+}
+
+static void put_endpoint(tide_cdr_t *cdr, const tide_participant_t *participant, const tide_rtps_endpoint_t *endpoint) {
+  const tide_participant_config_t *config = &participant->config;
+  tide_rtps_endpoint_data_t data = {.guid = {.entity = endpoint->entity},
+                                    .topic = text_of(endpoint->topic),
+                                    .type = text_of(endpoint->type),
+                                    .type_hash = text_of(endpoint->type_hash),
+                                    .qos = endpoint->qos};
+  memcpy(data.guid.prefix, config->prefix, sizeof config->prefix);
+  memcpy(data.data.address, config->address, sizeof config->address);
+  data.data.port = (uint16_t)TIDE_RTPS_PORT_DISCOVERY(config->domain, config->participant);
+  tide_rtps_put_endpoint(cdr, &data);
+}
+
+static int add_endpoint(tide_participant_t *participant, tide_rtps_endpoint_t *endpoint, bool is_writer, int64_t now) {
+  const int kind = is_writer ? PUBLICATIONS : SUBSCRIPTIONS;
+  if (endpoint->topic == NULL || endpoint->type == NULL) return TIDE_ERROR_ARGUMENT;
+  if (participant->entities >= UINT16_MAX) return TIDE_ERROR_FULL;
+  tide_cdr_t cdr;
+  tide_cdr_measure(&cdr);
+  put_endpoint(&cdr, participant, endpoint);
+  if (cdr.position > LIST_BYTES) return TIDE_ERROR_TOO_LARGE;
+  endpoint->is_writer = is_writer;
+  endpoint->entity = ++participant->entities << 8 | (is_writer ? TIDE_RTPS_KIND_WRITER : TIDE_RTPS_KIND_READER);
+  endpoint->number = ++participant->announced[kind];
+  endpoint->next = participant->endpoints;
+  participant->endpoints = endpoint;
+  fetch_again(participant, !kind, now);
+  return TIDE_OK;
+}
+
+int tide_participant_add_writer(tide_participant_t *participant, tide_rtps_writer_t *writer, int64_t now) {
+  if (writer->slots == NULL || writer->memory == NULL || writer->depth == 0 ||
+      writer->slot_bytes <= ENCAPSULATION_BYTES)
+    return TIDE_ERROR_ARGUMENT;
+  if (writer->slot_bytes / participant->fragment_bytes >= UINT16_MAX) return TIDE_ERROR_TOO_LARGE;
+  writer->first = 1;
+  writer->last = 0;
+  return add_endpoint(participant, &writer->endpoint, true, now);
+}
+
+int tide_participant_add_reader(tide_participant_t *participant, tide_rtps_reader_t *reader, int64_t now) {
+  if (reader->sample == NULL) return TIDE_ERROR_ARGUMENT;
+  reader->assembly.match = NULL;
+  return add_endpoint(participant, &reader->endpoint, false, now);
+}
+
+void tide_participant_remove(tide_participant_t *participant, tide_rtps_endpoint_t *endpoint, int64_t now) {
+  const int kind = endpoint->is_writer ? PUBLICATIONS : SUBSCRIPTIONS;
+  tide_rtps_endpoint_t **link = &participant->endpoints;
+  while (*link != NULL && *link != endpoint) link = &(*link)->next;
+  if (*link == NULL) return;
+  *link = endpoint->next;
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local == endpoint) release_match(participant, match, now);
+  }
+  const int64_t number = ++participant->announced[kind];
+  participant->removed[kind][number % 4].number = number;
+  participant->removed[kind][number % 4].entity = endpoint->entity;
+}
+
+uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t bytes) {
+  if (bytes > writer->slot_bytes - ENCAPSULATION_BYTES) return NULL;
+  const int64_t number = writer->last + 1;
+  writer->first = later(writer->first, number + 1 - writer->depth);
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local != &writer->endpoint || match->policy != 0 || match->proxy.end >= writer->first) continue;
+    participant->counters.overwritten += (uint32_t)(writer->first - match->proxy.end);
+    match->proxy.end = writer->first;
+    match->fragment = 0;
+    if (!match->reliable) match->proxy.next = match->proxy.end;
+  }
+  return writer->memory + (size_t)(number % writer->depth) * writer->slot_bytes + ENCAPSULATION_BYTES;
+}
+
+void tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
+                                int64_t now) {
+  /* The last octet: those that follow the sample up to a multiple of 4. */
+  const uint8_t little_endian[ENCAPSULATION_BYTES] = {0, 1, 0, (uint8_t)(0u - length) & 3u};
+  const int64_t number = ++writer->last;
+  const size_t index = (size_t)(number % writer->depth);
+  TIDE_INVARIANT(length <= writer->slot_bytes - ENCAPSULATION_BYTES);
+  memcpy(writer->memory + index * writer->slot_bytes, little_endian, sizeof little_endian);
+  writer->slots[index].bytes = (uint32_t)(length + ENCAPSULATION_BYTES);
+  writer->slots[index].source_ns = participant->wall_ns == 0 ? 0 : participant->wall_ns + now;
+}
+
+bool tide_participant_is_acknowledged(const tide_participant_t *participant, const tide_rtps_writer_t *writer) {
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    const tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local == &writer->endpoint && match->policy == 0 && match->reliable && match->proxy.next <= writer->last)
+      return false;
+  }
+  return true;
+}
+
+size_t tide_participant_matched(const tide_participant_t *participant, const tide_rtps_endpoint_t *endpoint) {
+  size_t count = 0;
+  for (size_t i = 0; i < participant->config.match_count; i++)
+    count += participant->config.matches[i].local == endpoint && participant->config.matches[i].policy == 0;
+  return count;
+}
+
+void tide_participant_leave(tide_participant_t *participant, int64_t now) {
+  participant->is_leaving = true;
+  participant->announcement = 0;
+  participant->announce_ns = now;
+}
+
+/* ---- what arrives ---- */
+
+static void take_announcement(tide_participant_t *participant, const uint8_t *prefix, const uint8_t *address,
+                              const tide_rtps_data_t *data, int64_t now) {
+  tide_rtps_peer_t *peer = find_peer(participant, prefix);
+  if ((data->status & STATUS_GONE) != 0) {
+    if (peer != NULL && memcmp(peer->address, address, sizeof peer->address) == 0) release_peer(participant, peer, now);
+    return;
+  }
+  tide_rtps_participant_data_t remote;
+  if (tide_rtps_get_participant(data->payload, data->payload_bytes, address, &remote) != TIDE_OK ||
+      memcmp(remote.guid.prefix, prefix, TIDE_RTPS_PREFIX_BYTES) != 0) {
+    participant->counters.malformed++;
+    return;
+  }
+  if ((remote.has_domain && remote.domain != participant->config.domain) || remote.discovery.port == 0) return;
+  if (peer == NULL) {
+    peer = free_peer(participant, now);
+    if (peer == NULL) {
+      participant->counters.peers_full++;
+      if (!participant->has_told_full) tell(participant, TIDE_RTPS_EVENT_PEERS_FULL, NULL, prefix, 0, 0);
+      participant->has_told_full = true;
+      return;
+    }
+    *peer = (tide_rtps_peer_t){0};
+    memcpy(peer->prefix, prefix, sizeof peer->prefix);
+    memcpy(peer->address, address, sizeof peer->address);
+    begin_peer(peer, now);
+  } else if (memcmp(peer->address, address, sizeof peer->address) != 0) {
+    return; /* from another network of the same host: one way to it is enough */
+  }
+  peer->port = remote.discovery.port;
+  peer->data = remote.data.port;
+  peer->lease_ns = remote.lease_ns;
+  peer->expires_ns = remote.lease_ns < NEVER - now ? now + remote.lease_ns : NEVER;
+  for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS; kind++) {
+    tide_rtps_proxy_t *proxies[2] = {&peer->writers[kind], &peer->readers[kind]};
+    for (int i = 0; i < 2; i++)
+      if (!proxies[i]->answered && proxies[i]->due_ns == NEVER) proxies[i]->due_ns = now;
+  }
+}
+
+static void take_endpoint(tide_participant_t *participant, tide_rtps_peer_t *peer, int kind,
+                          const tide_rtps_data_t *data, int64_t now) {
+  tide_rtps_endpoint_data_t remote = {.guid = data->key_hash};
+  int status = TIDE_OK;
+  if (!data->has_key_hash || (data->status & STATUS_GONE) == 0)
+    status = tide_rtps_get_endpoint(data->payload, data->payload_bytes, kind == PUBLICATIONS, peer->address, &remote);
+  if (memcmp(remote.guid.prefix, peer->prefix, TIDE_RTPS_PREFIX_BYTES) != 0 || remote.guid.entity == 0) {
+    participant->counters.malformed++;
+  } else if ((data->status & STATUS_GONE) != 0) {
+    release_matches(participant, peer, remote.guid.entity, now);
+  } else if (status != TIDE_OK) {
+    participant->counters.malformed++;
+  } else {
+    for (tide_rtps_endpoint_t *local = participant->endpoints; local != NULL; local = local->next)
+      if (local->is_writer == (kind == SUBSCRIPTIONS) && text_equals(remote.topic, local->topic) &&
+          text_equals(remote.type, local->type))
+        match_endpoints(participant, peer, local, &remote, now);
+  }
+}
+
+static void deliver(tide_participant_t *participant, const tide_rtps_match_t *match, const uint8_t *bytes,
+                    size_t length, int64_t sequence, int64_t source_ns) {
+  const tide_rtps_reader_t *reader = (const tide_rtps_reader_t *)match->local;
+  if (bytes == NULL) return; /* an instance that is gone; ROS 2 has none */
+  const size_t padding = length < ENCAPSULATION_BYTES ? 0 : bytes[3] & 3u;
+  if (length < ENCAPSULATION_BYTES + padding || bytes[0] != 0 || bytes[1] > 1) {
+    participant->counters.unsupported++;
+    return;
+  }
+  tide_rtps_sample_t sample = {.bytes = bytes + ENCAPSULATION_BYTES,
+                               .length = length - ENCAPSULATION_BYTES - padding,
+                               .big_endian = bytes[1] == 0,
+                               .writer = {.entity = match->remote},
+                               .sequence = sequence,
+                               .source_ns = source_ns};
+  memcpy(sample.writer.prefix, peer_of(participant, match)->prefix, TIDE_RTPS_PREFIX_BYTES);
+  reader->sample(reader->endpoint.context, &sample);
+}
+
+/* The sample is delivered, or will never be. */
+static void pass(tide_participant_t *participant, tide_rtps_match_t *match, int64_t sequence, int64_t now) {
+  tide_rtps_reader_t *reader = (tide_rtps_reader_t *)match->local;
+  if (!match->reliable && match->proxy.answered) tell_lost(participant, match, sequence - match->proxy.next);
+  if (reader->assembly.match == match) reader->assembly.match = NULL;
+  if (match->reliable) {
+    proxy_advance(&match->proxy, sequence + 1, now);
+  } else {
+    match->proxy.next = sequence + 1;
+    match->proxy.answered = true;
+  }
+}
+
+static void take_fragments(tide_participant_t *participant, tide_rtps_match_t *match, const tide_rtps_data_t *data,
+                           int64_t source_ns, int64_t now) {
+  tide_rtps_reader_t *reader = (tide_rtps_reader_t *)match->local;
+  const uint32_t count = (data->sample_bytes - 1) / data->fragment_bytes + 1;
+  if (data->sample_bytes > reader->memory_bytes || reader->memory == NULL || count > TIDE_RTPS_FRAGMENTS) {
+    participant->counters.too_large++;
+    tell_of(participant, TIDE_RTPS_EVENT_TOO_LARGE, match, data->sample_bytes);
+    pass(participant, match, data->sequence, now);
+    return;
+  }
+  if (reader->assembly.match != match || reader->assembly.sequence != data->sequence ||
+      reader->assembly.sample_bytes != data->sample_bytes || reader->assembly.fragment_bytes != data->fragment_bytes) {
+    /* A reliable writer's sample is finished first, unless its fragments have stopped. */
+    const tide_rtps_match_t *other = reader->assembly.match;
+    if (other != NULL && other != match && other->reliable && now - reader->assembly.progress_ns < 1000 * MS) return;
+    if (other == match && data->sequence < reader->assembly.sequence) return;
+    memset(&reader->assembly, 0, sizeof reader->assembly);
+    reader->assembly.match = match;
+    reader->assembly.sequence = data->sequence;
+    reader->assembly.sample_bytes = data->sample_bytes;
+    reader->assembly.fragment_bytes = data->fragment_bytes;
+  }
+  reader->assembly.progress_ns = now;
+  size_t taken = 0;
+  for (uint32_t i = data->first_fragment - 1; taken < data->payload_bytes; i++) {
+    const size_t left = data->payload_bytes - taken;
+    const size_t bytes = left < data->fragment_bytes ? left : data->fragment_bytes;
+    memcpy(reader->memory + (size_t)i * data->fragment_bytes, data->payload + taken, bytes);
+    taken += bytes;
+    if ((reader->assembly.bitmap[i / 32] >> i % 32 & 1u) != 0) continue;
+    reader->assembly.bitmap[i / 32] |= 1u << i % 32;
+    reader->assembly.received++;
+  }
+  if (match->reliable) {
+    match->proxy.end = later(match->proxy.end, data->sequence + 1);
+    match->proxy.tries = 0;
+    if (!match->proxy.owes_answer) match->proxy.due_ns = now + RETRY_NS;
+  }
+  if (reader->assembly.received < count) return;
+  pass(participant, match, data->sequence, now);
+  deliver(participant, match, reader->memory, data->sample_bytes, data->sequence, source_ns);
+}
+
+static void take_sample(tide_participant_t *participant, tide_rtps_match_t *match, const tide_rtps_data_t *data,
+                        int64_t source_ns, int64_t now) {
+  tide_rtps_proxy_t *proxy = &match->proxy;
+  if (data->sequence < proxy->next) {
+    participant->counters.duplicates++;
+  } else if (match->reliable && data->sequence > proxy->next) {
+    participant->counters.ahead++;
+    proxy_ahead(proxy, data->sequence, now);
+  } else if (data->fragment_bytes != 0) {
+    take_fragments(participant, match, data, source_ns, now);
+  } else {
+    pass(participant, match, data->sequence, now);
+    deliver(participant, match, data->payload, data->payload_bytes, data->sequence, source_ns);
+  }
+}
+
+static void take_data(tide_participant_t *participant, tide_rtps_peer_t *peer, const tide_rtps_data_t *data,
+                      int64_t source_ns, int64_t now) {
+  for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS; kind++) {
+    if (data->writer != builtin_writer[kind]) continue;
+    tide_rtps_proxy_t *proxy = &peer->writers[kind];
+    if (data->fragment_bytes != 0 || data->sequence < proxy->next) return;
+    if (data->sequence > proxy->next) {
+      proxy_ahead(proxy, data->sequence, now);
+      return;
+    }
+    proxy_advance(proxy, data->sequence + 1, now); /* first: what follows may make all be fetched again */
+    take_endpoint(participant, peer, kind, data, now);
+    return;
+  }
+  const size_t index = (size_t)(peer - participant->config.peers);
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local != NULL && !match->local->is_writer && match->policy == 0 && match->peer == index &&
+        match->remote == data->writer && (data->reader == 0 || data->reader == match->local->entity))
+      take_sample(participant, match, data, source_ns, now);
+  }
+}
+
+static void take_fragment_request(const tide_participant_t *participant, tide_rtps_match_t *match,
+                                  const tide_rtps_repair_t *repair) {
+  const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
+  tide_rtps_proxy_t *proxy = &match->proxy;
+  const int64_t ahead = repair->first - proxy->next;
+  if (ahead < 0 || ahead >= 32 || repair->first >= proxy->end || repair->first < writer->first) return;
+  /* One sample at a time is repaired, the lowest first; the reader asks again for the others. */
+  if ((proxy->requested & ((1u << ahead) - 1u)) != 0) return;
+  const uint32_t bytes = writer->slots[repair->first % writer->depth].bytes;
+  const int64_t count = bytes <= participant->fragment_bytes ? 0 : (bytes - 1) / participant->fragment_bytes + 1;
+  if (repair->set.base == 0 || repair->set.base > count) return;
+  match->repair_fragment = (uint16_t)(repair->set.base - 1);
+  match->repair_bits = 0;
+  for (uint32_t bit = 0; bit < 32 && repair->set.base + bit <= count; bit++)
+    if (tide_rtps_set_has(&repair->set, repair->set.base + bit)) match->repair_bits |= 1u << bit;
+  if (match->repair_bits != 0) proxy->requested |= 1u << ahead;
+}
+
+static void take_repair(tide_participant_t *participant, tide_rtps_peer_t *peer, const tide_rtps_repair_t *repair,
+                        int64_t now) {
+  const bool is_of_writer = repair->id != TIDE_RTPS_ACKNACK && repair->id != TIDE_RTPS_NACK_FRAG;
+  verdict_t verdict = NEW;
+  int64_t lost;
+  for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS; kind++) {
+    if (repair->writer != builtin_writer[kind]) continue;
+    if (repair->id == TIDE_RTPS_HEARTBEAT) verdict = on_heartbeat(&peer->writers[kind], repair, now, &lost);
+    if (repair->id == TIDE_RTPS_GAP) on_gap(&peer->writers[kind], repair, now);
+    if (repair->id == TIDE_RTPS_ACKNACK)
+      verdict = on_acknack(&peer->readers[kind], repair, 1, participant->announced[kind], true, now);
+    if (verdict == RESTARTED) restart_peer(participant, peer, now);
+    return;
+  }
+  const size_t index = (size_t)(peer - participant->config.peers);
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local == NULL || match->policy != 0 || !match->reliable || match->peer != index ||
+        match->local->is_writer == is_of_writer)
+      continue;
+    const uint32_t here = is_of_writer ? repair->reader : repair->writer;
+    const uint32_t there = is_of_writer ? repair->writer : repair->reader;
+    if (match->remote != there || (match->local->entity != here && !(is_of_writer && here == 0))) continue;
+    tide_rtps_proxy_t *proxy = &match->proxy;
+    if (repair->id == TIDE_RTPS_ACKNACK) {
+      const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
+      const int64_t next = proxy->next, end = proxy->end;
+      verdict = on_acknack(proxy, repair, writer->first, writer->last, match->wants_history, now);
+      if (proxy->next != next || (proxy->requested & 1u) == 0) {
+        match->repair_bits = 0;
+        match->repair_fragment = 0;
+      }
+      if (proxy->end != end) match->fragment = 0;
+    } else if (repair->id == TIDE_RTPS_NACK_FRAG) {
+      take_fragment_request(participant, match, repair);
+    } else if (repair->id == TIDE_RTPS_HEARTBEAT_FRAG) {
+      if (repair->first >= proxy->next) proxy_ahead(proxy, repair->first, now);
+    } else {
+      const int64_t next = proxy->next;
+      tide_rtps_reader_t *reader = (tide_rtps_reader_t *)match->local;
+      lost = 0;
+      if (repair->id == TIDE_RTPS_GAP) on_gap(proxy, repair, now);
+      if (repair->id == TIDE_RTPS_HEARTBEAT) verdict = on_heartbeat(proxy, repair, now, &lost);
+      if (proxy->next != next && reader->assembly.match == match) reader->assembly.match = NULL;
+      tell_lost(participant, match, lost);
+    }
+    if (verdict == RESTARTED) {
+      restart_peer(participant, peer, now);
+      return;
+    }
+  }
+}
+
+void tide_participant_receive(tide_participant_t *participant, const uint8_t *bytes, size_t length,
+                              const uint8_t address[4], int64_t now) {
+  const tide_participant_config_t *config = &participant->config;
+  const uint8_t *prefix = NULL;
+  if (tide_rtps_get_header(bytes, length, &prefix) != TIDE_OK) {
+    participant->counters.malformed++;
+    return;
+  }
+  if (participant->is_leaving || memcmp(prefix, config->prefix, TIDE_RTPS_PREFIX_BYTES) == 0) return;
+  tide_rtps_submessage_t submessage;
+  size_t position = TIDE_RTPS_HEADER_BYTES;
+  bool is_for_us = true, is_strange = false;
+  int64_t source_ns = 0;
+  int status;
+  while ((status = tide_rtps_next(bytes, length, &position, &submessage)) == 1) {
+    tide_cdr_t cdr;
+    tide_rtps_data_t data;
+    tide_rtps_repair_t repair;
+    tide_rtps_peer_t *peer = find_peer(participant, prefix);
+    const bool is_known = peer != NULL && memcmp(peer->address, address, sizeof peer->address) == 0;
+    tide_rtps_open(&cdr, &submessage);
+    switch (submessage.id) {
+      case TIDE_RTPS_INFO_DST: {
+        static const uint8_t all[TIDE_RTPS_PREFIX_BYTES];
+        const uint8_t *to = tide_cdr_view(&cdr, TIDE_RTPS_PREFIX_BYTES);
+        is_for_us = to != NULL && (memcmp(to, all, sizeof all) == 0 || memcmp(to, config->prefix, sizeof all) == 0);
+        break;
+      }
+      case TIDE_RTPS_INFO_TS:
+        source_ns = (submessage.flags & TIDE_RTPS_FLAG_INVALIDATE) != 0 ? 0 : tide_rtps_get_timestamp(&cdr);
+        break;
+      case TIDE_RTPS_INFO_SRC:
+        is_for_us = false; /* of a relay: the rest is not the sender's */
+        break;
+      case TIDE_RTPS_DATA:
+      case TIDE_RTPS_DATA_FRAG:
+        tide_rtps_get_data(&cdr, &submessage, &data);
+        if (cdr.status != TIDE_OK || !is_for_us || data.sequence == INT64_MAX) break;
+        if (data.writer == TIDE_RTPS_ENTITY_SPDP_WRITER) {
+          take_announcement(participant, prefix, address, &data, now);
+        } else if (is_known) {
+          take_data(participant, peer, &data, source_ns, now);
+        } else {
+          is_strange = true;
+        }
+        break;
+      case TIDE_RTPS_ACKNACK:
+      case TIDE_RTPS_HEARTBEAT:
+      case TIDE_RTPS_HEARTBEAT_FRAG:
+      case TIDE_RTPS_NACK_FRAG:
+      case TIDE_RTPS_GAP:
+        tide_rtps_get_repair(&cdr, &submessage, &repair);
+        if (cdr.status != TIDE_OK || !is_for_us) break;
+        if (is_known) take_repair(participant, peer, &repair, now);
+        is_strange |= !is_known;
+        break;
+      default: /* of later versions and of vendors */
+        break;
+    }
+    if (cdr.status != TIDE_OK) participant->counters.malformed++;
+    if (is_known && is_for_us && peer->port != 0)
+      peer->expires_ns = peer->lease_ns < NEVER - now ? now + peer->lease_ns : NEVER;
+  }
+  if (status < 0) participant->counters.malformed++;
+  if (is_strange) participant->counters.strange++;
+}
+
+/* ---- what is sent ---- */
+
+static void open_message(tide_cdr_t *cdr, const tide_participant_t *participant, const tide_rtps_peer_t *peer,
+                         uint16_t port, tide_rtps_datagram_t *datagram) {
+  tide_cdr_writer(cdr, datagram->bytes, participant->config.datagram_bytes);
+  tide_rtps_put_header(cdr, participant->config.prefix);
+  if (peer == NULL) return;
+  tide_rtps_put_info_dst(cdr, peer->prefix);
+  memcpy(datagram->to.address, peer->address, sizeof peer->address);
+  datagram->to.port = port;
+}
+
+static void put_heartbeat(tide_cdr_t *cdr, tide_participant_t *participant, tide_rtps_proxy_t *proxy, uint32_t writer,
+                          uint32_t reader, int64_t first, int64_t now) {
+  const tide_rtps_repair_t heartbeat = {.id = TIDE_RTPS_HEARTBEAT,
+                                        .writer = writer,
+                                        .reader = reader,
+                                        .first = later(first, proxy->next), /* nothing else concerns this reader */
+                                        .last = proxy->end - 1, /* what was not sent yet need not be requested */
+                                        .count = ++participant->count};
+  tide_rtps_put_repair(cdr, &heartbeat);
+  proxy_await(proxy, now);
+}
+
+/* assembling: the reader that has fragments of the expected sample, or null. */
+static void put_acknack(tide_cdr_t *cdr, tide_participant_t *participant, tide_rtps_proxy_t *proxy, uint32_t writer,
+                        uint32_t reader, const tide_rtps_reader_t *assembling, int64_t now) {
+  tide_rtps_repair_t acknack = {.id = TIDE_RTPS_ACKNACK, .writer = writer, .reader = reader};
+  if (proxy->answered) {
+    acknack.set.base = proxy->next;
+    acknack.final = true;
+    if (assembling == NULL) {
+      for (int64_t n = proxy->next; n < proxy->end && n - proxy->next < TIDE_RTPS_SET_BITS; n++)
+        tide_rtps_set_add(&acknack.set, n);
+    }
+  }
+  acknack.count = ++participant->count;
+  tide_rtps_put_repair(cdr, &acknack);
+  if (assembling != NULL) {
+    tide_rtps_repair_t fragments = {.id = TIDE_RTPS_NACK_FRAG, .writer = writer, .reader = reader};
+    fragments.first = proxy->next;
+    fragments.count = participant->count;
+    const uint32_t count = (assembling->assembly.sample_bytes - 1) / assembling->assembly.fragment_bytes + 1;
+    for (uint32_t i = 0; i < count; i++) {
+      if ((assembling->assembly.bitmap[i / 32] >> i % 32 & 1u) != 0) continue;
+      if (fragments.set.base == 0) fragments.set.base = i + 1;
+      tide_rtps_set_add(&fragments.set, i + 1);
+    }
+    tide_rtps_put_repair(cdr, &fragments);
+  }
+  proxy->owes_answer = false;
+  if (proxy->answered && proxy->next >= proxy->end) {
+    proxy->due_ns = NEVER;
+  } else {
+    proxy_await(proxy, now);
+  }
+}
+
+/* Announced endpoint `number`, or that it is gone. */
+static void put_announced(tide_cdr_t *cdr, const tide_participant_t *participant, int kind, int64_t number) {
+  uint8_t list[LIST_BYTES];
+  tide_rtps_data_t data = {.reader = builtin_reader[kind], .writer = builtin_writer[kind], .sequence = number};
+  const tide_rtps_endpoint_t *endpoint = participant->endpoints;
+  while (endpoint != NULL && (endpoint->number != number || endpoint->is_writer != (kind == PUBLICATIONS)))
+    endpoint = endpoint->next;
+  if (endpoint != NULL) {
+    tide_cdr_t inner;
+    tide_cdr_writer(&inner, list, sizeof list);
+    put_endpoint(&inner, participant, endpoint);
+    data.payload = list;
+    data.payload_bytes = inner.position;
+    tide_rtps_put_data(cdr, &data);
+  } else if (participant->removed[kind][number % 4].number == number) {
+    data.status = STATUS_GONE;
+    data.has_key_hash = true;
+    memcpy(data.key_hash.prefix, participant->config.prefix, TIDE_RTPS_PREFIX_BYTES);
+    data.key_hash.entity = participant->removed[kind][number % 4].entity;
+    tide_rtps_put_data(cdr, &data);
+  } else {
+    const tide_rtps_repair_t gap = {.id = TIDE_RTPS_GAP,
+                                    .writer = data.writer,
+                                    .reader = data.reader,
+                                    .first = number,
+                                    .set = {.base = number + 1}};
+    tide_rtps_put_repair(cdr, &gap);
+  }
+}
+
+/* The lowest number that the reader lacks and may be sent now: a requested one, or else a new one; 0: none. Nothing is
+ * sent to a reliable reader that has not answered a HEARTBEAT: it may not know the writer yet. */
+static int64_t number_to_send(const tide_rtps_proxy_t *proxy, bool reliable, int64_t last) {
+  if (reliable && !proxy->answered) return 0;
+  if (proxy->requested != 0) return proxy->next + __builtin_ctz(proxy->requested);
+  return proxy->end <= last ? proxy->end : 0;
+}
+
+static void mark_sent(tide_rtps_proxy_t *proxy, int64_t number) {
+  if (number < proxy->end) {
+    proxy->requested &= ~(1u << (number - proxy->next));
+  } else {
+    proxy->end = number + 1;
+  }
+}
+
+static bool is_large(const tide_participant_t *participant, const tide_rtps_writer_t *writer, int64_t number) {
+  return writer->slots[number % writer->depth].bytes > participant->fragment_bytes;
+}
+
+/* The same of a program's writer. A sample in fragments is acknowledged before the next sample is sent, since a reader
+ * that lacks a fragment would drop all of that. */
+static int64_t sample_to_send(const tide_participant_t *participant, const tide_rtps_match_t *match) {
+  const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
+  const tide_rtps_proxy_t *proxy = &match->proxy;
+  const int64_t number = number_to_send(proxy, match->reliable, writer->last);
+  const bool is_new = number == proxy->end && proxy->next < number && number > writer->first;
+  return match->reliable && is_new && is_large(participant, writer, number - 1) ? 0 : number;
+}
+
+/* Appends the sample, or its next fragment. Returns whether it is complete. */
+static bool put_sample(tide_cdr_t *cdr, tide_participant_t *participant, tide_rtps_match_t *match, int64_t number) {
+  const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
+  const size_t index = (size_t)(number % writer->depth);
+  const tide_rtps_slot_t *slot = &writer->slots[index];
+  const bool is_repair = number < match->proxy.end;
+  tide_rtps_data_t data = {.reader = match->remote,
+                           .writer = writer->endpoint.entity,
+                           .sequence = number,
+                           .payload = writer->memory + index * writer->slot_bytes,
+                           .payload_bytes = slot->bytes};
+  participant->counters.resent += is_repair;
+  if (slot->source_ns != 0) tide_rtps_put_info_ts(cdr, slot->source_ns);
+  if (slot->bytes <= participant->fragment_bytes) {
+    tide_rtps_put_data(cdr, &data);
+    return true;
+  }
+  const uint32_t count = (slot->bytes - 1) / participant->fragment_bytes + 1;
+  uint16_t *next = is_repair ? &match->repair_fragment : &match->fragment;
+  uint32_t fragment = *next;
+  const bool is_picked = is_repair && match->repair_bits != 0;
+  if (is_picked) {
+    fragment += (uint32_t)__builtin_ctz(match->repair_bits);
+    match->repair_bits &= match->repair_bits - 1;
+  }
+  TIDE_INVARIANT(fragment < count);
+  const uint32_t from = fragment * participant->fragment_bytes;
+  data.sample_bytes = slot->bytes;
+  data.first_fragment = fragment + 1;
+  data.fragment_count = 1;
+  data.fragment_bytes = participant->fragment_bytes;
+  data.payload += from;
+  data.payload_bytes = slot->bytes - from;
+  if (data.payload_bytes > participant->fragment_bytes) data.payload_bytes = participant->fragment_bytes;
+  tide_rtps_put_data(cdr, &data);
+  const bool is_complete = is_picked ? match->repair_bits == 0 : fragment + 1 >= count;
+  *next = is_complete ? 0 : (uint16_t)(is_picked ? *next : fragment + 1);
+  return is_complete;
+}
+
+static void send_of_writer(tide_cdr_t *cdr, tide_participant_t *participant, tide_rtps_match_t *match, int64_t now) {
+  const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
+  tide_rtps_proxy_t *proxy = &match->proxy;
+  bool is_beat_due = proxy->due_ns <= now;
+  int64_t number = sample_to_send(participant, match);
+  if (number != 0 && number < writer->first) { /* lost to this reader: the HEARTBEAT says so */
+    proxy->requested = 0;
+    match->repair_bits = 0;
+    match->repair_fragment = 0;
+    is_beat_due = true;
+  } else if (number != 0) {
+    if (!put_sample(cdr, participant, match, number)) return;
+    mark_sent(proxy, number);
+    if (!match->reliable) {
+      proxy->next = proxy->end;
+      return;
+    }
+    /* The last one sent carries a HEARTBEAT once half the history is not acknowledged; else it follows later, for
+     * several samples in one. */
+    const bool is_last = sample_to_send(participant, match) == 0;
+    if (is_last && (is_large(participant, writer, number) || (proxy->end - proxy->next) * 2 >= writer->depth))
+      is_beat_due = true;
+    if (!is_last) is_beat_due = false;
+    proxy->due_ns = earlier(proxy->due_ns, now + RETRY_NS);
+  }
+  if (is_beat_due && match->reliable)
+    put_heartbeat(cdr, participant, proxy, writer->endpoint.entity, match->remote, writer->first, now);
+}
+
+static void send_of_match(tide_participant_t *participant, tide_rtps_match_t *match, int64_t now,
+                          tide_rtps_datagram_t *datagram) {
+  tide_cdr_t cdr;
+  open_message(&cdr, participant, peer_of(participant, match), match->port, datagram);
+  if (match->local->is_writer) {
+    send_of_writer(&cdr, participant, match, now);
+  } else {
+    const tide_rtps_reader_t *reader = (const tide_rtps_reader_t *)match->local;
+    const bool is_assembling = reader->assembly.match == match && reader->assembly.sequence == match->proxy.next;
+    put_acknack(&cdr, participant, &match->proxy, match->remote, reader->endpoint.entity, is_assembling ? reader : NULL,
+                now);
+  }
+  TIDE_INVARIANT(cdr.status == TIDE_OK);
+  datagram->length = cdr.position;
+}
+
+static void put_participant(tide_cdr_t *cdr, const tide_participant_t *participant) {
+  const tide_participant_config_t *config = &participant->config;
+  const uint16_t port = (uint16_t)TIDE_RTPS_PORT_DISCOVERY(config->domain, config->participant);
+  uint8_t list[LIST_BYTES];
+  tide_cdr_t inner;
+  tide_rtps_participant_data_t own = {.guid = {.entity = TIDE_RTPS_ENTITY_PARTICIPANT},
+                                      .builtin_endpoints = TIDE_RTPS_BUILTIN_ENDPOINTS,
+                                      .lease_ns = config->lease_ns,
+                                      .discovery = {.port = port},
+                                      .data = {.port = port},
+                                      .domain = config->domain,
+                                      .has_domain = true,
+                                      .user_data = text_of(config->user_data)};
+  memcpy(own.guid.prefix, config->prefix, sizeof config->prefix);
+  memcpy(own.discovery.address, config->address, sizeof config->address);
+  memcpy(own.data.address, config->address, sizeof config->address);
+  tide_rtps_data_t data = {.reader = TIDE_RTPS_ENTITY_SPDP_READER, .writer = TIDE_RTPS_ENTITY_SPDP_WRITER};
+  data.sequence = participant->is_leaving ? 2 : 1;
+  if (participant->is_leaving) {
+    data.status = STATUS_GONE;
+    data.has_key_hash = true;
+    data.key_hash = own.guid;
+  } else {
+    tide_cdr_writer(&inner, list, sizeof list);
+    tide_rtps_put_participant(&inner, &own);
+    TIDE_INVARIANT(inner.status == TIDE_OK);
+    data.payload = list;
+    data.payload_bytes = inner.position;
+  }
+  tide_rtps_put_data(cdr, &data);
+}
+
+/* A round of announcements: multicast, the known addresses, the participants in the table. One datagram a step. */
+static bool send_announcement(tide_participant_t *participant, int64_t now, tide_rtps_datagram_t *datagram) {
+  static const tide_rtps_locator_t multicast = {.address = {239, 255, 0, 1}};
+  const tide_participant_config_t *config = &participant->config;
+  const uint32_t known = (uint32_t)config->known_count * config->known_participants;
+  while (participant->announcement <= known + config->peer_count) {
+    const uint32_t step = participant->announcement++;
+    if (step == 0) {
+      if (config->no_multicast) continue;
+      datagram->to = multicast;
+      datagram->to.port = (uint16_t)TIDE_RTPS_PORT_MULTICAST(config->domain);
+    } else if (step <= known) {
+      const uint32_t number = (step - 1) % config->known_participants;
+      memcpy(datagram->to.address, config->known[(step - 1) / config->known_participants], 4);
+      if (number == config->participant && memcmp(datagram->to.address, config->address, 4) == 0) continue;
+      datagram->to.port = (uint16_t)TIDE_RTPS_PORT_DISCOVERY(config->domain, number);
+    } else {
+      tide_rtps_peer_t *peer = &config->peers[step - known - 1];
+      if (peer->port == 0) continue;
+      peer->is_owed_announcement = false;
+      memcpy(datagram->to.address, peer->address, 4);
+      datagram->to.port = peer->port;
+    }
+    tide_cdr_t cdr;
+    open_message(&cdr, participant, NULL, 0, datagram);
+    put_participant(&cdr, participant);
+    datagram->length = cdr.position;
+    return true;
+  }
+  participant->announcement = 0;
+  const bool is_early = participant->early_announcements < EARLY_ANNOUNCEMENTS;
+  participant->early_announcements += is_early;
+  const int64_t period = is_early ? EARLY_PERIOD_NS : ANNOUNCE_PERIOD_NS;
+  participant->announce_ns = participant->is_leaving ? NEVER : now + earlier(period, config->lease_ns / 3);
+  return false;
+}
+
+/* What discovery has to send to this participant; false: nothing before *deadline. */
+static bool send_of_peer(tide_participant_t *participant, tide_rtps_peer_t *peer, int64_t now,
+                         tide_rtps_datagram_t *datagram) {
+  tide_cdr_t cdr;
+  open_message(&cdr, participant, peer, peer->port, datagram);
+  const size_t empty = cdr.position;
+  if (peer->is_owed_announcement) {
+    peer->is_owed_announcement = false;
+    put_participant(&cdr, participant);
+  }
+  for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS && cdr.position == empty; kind++) {
+    tide_rtps_proxy_t *proxy = &peer->writers[kind];
+    if (proxy->due_ns <= now)
+      put_acknack(&cdr, participant, proxy, builtin_writer[kind], builtin_reader[kind], NULL, now);
+    datagram->deadline_ns = earlier(datagram->deadline_ns, proxy->due_ns);
+  }
+  for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS && cdr.position == empty; kind++) {
+    tide_rtps_proxy_t *proxy = &peer->readers[kind];
+    const int64_t last = participant->announced[kind];
+    const int64_t number = number_to_send(proxy, true, last);
+    if (number != 0) {
+      put_announced(&cdr, participant, kind, number);
+      mark_sent(proxy, number);
+      if (number_to_send(proxy, true, last) == 0) proxy->due_ns = now;
+    }
+    if (proxy->due_ns <= now && number_to_send(proxy, true, last) == 0)
+      put_heartbeat(&cdr, participant, proxy, builtin_writer[kind], builtin_reader[kind], 1, now);
+    datagram->deadline_ns = earlier(datagram->deadline_ns, proxy->due_ns);
+  }
+  TIDE_INVARIANT(cdr.status == TIDE_OK);
+  datagram->length = cdr.position;
+  return cdr.position != empty;
+}
+
+bool tide_participant_poll(tide_participant_t *participant, int64_t now, tide_rtps_datagram_t *datagram) {
+  const tide_participant_config_t *config = &participant->config;
+  datagram->length = 0;
+  datagram->deadline_ns = NEVER;
+  if (participant->is_leaving) {
+    return participant->announce_ns <= now && send_announcement(participant, now, datagram);
+  }
+  for (size_t i = 0; i < config->peer_count; i++) {
+    tide_rtps_peer_t *peer = &config->peers[i];
+    if (peer->port == 0) continue;
+    if (peer->expires_ns <= now) release_peer(participant, peer, now);
+    if (peer->port != 0) datagram->deadline_ns = earlier(datagram->deadline_ns, peer->expires_ns);
+  }
+  tide_rtps_match_t *chosen = NULL;
+  for (size_t i = 0; i < config->match_count; i++) {
+    tide_rtps_match_t *match = &config->matches[(participant->match_turn + i) % config->match_count];
+    if (match->local == NULL || match->policy != 0) continue;
+    const bool has_sample = match->local->is_writer && sample_to_send(participant, match) != 0;
+    const int64_t due = has_sample ? now : match->proxy.due_ns;
+    if (due > now) {
+      datagram->deadline_ns = earlier(datagram->deadline_ns, due);
+    } else if (chosen == NULL || match->local->level > chosen->local->level) {
+      chosen = match;
+    }
+  }
+  if (chosen != NULL) {
+    participant->match_turn = (uint16_t)(chosen - config->matches + 1);
+    send_of_match(participant, chosen, now, datagram);
+    return true;
+  }
+  for (size_t i = 0; i < config->peer_count; i++) {
+    const size_t index = (participant->peer_turn + i) % config->peer_count;
+    if (config->peers[index].port == 0) continue;
+    if (send_of_peer(participant, &config->peers[index], now, datagram)) {
+      participant->peer_turn = (uint16_t)(index + 1);
+      return true;
+    }
+  }
+  if (participant->announce_ns <= now && send_announcement(participant, now, datagram)) return true;
+  datagram->deadline_ns = earlier(datagram->deadline_ns, participant->announce_ns);
+  return false;
+}

@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: Apache-2.0
+// Participants in virtual time, by seed: what a reliable writer sends arrives once, in order and unchanged, whatever
+// the network does, as far as its history reaches; and nobody sends more than there is reason for.
+// TIDE_FIRST_SEED and TIDE_SEEDS choose the seeds.
+#include <gtest/gtest.h>
+
+#include "mutate.h"
+#include "rtps_boards.h"
+#include "rtps_exercise.h"
+#include "vectors.h"
+
+namespace rtps_participant_test {
+
+using tide::test::Dice;
+using tide::test::environment;
+using tide::test::kMs;
+using tide::test::RtpsBoard;
+using tide::test::RtpsNetwork;
+using tide::test::RtpsReader;
+using tide::test::RtpsWriter;
+
+tide_rtps_qos_t quality(bool reliable, uint8_t durability = 0) {
+  tide_rtps_qos_t qos = tide_rtps_qos_default();
+  qos.reliable = reliable;
+  qos.durability = durability;
+  return qos;
+}
+
+void for_each_seed(uint64_t few, const std::function<void(uint64_t)> &test) {
+  const uint64_t first = environment("TIDE_FIRST_SEED", 1);
+  const uint64_t count = environment("TIDE_SEEDS", few);
+  for (uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); seed++) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    test(seed);
+  }
+}
+
+void expect_unchanged(const RtpsReader &reader) {
+  int64_t before = 0;
+  for (const RtpsReader::Sample &sample : reader.received) {
+    EXPECT_GT(sample.sequence, before);
+    before = sample.sequence;
+    EXPECT_TRUE(sample.bytes == RtpsBoard::sample(sample.sequence, sample.bytes.size())) << sample.sequence;
+  }
+}
+
+struct Pair {
+  explicit Pair(uint64_t seed = 1) : network(seed) {
+    network.boards = {&a, &b};
+    a.start(network.now);
+    b.start(network.now);
+  }
+  RtpsBoard a{1}, b{2};
+  RtpsNetwork network;
+};
+
+TEST(Discovery, ByMulticast) {
+  Pair pair;
+  RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
+  RtpsReader &reader = pair.b.reader("rt/x", quality(true), 100, pair.network.now);
+  pair.b.reader("rt/y", quality(true), 100, pair.network.now);
+  pair.network.run(10 * kMs);
+  EXPECT_EQ(tide_participant_matched(&pair.a.participant, &writer.writer.endpoint), 1u);
+  EXPECT_EQ(tide_participant_matched(&pair.b.participant, &reader.reader.endpoint), 1u);
+  EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_MATCHED), 1u);
+  EXPECT_EQ(pair.b.count(TIDE_RTPS_EVENT_MATCHED), 1u);
+  pair.a.participant.wall_ns = 5'000'000'000;
+  pair.a.write(writer, 20, pair.network.now);
+  pair.network.run(40 * kMs);
+  ASSERT_EQ(reader.received.size(), 1u);
+  EXPECT_EQ(reader.received[0].source_ns, pair.network.now - 40 * kMs + 5'000'000'000);
+  EXPECT_EQ(reader.received[0].writer.prefix[2], 1);
+  EXPECT_TRUE(tide_participant_is_acknowledged(&pair.a.participant, &writer.writer));
+  // Then each announces itself every 3 s, to all and to the other; nothing else is sent.
+  pair.network.run(1000 * kMs);
+  const uint64_t before = pair.network.datagrams;
+  pair.network.run(30'000 * kMs);
+  EXPECT_EQ(pair.network.datagrams - before, 2u * 10 * 2);
+}
+
+TEST(Discovery, AtKnownAddresses) {
+  static const uint8_t known[][4] = {{10, 0, 0, 1}, {10, 0, 0, 2}};
+  RtpsNetwork network(1);
+  RtpsBoard a{1}, b{2};
+  for (RtpsBoard *board : {&a, &b}) {
+    board->config.no_multicast = true;
+    board->config.known = known;
+    board->config.known_count = 2;
+    board->config.known_participants = 4;
+    board->config.participant = board == &a ? 0 : 3;
+    board->config.domain = 42;
+    network.boards.push_back(board);
+    board->start(network.now);
+  }
+  network.observe = [](const RtpsBoard &, const tide_rtps_datagram_t &datagram) {
+    EXPECT_NE(datagram.to.address[0], 239);
+  };
+  RtpsWriter &writer = a.writer("rt/x", quality(true), 4, 100, network.now);
+  b.reader("rt/x", quality(true), 100, network.now);
+  network.run(10 * kMs);
+  EXPECT_EQ(tide_participant_matched(&a.participant, &writer.writer.endpoint), 1u);
+}
+
+TEST(Discovery, AnotherDomainIsIgnored) {
+  Pair pair;
+  pair.b.config.domain = 1;
+  pair.b.start(pair.network.now);
+  pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
+  pair.b.reader("rt/x", quality(true), 100, pair.network.now);
+  pair.network.run(10'000 * kMs);
+  EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_MATCHED), 0u);
+}
+
+TEST(Discovery, LeaseExpires) {
+  Pair pair;
+  pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
+  pair.b.config.lease_ns = 5000 * kMs;
+  pair.b.start(pair.network.now);
+  pair.b.reader("rt/x", quality(true), 100, pair.network.now);
+  pair.network.run(60'000 * kMs);
+  EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_UNMATCHED), 0u);
+  pair.b.is_on = false;
+  pair.network.run(3000 * kMs);
+  EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_UNMATCHED), 0u);
+  pair.network.run(2001 * kMs);
+  EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_UNMATCHED), 1u);
+  pair.b.is_on = true;
+  pair.network.run(4000 * kMs);
+  EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_MATCHED), 2u);
+}
+
+TEST(Discovery, WhoLeavesIsForgottenAtOnce) {
+  Pair pair;
+  pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
+  pair.b.reader("rt/x", quality(true), 100, pair.network.now);
+  pair.network.run(10 * kMs);
+  tide_participant_leave(&pair.b.participant, pair.network.now);
+  pair.network.run(1 * kMs);
+  EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_UNMATCHED), 1u);
+  EXPECT_EQ(pair.a.peers[0].port, 0);
+}
+
+TEST(Discovery, EndpointsComeAndGo) {
+  for_each_seed(20, [](uint64_t seed) {
+    Pair pair(seed);
+    pair.network.faults = {20, 10, 10};
+    pair.network.run(5000 * kMs);  // they know each other, and stored no endpoint
+    RtpsWriter &x = pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
+    pair.b.writer("rt/y", quality(true), 4, 100, pair.network.now);
+    pair.b.writer("rt/z", quality(true), 4, 100, pair.network.now);
+    pair.network.run(5000 * kMs);
+    RtpsReader &reader = pair.b.reader("rt/x", quality(true), 100, pair.network.now);
+    pair.a.reader("rt/y", quality(true), 100, pair.network.now);
+    pair.network.run(10'000 * kMs);
+    EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_MATCHED), 2u);
+    EXPECT_EQ(pair.b.count(TIDE_RTPS_EVENT_MATCHED), 2u);
+    tide_participant_remove(&pair.a.participant, &x.writer.endpoint, pair.network.now);
+    pair.network.run(10'000 * kMs);
+    EXPECT_EQ(pair.b.count(TIDE_RTPS_EVENT_UNMATCHED), 1u);
+    EXPECT_EQ(tide_participant_matched(&pair.b.participant, &reader.reader.endpoint), 0u);
+    // Somebody else finds a gap where the writer was announced.
+    RtpsBoard c{3};
+    c.start(pair.network.now);
+    c.reader("rt/x", quality(true), 100, pair.network.now);
+    RtpsReader &y = c.reader("rt/y", quality(true), 100, pair.network.now);
+    pair.network.boards.push_back(&c);
+    pair.network.run(10'000 * kMs);
+    EXPECT_EQ(c.count(TIDE_RTPS_EVENT_MATCHED), 1u);
+    EXPECT_EQ(tide_participant_matched(&c.participant, &y.reader.endpoint), 1u);
+  });
+}
+
+TEST(Discovery, IncompatibleQosIsToldOnce) {
+  Pair pair;
+  pair.a.writer("rt/x", quality(false), 4, 100, pair.network.now);
+  pair.a.writer("rt/y", quality(true, 0), 4, 100, pair.network.now);
+  pair.b.reader("rt/x", quality(true), 100, pair.network.now);
+  pair.b.reader("rt/y", quality(true, 1), 100, pair.network.now);
+  pair.network.run(1000 * kMs);
+  pair.b.writer("rt/z", quality(true), 1, 100, pair.network.now);  // all is announced again
+  pair.a.reader("rt/z", quality(true), 100, pair.network.now);
+  pair.network.run(10'000 * kMs);
+  for (RtpsBoard *board : {&pair.a, &pair.b}) {
+    std::vector<int64_t> policies;
+    for (const tide_rtps_event_t &event : board->events)
+      if (event.kind == TIDE_RTPS_EVENT_INCOMPATIBLE) policies.push_back(event.count);
+    std::sort(policies.begin(), policies.end());
+    EXPECT_EQ(policies, (std::vector<int64_t>{TIDE_RTPS_POLICY_DURABILITY, TIDE_RTPS_POLICY_RELIABILITY}));
+    EXPECT_EQ(board->count(TIDE_RTPS_EVENT_MATCHED), 1u);
+  }
+}
+
+TEST(Tables, TheOneThatMatchesIsFoundAmong200) {
+  RtpsNetwork network(environment("TIDE_FIRST_SEED", 1));
+  RtpsBoard board{1, 8, 4};
+  static const uint8_t known[][4] = {{10, 0, 0, 1}};
+  board.start(network.now);
+  RtpsWriter &writer = board.writer("rt/x", quality(true), 4, 100, network.now);
+  network.boards.push_back(&board);
+  std::deque<RtpsBoard> others;
+  for (uint8_t number = 2; number < 202; number++) {
+    RtpsBoard &other = others.emplace_back(number, 1, 1);
+    other.config.no_multicast = true;  // they look for nobody but the first
+    other.config.known = known;
+    other.config.known_count = other.config.known_participants = 1;
+    other.start(network.now);
+    if (number == 150)
+      other.reader("rt/x", quality(true), 100, network.now);
+    else
+      other.reader("rt/y", quality(true), 100, network.now);
+    network.boards.push_back(&other);
+  }
+  const int64_t begin = network.now;
+  network.run(600'000 * kMs,
+              [&] { return tide_participant_matched(&board.participant, &writer.writer.endpoint) == 1; });
+  EXPECT_LT(network.now - begin, 600'000 * kMs);
+  EXPECT_GT(board.participant.counters.evicted, 0u);
+  EXPECT_EQ(board.count(TIDE_RTPS_EVENT_PEERS_FULL), 1u);
+  // Others never displace it.
+  network.run(60'000 * kMs);
+  EXPECT_EQ(board.count(TIDE_RTPS_EVENT_UNMATCHED), 0u);
+}
+
+TEST(Tables, AMatchWithoutAnEntryIsMadeWhenOneIsFree) {
+  RtpsNetwork network(1);
+  RtpsBoard a{1, 4, 1}, b{2}, c{3};
+  network.boards = {&a, &b, &c};
+  for (RtpsBoard *board : network.boards) board->start(network.now);
+  a.reader("rt/x", quality(true), 100, network.now);
+  b.writer("rt/x", quality(true), 4, 100, network.now);
+  c.writer("rt/x", quality(true), 4, 100, network.now);
+  network.run(100 * kMs);
+  EXPECT_EQ(a.count(TIDE_RTPS_EVENT_MATCHED), 1u);
+  EXPECT_EQ(a.count(TIDE_RTPS_EVENT_MATCHES_FULL), 1u);
+  EXPECT_EQ(a.participant.counters.matches_full, 1u);
+  const bool is_b = a.matches[0].peer == 0 ? a.peers[0].prefix[2] == 2 : a.peers[1].prefix[2] == 2;
+  tide_participant_leave(is_b ? &b.participant : &c.participant, network.now);
+  network.run(1000 * kMs);
+  EXPECT_EQ(a.count(TIDE_RTPS_EVENT_MATCHED), 2u);
+}
+
+// The writer waits for acknowledgments, so that nothing leaves its history too early.
+TEST(Exchange, ReliableSamplesArriveOnceAndInOrder) {
+  for_each_seed(200, [](uint64_t seed) {
+    Pair pair(seed);
+    Dice &dice = pair.network.dice;
+    pair.network.faults = {static_cast<int>(dice.between(0, 30)), static_cast<int>(dice.between(0, 20)),
+                           static_cast<int>(dice.between(0, 20))};
+    const auto depth = static_cast<uint32_t>(dice.between(1, 20));
+    const size_t largest = dice.chance(50) ? 200 : 6000;
+    const auto durability = static_cast<uint8_t>(dice.between(0, 1));
+    RtpsWriter &writer = pair.a.writer("rt/x", quality(true, durability), depth, largest, pair.network.now);
+    RtpsReader &reader = pair.b.reader("rt/x", quality(true, durability), largest, pair.network.now);
+    pair.network.run(20'000 * kMs, [&] {
+      return pair.a.count(TIDE_RTPS_EVENT_MATCHED) == 1 && pair.b.count(TIDE_RTPS_EVENT_MATCHED) == 1;
+    });
+    const tide_rtps_proxy_t &proxy = pair.a.matches[0].proxy;
+    const int64_t total = dice.between(1, 100);
+    for (int64_t n = 0; n < total; n++) {
+      pair.network.run(dice.between(0, 20) * kMs);
+      pair.network.run(60'000 * kMs, [&] { return writer.writer.last + 1 - proxy.next < depth; });
+      pair.a.write(writer, static_cast<size_t>(dice.between(0, static_cast<int64_t>(largest))), pair.network.now);
+    }
+    pair.network.run(60'000 * kMs,
+                     [&] { return tide_participant_is_acknowledged(&pair.a.participant, &writer.writer); });
+    EXPECT_TRUE(tide_participant_is_acknowledged(&pair.a.participant, &writer.writer));
+    EXPECT_EQ(static_cast<int64_t>(reader.received.size()), total);
+    expect_unchanged(reader);
+    EXPECT_EQ(pair.b.participant.counters.lost + pair.a.participant.counters.overwritten, 0u);
+    EXPECT_EQ(pair.a.participant.counters.restarted + pair.b.participant.counters.restarted, 0u);
+    EXPECT_EQ(pair.b.participant.counters.malformed, 0u);
+  });
+}
+
+// The writer does not wait: what arrives is in order, what does not is counted, and the last samples arrive.
+TEST(Exchange, KeepLastLosesOnlyWhatItCounts) {
+  for_each_seed(200, [](uint64_t seed) {
+    Pair pair(seed);
+    Dice &dice = pair.network.dice;
+    const auto depth = static_cast<uint32_t>(dice.between(1, 10));
+    const size_t largest = dice.chance(70) ? 200 : 4000;
+    const bool reliable = dice.chance(70);
+    RtpsWriter &writer = pair.a.writer("rt/x", quality(reliable), depth, largest, pair.network.now);
+    RtpsReader &reader = pair.b.reader("rt/x", quality(reliable), largest, pair.network.now);
+    pair.network.run(1000 * kMs);
+    ASSERT_EQ(pair.b.count(TIDE_RTPS_EVENT_MATCHED), 1u);
+    pair.network.faults = {static_cast<int>(dice.between(0, 40)), static_cast<int>(dice.between(0, 20)),
+                           static_cast<int>(dice.between(0, 20))};
+    for (int i = 0; i < 200; i++) {
+      pair.a.write(writer, static_cast<size_t>(dice.between(0, static_cast<int64_t>(largest))), pair.network.now);
+      pair.network.run(dice.between(0, 5) * kMs);
+    }
+    pair.network.faults = {};
+    pair.network.run(10'000 * kMs);
+    expect_unchanged(reader);
+    ASSERT_FALSE(reader.received.empty());
+    const int64_t last = reader.received.back().sequence;
+    const int64_t missing = last - static_cast<int64_t>(reader.received.size());
+    if (reliable) {
+      EXPECT_EQ(last, 200);
+      EXPECT_EQ(pair.b.participant.counters.lost, missing);
+      EXPECT_TRUE(tide_participant_is_acknowledged(&pair.a.participant, &writer.writer));
+    } else {
+      // Before the first one that arrived nothing is known to be lost.
+      EXPECT_EQ(pair.b.participant.counters.lost, missing - (reader.received.front().sequence - 1));
+    }
+  });
+}
+
+TEST(Exchange, LateJoinerOfATransientLocalTopic) {
+  for_each_seed(50, [](uint64_t seed) {
+    Pair pair(seed);
+    pair.network.faults = {20, 10, 10};
+    const bool reliable = pair.network.dice.chance(70);
+    RtpsWriter &writer = pair.a.writer("rt/x", quality(true, 1), 5, 3000, pair.network.now);
+    for (int i = 0; i < 9; i++) pair.a.write(writer, 10, pair.network.now);
+    pair.network.run(1000 * kMs);
+    RtpsReader &reader = pair.b.reader("rt/x", quality(reliable, 1), 3000, pair.network.now);
+    RtpsReader &plain = pair.b.reader("rt/x", quality(reliable, 0), 3000, pair.network.now);
+    pair.network.run(20'000 * kMs);
+    EXPECT_TRUE(plain.received.empty());
+    if (reliable) {
+      ASSERT_EQ(reader.received.size(), 5u);
+      EXPECT_EQ(reader.received[0].sequence, 5);
+      EXPECT_EQ(pair.b.participant.counters.lost, 0u);
+    }
+    expect_unchanged(reader);
+    pair.a.write(writer, 3000, pair.network.now);
+    pair.network.run(20'000 * kMs);
+    if (reliable) {
+      EXPECT_EQ(plain.received.size(), 1u);
+      EXPECT_EQ(reader.received.size(), 6u);
+    }
+  });
+}
+
+TEST(Exchange, LargeSamplesAtFivePercentLoss) {
+  for_each_seed(20, [](uint64_t seed) {
+    Pair pair(seed);
+    RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 3, 65536, pair.network.now);
+    RtpsReader &reader = pair.b.reader("rt/x", quality(true), 65536, pair.network.now);
+    pair.network.run(100 * kMs);
+    pair.network.faults = {5, 2, 2};
+    for (int i = 0; i < 3; i++) pair.a.write(writer, 65536, pair.network.now);
+    const uint64_t before = pair.network.bytes;
+    pair.network.run(60'000 * kMs, [&] { return reader.received.size() == 3; });
+    EXPECT_EQ(reader.received.size(), 3u);
+    expect_unchanged(reader);
+    EXPECT_LT(pair.network.bytes - before, 3u * 65536 * 2);  // repair costs less than sending all again
+  });
+}
+
+// Two writers of large samples and one reader, whose memory is for one sample.
+TEST(Exchange, LargeSamplesOfTwoWritersTakeTurns) {
+  for_each_seed(20, [](uint64_t seed) {
+    Pair pair(seed);
+    RtpsBoard c{3};
+    c.start(pair.network.now);
+    pair.network.boards.push_back(&c);
+    RtpsWriter &first = pair.a.writer("rt/x", quality(true), 3, 20000, pair.network.now);
+    RtpsWriter &second = c.writer("rt/x", quality(true), 3, 20000, pair.network.now);
+    RtpsReader &reader = pair.b.reader("rt/x", quality(true), 20000, pair.network.now);
+    pair.network.run(100 * kMs);
+    pair.network.faults = {5, 2, 2};
+    for (int i = 0; i < 3; i++) {
+      pair.a.write(first, 20000, pair.network.now);
+      c.write(second, 20000, pair.network.now);
+    }
+    pair.network.run(60'000 * kMs, [&] { return reader.received.size() == 6; });
+    EXPECT_EQ(reader.received.size(), 6u);
+  });
+}
+
+TEST(Exchange, ASampleTooLargeIsSkippedAndTold) {
+  Pair pair;
+  RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 3, 9000, pair.network.now);
+  RtpsReader &reader = pair.b.reader("rt/x", quality(true), 5000, pair.network.now);
+  pair.network.run(100 * kMs);
+  pair.a.write(writer, 9000, pair.network.now);
+  pair.a.write(writer, 4000, pair.network.now);
+  pair.network.run(1000 * kMs);
+  ASSERT_EQ(reader.received.size(), 1u);
+  EXPECT_EQ(reader.received[0].sequence, 2);
+  EXPECT_EQ(pair.b.count(TIDE_RTPS_EVENT_TOO_LARGE), 1u);
+  EXPECT_TRUE(tide_participant_is_acknowledged(&pair.a.participant, &writer.writer));
+  EXPECT_EQ(tide_participant_write_begin(&pair.a.participant, &writer.writer, 9001), nullptr);
+}
+
+TEST(Exchange, AnUrgentSampleGoesBetweenTheFragmentsOfALargeOne) {
+  Pair pair;
+  RtpsWriter &large = pair.a.writer("rt/large", quality(true), 1, 20000, pair.network.now, 1);
+  RtpsWriter &urgent = pair.a.writer("rt/urgent", quality(true), 1, 8, pair.network.now, 2);
+  pair.b.reader("rt/large", quality(true), 20000, pair.network.now);
+  RtpsReader &reader = pair.b.reader("rt/urgent", quality(true), 8, pair.network.now);
+  pair.network.run(100 * kMs);
+  pair.a.write(large, 20000, pair.network.now);
+  tide_rtps_datagram_t datagram{};
+  datagram.bytes = pair.a.buffer.data();
+  for (int i = 0; i < 3; i++) {
+    ASSERT_TRUE(tide_participant_poll(&pair.a.participant, pair.network.now, &datagram));
+    EXPECT_GT(datagram.length, 1000u);
+  }
+  pair.a.write(urgent, 8, pair.network.now);
+  ASSERT_TRUE(tide_participant_poll(&pair.a.participant, pair.network.now, &datagram));
+  EXPECT_LT(datagram.length, 200u);
+  tide_participant_receive(&pair.b.participant, datagram.bytes, datagram.length, pair.a.config.address,
+                           pair.network.now);
+  EXPECT_EQ(reader.received.size(), 1u);
+}
+
+TEST(Exchange, BothSidesRestart) {
+  for_each_seed(100, [](uint64_t seed) {
+    Pair pair(seed);
+    Dice &dice = pair.network.dice;
+    pair.network.faults = {static_cast<int>(dice.between(0, 10)), 5, 5};
+    RtpsBoard *const boards[] = {&pair.a, &pair.b};
+    const auto begin = [&](RtpsBoard &board) {
+      board.start(pair.network.now);
+      if (&board == &pair.a)
+        board.writer("rt/x", quality(true), 4, 100, pair.network.now);
+      else
+        board.reader("rt/x", quality(true), 100, pair.network.now);
+    };
+    begin(pair.a);
+    begin(pair.b);
+    pair.network.run(10'000 * kMs);
+    for (int round = 0; round < 4; round++) {
+      for (int64_t n = dice.between(0, 20); n > 0; n--) {
+        pair.a.write(pair.a.writers[0], 50, pair.network.now);
+        pair.network.run(dice.between(0, 30) * kMs);
+      }
+      pair.network.run(dice.between(0, 5000) * kMs);
+      RtpsBoard &restarted = *boards[dice.between(0, 1)];
+      const bool is_same = dice.chance(50);
+      if (!is_same) restarted.config.prefix[3]++;
+      begin(restarted);
+      // A new GUID works at once; the old one when the other side has understood.
+      pair.network.run(30'000 * kMs);
+      RtpsReader &reader = pair.b.readers[0];
+      const size_t before = reader.received.size();
+      for (int n = 0; n < 3; n++) {
+        pair.a.write(pair.a.writers[0], 50, pair.network.now);
+        pair.network.run(1000 * kMs);
+      }
+      EXPECT_EQ(reader.received.size(), before + 3) << "round " << round << (is_same ? ", same GUID" : "");
+      EXPECT_EQ(tide_participant_matched(&pair.b.participant, &reader.reader.endpoint), 1u);
+    }
+  });
+}
+
+std::vector<uint8_t> recorded(const std::string &name) {
+  std::ifstream file(TIDE_TEST_DATA "/rtps/fast_dds.txt");
+  for (std::string line; std::getline(file, line);)
+    if (line.substr(0, line.find(' ')) == name) return bytes_from_hex(line.substr(line.find(' ') + 1));
+  throw std::runtime_error("no recording of " + name);
+}
+
+// The recordings have several participants and destinations; they are made those of one.
+void arrive(RtpsBoard &board, const std::string &name, uint8_t sequence, int64_t now) {
+  std::vector<uint8_t> bytes = recorded(name);
+  const std::vector<uint8_t> origin = recorded("publication");
+  std::copy(origin.begin() + 8, origin.begin() + 20, bytes.begin() + 8);
+  const std::vector<uint8_t> guid(bytes.begin() + 8, bytes.begin() + 20);
+  for (size_t i = 20; i + 12 < bytes.size(); i++) {
+    if (memcmp(&bytes[i], "\x01\x0f\x10\xf7", 4) != 0 && memcmp(&bytes[i], "\x01\x0f\x78\xfd", 4) != 0 &&
+        memcmp(&bytes[i], "\x01\x0f\x10\xf8", 4) != 0 && memcmp(&bytes[i], "\x01\x0f", 2) != 0)
+      continue;
+    if (i + 12 <= bytes.size() && bytes[i + 2] == guid[2] && bytes[i + 3] == guid[3])
+      std::copy(guid.begin(), guid.end(), bytes.begin() + static_cast<ptrdiff_t>(i));
+  }
+  if (bytes[20] == TIDE_RTPS_INFO_DST) memcpy(&bytes[24], board.config.prefix, TIDE_RTPS_PREFIX_BYTES);
+  // INFO_DST 16, INFO_TS 12, then the header of DATA up to the low word of its number
+  if (sequence != 0) bytes.at(20 + 16 + 12 + 4 + 16) = sequence;
+  const uint8_t loopback[] = {127, 0, 0, 1};
+  tide_participant_receive(&board.participant, bytes.data(), bytes.size(), loopback, now);
+}
+
+TEST(Recorded, FastDdsIsDiscoveredAndMatched) {
+  RtpsBoard board{1};
+  const int64_t now = 1000 * kMs;
+  board.start(now);
+  RtpsReader &reader = board.reader("rt/chat", quality(true, 1), 100, now);
+  reader.reader.endpoint.type = "std_msgs::msg::dds_::String_";
+  RtpsWriter &writer = board.writer("rt/chat", quality(true, 1), 1, 100, now);
+  writer.writer.endpoint.type = "std_msgs::msg::dds_::String_";
+  arrive(board, "participant", 0, now);
+  ASSERT_NE(board.peers[0].port, 0) << board.participant.counters.malformed;
+  EXPECT_EQ(board.peers[0].port, TIDE_RTPS_PORT_DISCOVERY(77, 0));
+  EXPECT_EQ(board.peers[0].lease_ns, 20'000 * kMs);
+  arrive(board, "publication", 1, now);
+  EXPECT_EQ(tide_participant_matched(&board.participant, &reader.reader.endpoint), 1u);
+  EXPECT_EQ(board.matches[0].remote & 0xFFu, TIDE_RTPS_KIND_WRITER);
+  arrive(board, "subscription", 1, now);
+  EXPECT_EQ(tide_participant_matched(&board.participant, &writer.writer.endpoint), 1u);
+  EXPECT_EQ(board.participant.counters.malformed, 0u);
+}
+
+// Nothing that arrives breaks an invariant, or is answered with much more.
+TEST(Hostile, DamagedTrafficIsCounted) {
+  for_each_seed(30, [](uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::vector<uint8_t> script(512);
+    for (uint8_t &byte : script) byte = static_cast<uint8_t>(random());
+    exercise_participant(script.data(), script.size());
+  });
+}
+
+// Announcements of a thousand participants that do not exist: what is sent to them is less than was received.
+TEST(Hostile, ForgedAnnouncementsAreNotAmplified) {
+  RtpsNetwork network(1);
+  RtpsBoard board{1}, forger{2};
+  board.start(network.now);
+  board.writer("rt/x", quality(true), 4, 100, network.now);
+  network.boards = {&board};
+  size_t received = 0, sent = 0;
+  network.observe = [&](const RtpsBoard &, const tide_rtps_datagram_t &datagram) { sent += datagram.length; };
+  for (int i = 0; i < 3000; i++) {
+    forger.config.prefix[4] = static_cast<uint8_t>(i);
+    forger.config.prefix[5] = static_cast<uint8_t>(i >> 8);
+    forger.config.lease_ns = INT64_MAX / 2;
+    forger.start(network.now);
+    tide_rtps_datagram_t datagram{};
+    datagram.bytes = forger.buffer.data();
+    ASSERT_TRUE(tide_participant_poll(&forger.participant, network.now, &datagram));
+    tide_participant_receive(&board.participant, datagram.bytes, datagram.length, forger.config.address, network.now);
+    received += datagram.length;
+    network.run(10 * kMs);
+  }
+  EXPECT_LT(sent, received);
+  EXPECT_EQ(board.count(TIDE_RTPS_EVENT_PEERS_FULL), 1u);
+}
+
+}  // namespace rtps_participant_test
