@@ -56,6 +56,10 @@ static void proxy_await(tide_rtps_proxy_t *proxy, int64_t now) {
   if (proxy->tries < UINT8_MAX) proxy->tries++;
 }
 
+static void revive(tide_rtps_proxy_t *proxy, int64_t now) {
+  if (!proxy->answered && proxy->due_ns == NEVER) proxy->due_ns = now;
+}
+
 typedef enum { OLD, NEW, RESTARTED } verdict_t;
 
 /* The counts of HEARTBEATs and of ACKNACKs rise, so that duplicates are known. Those that fell for long are of a
@@ -88,11 +92,12 @@ static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *
     proxy->due_ns = now;
     return NEW;
   }
+  /* Fast DDS requests fragments of a sample before it acknowledges those below: earlier requests stay. */
+  proxy->requested = base - proxy->next < 32 ? proxy->requested >> (base - proxy->next) : 0;
   proxy->answered = true;
   proxy->next = base;
   proxy->tries = 0;
   proxy->end = later(proxy->end, base);
-  proxy->requested = 0;
   for (uint32_t bit = 0; bit < 32; bit++) {
     if (base + bit < proxy->end && tide_rtps_set_has(&repair->set, base + bit)) proxy->requested |= 1u << bit;
   }
@@ -479,9 +484,13 @@ static void take_announcement(tide_participant_t *participant, const uint8_t *pr
   peer->lease_ns = remote.lease_ns;
   peer->expires_ns = remote.lease_ns < NEVER - now ? now + remote.lease_ns : NEVER;
   for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS; kind++) {
-    tide_rtps_proxy_t *proxies[2] = {&peer->writers[kind], &peer->readers[kind]};
-    for (int i = 0; i < 2; i++)
-      if (!proxies[i]->answered && proxies[i]->due_ns == NEVER) proxies[i]->due_ns = now;
+    revive(&peer->writers[kind], now);
+    revive(&peer->readers[kind], now);
+  }
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local != NULL && match->policy == 0 && match->reliable && peer_of(participant, match) == peer)
+      revive(&match->proxy, now);
   }
 }
 

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A participant without an agent and unmodified rclpy nodes: discovery, reliable samples both ways, fragments, endpoints
+and nodes that come later and go."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from std_msgs.msg import String
+
+from reserved import domain
+from ros import START_LIMIT_S, Host, eventually, host, program, quality
+from tide.programs.child import Child, Children
+from tide_test_support import probe
+
+PROBE = "probe"
+LARGE = (60_000, 150_000, 1_401, 100_000)  # in one datagram, and in fragments of Fast DDS; in fragments to it
+
+
+def start_board(children: Children, folder: Path, name: str = "board") -> Child:
+    board: Child = children.start(name, [program("rtps_peer"), "--domain", str(domain())], folder / f"{name}.log")
+    board.wait_line(lambda line: "ready" in line, START_LIMIT_S, "ready")
+    return board
+
+
+def ended(board: Child) -> dict[str, Any]:
+    board.process.terminate()
+    assert board.process.wait(START_LIMIT_S) == 0
+    end = [json.loads(line) for line in board.log.read_text().splitlines() if line.startswith('{"end"')]
+    counters: dict[str, Any] = end[0]["end"]
+    return counters
+
+
+class Echo:
+    """A topic that the board sends back."""
+
+    def __init__(self, ros: Host, name: str) -> None:
+        qos = quality(reliable=True, depth=100)
+        self.received = ros.collect(String, f"/{name}/up", qos)
+        self.publisher = ros.publisher(String, f"/{name}/down", qos)
+
+    def texts(self) -> list[str]:
+        return [message.data for message in self.received if message.data != PROBE]
+
+    def open(self) -> None:
+        """Returns when both directions are matched on both sides."""
+        probe(lambda: self.publisher.publish(String(data=PROBE)), lambda: self.received, "the board sends back")
+
+    def send(self, texts: list[str]) -> None:
+        """All at once; returns when all have come back, once and in order."""
+        wanted = self.texts() + texts
+        for text in texts:
+            self.publisher.publish(String(data=text))
+        eventually(lambda: len(self.texts()) >= len(wanted), "all come back")
+        assert self.texts() == wanted
+
+
+def test_samples_both_ways_and_nodes_that_come_and_go(tmp_path: Path) -> None:
+    with Children() as children:
+        board = start_board(children, tmp_path)
+        with host(domain()) as ros:
+            small, large = Echo(ros, "small"), Echo(ros, "large")
+            small.open()
+            large.open()
+            small.send([f"{index} {'x' * index}" for index in range(50)])
+            for size in LARGE:
+                large.send([chr(97 + size % 26) * size])
+        with host(domain()) as ros:  # another participant
+            small = Echo(ros, "small")
+            small.open()
+            small.send([str(index) for index in range(50)])
+            counters = ended(board)
+            eventually(lambda: small.publisher.get_subscription_count() == 0, "the board said goodbye")
+            again = start_board(children, tmp_path, "again")
+            small.received.clear()
+            small.open()
+            small.send([str(index) for index in range(50)])
+            ended(again)
+    assert counters["malformed"] == counters["lost"] == counters["overwritten"] == counters["restarted"] == 0
+    assert counters["unsupported"] == 0
