@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A participant without an agent and unmodified rclpy nodes: discovery, reliable samples both ways, fragments, endpoints
-and nodes that come later and go."""
+"""A participant without an agent and unmodified rclpy nodes: discovery, reliable samples both ways, fragments, nodes
+and endpoints that come later and go."""
 
 from __future__ import annotations
 

@@ -151,11 +151,11 @@ TEST(Discovery, EndpointsComeAndGo) {
     pair.network.run(5000 * kMs);
     RtpsReader &reader = pair.b.reader("rt/x", quality(true), 100, pair.network.now);
     pair.a.reader("rt/y", quality(true), 100, pair.network.now);
-    pair.network.run(10'000 * kMs);
+    pair.network.run(60'000 * kMs);
     EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_MATCHED), 2u);
     EXPECT_EQ(pair.b.count(TIDE_RTPS_EVENT_MATCHED), 2u);
     tide_participant_remove(&pair.a.participant, &x.writer.endpoint, pair.network.now);
-    pair.network.run(10'000 * kMs);
+    pair.network.run(60'000 * kMs);
     EXPECT_EQ(pair.b.count(TIDE_RTPS_EVENT_UNMATCHED), 1u);
     EXPECT_EQ(tide_participant_matched(&pair.b.participant, &reader.reader.endpoint), 0u);
     // Somebody else finds a gap where the writer was announced.
@@ -164,7 +164,7 @@ TEST(Discovery, EndpointsComeAndGo) {
     c.reader("rt/x", quality(true), 100, pair.network.now);
     RtpsReader &y = c.reader("rt/y", quality(true), 100, pair.network.now);
     pair.network.boards.push_back(&c);
-    pair.network.run(10'000 * kMs);
+    pair.network.run(60'000 * kMs);
     EXPECT_EQ(c.count(TIDE_RTPS_EVENT_MATCHED), 1u);
     EXPECT_EQ(tide_participant_matched(&c.participant, &y.reader.endpoint), 1u);
   });
