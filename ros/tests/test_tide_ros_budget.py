@@ -12,7 +12,7 @@ import pytest
 
 from ros_graph import LIMIT_S, graph
 from tide_ros import Budget, Chain, Lane, LaneError, PriorityExecutor
-from tide_ros.budget import Supervisor
+from tide_ros.budget import AttachedBudget, Supervisor
 from tide_tools.programs.child import may_use_fifo
 
 BUDGET_NS, PERIOD_NS = 5_000_000, 50_000_000
@@ -98,6 +98,26 @@ def test_a_lane_that_waits_gets_its_budget_back():
         counters = executor.budget_counters("urgent")
         assert counters.activations > 1
         assert counters.exhaustions == 0
+
+    needs_real_time(use)
+
+
+def test_the_last_lane_to_end_stops_the_supervisor(monkeypatch: pytest.MonkeyPatch):
+    """A callback shuts down the executor, so the budget of its lane is still attached."""
+    calls: list[str] = []
+    detach, stop = AttachedBudget.detach, Supervisor.stop
+    monkeypatch.setattr(AttachedBudget, "detach", lambda self: (calls.append("detach"), detach(self)))
+    monkeypatch.setattr(Supervisor, "stop", lambda self: (calls.append("stop"), stop(self)))
+    plan = Lane("urgent", "fifo", 20, budget=Budget(BUDGET_NS, PERIOD_NS))
+
+    def use() -> None:
+        with graph() as g, PriorityExecutor([plan], context=g.context) as executor:
+            node = g.node()
+            guard = node.create_guard_condition(executor.shutdown)
+            executor.add_node(node)
+            guard.trigger()
+            executor.spin()
+            assert calls == ["detach", "stop"]
 
     needs_real_time(use)
 

@@ -184,6 +184,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._running = self._ending = 0
         self._quiet = threading.Condition(self._lock)
         self._supervisor: Supervisor | None = None
+        self._supervised = 0  # threads that have a budget, or are about to
         self._budgets: dict[str, AttachedBudget] = {}
         self._spent: dict[str, BudgetCounters] = {}
         self._threads: list[threading.Thread] = []
@@ -785,9 +786,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self._timers.close()
             self._waiter.close()
             self._suspended.clear()
-            if self._supervisor is not None and not self._budgets:
-                self._supervisor.stop()
-                self._supervisor = None
+            self._stop_unused_supervisor()
             for name in ("_guard", "_sigint_gc"):
                 guard = getattr(self, name)
                 setattr(self, name, None)
@@ -893,18 +892,31 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         with self._lock:
             if priorities and self._supervisor is None:
                 self._supervisor = Supervisor(max(priorities) + 1)
-        with seat.lane.applied(self._supervisor) as seat.budget:
-            if seat.budget is None:
-                yield
-                return
-            with self._lock:
-                self._budgets[seat.lane.name] = seat.budget
-            try:
-                yield
-            finally:
+            self._supervised += 1
+        try:
+            with seat.lane.applied(self._supervisor) as seat.budget:
+                if seat.budget is None:
+                    yield
+                    return
                 with self._lock:
-                    self._spent[seat.lane.name] = seat.budget.counters()
-                    del self._budgets[seat.lane.name]
+                    self._budgets[seat.lane.name] = seat.budget
+                try:
+                    yield
+                finally:
+                    with self._lock:
+                        self._spent[seat.lane.name] = seat.budget.counters()
+                        del self._budgets[seat.lane.name]
+        finally:
+            with self._lock:
+                self._supervised -= 1
+                if self._is_shutdown:
+                    self._stop_unused_supervisor()
+
+    def _stop_unused_supervisor(self) -> None:
+        """The last of: the shutdown, the end of each thread with a budget. The lock is held."""
+        if self._supervisor is not None and self._supervised == 0:
+            self._supervisor.stop()
+            self._supervisor = None
 
     def budget_counters(self, lane: str) -> BudgetCounters:
         """Counters of a lane's budget, by its name, since its thread began; KeyError if it has none."""

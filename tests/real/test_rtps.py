@@ -12,8 +12,8 @@ from std_msgs.msg import String
 
 from reserved import domain
 from ros import START_LIMIT_S, Host, eventually, host, program, quality
-from tide.programs.child import Child, Children
 from tide_test_support import probe
+from tide_tools.programs.child import Child, Children
 
 PROBE = "probe"
 LARGE = (60_000, 150_000, 1_401, 100_000)  # in one datagram, and in fragments of Fast DDS; in fragments to it

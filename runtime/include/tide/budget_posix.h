@@ -61,7 +61,7 @@ typedef struct tide_posix_budgets {
   tide_posix_budget_t *lanes;
   int64_t wake_ns;
   int priority;
-  bool running, stop;
+  bool prepared, running, stop;
   uint64_t looks;
 } tide_posix_budgets_t;
 
@@ -69,7 +69,8 @@ typedef struct tide_posix_budgets {
  * must be zeroed before. TIDE_ERROR_ARGUMENT; TIDE_ERROR_STATE: it is already running; TIDE_ERROR_NOT_PERMITTED: no
  * real-time scheduling for this user. Budgets need real-time scheduling, because a nice value limits nothing. */
 int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cpu);
-/* Detaches all lanes and ends the supervisor. */
+/* Detaches all lanes and ends the supervisor. Other threads may call functions for these lanes meanwhile, except
+ * attach; such a call takes effect before the stop or not at all. Keep the structure's memory until it has returned. */
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
 
 /* Give a thread a budget, as ready: the calling one (pthread_self()) or another one that does not end before detach.

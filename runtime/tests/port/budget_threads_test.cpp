@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <latch>
 #include <random>
 #include <thread>
 
@@ -211,6 +212,33 @@ TEST_F(BudgetThreads, StopDetachesAll) {
   thread.join();
 }
 
+// The budgets stop while lanes call, detach and end. Each lane's memory ends with its thread.
+TEST_F(BudgetThreads, StopWhileLanesRun) {
+  if (!permitted()) return;
+  constexpr int kLanes = 3;
+  for (int round = 0; round < 30; round++) {
+    std::latch attached{kLanes + 1};
+    const auto program = [&](int index) {
+      const auto lane = std::make_unique<Lane>();
+      const tide_budget_config_t config = lane->config(kMillisecond, 10 * kMillisecond);
+      EXPECT_EQ(tide_posix_budget_attach(&budgets_, &lane->budget, pthread_self(), &config), TIDE_OK);
+      attached.arrive_and_wait();
+      for (int call = 0; call < index; call++) {
+        tide_posix_budget_block(&lane->budget);
+        tide_posix_budget_ready(&lane->budget);
+      }
+      tide_posix_budget_detach(&lane->budget);
+      EXPECT_EQ(priority_of(pthread_self()), 0);
+    };
+    std::vector<std::thread> threads;
+    for (int index = 0; index < kLanes; index++) threads.emplace_back(program, index);
+    attached.arrive_and_wait();
+    tide_posix_budgets_stop(&budgets_);
+    for (std::thread &thread : threads) thread.join();
+    ASSERT_EQ(tide_posix_budgets_start(&budgets_, kSupervisor, TIDE_POSIX_ANY_CPU), TIDE_OK);
+  }
+}
+
 TEST_F(BudgetThreads, RefusesWhatIsNoBudget) {
   EXPECT_EQ(tide_posix_budgets_start(nullptr, kSupervisor, TIDE_POSIX_ANY_CPU), TIDE_ERROR_ARGUMENT);
   tide_posix_budgets_t other{};
@@ -240,6 +268,7 @@ TEST_F(BudgetThreads, RefusesWhatIsNoBudget) {
   config = lane.config(kMillisecond, 10 * kMillisecond);
   ASSERT_EQ(tide_posix_budget_attach(&budgets_, &lane.budget, pthread_self(), &config), TIDE_OK);
   EXPECT_EQ(tide_posix_budget_attach(&budgets_, &lane.budget, pthread_self(), &config), TIDE_ERROR_EXISTS);
+  EXPECT_EQ(tide_posix_budget_detach(&lane.budget), TIDE_OK);
 }
 
 // A user without permission gets a message with the remedy, not a budget without effect.

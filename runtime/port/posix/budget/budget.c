@@ -127,10 +127,16 @@ static bool is_real_time_priority(int priority) {
   return priority >= sched_get_priority_min(SCHED_FIFO) && priority <= sched_get_priority_max(SCHED_FIFO);
 }
 
+/* The mutex stays from the first start on: a lane's call may reach it while the budgets are stopped. */
 static void prepare(tide_posix_budgets_t *budgets, int priority) {
   pthread_mutexattr_t mutex;
   pthread_condattr_t condition;
-  *budgets = (tide_posix_budgets_t){.priority = priority, .wake_ns = INT64_MIN};
+  budgets->priority = priority;
+  budgets->wake_ns = INT64_MIN;
+  budgets->stop = false;
+  budgets->looks = 0u;
+  if (budgets->prepared) return;
+  budgets->prepared = true;
   (void)pthread_mutexattr_init(&mutex);
   (void)pthread_mutexattr_setprotocol(&mutex, PTHREAD_PRIO_INHERIT);
   (void)pthread_mutex_init(&budgets->mutex, &mutex);
@@ -175,23 +181,27 @@ int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cp
   prepare(budgets, priority);
   const int error = create(budgets, cpu);
   budgets->running = error == 0;
-  if (error != 0) {
-    (void)pthread_cond_destroy(&budgets->changed);
-    (void)pthread_mutex_destroy(&budgets->mutex);
-  }
   return status_of(error);
+}
+
+/* The mutex is held. */
+static void release(tide_posix_budget_t *lane) {
+  tide_posix_budget_t **place = &lane->owner->lanes;
+  while (*place != lane) place = &(*place)->next;
+  *place = lane->next;
+  const struct sched_param before = {.sched_priority = lane->priority_before};
+  (void)pthread_setschedparam(lane->thread, lane->policy_before, &before);
+  __atomic_store_n(&lane->owner, NULL, __ATOMIC_RELEASE);
 }
 
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets) {
   if (!budgets || !budgets->running) return;
-  while (budgets->lanes) (void)tide_posix_budget_detach(budgets->lanes);
   (void)pthread_mutex_lock(&budgets->mutex);
+  while (budgets->lanes) release(budgets->lanes); /* under one lock: a lane that detaches itself may end at once */
   budgets->stop = true;
   (void)pthread_cond_signal(&budgets->changed);
   (void)pthread_mutex_unlock(&budgets->mutex);
   (void)pthread_join(budgets->supervisor, NULL);
-  (void)pthread_cond_destroy(&budgets->changed);
-  (void)pthread_mutex_destroy(&budgets->mutex);
   budgets->running = false;
 }
 
@@ -255,12 +265,7 @@ static tide_posix_budgets_t *lock_owner(tide_posix_budget_t *lane) {
 int tide_posix_budget_detach(tide_posix_budget_t *lane) {
   tide_posix_budgets_t *const budgets = lock_owner(lane);
   if (!budgets) return TIDE_ERROR_STATE;
-  tide_posix_budget_t **place = &budgets->lanes;
-  while (*place != lane) place = &(*place)->next;
-  *place = lane->next;
-  const struct sched_param before = {.sched_priority = lane->priority_before};
-  (void)pthread_setschedparam(lane->thread, lane->policy_before, &before);
-  __atomic_store_n(&lane->owner, NULL, __ATOMIC_RELEASE);
+  release(lane);
   (void)pthread_mutex_unlock(&budgets->mutex);
   return TIDE_OK;
 }
