@@ -340,6 +340,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
     creation_.forget();
     cdr = reader_of(submessage);
     body.request = tide_xrce_get_request(&cdr);
+    fault = "CREATE: it cannot be parsed";
   } else {
     if (!may_create(body, submessage.flags)) return false;
     creation_.forget();  // a CREATE of a best-effort stream that could not be kept is not repeated

@@ -289,12 +289,12 @@ constexpr uint32_t kServiceDepth = 64;
 struct Kind {
   uint8_t kind;
   std::string_view tag;  // in XML
-  const char *noun;      // in messages
+  const char *noun;      // in messages, after "a"; with a space if a name follows
 };
 constexpr std::array<Kind, 8> kKinds = {{{TIDE_XRCE_KIND_PARTICIPANT, "participant", "node "},
                                          {TIDE_XRCE_KIND_TOPIC, "topic", "topic "},
-                                         {TIDE_XRCE_KIND_PUBLISHER, "publisher", "entity"},
-                                         {TIDE_XRCE_KIND_SUBSCRIBER, "subscriber", "entity"},
+                                         {TIDE_XRCE_KIND_PUBLISHER, "publisher", "publisher object"},
+                                         {TIDE_XRCE_KIND_SUBSCRIBER, "subscriber", "subscriber object"},
                                          {TIDE_XRCE_KIND_DATAWRITER, "data_writer", "publisher of "},
                                          {TIDE_XRCE_KIND_DATAREADER, "data_reader", "subscription of "},
                                          {TIDE_XRCE_KIND_REQUESTER, "requester", "client of "},
@@ -303,7 +303,7 @@ constexpr std::array<Kind, 8> kKinds = {{{TIDE_XRCE_KIND_PARTICIPANT, "participa
 // An empty tag: no such kind.
 Kind kind_of(uint8_t kind) {
   const auto known = std::find_if(kKinds.begin(), kKinds.end(), [kind](const Kind &one) { return one.kind == kind; });
-  return known == kKinds.end() ? Kind{kind, {}, "entity"} : *known;
+  return known == kKinds.end() ? Kind{kind, {}, "CREATE"} : *known;
 }
 
 std::string_view view(tide_text_t text) {
@@ -470,7 +470,7 @@ const XmlElement *Profiles::find(std::string_view tag, std::string_view name) co
 std::string described(const Definition &definition) {
   std::string noun = kind_of(definition.kind).noun;
   if (definition.kind == TIDE_XRCE_KIND_PARTICIPANT) return noun + quoted(definition.name);
-  if (noun == "entity") return noun;
+  if (!noun.ends_with(' ')) return noun;
   const Topic &topic = is_service(definition.kind) ? definition.service.request : definition.topic;
   return noun + quoted(topic.name) + (topic.type.empty() ? "" : ", type " + quoted(topic.type));
 }

@@ -102,6 +102,9 @@ TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
   client.create_xml(0x0035, 0x0993, writer_xml("t"));
   client.create_xml(0x0045, 0x0013, "<dds><data_writer>");
   client.create_xml(0x0055, 0x0013, "<dds><data_writer><topic><name>rt/\n0</name></topic></data_writer></dds>");
+  client.create_xml(0x0033, 0x0991, "");
+  client.create_xml(0x0034, 0x0991, "");
+  client.submit(0x80, TIDE_XRCE_CREATE, TIDE_XRCE_FLAG_LITTLE_ENDIAN, {0x00, 0x77, 0x00, 0x12, 0x02});
   client.create_xml(0x0011, 0, "");  // a reconnecting client does so, and gets its entities
   driver.middleware.refuse = true;
   client.create_xml(0x0065, 0x0013, writer_xml("t"));
@@ -112,6 +115,9 @@ TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
       start + "publisher of 't': its parent object does not exist",
       start + "publisher of '': its description cannot be read",
       start + "publisher of 'rt/\\x0a0': topic 'rt/\\x0a0' has a part that starts with a digit",
+      start + "publisher object: its parent object does not exist",
+      start + "subscriber object: its parent object does not exist",
+      start + "CREATE: it cannot be parsed",
       start + "publisher of 't', type 'T': DDS refuses it; is there a topic of this name with another type?"};
   ASSERT_EQ(lines.size(), expected.size());
   for (size_t number = 0; number < lines.size(); number++) {

@@ -436,7 +436,7 @@ def refused(file: Path, out: Path, *options: str) -> str:
         ({"host": 'image = "none.elf"'}, "executor 'doubling' is on the host, which has no image"),
         ({"host": command("true") + '\nattach = "x"'}, "executor 'doubling' has command and attach"),
         ({"type": "NoSuchType"}, "type 'std_msgs/msg/NoSuchType' is not known here"),
-        ({"type": "Header"}, "a std_msgs/msg/Header has 13 B at least, payload_bytes is 4"),
+        ({"type": "Header"}, "std_msgs/msg/Header has 13 B at least, payload_bytes is 4"),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_starts(settings: dict[str, str], says: str, tmp_path: Path) -> None:

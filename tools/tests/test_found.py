@@ -169,7 +169,7 @@ REFUSED: dict[str, tuple[Callable[[], System], str]] = {
     ),
     "an Imu of 40 bytes": (
         lambda: system(chain("imu", 1, 100, "mh", (40,)).replace('t0"', 't0", type = "sensor_msgs/msg/Imu"')),
-        "a sensor_msgs/msg/Imu has 312 B at least, payload_bytes is 40; write payload_bytes = 312 or more",
+        "sensor_msgs/msg/Imu has 312 B at least, payload_bytes is 40; write payload_bytes = 312 or more",
     ),
     "a cost of boards on a node's executor": (
         lambda: parse(described(host("h", process_ms=4), hosted("a", 1, ("h", 1)))),

@@ -125,7 +125,7 @@ def test_numbers_that_nobody_measured_are_no_guarantee(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("type_name", "size", "says"),
     [
-        ("sensor_msgs/msg/Imu", 3, "a sensor_msgs/msg/Imu has 312 B at least, payload_bytes is 3"),
+        ("sensor_msgs/msg/Imu", 3, "sensor_msgs/msg/Imu has 312 B at least, payload_bytes is 3"),
         ("sensor_msgs/msg/Immu", 340, "package 'sensor_msgs' has no such type"),
     ],
 )

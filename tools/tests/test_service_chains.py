@@ -76,7 +76,7 @@ SET_BOOL = "std_srvs/srv/SetBool"
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (('"service"', '"subscription"'), "'serve' of chain 'c' is a subscription, which receives no requests"),
+        (('"service"', '"subscription"'), "'serve' of chain 'c' is of kind subscription, which receives no requests"),
         (
             ('kind = "service", executor = "h", execution_ms = 2,\n     replies', 'kind = "client", executor = "h", '
              "execution_ms = 2,\n     replies"),

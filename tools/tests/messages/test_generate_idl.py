@@ -127,8 +127,8 @@ def with_default(value: str, member: str) -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("module robot_msgs { module msg { struct Grade { wchar one; }; }; };", "'one' is a wchar"),
-        ("module robot_msgs { module msg { struct Grade { long double one; }; }; };", "'one' is a long double"),
+        ("module robot_msgs { module msg { struct Grade { wchar one; }; }; };", "'one' is of type wchar"),
+        ("module robot_msgs { module msg { struct Grade { long double one; }; }; };", "'one' is of type long double"),
         ("module robot_msgs { module msg { struct Other { long one; }; }; };", "it has robot_msgs/msg/Other"),
         ("module robot_msgs { struct Grade { long one; }; };", "it has none"),
         ("module robot_msgs { module msg { struct Grade { long default; }; }; };", "keyword"),

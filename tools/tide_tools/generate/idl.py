@@ -93,7 +93,7 @@ def _constant(constant: Any, file: Path) -> Constant:
 
 
 def _unsupported(name: str, kind: str, file: Path) -> GenerateError:
-    return GenerateError(f"'{name}' is a {kind}, which is not supported; use a type that .msg files have, too", file)
+    return GenerateError(f"'{name}' is of type {kind}, which is not supported; use one that .msg files have, too", file)
 
 
 def _field(member: Any, file: Path) -> Field:

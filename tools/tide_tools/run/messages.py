@@ -318,7 +318,7 @@ def sample_of(name: str, payload_bytes: int, mark: int | None = None) -> Sample:
     least = _shortest(name, padded)
     if least > payload_bytes:
         raise MessageError(
-            f"a {name} has {least} B at least, payload_bytes is {payload_bytes}",
+            f"{name} has {least} B at least, payload_bytes is {payload_bytes}",
             f"write payload_bytes = {least} or more",
         )
     _filled(message, max(payload_bytes, padded))
@@ -331,7 +331,7 @@ def sample_of(name: str, payload_bytes: int, mark: int | None = None) -> Sample:
     place = next((one for one in others if mark < MODULI[one.kind]), None)
     if place is None or place.kind == "none":
         raise MessageError(
-            f"a {name} has one field at most, and a run tells chains that ask the same service apart by another one",
+            f"{name} has one field at most, and a run tells chains that ask the same service apart by another one",
             "use a type with two, or give each chain a service of its own in a run",
         )
     place.written(body, mark)

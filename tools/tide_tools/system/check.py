@@ -571,7 +571,7 @@ def _callback(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
     elif callback.replies is not None and callback.kind != "service":
         yield Finding(
             (*path, "replies"),
-            f"'{callback.name}' of chain '{chain.name}' is a {callback.kind}, which receives no requests",
+            f"'{callback.name}' of chain '{chain.name}' is of kind {callback.kind}, which receives no requests",
             'write kind = "service", or publishes in place of replies',
         )
     elif callback.kind == "service":

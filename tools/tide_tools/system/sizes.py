@@ -62,7 +62,7 @@ def check_types(system: System) -> Iterator[Finding]:
                 if problem:
                     yield Finding(path, problem, "correct its name")
                 elif part.payload_bytes is not None and part.payload_bytes < least:
-                    what = f"a {part.type}{suffix} has {least} B at least, payload_bytes is {part.payload_bytes}"
+                    what = f"{part.type}{suffix} has {least} B at least, payload_bytes is {part.payload_bytes}"
                     yield Finding(path, what, f"write payload_bytes = {least} or more")
 
 
