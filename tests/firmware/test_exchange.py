@@ -45,11 +45,12 @@ def test_nothing_is_lost_when_the_agent_is_killed(core: str, messages: int, rest
     assert code == 0, output
     print(output)
     assert_nothing_lost(found, output, messages)
-    # At least once across a restart: messages that an agent had passed on but not acknowledged before it was killed are
-    # repeated.
-    assert all(one["doubled"] <= restarts * KEPT_BY_THE_BOARD for one in found["up"]), output
-    assert found["board"]["twice"] <= restarts * WINDOW * CHAINS, output
-    assert found["board"]["reconnects"] == len(found["agent_gone_s"]) == restarts, output
+    # A board that a busy machine keeps waiting for the agent begins a session more than the agent is killed.
+    sessions = found["board"]["reconnects"]
+    assert sessions >= len(found["agent_gone_s"]) == restarts, output
+    # At least once across sessions: messages that the agent had passed on but not acknowledged are repeated.
+    assert all(one["doubled"] <= sessions * KEPT_BY_THE_BOARD for one in found["up"]), output
+    assert found["board"]["twice"] <= sessions * WINDOW * CHAINS, output
 
 
 @pytest.mark.full
