@@ -14,11 +14,11 @@
  *
  * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is either next in order or held
  * until it is. A gap is reported as soon as a header shows it, unless the missing frame was repeated and found no slot:
- * it is requested again when a slot becomes free or the sender asks. A noted frame that was not yet verified is neither
- * acknowledged nor requested again. Waiting samples of a reader that keeps its last samples (account.keep) do not hold
- * up their stream: once frames three quarters of the window ahead have arrived, the next frames are verified and
- * acknowledged while they wait. Frames acknowledged in this way outlive the session. They are lost only to newer frames
- * of their history, or to a reader below its reservation.
+ * it is requested again when a slot becomes free, after TIDE_BURST_NS, or when the sender asks. A noted frame that was
+ * not yet verified is neither acknowledged nor requested again. Waiting samples of a reader that keeps its last samples
+ * (account.keep) do not hold up their stream: once frames three quarters of the window ahead have arrived, the next
+ * frames are verified and acknowledged while they wait. Frames acknowledged in this way outlive the session. They are
+ * lost only to newer frames of their history, or to a reader below its reservation.
  *
  * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. When all of those are
  * in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message larger than
@@ -44,7 +44,7 @@
  * Three things cost more: on links with checksums a frame that is evicted or acknowledged early is verified, linear in
  * its bytes; an urgent frame that raises the k frames before it in its stream moves these in the heap, O(k log slots);
  * and a step that frees a slot or a reassembly searches the slots once for each stream that waits for one. most_urgent
- * O(1); verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 240 bytes; a slot 72, a pointer and
+ * O(1); verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 248 bytes; a slot 72, a pointer and
  * its bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
  *
  * Not thread-safe: tide_daemon wraps the calls. Nothing allocates. */
@@ -196,6 +196,7 @@ typedef struct tide_receiver {
   uint16_t slots_used;   /* slots beyond these are free and need not be inspected */
   uint16_t owed;         /* reserved slots that are not in use */
   uint64_t next_arrival;
+  int64_t refused_ns; /* time at which a reliable frame last found no slot; 0: not within TIDE_BURST_NS */
   tide_receiver_config_t config;
   uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* bit per stream id: skips the rest of a message that is too large */
   uint32_t abandoning[TIDE_FRAGMENTS ? 8 : 1]; /* bit per stream id: part of a message was given up */
@@ -231,6 +232,14 @@ uint8_t *tide_receiver_claim(tide_receiver_t *receiver);
 /* Commit the message in the claimed slot. verify: check crc before delivery (at once for messages without stream).
  * Returns 1: noted; 0: handled or dropped. Errors are counted, not returned. Bounded; may run in an interrupt. */
 int tide_receiver_commit(tide_receiver_t *receiver, uint16_t length, bool verify, uint16_t crc, int64_t now_ns);
+
+/* Frames of reliable streams find no slot, or found none a moment ago: tide_receiver_poll has work. */
+static inline bool tide_receiver_is_short(const tide_receiver_t *receiver) {
+  return receiver->withheld || receiver->refused_ns != 0;
+}
+/* While frames find no slot, drop samples beyond the histories, let streams continue, and request again what found no
+ * slot. Returns when to call it again; also call it after each commit. O(slots * (accounts + streams)). */
+int64_t tide_receiver_poll(tide_receiver_t *receiver, int64_t now_ns);
 
 /* Priority of the most urgent noted frame that could be processed, or TIDE_PRIORITY_NONE. O(1). */
 int32_t tide_receiver_most_urgent(const tide_receiver_t *receiver);

@@ -359,17 +359,22 @@ int tide_daemon_wait(tide_daemon_t *d, tide_event_t *event, int64_t deadline_ns,
 }
 
 int64_t tide_daemon_poll(tide_daemon_t *d) {
-  int64_t next_ns;
+  int64_t next_ns, room_ns = TIDE_FOREVER;
   bool again;
   do {
     const uintptr_t state = enter(d);
     const int64_t time_ns = now_ns(d);
+    if (TIDE_RESERVATIONS && tide_receiver_is_short(&d->receiver)) {
+      const size_t noted = d->receiver.noted.count;
+      room_ns = tide_receiver_poll(&d->receiver, time_ns);
+      if (d->receiver.noted.count > noted) d->changed = true;
+    }
     if (!TIDE_LEAN) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* start_next handles heartbeats */
     again = start_next(d, time_ns);
     next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
     leave_reporting(d, state);
   } while (again);
-  return next_ns;
+  return room_ns < next_ns ? room_ns : next_ns;
 }
 
 /* ---- from the executor ---- */

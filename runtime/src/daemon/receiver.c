@@ -16,6 +16,7 @@
 #include "daemon_internal.h"
 #include "tide/framing.h"
 #include "tide/invariant.h"
+#include "tide/platform.h"
 #include "tide/status.h"
 
 enum {
@@ -676,6 +677,7 @@ static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *su
 
 void tide_receiver_reset(tide_receiver_t *r) {
   r->withheld = false;
+  r->refused_ns = 0;
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     slot->blocked = false;
@@ -874,7 +876,10 @@ static void evict(tide_receiver_t *r, tide_slot_t *slot) {
     TIDE_COUNT(slot->account->dropped, 1u);
   } else if (stream) {
     if (distance_from(stream->last_announced, slot->sequence) > 0) stream->last_announced = slot->sequence;
-    if (TIDE_RESERVATIONS) stream->withheld = r->withheld = true;
+    if (TIDE_RESERVATIONS) {
+      stream->withheld = r->withheld = true;
+      r->refused_ns = r->filling->arrived_ns;
+    }
   }
   discharge(r, slot);
 }
@@ -1012,20 +1017,39 @@ static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t
   }
 }
 
-/* While frames find no slot, the sender only asks, no frame arrives, and nothing else would end the age of those that
- * wait. */
-static void receive_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *heartbeat, int64_t now_ns) {
-  if (TIDE_RESERVATIONS && r->withheld) {
-    for (const tide_account_t *account = r->nobody.next; account; account = account->next)
-      keep_last(r, account, now_ns);
+/* While frames find no slot, the sender waits for its window, no frame arrives, and nothing else would end the age of
+ * those that wait. */
+static void make_room(tide_receiver_t *r, int64_t now_ns) {
+  for (const tide_account_t *account = r->nobody.next; account; account = account->next) keep_last(r, account, now_ns);
+  for (size_t i = 0; i < r->config.stream_count; ++i) {
+    const uint8_t id = r->config.streams[i].id;
+    if (id == 0u || !TIDE_STREAM_IS_RELIABLE(id)) continue;
+    while (holds_up_sender(r, id, now_ns) && pass(r, id)) continue;
+    refresh_stream(r, id);
+  }
+}
+
+int64_t tide_receiver_poll(tide_receiver_t *r, int64_t now_ns) {
+  if (!TIDE_RESERVATIONS || !TIDE_RELIABLE_STREAMS || !tide_receiver_is_short(r)) return TIDE_FOREVER;
+  int64_t next_ns = TIDE_FOREVER;
+  if (r->withheld) make_room(r, now_ns);
+  if (r->refused_ns != 0 && now_ns - r->refused_ns < TIDE_BURST_NS) {
+    next_ns = r->refused_ns + TIDE_BURST_NS;
+  } else if (r->refused_ns != 0) {
+    /* A sender ignores a request that comes too soon after its last repeat. */
+    r->refused_ns = 0;
     for (size_t i = 0; i < r->config.stream_count; ++i) {
-      const uint8_t id = r->config.streams[i].id;
-      if (id == 0u || !TIDE_STREAM_IS_RELIABLE(id)) continue;
-      while (holds_up_sender(r, id, now_ns) && pass(r, id)) continue;
-      refresh_stream(r, id);
+      tide_input_stream_t *stream = &r->config.streams[i];
+      if (stream->id != 0u && asked_bits(stream) != 0u) acknowledge(r, stream, -1);
     }
   }
-  apply_heartbeat(r, heartbeat);
+  for (size_t i = 0; r->withheld && i < r->slots_used; ++i) {
+    const tide_slot_t *slot = &r->config.slots[i];
+    const int64_t old_ns = slot->arrived_ns + TIDE_BURST_NS;
+    if (waits(slot) && old_ns > now_ns && old_ns < next_ns) next_ns = old_ns;
+  }
+  check(r);
+  return next_ns;
 }
 
 /* ---- commit: handled at once, noted, or dropped ---- */
@@ -1042,7 +1066,7 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
   int more;
   while ((more = tide_xrce_next_submessage(slot->bytes, slot->length, &position, &delivery.submessage)) == 1) {
     if (TIDE_RELIABLE_STREAMS && in_session && delivery.submessage.id == TIDE_XRCE_HEARTBEAT)
-      receive_heartbeat(r, &delivery.submessage, slot->arrived_ns);
+      apply_heartbeat(r, &delivery.submessage);
     if (in_session && delivery.submessage.id == TIDE_XRCE_RESET) tide_receiver_reset(r);
     report_control(r, &delivery);
   }
@@ -1054,7 +1078,9 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
 static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_stream_t *stream) {
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
   const int16_t ahead = distance_from(stream ? stream->next : 0u, slot->sequence);
-  if (ahead < 0 || find_slot(r, slot->stream, slot->sequence)) {
+  /* a frame that was passed over is held in the stream only */
+  const bool is_held = stream && ahead >= 0 && ahead < (int16_t)stream->window && (stream->held >> ahead & 1) != 0;
+  if (ahead < 0 || is_held || find_slot(r, slot->stream, slot->sequence)) {
     TIDE_COUNT(r->counters.duplicates, 1u);
     /* Requests no repeats: a peer that repeats at each request would answer every duplicate with another one. */
     if (stream && ahead < 0) report_acknowledge(r, stream->id, stream->next, 0u);

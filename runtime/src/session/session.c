@@ -558,6 +558,31 @@ static bool has_old_locked(tide_session_t *session, const tide_reader_t *reader,
   return tide_receiver_is_behind(&session->daemon.receiver, &reader->account, reader->count + more, true);
 }
 
+/* Evicts the reader's first sample. */
+static void evict_first_locked(tide_session_t *session, tide_reader_t *reader) {
+  const tide_sample_t *oldest = remove_first_locked(reader);
+  ++reader->dropped;
+  tide_receiver_release(&session->daemon.receiver, oldest->memory, oldest->reassembled);
+}
+
+/* While newer frames find no slot, evicts old samples of readers that use more than their share. Returns when the next
+ * sample becomes old. */
+static int64_t make_room(tide_session_t *session) {
+  int64_t next_ns = TIDE_FOREVER;
+  if (!TIDE_RESERVATIONS) return next_ns;
+  const uintptr_t critical = enter(session);
+  for (size_t i = 0; session->daemon.receiver.withheld && i < TIDE_SESSION_READER_BUCKETS; ++i) {
+    for (tide_reader_t *reader = session->readers[i]; reader != NULL; reader = reader->next) {
+      if (reader->keep_last == 0u) continue;
+      while (has_old_locked(session, reader, 0u)) evict_first_locked(session, reader);
+      if (reader->count > 0u && !is_old_locked(session, reader))
+        next_ns = earlier(next_ns, sample_at(reader, 0)->arrived_ns + TIDE_BURST_NS);
+    }
+  }
+  leave(session, critical);
+  return next_ns;
+}
+
 static int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_request_t request,
                                    tide_account_t **account) {
   tide_session_t *session = context;
@@ -570,11 +595,8 @@ static int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_requ
   } else {
     priority = (int32_t)reader->priority | TIDE_FRAME_OWNER(reader->owner);
     *account = &reader->account;
-    if (TIDE_RESERVATIONS &&
-        has_old_locked(session, reader, 1u)) { /* more samples wait than the history depth: evict the oldest */
-      const tide_sample_t *oldest = remove_first_locked(reader);
-      ++reader->dropped;
-      tide_receiver_release(&session->daemon.receiver, oldest->memory, oldest->reassembled);
+    if (TIDE_RESERVATIONS && has_old_locked(session, reader, 1u)) { /* more samples wait than the history depth */
+      evict_first_locked(session, reader);
     }
   }
   leave(session, critical);
@@ -1876,7 +1898,8 @@ static void kick(tide_session_t *session) {
 /* The daemon's poll may send the HEARTBEAT that makes a stream suspicious: the ping is then due at once, or when the
  * previous one has timed out. */
 static int64_t poll_daemon(tide_session_t *session) {
-  const int64_t daemon_ns = tide_daemon_poll(&session->daemon);
+  const int64_t room_ns = make_room(session);
+  const int64_t daemon_ns = earlier(tide_daemon_poll(&session->daemon), room_ns);
   const uintptr_t critical = enter(session);
   int64_t next_ns = earlier(session->deadline_ns, daemon_ns);
   if (is_up(session) && !session->ping_under_way && has_suspicion_locked(session)) {
@@ -1902,7 +1925,8 @@ int64_t tide_session_poll_received(tide_session_t *session) {
   const bool rests = session->state == TIDE_SESSION_READY && now_ns < session->deadline_ns && !marked && !requests &&
                      !lacks_reserve && !has_suspicion_locked(session);
   const tide_transmitter_t *transmitter = &session->daemon.transmitter;
-  const bool is_still = !session->daemon.changed && (transmitter->busy || !tide_transmitter_has_next(transmitter));
+  const bool is_still = !session->daemon.changed && !tide_receiver_is_short(&session->daemon.receiver) &&
+                        (transmitter->busy || !tide_transmitter_has_next(transmitter));
   const int64_t next_ns = earlier(session->deadline_ns, tide_transmitter_deadline(transmitter));
   leave(session, critical);
   if (rests && is_still && now_ns < next_ns) return next_ns;
