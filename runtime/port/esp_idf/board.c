@@ -18,8 +18,9 @@ int64_t tide_freertos_clock_ns(void) { return esp_timer_get_time() * 1000; }
 /* ---- datagrams ---- */
 
 static struct {
-  int socket; /* negative: closed */
-  struct sockaddr_in agent;
+  int socket;                    /* negative: closed */
+  struct sockaddr_storage agent; /* IPv4 or IPv6 */
+  socklen_t agent_bytes;
 } udp = {.socket = -1};
 
 static bool udp_close(void *context) {
@@ -31,9 +32,9 @@ static bool udp_close(void *context) {
 
 static bool udp_open(void *context) {
   (void)context;
-  udp.socket = socket(AF_INET, SOCK_DGRAM, IPPROTO_UDP);
+  udp.socket = socket(udp.agent.ss_family, SOCK_DGRAM, IPPROTO_UDP);
   if (udp.socket < 0) return false;
-  if (connect(udp.socket, (struct sockaddr *)&udp.agent, sizeof udp.agent) == 0) return true;
+  if (connect(udp.socket, (struct sockaddr *)&udp.agent, udp.agent_bytes) == 0) return true;
   (void)udp_close(context);
   return false;
 }
@@ -65,11 +66,12 @@ static bool find_agent(const tide_link_address_t *address) {
   struct addrinfo hints, *found = NULL;
   if (address->host == NULL) return false;
   memset(&hints, 0, sizeof hints);
-  hints.ai_family = AF_INET;
+  hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_DGRAM;
   if (getaddrinfo(address->host, NULL, &hints, &found) != 0 || found == NULL) return false;
-  memcpy(&udp.agent, found->ai_addr, sizeof udp.agent);
-  udp.agent.sin_port = htons(address->port);
+  udp.agent_bytes = found->ai_addrlen;
+  memcpy(&udp.agent, found->ai_addr, udp.agent_bytes);
+  ((struct sockaddr_in *)&udp.agent)->sin_port = htons(address->port); /* at the same offset in a sockaddr_in6 */
   freeaddrinfo(found);
   return true;
 }

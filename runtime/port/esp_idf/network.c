@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wi-Fi as a station: reconnects whenever the connection is lost; the session's streams repair losses. */
+/* Wi-Fi as a station: reconnects whenever the connection is lost; the session's streams repair losses. The address that
+ * it waits for is of the family of CONFIG_MICRO_ROS_AGENT_IP. */
 #include "sdkconfig.h"
 #include "uros_network_interfaces.h"
 
@@ -16,12 +17,24 @@
 #define HAS_ADDRESS 1u
 
 static EventGroupHandle_t events;
+static esp_netif_t *station;
+
+static bool agent_has_ipv6(void) { return strchr(CONFIG_MICRO_ROS_AGENT_IP, ':') != NULL; }
+
+/* A link-local address only reaches agents that have one, too. */
+static bool reaches_agent(ip_event_got_ip6_t *event) {
+  return strncmp(CONFIG_MICRO_ROS_AGENT_IP, "fe80", 4) == 0 ||
+         esp_netif_ip6_get_addr_type(&event->ip6_info.ip) != ESP_IP6_ADDR_IS_LINK_LOCAL;
+}
 
 static void on_event(void *context, esp_event_base_t base, int32_t id, void *data) {
   (void)context;
-  (void)data;
   if (base == WIFI_EVENT && (id == WIFI_EVENT_STA_START || id == WIFI_EVENT_STA_DISCONNECTED)) (void)esp_wifi_connect();
-  if (base == IP_EVENT && id == IP_EVENT_STA_GOT_IP) (void)xEventGroupSetBits(events, HAS_ADDRESS);
+  if (base == WIFI_EVENT && id == WIFI_EVENT_STA_CONNECTED && agent_has_ipv6())
+    (void)esp_netif_create_ip6_linklocal(station);
+  const bool has_4 = id == IP_EVENT_STA_GOT_IP && !agent_has_ipv6();
+  const bool has_6 = id == IP_EVENT_GOT_IP6 && agent_has_ipv6() && base == IP_EVENT && reaches_agent(data);
+  if (base == IP_EVENT && (has_4 || has_6)) (void)xEventGroupSetBits(events, HAS_ADDRESS);
 }
 
 static esp_err_t start_storage(void) {
@@ -39,7 +52,7 @@ static esp_err_t start_station(void) {
   strncpy((char *)config.sta.password, CONFIG_ESP_WIFI_PASSWORD, sizeof config.sta.password);
   esp_err_t status = esp_wifi_init(&defaults);
   if (status == ESP_OK) status = esp_event_handler_register(WIFI_EVENT, ESP_EVENT_ANY_ID, on_event, NULL);
-  if (status == ESP_OK) status = esp_event_handler_register(IP_EVENT, IP_EVENT_STA_GOT_IP, on_event, NULL);
+  if (status == ESP_OK) status = esp_event_handler_register(IP_EVENT, ESP_EVENT_ANY_ID, on_event, NULL);
   if (status == ESP_OK) status = esp_wifi_set_mode(WIFI_MODE_STA);
   if (status == ESP_OK) status = esp_wifi_set_config(WIFI_IF_STA, &config);
   return status == ESP_OK ? esp_wifi_start() : status;
@@ -52,7 +65,8 @@ esp_err_t uros_network_interface_initialize(void) {
   if (status == ESP_OK) status = esp_netif_init();
   if (status == ESP_OK) status = esp_event_loop_create_default();
   if (status != ESP_OK) return status;
-  if (esp_netif_create_default_wifi_sta() == NULL) return ESP_FAIL;
+  station = esp_netif_create_default_wifi_sta();
+  if (station == NULL) return ESP_FAIL;
   status = start_station();
   if (status != ESP_OK) return status;
   (void)xEventGroupWaitBits(events, HAS_ADDRESS, pdFALSE, pdTRUE, portMAX_DELAY);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UDP by Zephyr's sockets. The network must be up before the session is opened. */
+/* UDP by Zephyr's sockets, over IPv4, or over IPv6 with CONFIG_NET_IPV6. The network must be up before the session is
+ * opened. */
 #include <errno.h>
 #include <microros_transports.h>
+#include <string.h>
 #include <zephyr/kernel.h>
 #include <zephyr/net/socket.h>
 
@@ -11,11 +13,15 @@ static int udp_socket = -1;
 
 bool zephyr_transport_open(struct uxrCustomTransport *transport) {
   const zephyr_transport_params_t *parameters = transport->args;
-  struct sockaddr_in agent = {.sin_family = AF_INET, .sin_port = htons(parameters->port)};
-  if (zsock_inet_pton(AF_INET, parameters->ip, &agent.sin_addr) != 1) return false;
-  udp_socket = zsock_socket(AF_INET, SOCK_DGRAM, IPPROTO_UDP);
+  struct sockaddr_in agent4 = {.sin_family = AF_INET, .sin_port = htons(parameters->port)};
+  struct sockaddr_in6 agent6 = {.sin6_family = AF_INET6, .sin6_port = htons(parameters->port)};
+  const bool is_6 = strchr(parameters->ip, ':') != NULL;
+  const struct sockaddr *agent = is_6 ? (struct sockaddr *)&agent6 : (struct sockaddr *)&agent4;
+  const int family = is_6 ? AF_INET6 : AF_INET;
+  if (zsock_inet_pton(family, parameters->ip, is_6 ? (void *)&agent6.sin6_addr : &agent4.sin_addr) != 1) return false;
+  udp_socket = zsock_socket(family, SOCK_DGRAM, IPPROTO_UDP);
   if (udp_socket < 0) return false;
-  if (zsock_connect(udp_socket, (struct sockaddr *)&agent, sizeof agent) == 0) return true;
+  if (zsock_connect(udp_socket, agent, is_6 ? sizeof agent6 : sizeof agent4) == 0) return true;
   (void)zephyr_transport_close(transport);
   return false;
 }

@@ -17,7 +17,7 @@ extern "C" {
 #ifdef CONFIG_TIDE_LINK_UDP
 #define MICRO_ROS_FRAMING_REQUIRED false
 typedef struct zephyr_transport_params {
-  const char *ip; /* address of the agent; must outlive the session */
+  const char *ip; /* IPv4 or IPv6 address of the agent; must outlive the session */
   uint16_t port;
 } zephyr_transport_params_t;
 #else

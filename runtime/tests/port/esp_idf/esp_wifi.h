@@ -20,7 +20,7 @@ typedef union wifi_config {
   wifi_sta_config_t sta;
 } wifi_config_t;
 extern const esp_event_base_t WIFI_EVENT;
-enum { WIFI_EVENT_STA_START = 2, WIFI_EVENT_STA_DISCONNECTED = 5 };
+enum { WIFI_EVENT_STA_START = 2, WIFI_EVENT_STA_CONNECTED = 4, WIFI_EVENT_STA_DISCONNECTED = 5 };
 enum { WIFI_MODE_STA = 1, WIFI_IF_STA = 0 };
 esp_err_t esp_wifi_init(const wifi_init_config_t *config);
 esp_err_t esp_wifi_set_mode(int mode);

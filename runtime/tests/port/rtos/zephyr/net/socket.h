@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #define AF_INET 1
+#define AF_INET6 2
 #define SOCK_DGRAM 2
 #define IPPROTO_UDP 17
 #define ZSOCK_POLLIN 1
@@ -22,6 +23,14 @@ struct sockaddr {
 struct sockaddr_in {
   uint16_t sin_family, sin_port;
   struct in_addr sin_addr;
+};
+struct in6_addr {
+  uint8_t s6_addr[16];
+};
+struct sockaddr_in6 {
+  uint16_t sin6_family, sin6_port;
+  struct in6_addr sin6_addr;
+  uint8_t sin6_scope_id;
 };
 struct zsock_pollfd {
   int fd;
