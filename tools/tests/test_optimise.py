@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands import done, tide
-from descriptions import chain, described, host
+from descriptions import board, chain, described, host, line
 from tide_tools.optimise.choice import Choice, Moves, applied, cores_of, present, rewritten
 from tide_tools.optimise.search import Search, core
 from tide_tools.system.load import load, parse
@@ -179,3 +179,22 @@ def test_lone_halves_of_budgets_are_refused(tmp_path: Path) -> None:
     status, output = run(file)
     assert status == 2
     assert "only one of budget_ms and budget_period_ms" in output
+
+
+def test_tide_takes_the_place_of_rclc_where_nothing_else_helps(tmp_path: Path) -> None:
+    """A stock publish that waits for its acknowledgment blocks the fast chain on another core of its board, too."""
+    cores = [board(name, board="base", policy="batch_stock", link="wire") for name in ("motion", "radio")]
+    stop = chain("stop", 2, ("motion", 0.1), ("pc", 0.1), period_ms=20)
+    log = chain("log", 1, ("radio", 0.1), ("pc", 0.1), period_ms=500, reliability="reliable")
+    file, better = tmp_path / "system.toml", tmp_path / "better.toml"
+    file.write_text(
+        described(*cores, host("pc"), line("wire", escaped_bytes=0, agent_ms=15, return_ms=1), stop, log),
+        encoding="utf-8",
+    )
+    assert run(file, "--keep-policies", "--dry-run")[0] == 1
+    status, output = run(file, "--write", better)
+    assert status == 0, output
+    assert "policy of board base: batch_stock -> tide (with batch_stock " in output
+    assert output.count("->") == 1
+    assert [one.policy for one in load(better).executors] == ["tide", "tide", None]
+    done("check", better)

@@ -23,13 +23,14 @@ from tide_tools.system.places import Executor, Line
 @dataclass(frozen=True)
 class Choice:
     """In the order of the description: priorities by chain, lanes by executor, quantum by link, executors by chain and
-    callback, budget of a lane by executor (0: no budget)."""
+    callback, budget of a lane by executor (0: no budget), policy by board."""
 
     priorities: tuple[int, ...]
     lanes: tuple[int, ...]
     quanta: tuple[int, ...]
     places: tuple[tuple[str, ...], ...]
     budgets_ns: tuple[int, ...]
+    policies: tuple[str, ...]
 
 
 def present(system: System) -> Choice:
@@ -39,7 +40,17 @@ def present(system: System) -> Choice:
         tuple(link.quantum_bytes for link in system.links),
         tuple(tuple(callback.executor for callback in chain.callbacks) for chain in system.chains),
         tuple(nanoseconds(executor.budget_ms) for executor in system.executors),
+        tuple(cores[0].policy or "tide" for cores in boards_of(system).values()),
     )
+
+
+def boards_of(system: System) -> dict[str, list[Executor]]:
+    """The executors of each board, one for each core; all have one policy."""
+    boards: dict[str, list[Executor]] = {}
+    for executor in system.executors:
+        if executor.where == "mcu":
+            boards.setdefault(executor.board or executor.name, []).append(executor)
+    return boards
 
 
 def applied(system: System, choice: Choice) -> System:
@@ -55,8 +66,12 @@ def applied(system: System, choice: Choice) -> System:
         )
         for chain, priority, places in zip(system.chains, choice.priorities, choice.places, strict=True)
     )
+    policies = _policies(system, choice)
     executors = tuple(
-        executor.model_copy(update={"lanes": lanes, "budget_ms": Decimal(budget_ns) / 1_000_000})
+        executor.model_copy(
+            update={"lanes": lanes, "budget_ms": Decimal(budget_ns) / 1_000_000}
+            | ({"policy": policies[executor.name]} if executor.policy is not None else {})
+        )
         for executor, lanes, budget_ns in zip(system.executors, choice.lanes, choice.budgets_ns, strict=True)
     )
     links = tuple(
@@ -64,6 +79,12 @@ def applied(system: System, choice: Choice) -> System:
         for link, quantum in zip(system.links, choice.quanta, strict=True)
     )
     return system.model_copy(update={"chains": chains, "executors": executors, "links": links})
+
+
+def _policies(system: System, choice: Choice) -> dict[str, str]:
+    """By executor of a board."""
+    boards = zip(boards_of(system).values(), choice.policies, strict=True)
+    return {core.name: policy for cores, policy in boards for core in cores}
 
 
 def is_ordered(system: System, choice: Choice) -> bool:
@@ -141,10 +162,12 @@ class Moves:
         keep_places: bool = False,
         cores: float | None = None,
         keep_order: bool = False,
+        keep_policies: bool = False,
     ) -> None:
         self._system = system
         self._keep_lanes = keep_lanes
         self._keep_places = keep_places
+        self._keep_policies = keep_policies
         self.keep_order = keep_order
         self._cores = cores
         self._lanes_now = present(system).lanes
@@ -156,7 +179,13 @@ class Moves:
 
     def values(self, choice: Choice) -> list[Choice]:
         """Moves that keep the order of the chains."""
-        kinds = (self._lanes(choice), self._quanta(choice), self._places(choice), self._budgets(choice))
+        kinds = (
+            self._lanes(choice),
+            self._quanta(choice),
+            self._places(choice),
+            self._budgets(choice),
+            self._policies(choice),
+        )
         return [other for kind in kinds for other in self._allowed(choice, kind)]
 
     def _allowed(self, choice: Choice, others: Iterable[Choice]) -> list[Choice]:
@@ -191,10 +220,13 @@ class Moves:
                 yield replace(choice, priorities=tuple(priorities))
 
     def _lanes(self, choice: Choice) -> Iterator[Choice]:
-        """A microcontroller has one lane, or one for each priority."""
+        """A microcontroller has one lane, or with tide's executor one for each priority."""
+        policies = _policies(self._system, choice)
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
             executor = self._system.executors[index]
             on_mcu = executor.where == "mcu"
+            if policies.get(executor.name, "tide") != "tide":
+                continue
             for option in (1, levels_of(self._system, executor.name)) if on_mcu else (lanes - 1, lanes + 1):
                 if option >= 1 and option != lanes:
                     yield replace(choice, lanes=_with(choice.lanes, index, option))
@@ -263,6 +295,12 @@ class Moves:
                         if both is not None and (self._cores is not None or not self._more(both, choice)):
                             yield both
 
+    def _policies(self, choice: Choice) -> Iterator[Choice]:
+        """tide's executor in place of rclc's."""
+        for index, policy in enumerate(choice.policies):
+            if policy != "tide" and not self._keep_policies:
+                yield replace(choice, policies=_with(choice.policies, index, "tide"))
+
     def _more(self, choice: Choice, before: Choice) -> bool:
         return cores_of(self._system, choice) > cores_of(self._system, before) + 1e-9
 
@@ -302,4 +340,8 @@ def rewritten(text: str, system: System, choice: Choice) -> str:
     for index, value in enumerate(choice.budgets_ns):
         if value != before.budgets_ns[index]:
             edits.append((("executors", index), "budget_ms", f"{Decimal(value) / 1_000_000:f}"))
+    policies, old = _policies(system, choice), _policies(system, before)
+    for index, executor in enumerate(system.executors):
+        if executor.name in policies and policies[executor.name] != old[executor.name]:
+            edits.append((("executors", index), "policy", f'"{policies[executor.name]}"'))
     return edited(text, ((entry, key, str(value), "name") for entry, key, value in edits))

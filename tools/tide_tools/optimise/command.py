@@ -42,6 +42,7 @@ def optimise(
     ] = False,
     keep_lanes: Annotated[bool, typer.Option("--keep-lanes", help="Keep the number of lanes.")] = False,
     keep_places: Annotated[bool, typer.Option("--keep-places", help="Keep every callback on its executor.")] = False,
+    keep_policies: Annotated[bool, typer.Option("--keep-policies", help="Keep the executor of every board.")] = False,
     cores: Annotated[
         float | None,
         typer.Option(
@@ -60,9 +61,9 @@ def optimise(
 ) -> None:
     """Change a description as little as possible so that every deadline is guaranteed.
 
-    Lanes, the executors of callbacks, budgets and the link's quantum are changed first. The order of the chains is
-    changed last, by exchanging as few pairs as possible. Each change is printed with the chain that needs it. The same
-    seed gives the same result.
+    Lanes, the executors of callbacks, budgets and the link's quantum are changed first, then a board's executor from
+    rclc's to tide's. The order of the chains is changed last, by exchanging as few pairs as possible. Each change is
+    printed with the chain that needs it. The same seed gives the same result.
 
     Exit status: 0 every deadline is guaranteed, with or without changes; 1 no attempt achieved this (then the command
     names chains whose deadlines cannot be met together, and writes nothing); 2 the system cannot be checked.
@@ -80,7 +81,7 @@ def optimise(
     console = Console(quiet=as_json, emoji=False)
 
     def moves(one: System) -> Moves:
-        return Moves(one, keep_lanes, keep_places, cores, keep_order)
+        return Moves(one, keep_lanes, keep_places, cores, keep_order, keep_policies)
 
     try:
         with interruptible():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A search for the largest margin by changes that keep a system's function: the order of its chains, lanes and budgets
-of its executors, the executor of each callback, the quantum of its line. Bounds depend on each other's lateness, so the
-best order is not known without trying. The search starts with the deadline-monotonic and the present order and climbs
-by single changes, then from random variations, by the seed."""
+of its executors, the executor of each callback, the quantum of its line, tide's executor on a board. Bounds depend on
+each other's lateness, so the best order is not known without trying. The search starts with the deadline-monotonic and
+the present order and climbs by single changes, then from random variations, by the seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from math import inf
 from tide_tools.analysis.bounds import bounds_of
 from tide_tools.analysis.lower import is_on_host
 from tide_tools.analysis.result import Bounds
-from tide_tools.optimise.choice import Choice, Moves, applied, is_ordered, only, present
+from tide_tools.optimise.choice import Choice, Moves, applied, boards_of, is_ordered, only, present
 from tide_tools.report.results import exact
 from tide_tools.system.fields import LEVEL_MAXIMUM
 from tide_tools.system.model import System
@@ -185,16 +185,17 @@ def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable
 _BEAM = 6  # choices for each number of changes that are pursued
 
 
-def distance(choice: Choice, origin: Choice) -> tuple[int, int, int]:
-    """Smaller is closer: exchanged pairs of chains, changed values, additional lanes."""
+def distance(choice: Choice, origin: Choice) -> tuple[int, int, int, int]:
+    """Smaller is closer: exchanged pairs of chains, boards with another executor, changed values, additional lanes."""
     pairs = [(left, right) for left in range(len(origin.priorities)) for right in range(left)]
     exchanged = sum(
         (origin.priorities[left] > origin.priorities[right]) != (choice.priorities[left] > choice.priorities[right])
         for left, right in pairs
     )
+    policies = sum(now != before for now, before in zip(choice.policies, origin.policies, strict=True))
     changed = sum(1 for _ in undone(choice, origin))
     lanes = sum(max(0, now - before) for now, before in zip(choice.lanes, origin.lanes, strict=True))
-    return exchanged, changed, lanes
+    return exchanged, policies, changed, lanes
 
 
 def undone(choice: Choice, origin: Choice) -> Iterator[Choice]:
@@ -214,6 +215,9 @@ def undone(choice: Choice, origin: Choice) -> Iterator[Choice]:
     for index, quantum in enumerate(origin.quanta):
         if choice.quanta[index] != quantum:
             yield replace(choice, quanta=(*choice.quanta[:index], quantum, *choice.quanta[index + 1 :]))
+    for index, policy in enumerate(origin.policies):
+        if choice.policies[index] != policy:
+            yield replace(choice, policies=(*choice.policies[:index], policy, *choice.policies[index + 1 :]))
 
 
 def nearest_orders(
@@ -327,7 +331,7 @@ class FewestChanges:
         self._look(found.choice)
         return found if found.score.feasible else None
 
-    def _rank(self, found: Found) -> tuple[tuple[int, int, int], tuple[float, ...]]:
+    def _rank(self, found: Found) -> tuple[tuple[int, ...], tuple[float, ...]]:
         return distance(found.choice, self._origin), tuple(-value for value in found.score.key())
 
     def _reduced(self, found: Found) -> Found:
@@ -437,6 +441,13 @@ def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, 
             back = replace(choice, budgets_ns=_with_value(choice.budgets_ns, index, now.budgets_ns[index]))
             before, after = (exact(one.budgets_ns[index]) for one in (now, choice))
             yield f"budget of executor {executor.name}", before, f"{after} ms of {executor.budget_period_ms} ms", back
+    for index, (board, cores) in enumerate(boards_of(system).items()):
+        if choice.policies[index] != now.policies[index]:
+            policies = (*choice.policies[:index], now.policies[index], *choice.policies[index + 1 :])
+            kept = zip(system.executors, choice.lanes, now.lanes, strict=True)
+            lanes = tuple(before if one in cores else after for one, after, before in kept)  # rclc's executor has one
+            back = replace(choice, policies=policies, lanes=lanes)
+            yield f"policy of board {board}", now.policies[index], choice.policies[index], back
     for index, link in enumerate(system.links):
         if choice.quanta[index] != now.quanta[index]:
             back = replace(choice, quanta=_with_value(choice.quanta, index, now.quanta[index]))
