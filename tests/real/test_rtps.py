@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from std_msgs.msg import String
+from std_srvs.srv import SetBool
 
 from reserved import domain
 from ros import START_LIMIT_S, Host, eventually, host, program, quality
@@ -16,6 +17,7 @@ from tide_test_support import probe
 from tide_tools.programs.child import Child, Children
 
 PROBE = "probe"
+AT_ONCE = 4  # a server and a client of rclpy keep ten messages
 LARGE = (60_000, 150_000, 1_401, 100_000)  # in one datagram, and in fragments of Fast DDS; in fragments to it
 
 
@@ -80,3 +82,33 @@ def test_samples_both_ways_and_nodes_that_come_and_go(tmp_path: Path) -> None:
             ended(again)
     assert counters["malformed"] == counters["lost"] == counters["overwritten"] == counters["restarted"] == 0
     assert counters["unsupported"] == 0
+
+
+def test_services_both_ways(tmp_path: Path) -> None:
+    """Two clients, whose replies the board must not mix up; it passes each request on to a service of the host."""
+    passed_on: list[bool] = []
+
+    def on_request(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        passed_on.append(request.data)
+        response.success = request.data
+        return response
+
+    with Children() as children, host(domain()) as ros:
+        ros.service(SetBool, "/host/set", on_request)
+        clients = [ros.client(SetBool, "/board/set") for _ in range(2)]
+        board = start_board(children, tmp_path)
+        eventually(lambda: all(client.service_is_ready() for client in clients), "the board's service is there")
+        wanted = [index % 3 == 0 for index in range(20)]
+        for index in range(0, len(wanted), AT_ONCE):
+            some = wanted[index : index + AT_ONCE]
+            futures = [clients[at % 2].call_async(SetBool.Request(data=data)) for at, data in enumerate(some)]
+            eventually(lambda: all(future.done() for future in futures), "every request is answered")  # noqa: B023
+            done = [(future.result().success, future.result().message) for future in futures]
+            assert done == [(data, "done") for data in some]
+            eventually(lambda: len(passed_on) == index + AT_ONCE, "the board's requests arrive")  # noqa: B023
+        replies: list[dict[str, Any]] = []
+        while len(replies) < len(wanted):
+            replies.append(json.loads(board.wait_line(lambda line: "replied" in line, START_LIMIT_S, "a reply")))
+        ended(board)
+    assert [(reply["replied"], bool(reply["success"])) for reply in replies] == list(enumerate(passed_on, 1))
+    assert sorted(passed_on) == sorted(wanted)  # two clients: in any order

@@ -106,8 +106,8 @@ void tide_rtps_put_info_ts(tide_cdr_t *cdr, int64_t ns);
 int64_t tide_rtps_get_timestamp(tide_cdr_t *cdr);
 
 typedef struct tide_rtps_sample_identity { /* which request a reply answers, and which reader waits for the reply */
-  tide_guid_t guid;
-  int64_t sequence; /* 0: none */
+  tide_guid_t guid;                        /* entity 0: none */
+  int64_t sequence;                        /* of a request, whose number is known from elsewhere, anything */
 } tide_rtps_sample_identity_t;
 
 /* DATA, and DATA_FRAG if fragment_bytes is not 0. */

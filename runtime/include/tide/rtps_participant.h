@@ -53,6 +53,9 @@ typedef struct tide_rtps_writer {
   tide_rtps_endpoint_t endpoint;
   tide_rtps_slot_t *slots;
   uint8_t *memory; /* depth * slot_bytes */
+  /* depth entries: of a service's replies, the request that each answers; of a client's requests, the reader of its
+   * replies. null: a topic. */
+  tide_rtps_sample_identity_t *related;
   uint32_t depth, slot_bytes;
   int64_t first, last; /* numbers of the samples in the slots; first = last + 1: none */
 } tide_rtps_writer_t;
@@ -61,8 +64,10 @@ typedef struct tide_rtps_sample {
   const uint8_t *bytes; /* CDR without the encapsulation header; valid during the callback */
   size_t length;
   bool big_endian;
-  tide_guid_t writer;
-  int64_t sequence;
+  tide_rtps_sample_identity_t identity;
+  /* Of a reply: the client's reader and the number of its request. Of a request: with which guid and
+   * `identity.sequence` the reply is written. */
+  tide_rtps_sample_identity_t related;
   int64_t source_ns; /* of the writer, since 1970; 0: unknown */
 } tide_rtps_sample_t;
 
@@ -96,7 +101,7 @@ typedef struct tide_rtps_proxy { /* of a remote reader or writer */
   bool counted, answered, owes_answer;
 } tide_rtps_proxy_t;
 
-typedef struct tide_rtps_peer { /* a remote participant: 250 bytes on a Cortex-M */
+typedef struct tide_rtps_peer { /* a remote participant: 208 bytes on a Cortex-M */
   uint8_t prefix[TIDE_RTPS_PREFIX_BYTES];
   uint8_t address[4];  /* from which it announced itself */
   uint16_t port, data; /* of its discovery and of its samples; port 0: a free entry */
@@ -105,7 +110,7 @@ typedef struct tide_rtps_peer { /* a remote participant: 250 bytes on a Cortex-M
   tide_rtps_proxy_t readers[2], writers[2]; /* of publications, and of subscriptions */
 } tide_rtps_peer_t;
 
-typedef struct tide_rtps_match { /* a local endpoint with a remote one: 80 bytes on a Cortex-M */
+typedef struct tide_rtps_match { /* a local endpoint with a remote one: 64 bytes on a Cortex-M */
   tide_rtps_endpoint_t *local;   /* null: a free entry */
   uint32_t remote;               /* entity */
   uint16_t peer, port;
@@ -212,10 +217,13 @@ int tide_participant_add_reader(tide_participant_t *participant, tide_rtps_reade
 void tide_participant_remove(tide_participant_t *participant, tide_rtps_endpoint_t *endpoint, int64_t now_ns);
 
 /* Room for a sample of these bytes (CDR, without encapsulation header); null when it is larger than a slot. The oldest
- * sample of a full history ends here. write_end: length, at most what write_begin was asked for; little-endian. */
+ * sample of a full history ends here. write_end: length, at most what write_begin was asked for; little-endian.
+ * related: as the writer has it, else null. Returns the number of the sample. */
 uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t bytes);
-void tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
-                                int64_t now_ns);
+int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
+                                   const tide_rtps_sample_identity_t *related, int64_t now_ns);
+/* The identity of a local endpoint. */
+tide_guid_t tide_participant_guid(const tide_participant_t *participant, const tide_rtps_endpoint_t *endpoint);
 /* All matched reliable readers have acknowledged all samples. */
 bool tide_participant_is_acknowledged(const tide_participant_t *participant, const tide_rtps_writer_t *writer);
 /* Endpoints with which this one is matched. */

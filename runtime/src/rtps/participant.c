@@ -22,6 +22,9 @@
 #define STATUS_GONE 3u /* disposed and unregistered */
 #define ENCAPSULATION_BYTES 4u
 
+/* The sizes that the header states. */
+_Static_assert(sizeof(void *) > 4 || (sizeof(tide_rtps_peer_t) <= 208 && sizeof(tide_rtps_match_t) <= 64), "sizes");
+
 enum { PUBLICATIONS, SUBSCRIPTIONS };
 static const uint32_t builtin_writer[2] = {TIDE_RTPS_ENTITY_PUBLICATIONS_WRITER, TIDE_RTPS_ENTITY_SUBSCRIPTIONS_WRITER};
 static const uint32_t builtin_reader[2] = {TIDE_RTPS_ENTITY_PUBLICATIONS_READER, TIDE_RTPS_ENTITY_SUBSCRIPTIONS_READER};
@@ -340,12 +343,11 @@ int tide_participant_init(tide_participant_t *participant, const tide_participan
 
 static void put_endpoint(tide_cdr_t *cdr, const tide_participant_t *participant, const tide_rtps_endpoint_t *endpoint) {
   const tide_participant_config_t *config = &participant->config;
-  tide_rtps_endpoint_data_t data = {.guid = {.entity = endpoint->entity},
+  tide_rtps_endpoint_data_t data = {.guid = tide_participant_guid(participant, endpoint),
                                     .topic = text_of(endpoint->topic),
                                     .type = text_of(endpoint->type),
                                     .type_hash = text_of(endpoint->type_hash),
                                     .qos = endpoint->qos};
-  memcpy(data.guid.prefix, config->prefix, sizeof config->prefix);
   memcpy(data.data.address, config->address, sizeof config->address);
   data.data.port = (uint16_t)TIDE_RTPS_PORT_DISCOVERY(config->domain, config->participant);
   tide_rtps_put_endpoint(cdr, &data);
@@ -414,8 +416,8 @@ uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps
   return writer->memory + (size_t)(number % writer->depth) * writer->slot_bytes + ENCAPSULATION_BYTES;
 }
 
-void tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
-                                int64_t now) {
+int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
+                                   const tide_rtps_sample_identity_t *related, int64_t now) {
   /* The last octet: those that follow the sample up to a multiple of 4. */
   const uint8_t little_endian[ENCAPSULATION_BYTES] = {0, 1, 0, (uint8_t)(0u - length) & 3u};
   const int64_t number = ++writer->last;
@@ -424,6 +426,14 @@ void tide_participant_write_end(tide_participant_t *participant, tide_rtps_write
   memcpy(writer->memory + index * writer->slot_bytes, little_endian, sizeof little_endian);
   writer->slots[index].bytes = (uint32_t)(length + ENCAPSULATION_BYTES);
   writer->slots[index].source_ns = participant->wall_ns == 0 ? 0 : participant->wall_ns + now;
+  if (writer->related != NULL) writer->related[index] = related == NULL ? (tide_rtps_sample_identity_t){0} : *related;
+  return number;
+}
+
+tide_guid_t tide_participant_guid(const tide_participant_t *participant, const tide_rtps_endpoint_t *endpoint) {
+  tide_guid_t guid = {.entity = endpoint->entity};
+  memcpy(guid.prefix, participant->config.prefix, sizeof guid.prefix);
+  return guid;
 }
 
 bool tide_participant_is_acknowledged(const tide_participant_t *participant, const tide_rtps_writer_t *writer) {
@@ -514,10 +524,12 @@ static void take_endpoint(tide_participant_t *participant, tide_rtps_peer_t *pee
   }
 }
 
-static void deliver(tide_participant_t *participant, const tide_rtps_match_t *match, const uint8_t *bytes,
-                    size_t length, int64_t sequence, int64_t source_ns) {
+/* bytes: the sample with its encapsulation header, from the datagram or put together. */
+static void deliver(tide_participant_t *participant, const tide_rtps_match_t *match, const tide_rtps_data_t *data,
+                    const uint8_t *bytes, int64_t source_ns) {
   const tide_rtps_reader_t *reader = (const tide_rtps_reader_t *)match->local;
-  if (bytes == NULL) return; /* an instance that is gone; ROS 2 has none */
+  const size_t length = data->sample_bytes;
+  if (bytes == NULL || data->is_key) return; /* an instance that is gone; ROS 2 has none */
   const size_t padding = length < ENCAPSULATION_BYTES ? 0 : bytes[3] & 3u;
   if (length < ENCAPSULATION_BYTES + padding || bytes[0] != 0 || bytes[1] > 1) {
     participant->counters.unsupported++;
@@ -526,10 +538,11 @@ static void deliver(tide_participant_t *participant, const tide_rtps_match_t *ma
   tide_rtps_sample_t sample = {.bytes = bytes + ENCAPSULATION_BYTES,
                                .length = length - ENCAPSULATION_BYTES - padding,
                                .big_endian = bytes[1] == 0,
-                               .writer = {.entity = match->remote},
-                               .sequence = sequence,
+                               .identity = {.guid = {.entity = match->remote}, .sequence = data->sequence},
+                               .related = data->related,
                                .source_ns = source_ns};
-  memcpy(sample.writer.prefix, peer_of(participant, match)->prefix, TIDE_RTPS_PREFIX_BYTES);
+  memcpy(sample.identity.guid.prefix, peer_of(participant, match)->prefix, TIDE_RTPS_PREFIX_BYTES);
+  if (sample.related.guid.entity == 0) sample.related.guid = sample.identity.guid;
   reader->sample(reader->endpoint.context, &sample);
 }
 
@@ -586,7 +599,7 @@ static void take_fragments(tide_participant_t *participant, tide_rtps_match_t *m
   }
   if (reader->assembly.received < count) return;
   pass(participant, match, data->sequence, now);
-  deliver(participant, match, reader->memory, data->sample_bytes, data->sequence, source_ns);
+  deliver(participant, match, data, reader->memory, source_ns);
 }
 
 static void take_sample(tide_participant_t *participant, tide_rtps_match_t *match, const tide_rtps_data_t *data,
@@ -601,7 +614,7 @@ static void take_sample(tide_participant_t *participant, tide_rtps_match_t *matc
     take_fragments(participant, match, data, source_ns, now);
   } else {
     pass(participant, match, data->sequence, now);
-    deliver(participant, match, data->payload, data->payload_bytes, data->sequence, source_ns);
+    deliver(participant, match, data, data->payload, source_ns);
   }
 }
 
@@ -896,6 +909,7 @@ static bool put_sample(tide_cdr_t *cdr, tide_participant_t *participant, tide_rt
                            .payload = writer->memory + index * writer->slot_bytes,
                            .payload_bytes = slot->bytes};
   participant->counters.resent += is_repair;
+  if (writer->related != NULL) data.related = writer->related[index];
   if (slot->source_ns != 0) tide_rtps_put_info_ts(cdr, slot->source_ns);
   if (slot->bytes <= participant->fragment_bytes) {
     tide_rtps_put_data(cdr, &data);

@@ -277,7 +277,7 @@ static void put_identity_parameter(tide_cdr_t *cdr, uint16_t id, const tide_rtps
 
 static void put_inline_qos(tide_cdr_t *cdr, const tide_rtps_data_t *data) {
   /* Both ids: rmw_fastrtps of older distributions reads only its own one. */
-  if (data->related.sequence != 0) {
+  if (data->related.guid.entity != 0) {
     put_identity_parameter(cdr, PID_CUSTOM_RELATED_SAMPLE_IDENTITY, &data->related);
     put_identity_parameter(cdr, PID_RELATED_SAMPLE_IDENTITY, &data->related);
   }
@@ -311,7 +311,7 @@ static void get_inline_qos(tide_cdr_t *cdr, tide_rtps_data_t *data) {
 
 void tide_rtps_put_data(tide_cdr_t *cdr, const tide_rtps_data_t *data) {
   const bool is_fragment = data->fragment_bytes != 0;
-  const bool has_qos = data->status != 0 || data->has_key_hash || data->related.sequence != 0;
+  const bool has_qos = data->status != 0 || data->has_key_hash || data->related.guid.entity != 0;
   uint8_t flags = has_qos ? TIDE_RTPS_FLAG_INLINE_QOS : 0;
   if (is_fragment) {
     flags |= data->is_key ? TIDE_RTPS_FLAG_FRAGMENT_KEY : 0;
@@ -353,7 +353,7 @@ void tide_rtps_get_data(tide_cdr_t *cdr, const tide_rtps_submessage_t *submessag
   if (cdr->status == TIDE_OK && to_qos < cdr->position - origin) malformed(cdr);
   if (cdr->status == TIDE_OK) (void)tide_cdr_view(cdr, to_qos - (cdr->position - origin)); /* later versions' members */
   if ((submessage->flags & TIDE_RTPS_FLAG_INLINE_QOS) != 0) get_inline_qos(cdr, data);
-  if (cdr->status == TIDE_OK && (data->sequence <= 0 || data->related.sequence < 0)) malformed(cdr);
+  if (cdr->status == TIDE_OK && data->sequence <= 0) malformed(cdr);
   if (cdr->status != TIDE_OK) return;
   data->is_key = (submessage->flags & (is_fragment ? TIDE_RTPS_FLAG_FRAGMENT_KEY : TIDE_RTPS_FLAG_KEY)) != 0;
   if (is_fragment) {

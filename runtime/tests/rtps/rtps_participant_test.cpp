@@ -386,6 +386,35 @@ TEST(Exchange, ASampleTooLargeIsSkippedAndTold) {
   EXPECT_EQ(tide_participant_write_begin(&pair.a.participant, &writer.writer, 9001), nullptr);
 }
 
+TEST(Exchange, ARequestAndItsReplyKnowEachOther) {
+  Pair pair;
+  tide_rtps_sample_identity_t asked[2]{}, answered[2]{};
+  RtpsWriter &asking = pair.a.writer("rq/x", quality(true), 2, 2000, pair.network.now);
+  RtpsReader &served = pair.b.reader("rq/x", quality(true), 2000, pair.network.now);
+  RtpsWriter &serving = pair.b.writer("rr/x", quality(true), 2, 2000, pair.network.now);
+  RtpsReader &replied = pair.a.reader("rr/x", quality(true), 2000, pair.network.now);
+  asking.writer.related = asked;
+  serving.writer.related = answered;
+  pair.network.run(100 * kMs);
+  const tide_rtps_sample_identity_t own{tide_participant_guid(&pair.a.participant, &replied.reader.endpoint), 0};
+  for (const size_t bytes : {size_t{8}, size_t{2000}}) {  // in one datagram, and in fragments
+    ASSERT_NE(tide_participant_write_begin(&pair.a.participant, &asking.writer, bytes), nullptr);
+    const int64_t number =
+        tide_participant_write_end(&pair.a.participant, &asking.writer, bytes, &own, pair.network.now);
+    pair.network.run(100 * kMs);
+    ASSERT_EQ(static_cast<int64_t>(served.received.size()), number);
+    const RtpsReader::Sample &request = served.received.back();
+    EXPECT_TRUE(tide_guid_equal(&request.related.guid, &own.guid));
+    const tide_rtps_sample_identity_t of{request.related.guid, request.sequence};
+    ASSERT_NE(tide_participant_write_begin(&pair.b.participant, &serving.writer, bytes), nullptr);
+    tide_participant_write_end(&pair.b.participant, &serving.writer, bytes, &of, pair.network.now);
+    pair.network.run(100 * kMs);
+    ASSERT_EQ(static_cast<int64_t>(replied.received.size()), number);
+    EXPECT_TRUE(tide_guid_equal(&replied.received.back().related.guid, &own.guid));
+    EXPECT_EQ(replied.received.back().related.sequence, number);
+  }
+}
+
 // As Fast DDS does: NACK_FRAG, then ACKNACK, in one datagram.
 TEST(Exchange, FragmentsAreRequestedBeforeTheAcknowledgment) {
   Pair pair;

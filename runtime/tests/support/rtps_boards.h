@@ -34,6 +34,7 @@ struct RtpsReader {
     std::vector<uint8_t> bytes;
     int64_t sequence, source_ns;
     tide_guid_t writer;
+    tide_rtps_sample_identity_t related;
   };
   std::vector<Sample> received;
 };
@@ -102,8 +103,11 @@ struct RtpsBoard {
     made.reader.memory = made.memory.data();
     made.reader.memory_bytes = static_cast<uint32_t>(made.memory.size());
     made.reader.sample = [](void *context, const tide_rtps_sample_t *sample) {
-      static_cast<RtpsReader *>(context)->received.push_back(
-          {{sample->bytes, sample->bytes + sample->length}, sample->sequence, sample->source_ns, sample->writer});
+      static_cast<RtpsReader *>(context)->received.push_back({{sample->bytes, sample->bytes + sample->length},
+                                                              sample->identity.sequence,
+                                                              sample->source_ns,
+                                                              sample->identity.guid,
+                                                              sample->related});
     };
     if (tide_participant_add_reader(&participant, &made.reader, now) != TIDE_OK) throw std::runtime_error("reader");
     return made;
@@ -120,7 +124,7 @@ struct RtpsBoard {
     if (room == nullptr) throw std::runtime_error("room");
     const std::vector<uint8_t> made = sample(++to.written, bytes);
     std::copy(made.begin(), made.end(), room);
-    tide_participant_write_end(&participant, &to.writer, bytes, now);
+    tide_participant_write_end(&participant, &to.writer, bytes, nullptr, now);
   }
   size_t count(tide_rtps_event_kind_t kind) const {
     return static_cast<size_t>(

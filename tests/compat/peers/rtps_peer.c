@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A participant on the loopback interface, for tests against real ROS 2 without an agent. It sends every
- * std_msgs/String that it receives on /small/down and /large/down back, on /small/up and /large/up.
+ * std_msgs/String that it receives on /small/down and /large/down back, on /small/up and /large/up. It serves
+ * std_srvs/SetBool as /board/set, and passes each request on to /host/set.
  *
  *   rtps_peer --domain N
  *
- * Matches and losses are printed as lines of JSON; SIGTERM says goodbye, prints the counters and ends the program. */
+ * Matches, losses and replies are printed as lines of JSON; SIGTERM says goodbye, prints the counters and ends the
+ * program. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -39,6 +41,14 @@ static tide_rtps_writer_t large_up = {
     .slots = large_slots, .memory = large_histories, .depth = LARGE_DEPTH, .slot_bytes = LARGE_BYTES};
 static tide_rtps_reader_t small_down = {.memory = assembled, .memory_bytes = sizeof assembled};
 static tide_rtps_reader_t large_down = {.memory = large_assembled, .memory_bytes = sizeof large_assembled};
+static tide_rtps_slot_t reply_slots[DEPTH], request_slots[DEPTH];
+static uint8_t replies[DEPTH * SMALL_BYTES], requests[DEPTH * SMALL_BYTES];
+static tide_rtps_sample_identity_t answered[DEPTH], asked[DEPTH];
+static tide_rtps_reader_t served, replied;
+static tide_rtps_writer_t serving = {
+    .slots = reply_slots, .memory = replies, .related = answered, .depth = DEPTH, .slot_bytes = SMALL_BYTES};
+static tide_rtps_writer_t asking = {
+    .slots = request_slots, .memory = requests, .related = asked, .depth = DEPTH, .slot_bytes = SMALL_BYTES};
 static volatile sig_atomic_t is_ending;
 
 static int64_t now_ns(void) {
@@ -66,13 +76,36 @@ static void on_sample(void *context, const tide_rtps_sample_t *sample) {
   uint8_t *room = tide_participant_write_begin(&participant, context, sample->length);
   require(room != NULL, "a sample is too large");
   memcpy(room, sample->bytes, sample->length);
-  tide_participant_write_end(&participant, context, sample->length, now_ns());
+  tide_participant_write_end(&participant, context, sample->length, NULL, now_ns());
 }
 
-static void add(tide_rtps_endpoint_t *endpoint, const char *topic) {
+static void on_request(void *context, const tide_rtps_sample_t *sample) {
+  (void)context;
+  const tide_rtps_sample_identity_t request = {sample->related.guid, sample->identity.sequence};
+  const tide_rtps_sample_identity_t own = {tide_participant_guid(&participant, &replied.endpoint), 0};
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, sample->bytes, sample->length, sample->big_endian);
+  const bool data = tide_cdr_get_bool(&cdr);
+  require(cdr.status == TIDE_OK, "a request");
+  tide_cdr_writer(&cdr, tide_participant_write_begin(&participant, &serving, 20), 20);
+  tide_cdr_put_bool(&cdr, data);
+  tide_cdr_put_string(&cdr, "done", 4);
+  tide_participant_write_end(&participant, &serving, cdr.position, &request, now_ns());
+  *tide_participant_write_begin(&participant, &asking, 1) = data;
+  tide_participant_write_end(&participant, &asking, 1, &own, now_ns());
+}
+
+static void on_reply(void *context, const tide_rtps_sample_t *sample) {
+  (void)context;
+  const tide_guid_t own = tide_participant_guid(&participant, &replied.endpoint);
+  if (!tide_guid_equal(&sample->related.guid, &own)) return; /* another client's */
+  printf("{\"replied\": %" PRId64 ", \"success\": %u}\n", sample->related.sequence, sample->bytes[0]);
+}
+
+static void add(tide_rtps_endpoint_t *endpoint, const char *topic, const char *type, const char *type_hash) {
   endpoint->topic = topic;
-  endpoint->type = "std_msgs::msg::dds_::String_";
-  endpoint->type_hash = STRING_HASH;
+  endpoint->type = type;
+  endpoint->type_hash = type_hash;
   endpoint->qos = tide_rtps_qos_default();
 }
 
@@ -116,19 +149,27 @@ int main(int count, char **arguments) {
   clock_gettime(CLOCK_REALTIME, &wall);
   participant.wall_ns = wall.tv_sec * INT64_C(1000000000) + wall.tv_nsec - start;
 
-  add(&small_up.endpoint, "rt/small/up");
-  add(&large_up.endpoint, "rt/large/up");
-  add(&small_down.endpoint, "rt/small/down");
-  add(&large_down.endpoint, "rt/large/down");
+  static const char string[] = "std_msgs::msg::dds_::String_";
+  add(&small_up.endpoint, "rt/small/up", string, STRING_HASH);
+  add(&large_up.endpoint, "rt/large/up", string, STRING_HASH);
+  add(&small_down.endpoint, "rt/small/down", string, STRING_HASH);
+  add(&large_down.endpoint, "rt/large/down", string, STRING_HASH);
+  add(&served.endpoint, "rq/board/setRequest", "std_srvs::srv::dds_::SetBool_Request_", NULL);
+  add(&serving.endpoint, "rr/board/setReply", "std_srvs::srv::dds_::SetBool_Response_", NULL);
+  add(&asking.endpoint, "rq/host/setRequest", "std_srvs::srv::dds_::SetBool_Request_", NULL);
+  add(&replied.endpoint, "rr/host/setReply", "std_srvs::srv::dds_::SetBool_Response_", NULL);
   small_up.endpoint.level = small_down.endpoint.level = 1;
   small_down.endpoint.context = &small_up;
   large_down.endpoint.context = &large_up;
   small_down.sample = large_down.sample = on_sample;
-  require(tide_participant_add_writer(&participant, &small_up, start) == TIDE_OK &&
-              tide_participant_add_writer(&participant, &large_up, start) == TIDE_OK &&
-              tide_participant_add_reader(&participant, &small_down, start) == TIDE_OK &&
-              tide_participant_add_reader(&participant, &large_down, start) == TIDE_OK,
-          "endpoints");
+  served.sample = on_request;
+  replied.sample = on_reply;
+  tide_rtps_writer_t *const writers[] = {&small_up, &large_up, &serving, &asking};
+  tide_rtps_reader_t *const readers[] = {&small_down, &large_down, &served, &replied};
+  for (size_t i = 0; i < 4; i++) {
+    require(tide_participant_add_writer(&participant, writers[i], start) == TIDE_OK, "a writer");
+    require(tide_participant_add_reader(&participant, readers[i], start) == TIDE_OK, "a reader");
+  }
   printf("{\"ready\": %u}\n", config.participant);
 
   for (bool has_left = false;;) {
