@@ -201,7 +201,9 @@ std::vector<LinkQuarry> link_twins() {
       {"link-tide-few without acknowledgments", {.reliable = true, .few = true}, {}, part<&LinkParts::control_ns>},
       {"link-tide-few without hold",
        {.reliable = true, .hold = true, .few = true},
-       [](LinkSystem &system) { system.protocol.hold = false; },
+       [](LinkSystem &system) {
+         for (LinkChain &chain : system.chains) chain.hold = false;
+       },
        {}},
       {"link-batch without interference", {.policy = kBatch}, {}, parts_of_all<&LinkParts::client_interference_ns>},
       {"link-batch without execution", {.policy = kBatch}, {}, part<&LinkParts::execution_ns>},

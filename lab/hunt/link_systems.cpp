@@ -34,7 +34,7 @@ void draw_line(sim::Plan &plan, sim::Random &random, const LinkFamily &family) {
   plan.heartbeat_delay = random.chance(0.5) ? -1 : random.between(family.losses ? 0 : 1, 60) * kMillisecond;
   if (random.chance(0.6))
     plan.agent_heartbeat_delay = random.chance(0.5) ? -1 : random.between(0, family.few ? 5 : 120) * kMillisecond;
-  plan.hold_until_acknowledged = family.hold;
+  plan.hold_until_acknowledged = family.hold && random.chance(0.5);
   if (family.reliable && !family.losses && random.chance(0.25)) {
     plan.agent_acknowledges = sim::Acknowledges::kAsked;
     plan.heartbeat_delay = random.between(0, 3) * kMillisecond;
@@ -63,6 +63,7 @@ sim::ChainPlan draw_chain(const sim::Plan &plan, sim::Random &random, const Link
     const bool large = family.large && random.chance(0.4);
     return static_cast<uint32_t>(random.between(8, std::min(large ? most : usual, reliable ? most : whole)));
   };
+  chain.hold = family.hold && random.chance(0.5);
   chain.payload_bytes = bytes(chain.reliable && plan.success_percent >= 100, 250);
   chain.reply_bytes = bytes(chain.is_reply_reliable(), 120);
   chain.sample = microseconds(random, 0, 15'000);

@@ -16,7 +16,7 @@ struct LinkFamily {
   sim::Policy policy = sim::Policy::kTide;
   bool lanes = false;     // preemptive
   bool reliable = false;  // for most chains, requests and most answers
-  bool hold = false;      // less urgent frames wait for acknowledgments
+  bool hold = false;      // less urgent frames wait for acknowledgments, of all chains or of some
   bool losses = false;    // one or two lost frames of each instance
   bool large = false;     // messages of up to 3,000 bytes in fragments, and short ones
   bool slow = false;      // few similar chains with long callbacks as in the published evaluation, which overlap the

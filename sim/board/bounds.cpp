@@ -52,8 +52,6 @@ analysis::LinkSystem system_of(const Plan &plan) {
   system.line.agent_ns = plan.agent_most;
   system.protocol.acknowledges =
       plan.agent_acknowledges == Acknowledges::kAsked ? analysis::Acknowledges::asked : analysis::Acknowledges::always;
-  system.protocol.hold = plan.hold_until_acknowledged || std::any_of(plan.chains.begin(), plan.chains.end(),
-                                                                     [](const ChainPlan &one) { return one.hold; });
   system.protocol.client.delay_ns = plan.heartbeat_delay;
   system.protocol.agent.delay_ns = plan.agent_heartbeat_delay;
   system.protocol.window = plan.window;
@@ -71,6 +69,7 @@ analysis::LinkSystem system_of(const Plan &plan) {
                               {"decide", place, chain.host, 0, chain.reply_bytes},
                               {"act", analysis::kOnClient, chain.act, 0, 0}},
                              chain.jitter});
+    system.chains.back().hold = plan.hold_until_acknowledged || chain.hold;
   }
   return system;
 }

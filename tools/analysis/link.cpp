@@ -564,6 +564,10 @@ class LinkModel {
   }
   time_ns period(size_t chain) const { return system_.chains[chain].period_ns; }
   time_ns jitter(size_t chain) const { return system_.chains[chain].jitter_ns; }
+  // The line stays idle, or serves more urgent chains, until its messages are acknowledged.
+  bool holds(size_t chain) const {
+    return system_.chains[chain].hold && system_.chains[chain].uplink_reliable && !is_batch();
+  }
   bool waits_for_answer(const LinkChain &chain) const {
     return is_batch() && system_.client.send != Send::asynchronous && chain.uplink_reliable;
   }
@@ -958,8 +962,8 @@ class LinkModel {
   // Work that arrives at that processor or direction in a window from any nominal expiry on; kNeverNs: unknown, as work
   // that also waits for something else may have arrived before.
   Linear arrived(size_t chain, const Stage &at, time_ns window_ns) const {
-    const Protocol &protocol = system_.protocol;
-    if (!is_plain_[chain] || !windows_suffice_ || protocol.hold || protocol.losses > 0) return constant(kNeverNs);
+    if (!is_plain_[chain] || !windows_suffice_ || holds(chain) || system_.protocol.losses > 0)
+      return constant(kNeverNs);
     Linear sum;
     for (const Stage &stage : stages_[chain]) {
       if (!stage.is_at(at)) continue;
@@ -1172,7 +1176,9 @@ class LinkModel {
     time_ns settling_ns = 0;
     if (self.uplink_reliable && up.messages > 0) {
       // Repeated frames may be held back; the message arrives before the response ends in any case.
-      const time_ns held_ns = protocol.hold && lost > 0 ? late_ns : 0;
+      const bool held = std::any_of(here_.begin(), here_.end(),
+                                    [&](size_t other) { return goes_first(other, chain) && holds(other); });
+      const time_ns held_ns = held && lost > 0 ? late_ns : 0;
       load.answer_ns = add(add(way_ns, asking_ns), add(repair_ns, held_ns));
       // While the line is held, only an answer that has begun may delay the HEARTBEAT; more urgent frames hold the line
       // themselves.
@@ -1224,10 +1230,9 @@ class LinkModel {
     const Client &client = system_.client;
     const LinkChain &self = system_.chains[chain];
     Load &load = loads_[chain];
-    const bool holds = system_.protocol.hold && self.uplink_reliable && !is_batch();
-    load.hold_ns = add(load.up.total_ns, holds ? multiply(load.up.messages, load.hold_ns) : 0);
+    load.hold_ns = add(load.up.total_ns, holds(chain) ? multiply(load.up.messages, load.hold_ns) : 0);
     // Waiting for the window also delays the acknowledgment of its stream.
-    if (holds && responses_[chain] != kNeverNs)
+    if (holds(chain) && responses_[chain] != kNeverNs)
       load.hold_ns = add(load.hold_ns, window_wait(chain, Direction::up, load.up.messages, responses_[chain]).value);
     // Such a publish blocks all other callbacks.
     time_ns waiting_ns = 0;
@@ -1346,7 +1351,7 @@ class LinkModel {
     Spacing spacing{kNeverNs, 0};
     for (size_t chain = 0; chain < size(); chain++) {
       const LinkChain &self = system_.chains[chain];
-      if (self.uplink_reliable && (system_.protocol.hold || system_.protocol.losses > 0)) return {};
+      if (holds(chain) || (self.uplink_reliable && system_.protocol.losses > 0)) return {};
       if (is_batch() && loads_[chain].up.control > 0) return {};
       for (const LinkCallback &callback : self.callbacks) {
         if (callback.place != kOnClient || callback.payload_bytes == 0) continue;
@@ -2013,9 +2018,7 @@ class LinkModel {
       return "publishing waits, and there is no bound for a sample that comes meanwhile and finds one before it";
     if (!self.uplink_reliable && !self.downlink_reliable) return "";
     if (protocol.losses > 0) return "there is no bound for the repair of several instances";
-    if (protocol.hold)
-      return "with 'hold' on any chain, each reliable one is bounded as if it held the line, and there is no bound for "
-             "several instances that do";
+    if (holds(chain)) return "there is no bound for several instances of a chain with 'hold'";
     if (protocol.acknowledges == Acknowledges::asked)
       return "there is no bound for several instances that are acknowledged when they are asked about";
     return "";

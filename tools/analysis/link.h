@@ -77,7 +77,6 @@ struct Questions {
 
 struct Protocol {
   Acknowledges acknowledges = Acknowledges::always;
-  bool hold = false;  // nothing less urgent starts before the acknowledgment
   Questions client{-1, 20'000'000, 100'000'000};
   Questions agent{100'000'000, 2'000'000, 100'000'000};  // of tide-agent on a serial line
   int64_t losses = 0;                                    // most lost frames of one instance
@@ -131,6 +130,7 @@ struct LinkChain {
   // For a chain that is bounded elsewhere and has only its host part here: its bound from its own nominal expiry;
   // kNeverNs: none.
   std::optional<time_ns> response_ns = std::nullopt;
+  bool hold = false;          // no less urgent frame to the agent starts before its acknowledgment
   bool sporadic = false;      // begun by events: its period is the least time between two, and no event need occur
   bool shares_level = false;  // shares its streams with the other chains of the same priority that set this, too
   std::string alone = {};     // why an instance must end before the next one is released; empty: it need not

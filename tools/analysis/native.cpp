@@ -295,7 +295,6 @@ LinkSystem link_system_of(const nb::dict &document) {
     });
     system.one("protocol", [&protocol = read.protocol](Fields &of) {
       of.take("acknowledges", protocol.acknowledges, std::array{"always", "asked"});
-      of.take("hold", protocol.hold);
       of.take("heartbeat_delay_ns", protocol.client.delay_ns);
       of.take("heartbeat_floor_ns", protocol.client.floor_ns);
       of.take("heartbeat_period_ns", protocol.client.period_ns);
@@ -322,6 +321,7 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("response_ns", chain.response_ns);
       of.take("uplink_reliable", chain.uplink_reliable);
       of.take("downlink_reliable", chain.downlink_reliable);
+      of.take("hold", chain.hold);
       of.take("sporadic", chain.sporadic);
       of.take("shares_level", chain.shares_level);
       of.take("alone", chain.alone);

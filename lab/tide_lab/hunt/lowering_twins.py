@@ -257,6 +257,10 @@ def _protocol(**values: Any) -> Callable[[Document], None]:
     return changed
 
 
+def _without_hold(chain: Document) -> None:
+    chain.pop("hold", None)
+
+
 def _best_effort(chain: Document) -> None:
     chain["uplink_reliable"] = chain["downlink_reliable"] = False
 
@@ -646,7 +650,7 @@ def twins() -> list[Twin]:
             "check-board-lanes",
             _asked(_client(interrupt_receive_ns=0, interrupt_complete_ns=0)),
         ),
-        Twin("hold forgotten", "check-board-hold", _asked(_protocol(hold=False))),
+        Twin("hold forgotten", "check-board-hold", _asked(_chains(_without_hold))),
         Twin("losses forgotten", "check-board-losses", _asked(_protocol(losses=0))),
         Twin("chains of other boards forgotten", "check-boards", _asked(_no_others)),
         Twin("jitter between boards forgotten", "check-boards", _asked(_chains(_punctual_sections))),

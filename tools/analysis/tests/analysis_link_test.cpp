@@ -316,7 +316,7 @@ TEST(BeyondThePeriod, SomeMustBeOverBefore) {
   EXPECT_TRUE(bound_link(system).chains[0].reason.ends_with(
       " or more, beyond its period of 10 ms, within which it must be over: it asks a service"));
   for (const auto change :
-       {+[](LinkSystem &of) { of.protocol.losses = 1; }, +[](LinkSystem &of) { of.protocol.hold = true; }}) {
+       {+[](LinkSystem &of) { of.protocol.losses = 1; }, +[](LinkSystem &of) { of.chains[0].hold = true; }}) {
     system = streams();
     change(system);
     EXPECT_TRUE(bound_link(system).chains[0].response_ns);  // best effort repairs and holds nothing
@@ -348,9 +348,9 @@ TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
   for (LinkChain &chain : more.chains) chain.uplink_reliable = true;
   const time_ns reliable_ns = sum(more);
   EXPECT_GT(reliable_ns, before_ns);
-  more.protocol.hold = true;
+  for (LinkChain &chain : more.chains) chain.hold = true;
   EXPECT_GT(sum(more), reliable_ns);
-  more.protocol.hold = false;
+  for (LinkChain &chain : more.chains) chain.hold = false;
   more.protocol.losses = 1;
   more.protocol.client.delay_ns = 5 * kMs;
   EXPECT_GT(sum(more), reliable_ns);
@@ -509,7 +509,6 @@ TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
     system.line.agent_ns = any_time();
     system.line.baud = std::array<int64_t, 3>{1200, 115200, 1'000'000'000}[random() % 3];
     system.protocol.losses = below(2) * 16;
-    system.protocol.hold = below(2) == 1;
     system.protocol.client.delay_ns = any_time() - 1;
     system.protocol.agent.delay_ns = any_time() - 1;
     system.hosts = {{"own", 1, true}, {"shared", 2, false}};
@@ -517,6 +516,7 @@ TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
     for (int64_t index = 0; index < count; index++) {
       LinkChain chain{
           "chain" + std::to_string(index), index, any_time() + 1, any_time() + 1, below(2) == 1, below(2) == 1, {}};
+      chain.hold = below(2) == 1;
       const int64_t last = below(5);
       for (int64_t step = 0; step <= last; step++)
         chain.callbacks.push_back({"step", static_cast<int>(below(3)) - 1,

@@ -833,10 +833,7 @@ def board_document(
     document: Document = {
         "client": {"policy": policy, "send": send or "asynchronous"},
         "line": {},
-        "protocol": {
-            "losses": losses,
-            "hold": any(chain.hold for chain in system.chains),
-        },
+        "protocol": {"losses": losses},
         "hosts": hosts_of(whole or system),
         "chains": [
             _link_chain(whole or system, chain, "" if client is None else client.name, makes_ns, waits, shared, by_name)
@@ -907,10 +904,12 @@ def shared_callbacks(system: System) -> dict[int, int]:
 
 
 def _share_levels(document: Document, priorities: Mapping[str, int]) -> None:
-    """Chains that share a callback of the board have one level there."""
-    for entry in document["chains"]:
-        if entry["name"] in priorities:
-            entry |= {"priority": priorities[entry["name"]], "shares_level": True}
+    """Chains that share a callback of the board have one level there, which holds for all of them."""
+    sharing = [entry for entry in document["chains"] if entry["name"] in priorities]
+    holding = {priorities[entry["name"]] for entry in sharing if "hold" in entry}
+    for entry in sharing:
+        entry |= {"priority": priorities[entry["name"]], "shares_level": True}
+        entry |= {"hold": True} if entry["priority"] in holding else {}
 
 
 def _add_sections(document: Document, system: System, whole: System) -> None:
@@ -1151,6 +1150,7 @@ def _link_chain(
         "jitter_ns": chain.jitter_ns,
         "uplink_reliable": reliable,
         "downlink_reliable": reliable,
+        **({"hold": True} if chain.hold else {}),
         **({"sporadic": True} if _is_sporadic(by_name, chain) else {}),
         "callbacks": [
             {
