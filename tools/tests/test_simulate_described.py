@@ -5,6 +5,7 @@ TIDE_SEED is the first seed."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import random
@@ -15,12 +16,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from commands import tide
 from tide_tools.analysis.bounds import bounds_of
 from tide_tools.play.boards import PROGRAM, BoardsPlayer, Ran, Worst, beside_worst, meeting_worst
 from tide_tools.play.server import Played, Server, ServerError
-from tide_tools.simulate.described import simulate_description
+from tide_tools.simulate.described import progress_on, simulate_description
 from tide_tools.system.load import load, parse
 
 ROOT = Path(__file__).parents[2]
@@ -359,3 +361,20 @@ def test_events_and_late_timers_of_the_host(server: Server) -> None:
 def test_boards_that_do_not_fit_are_refused(server: Server, plan: str, what: str) -> None:
     with pytest.raises(ServerError, match=what):
         server.play(plan)
+
+
+def test_progress_is_a_line_each_few_seconds_of_processor_time_where_no_terminal_is() -> None:
+    told = io.StringIO()
+    used = iter([0.0, 1.0, 2.5, 2.5, 3.0, 9.0, 9.0])
+    with progress_on(Console(file=told), lambda: next(used)) as report:
+        for done in range(1, 5):
+            report(done, 8)
+    assert told.getvalue() == "2 of 8 runs\n4 of 8 runs\n"
+    assert list(used) == []
+
+
+def test_progress_of_a_search_counts_all_its_runs() -> None:
+    calls: list[tuple[int, int]] = []
+    outcome = simulate_description(load(EXAMPLES[0]), None, 2, SEED, True, lambda done, of: calls.append((done, of)))
+    assert [done for done, _ in calls] == list(range(1, outcome.runs + 1))
+    assert calls[-1] == (outcome.runs, outcome.runs)

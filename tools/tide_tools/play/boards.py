@@ -28,7 +28,7 @@ _MILLISECOND = 1_000_000
 # Periods of the slowest chain are played: its first instance, at most one period after the start, and two more, each
 # with its whole busy window among all others.
 SLOWEST = 4
-MOST_INSTANCES = 20_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
+MOST_INSTANCES = 5_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
 FRAME_BYTES = 64  # more than the overhead of a fragment
 MEETING = 0.3  # share of drawn runs in which a callback of each chain begins at about one time
 LEAST_BYTES = 8  # size to which messages are shortened

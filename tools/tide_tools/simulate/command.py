@@ -22,7 +22,7 @@ from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.programs.simulator import SimulationError, Simulator, terminable, violations
 from tide_tools.report.table import milliseconds, observed_table
 from tide_tools.simulate.campaign import LARGEST_SEED, MODES, Campaign, run_campaign
-from tide_tools.simulate.described import is_description, print_outcome, simulate_description
+from tide_tools.simulate.described import is_description, print_outcome, progress_on, simulate_description
 from tide_tools.system.load import load, problem_lines, require_played
 from tide_tools.system.servers import cores_line, on_one_core
 from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
@@ -191,7 +191,8 @@ def _described(file: Path, runs: int, first: int, search: bool, out: Path | None
     console = Console(quiet=as_json, emoji=False)
     try:
         with _place(out) as place:
-            outcome = simulate_description(system, None, runs, first, search)
+            with progress_on(Console(stderr=True, emoji=False)) as report:
+                outcome = simulate_description(system, None, runs, first, search, report)
             told = json.dumps(outcome.to_json(), indent=1)
             if place is not None:
                 (place / "results.json").write_text(told + "\n", encoding="utf-8")

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from tide_tools.analysis.bounds import bounds_of
@@ -29,6 +31,7 @@ from tide_tools.trace.step import Step
 # Simultaneous events may be processed in any order, and bounds are whole nanoseconds.
 INSTANT_NS = 1000
 REPEATED = 16  # latest plans whose results are kept: a search often changes a run into one that it has played
+SECONDS_A_LINE = 2.0  # of processor time, between two lines of progress
 BESIDE = 0.25  # share of a search's runs in which a chain begins where another one waited longest
 
 
@@ -188,17 +191,40 @@ class Outcome:
         }
 
 
-def simulate_description(system: System, executor: str | None, runs: int, first: int, search: bool) -> Outcome:
+Report = Callable[[int, int], None]  # called after each run, with the number of runs so far and of all
+
+
+def simulate_description(
+    system: System, executor: str | None, runs: int, first: int, search: bool, report: Report = lambda done, of: None
+) -> Outcome:
     """Runs the seeds from `first` on. search: the same number of further runs for each chain, to bring it closer to its
     bound. NoBoundError, UnplayableError: the system cannot be analysed or simulated."""
     bounds = bounds_of(system, executor)
     with closing(Server(PROGRAM)) as server:
-        return simulate_bounded(system, bounds, server, runs, first, search)
+        return _Trial(system, bounds, server).run(runs, first, search, report)
 
 
 def simulate_bounded(system: System, bounds: Bounds, server: Server, runs: int, first: int, search: bool) -> Outcome:
     """Like `simulate_description`, with known bounds, and on a server of PROGRAM that remains open."""
     return _Trial(system, bounds, server).run(runs, first, search)
+
+
+@contextmanager
+def progress_on(console: Console, seconds: Callable[[], float] = time.process_time) -> Iterator[Report]:
+    """A bar on a terminal; elsewhere a line each few seconds of processor time, so that a busy machine adds none."""
+    columns = (TextColumn("runs"), BarColumn(bar_width=30), MofNCompleteColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        told = seconds()
+
+        def report(done: int, of: int) -> None:
+            nonlocal told
+            progress.update(task, completed=done, total=of)
+            if not console.is_terminal and seconds() - told >= SECONDS_A_LINE:
+                told = seconds()
+                console.print(f"{done} of {of} runs", highlight=False)
+
+        yield report
 
 
 class _Trial:
@@ -219,12 +245,13 @@ class _Trial:
         self._bounds_ns = [bounds_ns[chain.name] for chain in system.chains] + [one.bound_ns for one in self._paths]
         self._outcome = Outcome(system.name, bounds.executor, 0, self._seen, paths=self._paths)
 
-    def run(self, runs: int, first: int, search: bool) -> Outcome:
+    def run(self, runs: int, first: int, search: bool, report: Report = lambda done, of: None) -> Outcome:
         best: dict[int, tuple[int, Worst | None, _Player, Any]] = {}
         for seed in range(first, first + runs):
             player = self._player(random.Random(f"{self._system.name} {seed}"))
             run = _kept_offsets(self._system, player, player.drawn())
             self._keep(best, player, run)
+            report(self._outcome.runs, runs + (runs * len(best) if search else 0))
         # Each further run changes the worst run of one chain, or moves that chain beside the worst instance of another
         # one, and may be the worst of any chain. Chains that are far from their bounds get more of them.
         source = random.Random(f"{self._system.name} {first} search")
@@ -237,6 +264,7 @@ class _Trial:
             else:
                 run = player.changed(run, worst)
             self._keep(best, player, _kept_offsets(self._system, player, run))
+            report(self._outcome.runs, runs + runs * len(best))
         self._outcome.find_recording = self._recording
         return self._outcome
 
