@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from tide_tools.analysis.premises import Origins, of_executors
 from tide_tools.analysis.result import Bounds, ChainBound, Root, label
@@ -14,8 +16,7 @@ from tide_tools.report.results import exact
 from tide_tools.report.table import print_premise_names, print_premises
 from tide_tools.system.locate import Path
 from tide_tools.system.sizes import types_are_known
-from tide_tools.terminal.ruled import Cell, Column, RuledTable
-from tide_tools.terminal.style import print_whole, print_wrapped
+from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
 
 Where = Callable[[Root], str]  # "file:line: " of what fails first
 
@@ -43,22 +44,31 @@ def colour_of(numbers: Origins | None) -> str:
     return "green" if numbers is not None and numbers.measured == numbers.count else "yellow"
 
 
-def bounds_table(
-    bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None
-) -> RuledTable:
+def _table(headings: Sequence[str], texts: Sequence[str], title: str | None = None) -> Table:
+    """All columns but the first and those of `texts` contain figures."""
+    table = empty_table(title)
+    for place, heading in enumerate(headings):
+        is_text = place == 0 or heading in texts
+        table.add_column(heading, justify="left" if is_text else "right", no_wrap=is_text and heading != "met")
+    return table
+
+
+def _coloured(text: str, colour: str) -> str:
+    return f"[{colour}]{text}[/]"
+
+
+def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None) -> Table:
     """chains: None means all. Each has two bounds: from the tick of its timer, and from a change at its input."""
-    headings = ("from tick", "from event", "deadline", "slack")
-    times = [Column(heading, right=True) for heading in headings]
     title = f"{bounds.system}, executor {bounds.executor.replace('_', ', ')}: bounds in ms"
-    table = RuledTable([Column("chain", no_wrap=True), *times, Column("met")], title)
+    table = _table(("chain", "from tick", "from event", "deadline", "slack", "met"), ("met",), title)
     for chain in bounds.chains if chains is None else chains:
         table.add_row(
-            chain.name,
+            escape(chain.name),
             "" if chain.begins_with_event else exact(chain.bound_ns),
             exact(chain.from_event_ns),
             exact(chain.deadline_ns),
             "" if chain.slack_ns is None else exact(chain.slack_ns),
-            Cell("yes", colour_of(numbers)) if chain.met else Cell("no", "red"),
+            _coloured("yes", colour_of(numbers)) if chain.met else _coloured("no", "red"),
         )
     return table
 
@@ -90,40 +100,38 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) <= _FEW else f"{len(names):,} chains"
 
 
-def paths_table(bounds: Bounds, numbers: Origins | None = None) -> RuledTable:
-    headings = ("reaction ms", "limit ms", "age ms", "limit ms")
-    columns = [Column("path", no_wrap=True), *(Column(heading, right=True) for heading in headings), Column("met")]
-    table = RuledTable(columns)
+def paths_table(bounds: Bounds, numbers: Origins | None = None) -> Table:
+    table = _table(("path", "reaction ms", "limit ms", "age ms", "limit ms", "met"), ("met",))
     for path in bounds.paths:
         table.add_row(
-            path.name,
+            escape(path.name),
             exact(path.reaction_ns),
             "" if path.reaction_limit_ns is None else exact(path.reaction_limit_ns),
             exact(path.age_ns),
             "" if path.age_limit_ns is None else exact(path.age_limit_ns),
-            Cell("yes" if path.is_limited else "no limit", colour_of(numbers)) if path.met else Cell("no", "red"),
+            _coloured("yes" if path.is_limited else "no limit", colour_of(numbers))
+            if path.met
+            else _coloured("no", "red"),
         )
     return table
 
 
-def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | None = None) -> RuledTable:
-    executors = [Column(bounds.executor.replace("_", ", "), right=True) for bounds in every]
-    columns = [Column("chain", no_wrap=True), Column("deadline ms", right=True), *executors]
-    table = RuledTable(columns, f"{system}: bounds in ms by executor")
+def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | None = None) -> Table:
+    executors = [bounds.executor.replace("_", ", ") for bounds in every]
+    table = _table(("chain", "deadline ms", *executors), (), f"{system}: bounds in ms by executor")
     for number, chain in enumerate(every[0].chains):
         bound = [bounds.chains[number] for bounds in every]
-        cells = [Cell(exact(one.bound_ns), colour_of(numbers) if one.met else "red") for one in bound]
-        table.add_row(chain.name, exact(chain.deadline_ns), *cells)
+        cells = [_coloured(exact(one.bound_ns), colour_of(numbers) if one.met else "red") for one in bound]
+        table.add_row(escape(chain.name), exact(chain.deadline_ns), *cells)
     return table
 
 
-def explanation_table(chain: ChainBound) -> RuledTable:
-    columns = [Column("part", no_wrap=True), Column("ms", right=True), Column("share", no_wrap=True)]
-    table = RuledTable(columns, f"{chain.name}: what {exact(chain.bound_ns)} ms are made of")
+def explanation_table(chain: ChainBound) -> Table:
+    table = _table(("part", "ms", "share"), ("share",), f"{chain.name}: what {exact(chain.bound_ns)} ms are made of")
     whole = max(chain.bound_ns or 1, 1)
     for part in (one for one in chain.parts if exact(one.value_ns) != exact(0)):  # the rest is order, which costs 1 ns
         bar = "█" * max(1, round(30 * part.value_ns / whole))
-        table.add_row(label(part), exact(part.value_ns), f"{bar} {100 * part.value_ns / whole:.1f} %")
+        table.add_row(escape(label(part)), exact(part.value_ns), f"{bar} {100 * part.value_ns / whole:.1f} %")
     return table
 
 

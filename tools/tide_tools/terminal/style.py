@@ -7,7 +7,7 @@ import textwrap
 from typing import Any
 
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
@@ -50,14 +50,11 @@ def print_wrapped(console: Console, text: str, first: str = "", rest: str | None
 _AT_SPACES: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
-def print_whole(console: Console, table: RenderableType) -> None:
+def print_whole(console: Console, table: Table) -> None:
     """Prints the table. Its title is wrapped at the width of the console, not of the table."""
-    title = getattr(table, "title", None)
+    title = table.title
     if isinstance(title, str):
         print_wrapped(console, title, style="italic")
-    if not isinstance(table, Table):
-        console.print(table, crop=False)
-        return
     table.title = None
     console.print(whole(console, table), crop=False)
     table.title = title
