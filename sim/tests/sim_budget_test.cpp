@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Budgets in virtual time are exact: shares of many lanes, and for any behaviour of a lane, no more than its budget at
-// its priority.
+// Budgets in virtual time are exact: shares of many lanes.
 #include <gtest/gtest.h>
-
-#include <random>
 
 #include "sim/engine/machine.h"
 
@@ -66,46 +63,6 @@ TEST_P(SimBudgetShares, EightLanesUnderFullLoad) {
     EXPECT_EQ(lanes[index]->budget->state().counters.overrun_ns, 0u) << "lane " << index;
   }
   EXPECT_GT(rest.used, 0);
-}
-
-// Lanes of different priorities that sleep and wake at random by seed: they stay within the bound of tide/budget.h, and
-// no time is lost.
-TEST(SimBudget, RandomLanesStayWithinTheirBudgets) {
-  for (uint64_t seed = 1; seed <= 200; seed++) {
-    std::mt19937_64 random(seed);
-    Engine engine;
-    Core &core = engine.add_core();
-    const Time end = 2000;
-    std::vector<std::unique_ptr<Burner>> lanes;
-    Burner rest;
-    burn_forever(rest, core, 5, 1);
-    for (int index = 0; index < 4; index++) {
-      lanes.push_back(std::make_unique<Burner>());
-      Burner &lane = *lanes.back();
-      lane.task = std::make_unique<Task>(core, "lane", 10 + index, [&lane, &engine, &random] {
-        for (;;) {
-          const Time slice = 1 + static_cast<Time>(random() % 20);
-          lane.task->execute(slice);
-          lane.used += slice;
-          if (random() % 3 == 0) lane.task->block(engine.now() + 1 + static_cast<Time>(random() % 60));
-        }
-      });
-      const Time period = 20 + static_cast<Time>(random() % 80);
-      tide_budget_config_t config = budget_of(1, period, 10 + index, TIDE_BUDGET_CORRECTED);
-      config.budget_ns = 1 + static_cast<Time>(random() % static_cast<uint64_t>(period / 4));
-      config.maximum_replenishments = 1 + static_cast<uint16_t>(random() % 4);
-      lane.budget = std::make_unique<Budget>(*lane.task, config);
-    }
-    engine.run_until(end);
-    for (const auto &lane : lanes) {
-      const tide_budget_t &state = lane->budget->state();
-      const Time periods = (end + state.config.period_ns - 1) / state.config.period_ns;
-      ASSERT_LE(state.counters.used_ns, static_cast<uint64_t>(periods * state.config.budget_ns)) << "seed " << seed;
-      ASSERT_EQ(state.counters.low_ns, 0u) << "seed " << seed;  // `rest` takes all of it
-      ASSERT_EQ(state.counters.overrun_ns, 0u) << "seed " << seed;
-      ASSERT_LE(lane->used, static_cast<Time>(state.counters.used_ns)) << "seed " << seed;
-    }
-  }
 }
 
 TEST(SimBudget, EndsBeforeItsEvents) {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // rclc's executor over tide's: rounds, triggers, timers, guard conditions, handles that come and go.
-#include <atomic>
-
 #include "connected.h"
 #include "tide/pools.h"
 
@@ -41,28 +39,6 @@ TEST_F(Executing, ACallbackMayEndTheSupport) {
   deliver(0, 7);
   EXPECT_OK(rclc_executor_spin(&executor));
   EXPECT_FALSE(rcl_context_is_valid(&support.context));
-}
-
-TEST_F(Executing, SpinOfAnotherThreadEndsWithTheSupport) {
-  std::atomic<int> ran{0};
-  const auto run = [](const void *, void *number) { ++*static_cast<std::atomic<int> *>(number); };
-  ASSERT_OK(rclc_executor_add_subscription_with_context(&executor, &subscribed[0].subscription, &subscribed[0].message,
-                                                        run, &ran, ON_NEW_DATA));
-  std::atomic<bool> returned{false};
-  rcl_ret_t result = RCL_RET_ERROR;
-  tide_executor_t *core = tide_rclc_executor_core(&executor);
-  Thread spinning([&] {
-    result = rclc_executor_spin(&executor);
-    returned = true;
-  });
-  deliver(0, 7);
-  EXPECT_TRUE(eventually([&] { return ran == 1; }));
-  EXPECT_OK(rclc_support_fini(&support));
-  EXPECT_TRUE(eventually([&] { return returned.load(); }));
-  if (!returned) tide_executor_stop(core);
-  spinning.join();
-  EXPECT_OK(result);
-  EXPECT_EQ(rclc_executor_spin_some(&executor, kMillisecond), RCL_RET_INVALID_ARGUMENT);
 }
 
 TEST_F(Executing, SpinSomeReturnsOkAfterItsTimeout) {
@@ -166,15 +142,6 @@ TEST_F(Executing, SleepIsNeverShort) {
   EXPECT_GE(now_ns() - begin_ns, 15'000'000);
 }
 
-TEST_F(Executing, AnIdleExecutorSleeps) {
-  rcl_timer_t timer{};
-  ASSERT_OK(rclc_timer_init_default(&timer, &support, 50 * kMillisecond, [](rcl_timer_t *, int64_t) {}));
-  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  const uint64_t before = World::current().engine.event_count();
-  for (int round = 0; round < 4; round++) EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
-  EXPECT_LT(World::current().engine.event_count() - before, 500u) << "in 200 ms";
-}
-
 TEST_F(Executing, AMessageThatDoesNotFitIsPassedOver) {
   ASSERT_OK(rcl_subscription_fini(&subscribed[0].subscription, &node));
   ASSERT_OK(rclc_subscription_init_default(&subscribed[0].subscription, &node, string_type(), "text"));
@@ -218,36 +185,6 @@ TEST_F(Executing, TheBoardCountsWhatTheAgentCannotSendIt) {
 }
 
 // ---- triggers ----
-
-TEST_F(Executing, TriggerAllWaitsForAllAndLosesNothing) {
-  add(0);
-  add(1);
-  ASSERT_OK(rclc_executor_set_trigger(&executor, rclc_executor_trigger_all, nullptr));
-  deliver(0, 1);
-  deliver(0, 2);
-  for (int round = 0; round < 3; round++) EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
-  EXPECT_EQ(count(), 0u);
-  deliver(1, 10);
-  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
-  EXPECT_EQ(numbers(0), Numbers{1});
-  EXPECT_EQ(numbers(1), Numbers{10});
-  deliver(1, 11);
-  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
-  EXPECT_EQ(numbers(0), (Numbers{1, 2}));
-  EXPECT_EQ(numbers(1), (Numbers{10, 11}));
-}
-
-TEST_F(Executing, TriggerAlwaysCallsAlwaysHandlesWithoutMessage) {
-  add(0, ALWAYS);
-  add(1, ON_NEW_DATA);
-  ASSERT_OK(rclc_executor_set_trigger(&executor, rclc_executor_trigger_always, nullptr));
-  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
-  EXPECT_EQ(numbers(0), Numbers{-1});
-  deliver(0, 5);
-  EXPECT_OK(rclc_executor_spin_some(&executor, kMillisecond));
-  EXPECT_EQ(numbers(0), (Numbers{-1, 5}));
-  EXPECT_EQ(numbers(1), Numbers{});
-}
 
 TEST_F(Executing, AlwaysRunsWheneverAnythingDoes) {
   add(0, ALWAYS);
@@ -396,18 +333,6 @@ TEST_F(Timing, ThePeriodIsExchanged) {
   EXPECT_GE(fired.at_ns.size(), 2u);
 }
 
-TEST_F(Timing, AFinishedTimerIsForgotten) {
-  ASSERT_OK(rclc_timer_init_default(&timer, &support, 2 * kMillisecond, on_timer));
-  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  EXPECT_OK(rcl_timer_fini(&timer));
-  EXPECT_EQ(rcl_timer_cancel(&timer), RCL_RET_TIMER_INVALID);
-  spin_for(10);
-  EXPECT_TRUE(fired.at_ns.empty());
-  /* The removed handle's entry in the executor is free. */
-  for (size_t place = 0; place < 3; place++) add(place);
-  EXPECT_FALSE(executor.handles[3].initialized);
-}
-
 // ---- guard conditions ----
 
 TEST_F(Executing, AChainBeginsWithAGuardCondition) {
@@ -422,61 +347,7 @@ TEST_F(Executing, AChainBeginsWithAGuardCondition) {
   EXPECT_OK(rcl_guard_condition_fini(&guard));
 }
 
-TEST_F(Executing, AGuardConditionWakesTheExecutor) {
-  static std::atomic<int> calls;
-  calls = 0;
-  rcl_guard_condition_t guard{};
-  ASSERT_OK(rcl_guard_condition_init(&guard, &support.context, rcl_guard_condition_get_default_options()));
-  EXPECT_OK(rcl_trigger_guard_condition(&guard)); /* a trigger before the guard has a callback is not lost */
-  ASSERT_OK(rclc_executor_add_guard_condition(&executor, &guard, [] { calls++; }));
-  EXPECT_OK(rclc_executor_spin_some(&executor, 20'000 * kMillisecond));
-  EXPECT_EQ(calls, 1);
-  for (int again = 0; again < 5; again++) EXPECT_OK(rcl_trigger_guard_condition(&guard));
-  for (int round = 0; round < 5; round++) EXPECT_OK(rclc_executor_spin_some(&executor, 0));
-  EXPECT_EQ(calls, 2) << "five triggers before the callback are one";
-  Thread other([&] {
-    for (int again = 3; again <= 200; again++) {
-      EXPECT_OK(rcl_trigger_guard_condition(&guard));
-      EXPECT_TRUE(eventually([&] { return calls == again; })) << again;
-    }
-    tide_executor_stop(tide_rclc_executor_core(&executor));
-  });
-  const Time begin_ns = now_ns();
-  EXPECT_OK(rclc_executor_spin(&executor));
-  other.join();
-  EXPECT_LT(now_ns() - begin_ns, 20'000'000'000);
-  EXPECT_EQ(calls, 200);
-  EXPECT_OK(rcl_guard_condition_fini(&guard));
-  EXPECT_FALSE(executor.handles[0].initialized);
-  EXPECT_EQ(rcl_trigger_guard_condition(&guard), RCL_RET_INVALID_ARGUMENT);
-}
-
 // ---- several executors ----
-
-TEST_F(Executing, TwoExecutorsShareTheSession) {
-  ASSERT_OK(rclc_executor_fini(&executor));
-  ASSERT_OK(rclc_executor_init(&executor, &support.context, 3, &allocator));
-  rclc_executor_t other = executor_of(3);
-  static std::array<std::atomic<int>, 2> heard;
-  for (auto &count : heard) count = 0;
-  ASSERT_OK(rclc_executor_add_subscription(
-      &executor, &subscribed[0].subscription, &subscribed[0].message, [](const void *) { heard[0]++; }, ON_NEW_DATA));
-  ASSERT_OK(rclc_executor_add_subscription(
-      &other, &subscribed[1].subscription, &subscribed[1].message, [](const void *) { heard[1]++; }, ON_NEW_DATA));
-  Thread first([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
-  Thread second([&] { EXPECT_OK(rclc_executor_spin(&other)); });
-  for (int number = 1; number <= 200; number++) {
-    for (const size_t place : {0u, 1u}) {
-      ASSERT_TRUE(eventually([&] { return server.offer("rt/" + subscribed[place].topic, int32_bytes(number)); }));
-    }
-    ASSERT_TRUE(eventually([&] { return heard[0] == number && heard[1] == number; })) << number;
-  }
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  tide_executor_stop(tide_rclc_executor_core(&other));
-  first.join();
-  second.join();
-  EXPECT_OK(rclc_executor_fini(&other));
-}
 
 // ---- handles that end ----
 

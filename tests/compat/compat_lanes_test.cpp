@@ -87,33 +87,6 @@ TEST_F(Lanes, AnUrgentMessageIsHandledWhileALessUrgentCallbackRuns) {
   spinner.stop();
 }
 
-TEST_F(Lanes, AnUrgentTimerRunsWhileALessUrgentCallbackRuns) {
-  const std::array lanes{lane(0), lane(2)};
-  ASSERT_OK(tide_rclc_executor_set_lanes(&executor, lanes.data(), lanes.size()));
-  add(executor, 0, 1);
-  static std::atomic<int> expiries;
-  expiries = 0;
-  rcl_timer_t timer{};
-  ASSERT_OK(rclc_timer_init_default(&timer, &support, kMillisecond, [](rcl_timer_t *, int64_t) { expiries++; }));
-  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  ASSERT_OK(tide_rclc_timer_set_priority(&timer, TIDE_PRIORITY(2, 0)));
-  settle();
-  Spinner spinner(executor);
-  Subscribed &low = subscribed[0];
-  low.held = true;
-  offer(0, 1);
-  EXPECT_TRUE(eventually([&] { return low.inside.load(); }));
-  const int before = expiries;
-  EXPECT_TRUE(eventually([&] { return expiries >= before + 5; }));
-  EXPECT_TRUE(low.inside);
-  EXPECT_REFUSED(rcl_subscription_fini(&low.subscription, &node), RCL_RET_ERROR, TIDE_ERROR_STATE)
-      << "its callback runs";
-  low.held = false;
-  EXPECT_TRUE(eventually([&] { return low.count == 1; }));
-  spinner.stop();
-  EXPECT_OK(rcl_timer_fini(&timer));
-}
-
 TEST_F(Lanes, ABusyExecutorLosesNothingReliableWhileAnotherIsAwake) {
   rclc_executor_t other = executor_of(3);
   add(executor, 0, 1);

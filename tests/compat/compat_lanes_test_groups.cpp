@@ -52,59 +52,6 @@ TEST_F(Groups, EveryRefusalHasAName) {
   EXPECT_OK(tide_rclc_callback_group_fini(&third)) << "twice is nothing";
 }
 
-// Two timers of an exclusive group, and a third without a group, on two lanes that are threads.
-TEST_F(Groups, AnExclusiveGroupSerialisesAndKeepsNobodyElse) {
-  spin_with(2);
-  tide_callback_group_t group{};
-  ASSERT_OK(tide_rclc_callback_group_init(&group, TIDE_GROUP_EXCLUSIVE));
-  static std::atomic<int> inside, overlaps, held_runs, free_runs;
-  static std::atomic<bool> hold;
-  inside = overlaps = held_runs = free_runs = 0;
-  hold = true;
-  const auto body = [](rcl_timer_t *, int64_t) {
-    if (inside.fetch_add(1) != 0) overlaps++;
-    eventually([] { return !hold; });
-    inside--;
-    held_runs++;
-  };
-  std::array<rcl_timer_t, 3> timers{};
-  for (size_t index = 0; index < 2; index++) {
-    ASSERT_OK(rclc_timer_init_default(&timers[index], &support, kMillisecond, body));
-    ASSERT_OK(tide_rclc_timer_set_group(&timers[index], &group));
-    ASSERT_OK(tide_rclc_timer_set_priority(&timers[index], TIDE_PRIORITY(0, 9)));
-  }
-  ASSERT_OK(rclc_timer_init_default(&timers[2], &support, kMillisecond, [](rcl_timer_t *, int64_t) { free_runs++; }));
-  for (rcl_timer_t &timer : timers) ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  Spinner spinner(executor);
-  EXPECT_TRUE(eventually([] { return free_runs >= 20; })) << "the less urgent one runs beside the one that holds";
-  EXPECT_EQ(inside, 1);
-  EXPECT_EQ(held_runs, 0);
-  hold = false;
-  EXPECT_TRUE(eventually([] { return held_runs >= 50; }));
-  spinner.stop();
-  EXPECT_EQ(overlaps, 0);
-}
-
-TEST_F(Groups, AReentrantGroupOverlapsItself) {
-  spin_with(2);
-  tide_callback_group_t group{};
-  ASSERT_OK(tide_rclc_callback_group_init(&group, TIDE_GROUP_REENTRANT));
-  static std::atomic<int> inside, most;
-  inside = most = 0;
-  rcl_timer_t timer{};
-  ASSERT_OK(rclc_timer_init_default(&timer, &support, kMillisecond, [](rcl_timer_t *, int64_t) {
-    const int now = ++inside;
-    if (now > most) most = now;
-    eventually([] { return most == 2; });
-    inside--;
-  }));
-  ASSERT_OK(tide_rclc_timer_set_group(&timer, &group));
-  ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  Spinner spinner(executor);
-  EXPECT_TRUE(eventually([] { return most == 2; }));
-  spinner.stop();
-}
-
 TEST_F(Groups, TheReadysetPolicyTakesLanesAndGroups) {
   ASSERT_OK(tide_rclc_executor_set_policy(&executor, TIDE_POLICY_READYSET));
   std::array<tide_lane_settings_t, 2> banded{};

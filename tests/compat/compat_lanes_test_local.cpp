@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Local delivery through the rclc interface: messages passed in place and others, matching, and refusals.
-#include <atomic>
-
 #include "connected.h"
 #include "tide/pools.h"
 #include "tide/rclc_local.h"
@@ -111,19 +109,6 @@ TEST_F(LocalReach, AMessageWithTextIsDecodedIntoTheProgramsMemory) {
   EXPECT_EQ(tide_pools.local_topics[0].topic.used, 0u) << "nothing leaks";
 }
 
-TEST_F(LocalReach, TheQueueKeepsTheLastOnesAndCountsTheRest) {
-  rcl_publisher_t publisher{};
-  rcl_subscription_t subscription{};
-  rmw_qos_profile_t qos = rmw_qos_profile_default;
-  qos.depth = 2;
-  ASSERT_OK(advertise(publisher, TIDE_REACH_LOCAL));
-  ASSERT_OK(listen(subscription, TIDE_REACH_LOCAL, "points", int32_type(), &qos));
-  for (int32_t number = 1; number <= 5; number++) ASSERT_OK(publish(publisher, number));
-  EXPECT_EQ(tide_rclc_subscription_local_dropped(&subscription), 3u);
-  add(subscription);
-  EXPECT_EQ(spun(), (std::vector<int32_t>{4, 5})) << "also what came before it was in an executor";
-}
-
 TEST_F(LocalReach, BothReachesTheAgentAndThisProcessOnceEach) {
   rcl_publisher_t publisher{};
   rcl_subscription_t local{}, refused{};
@@ -181,37 +166,6 @@ TEST_F(LocalReach, EveryRefusalHasAName) {
     ASSERT_OK(rcl_borrow_loaned_message(&publishers[0], int32_type(), &loan)) << "the queue is empty";
   }
   EXPECT_REFUSED(publish(publishers[0], 1), RCL_RET_ERROR, TIDE_ERROR_FULL);
-}
-
-// Publishers and a subscription on different lanes, at the same time.
-TEST_F(LocalReach, LanesPublishToEachOther) {
-  std::array<tide_lane_settings_t, 3> lanes{};
-  lanes[2].least_level = 2;
-  ASSERT_OK(tide_rclc_executor_set_lanes(&executor, lanes.data(), lanes.size()));
-  static rcl_publisher_t publisher;
-  publisher = rcl_get_zero_initialized_publisher();
-  rcl_subscription_t subscription{};
-  ASSERT_OK(advertise(publisher, TIDE_REACH_LOCAL));
-  ASSERT_OK(listen(subscription, TIDE_REACH_LOCAL));
-  static std::atomic<int> sent, heard, failures;
-  sent = heard = failures = 0;
-  ASSERT_OK(rclc_executor_add_subscription(
-      &executor, &subscription, &memory, [](const void *) { heard++; }, ON_NEW_DATA));
-  ASSERT_OK(tide_rclc_subscription_set_priority(&subscription, TIDE_PRIORITY(3, 0)));
-  std::array<rcl_timer_t, 2> timers{};
-  for (rcl_timer_t &timer : timers) {
-    ASSERT_OK(rclc_timer_init_default(&timer, &support, kMillisecond / 4, [](rcl_timer_t *, int64_t) {
-      if (publish(publisher, sent + 1) != RCL_RET_OK) failures++;
-      sent++;
-    }));
-    ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
-  }
-  Spinner spinner(executor);
-  EXPECT_TRUE(eventually([] { return heard >= 200; }));
-  spinner.stop();
-  EXPECT_EQ(failures, 0);
-  const auto dropped = static_cast<int>(tide_rclc_subscription_local_dropped(&subscription));
-  EXPECT_EQ(heard + dropped + subscription.impl->local_end->subscription.count, sent);
 }
 
 }  // namespace tide::compat::test::lanes_test_local

@@ -336,30 +336,6 @@ TEST_F(Publishing, AChainGivesItsPrioritiesToCallbacksAndStreams) {
   EXPECT_TRUE(used) << "samples come on the stream of the level";
 }
 
-TEST_F(Publishing, TheMostUrgentSubscriptionRunsFirst) {
-  static std::vector<char> order;
-  order.clear();
-  rcl_subscription_t low{}, high{};
-  std_msgs__msg__Int32 low_message{}, high_message{};
-  ASSERT_OK(rclc_subscription_init_default(&low, &node, int32_type(), "low"));
-  ASSERT_OK(rclc_subscription_init_default(&high, &node, int32_type(), "high"));
-  rclc_executor_t executor = executor_of(4);
-  ASSERT_OK(rclc_executor_add_subscription(
-      &executor, &low, &low_message, [](const void *) { order.push_back('l'); }, ON_NEW_DATA));
-  ASSERT_OK(rclc_executor_add_subscription(
-      &executor, &high, &high_message, [](const void *) { order.push_back('h'); }, ON_NEW_DATA));
-  ASSERT_OK(tide_rclc_subscription_set_priority(&high, TIDE_PRIORITY(1, 0)));
-  for (int again = 0; again < 2; again++) {
-    ASSERT_TRUE(eventually([&] { return server.offer("rt/low", int32_bytes(again)); }));
-  }
-  for (int again = 0; again < 2; again++) {
-    ASSERT_TRUE(eventually([&] { return server.offer("rt/high", int32_bytes(again)); }));
-  }
-  pass_time(50ms);
-  while (order.size() < 4) EXPECT_OK(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(1)));
-  EXPECT_EQ(order, (std::vector<char>{'h', 'h', 'l', 'l'}));
-}
-
 // ---- quality ----
 
 TEST_F(Publishing, QualityReachesTheAgent) {

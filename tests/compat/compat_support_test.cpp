@@ -488,15 +488,6 @@ TEST_F(Connected, ThePublishersSessionTimeoutIsItsWait) {
   server.mute(false);
 }
 
-TEST_F(Connected, NodesTellWhetherTheyAreValid) {
-  rcl_node_t none{};
-  EXPECT_FALSE(rcl_node_is_valid(nullptr));
-  EXPECT_FALSE(rcl_node_is_valid(&none));
-  EXPECT_TRUE(rcl_node_is_valid(&node));
-  ASSERT_OK(rclc_support_fini(&support));
-  EXPECT_FALSE(rcl_node_is_valid(&node));
-}
-
 TEST(Clock, MillisecondsAreThoseOfThePort) {
   const int64_t begin_ns = uxr_nanos(), begin_ms = uxr_millis();
   pass_time(15ms);

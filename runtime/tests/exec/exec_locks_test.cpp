@@ -177,42 +177,6 @@ TEST(Locks, RefusesArgumentsAndLanesWhoseBudgetMayEnd) {
   EXPECT_STREQ(tide_lock_text(TIDE_ERROR_STATE), tide_status_text(TIDE_ERROR_STATE));
 }
 
-// Lanes on threads, each with one callback that runs again and again; the guarded data are not atomic.
-TEST(Locks, LanesOnThreadsExcludeEachOther) {
-  constexpr size_t kLanes = 4;
-  constexpr uint64_t kRuns = 3000;
-  Program<kLanes> program;
-  program.port.by_thread = true;
-  uint64_t guarded = 0, turn = 0;
-  std::array<uint64_t, kLanes> runs{};
-  std::atomic<size_t> left{kLanes};
-  for (size_t index = 0; index < kLanes; index++) {
-    ASSERT_EQ(tide_lock_allow(&program.lock, &program.callbacks[index]), TIDE_OK);
-    program.bodies[index] = [&, index] {
-      ASSERT_EQ(tide_lock_take(&program.lock, &program.callbacks[index]), TIDE_OK);
-      const uint64_t before = guarded;
-      turn++;
-      if (turn % 16 == 0) std::this_thread::yield();
-      guarded = before + 1;
-      ASSERT_EQ(tide_lock_give(&program.lock), TIDE_OK);
-      if (++runs[index] < kRuns) {
-        tide_executor_notify(&program.callbacks[index]);
-      } else if (--left == 0) {
-        tide_executor_stop(&program.executor);
-      }
-    };
-  }
-  for (tide_callback_t &callback : program.callbacks) tide_executor_notify(&callback);
-  std::vector<std::thread> threads;
-  for (size_t lane = 0; lane < kLanes; lane++)
-    threads.emplace_back([&, lane] { tide_executor_spin_lane(&program.executor, lane); });
-  for (std::thread &thread : threads) thread.join();
-  EXPECT_EQ(guarded, kLanes * kRuns);
-  EXPECT_EQ(program.lock.takes, kLanes * kRuns);
-  EXPECT_EQ(program.lock.owner, nullptr);
-  EXPECT_EQ(program.lock.first_waiter, nullptr);
-}
-
 // A lane that arrives while others wait is served after them.
 TEST(Locks, ServesInTheOrderInWhichTheyCame) {
   constexpr size_t kLanes = 4;

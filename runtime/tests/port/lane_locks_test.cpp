@@ -129,6 +129,7 @@ TEST(LaneLocks, LanesExcludeEachOther) {
     EXPECT_EQ(guarded, kLanes * kRuns);
     EXPECT_EQ(program.lock.takes, kLanes * kRuns);
     EXPECT_EQ(program.lock.owner, nullptr);
+    EXPECT_EQ(program.lock.first_waiter, nullptr);
   }
 }
 

@@ -272,33 +272,6 @@ class OnThreads : public testing::TestWithParam<tide_policy_t> {};
 INSTANTIATE_TEST_SUITE_P(PlatformPosix, OnThreads, testing::Values(TIDE_POLICY_TIDE, TIDE_POLICY_BATCH),
                          [](const auto &each) { return each.param == TIDE_POLICY_TIDE ? "tide" : "batch"; });
 
-// Four threads notify as fast as they can; every notification must lead to a run, including the last ones.
-TEST_P(OnThreads, EveryNotificationRuns) {
-  constexpr int64_t each = 50000;
-  Spinner spinner(GetParam());
-  Counter high(spinner, 2), low(spinner, 1);
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 4; thread++) {
-    threads.emplace_back([&, thread] {
-      for (int64_t times = 0; times < each; times++) {
-        tide_executor_notify(thread % 2 == 0 ? &high.callback : &low.callback);
-      }
-    });
-  }
-  std::thread watcher([&] {
-    for (std::thread &thread : threads) {
-      thread.join();
-    }
-    EXPECT_TRUE(tide::test::eventually([&] { return high.runs + low.runs == 4 * each; }));
-    tide_executor_stop(&spinner.executor);
-  });
-  EXPECT_EQ(tide_executor_spin(&spinner.executor), TIDE_OK);
-  watcher.join();
-  EXPECT_EQ(high.runs, 2 * each);
-  EXPECT_EQ(low.runs, 2 * each);
-  EXPECT_EQ(spinner.executor.ready_count, 0u);
-}
-
 // One notification at a time, the next one only after the run: each finds the executor asleep or falling asleep.
 TEST_P(OnThreads, NotificationWakesASleepingExecutor) {
   Spinner spinner(GetParam());

@@ -91,39 +91,6 @@ TEST(PosixThread, NormalIsInForceBeforeTheFunctionRuns) { expect_policy(SCHED_OT
 TEST(PosixThread, FifoIsInForceBeforeTheFunctionRuns) { expect_policy(SCHED_FIFO, 11); }
 TEST(PosixThread, RoundRobinIsInForceBeforeTheFunctionRuns) { expect_policy(SCHED_RR, 7); }
 
-// The creator's scheduling is not inherited, whether it was set before or after.
-TEST(PosixThread, WhatTheStarterHasDoesNotMatter) {
-  if (!may(SCHED_FIFO, 5)) {
-    EXPECT_FALSE(may(SCHED_FIFO, 5)) << "no right to real-time scheduling here";
-    return;
-  }
-  std::thread([] {
-    ASSERT_EQ(tide_posix_set_scheduling(SCHED_FIFO, 5, TIDE_POSIX_ANY_CPU), TIDE_OK);
-    Seen seen;
-    const auto config = config_of(seen, SCHED_OTHER, 0);
-    tide_posix_thread_t thread;
-    ASSERT_EQ(tide_posix_thread_start(&thread, &config), TIDE_OK);
-    tide_posix_thread_join(&thread);
-    EXPECT_EQ(seen.policy, SCHED_OTHER);
-  }).join();
-}
-
-TEST(PosixThread, DeadlineIsInForceOrRefused) {
-  Seen seen;
-  auto config = config_of(seen, SCHED_DEADLINE, 0);
-  config.scheduling.runtime_ns = 1'000'000;
-  config.scheduling.deadline_ns = config.scheduling.period_ns = 100'000'000;
-  tide_posix_thread_t thread;
-  const int status = tide_posix_thread_start(&thread, &config);
-  if (status == TIDE_OK) {
-    tide_posix_thread_join(&thread);
-    EXPECT_EQ(seen.policy, SCHED_DEADLINE);
-  } else {
-    EXPECT_EQ(status, TIDE_ERROR_NOT_PERMITTED);
-    EXPECT_EQ(seen.runs, 0);
-  }
-}
-
 TEST(PosixThread, RefusesWhatMakesNoSense) {
   Seen seen;
   tide_posix_thread_t thread;

@@ -144,6 +144,25 @@ TEST_F(Lifecycle, GoesThroughItsStatesAsAClientAsks) {
                              "shuttingdown to finalized"}));
 }
 
+// Whatever a primary state does not offer, including the ends of callbacks, which belong to the node.
+TEST_F(Lifecycle, WhatAStateDoesNotOfferIsRefusedAndChangesNothing) {
+  for (const char *next : {"configure", "activate", "shutdown", ""}) {
+    const std::string before = asked_state();
+    std::set<unsigned> offered;
+    for (unsigned i = 0; i < machine.current_state->valid_transition_size; i++)
+      offered.insert(machine.current_state->valid_transitions[i].id);
+    for (unsigned id = 1; id < 256; id++) {
+      if (!offered.contains(id)) EXPECT_FALSE(ask_change(static_cast<uint8_t>(id))) << id << " of " << before;
+    }
+    EXPECT_FALSE(ask_change(0, "transition_success"));
+    EXPECT_EQ(asked_state(), before);
+    if (*next != '\0') {
+      EXPECT_TRUE(ask_change(0, next));
+    }
+  }
+  EXPECT_EQ(calls(), (Texts{"configure", "activate"}));
+}
+
 TEST_F(Lifecycle, EachStateHasAShutdownCallbackOfItsOwn) {
   constexpr unsigned kFirst = lifecycle_msgs__msg__Transition__TRANSITION_UNCONFIGURED_SHUTDOWN;
   ASSERT_OK(rclc_lifecycle_register_callback(&lifecycle, kFirst, [] { return called("unconfigured"); }));
