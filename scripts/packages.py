@@ -412,13 +412,18 @@ PYTHONS = tuple(f"3.{minor}" for minor in range(10, 15))
 KILTED = ("ros-kilted-rclpy[fastrtps]", "ros-kilted-common-interfaces", "numpy", "mcap")
 SYSTEM = platform.freedesktop_os_release()["PRETTY_NAME"].split(" (")[0]
 BY_SOURCE = "not run: this distribution has no wheels; rclpy comes from a workspace built from its sources"
+NETWORK = ("/etc/resolv.conf", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt")  # how pip finds its registry
 STEPS = ("installation", "check", "simulate", "agent", "ROS 2", "generate", "run")
 
 
 def tried(words: Iterable[object]) -> str:
     """Seconds; or the status and the last line where it failed."""
+    # Of this Python's wheels of ROS 2.
+    environment = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
     began = time.monotonic()
-    done = subprocess.run([*map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(
+        [*map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment
+    )
     if done.returncode == 0:
         return f"{time.monotonic() - began:.0f} s"
     last = (done.stderr.strip() or done.stdout.strip() or "nothing printed").splitlines()[-1]
@@ -460,6 +465,9 @@ def systems(out: Path, native: Path, interpreters: Iterable[Path]) -> None:
                 rows.append((system, "", "Jazzy", [f"not run: {made}"]))
                 continue
             shutil.copy2(native, root / native.name)
+            for file in NETWORK:
+                if Path(file).exists():
+                    shutil.copyfile(file, f"{root}{file}")
             mounts = f"mount -t proc proc {root}/proc && mount -t tmpfs shm {root}/dev && mkdir {root}/dev/shm"
             nodes = f"touch {root}/dev/null {root}/dev/urandom {root}/dev/ptmx && mkdir {root}/dev/pts"
             binds = " && ".join(f"mount --bind /dev/{name} {root}/dev/{name}" for name in ("null", "urandom", "pts"))
