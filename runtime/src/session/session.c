@@ -1082,7 +1082,7 @@ int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, 
   if (!TIDE_RELIABLE_STREAMS && reliable) return TIDE_ERROR_UNSUPPORTED;
   /* Best-effort samples are not fragmented. The result does not depend on how full the pool is. */
   const tide_transmitter_t *transmitter = &session->daemon.transmitter;
-  const uint32_t whole = WRITE_HEADER_BYTES + bytes + (uint32_t)tide_xrce_header_bytes(transmitter->session);
+  const uint32_t whole = WRITE_HEADER_BYTES + bytes + (uint32_t)tide_xrce_header_bytes(session->config.session);
   if (bytes > SAMPLE_BYTES_MAXIMUM || (!reliable && whole > transmitter->config.message_bytes)) {
     return TIDE_ERROR_TOO_LARGE;
   }
