@@ -108,15 +108,18 @@ static bool is_of_message(const tide_framing_writer_t *writer) {
 
 /* Writes octets up to a special one or the end of their segment. */
 static size_t put_plain(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {
-  const uint8_t *from = writer->segments[writer->segment].bytes + writer->position;
+  const uint8_t *const first = writer->segments[writer->segment].bytes + writer->position, *from = first;
   const size_t left = writer->segments[writer->segment].count - writer->position;
-  const size_t most = left < capacity ? left : capacity;
+  const uint8_t *const end = first + (left < capacity ? left : capacity);
   uint32_t crc = writer->crc;
-  size_t count = 0;
-  for (; count < most && !is_special(from[count]); ++count) {
-    bytes[count] = from[count];
-    crc = crc_of(crc, from[count]);
+  while (from != end) { /* a third of a publish's instructions on a microcontroller */
+    const uint8_t octet = *from;
+    if (is_special(octet)) break;
+    *bytes++ = octet;
+    crc = crc_of(crc, octet);
+    ++from;
   }
+  const size_t count = (size_t)(from - first);
   if (is_of_message(writer)) writer->crc = (uint16_t)crc;
   writer->position += count;
   return count;
