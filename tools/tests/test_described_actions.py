@@ -32,6 +32,34 @@ def test_the_guides_action_keeps_to_its_bounds_in_virtual_time() -> None:
     assert pick.worst_ns >= own_ms * 1_000_000, "the result is part of it"
 
 
+def test_parts_of_an_action_that_no_bound_counts_are_named() -> None:
+    status = """
+[[chains]]
+name = "states"
+priority = 5
+period_ms = 160
+deadline_ms = 160
+reliability = "reliable"
+
+[[chains.callbacks]]
+name = "change"
+kind = "timer"
+executor = "arm"
+execution_ms = 0.1
+publishes = { topic = "/pick/_action/status", type = "action_msgs/msg/GoalStatusArray", payload_bytes = 60 }
+
+[[chains.callbacks]]
+name = "watch"
+kind = "subscription"
+executor = "planner"
+execution_ms = 0.1
+"""
+    parts = ["pick/_action/status", "pick/_action/cancel_goal"]
+    for text, missing in ((described(), parts), (described() + status, parts[1:])):
+        (premise,) = (one.text for one in bounds_of(parse(text)).assumptions if one.id == "undescribed")
+        assert [part for part in parts if part in premise] == missing
+
+
 def test_a_header_has_the_action_in_place_of_its_services_and_topics() -> None:
     entries = ("PUBLISHERS", "SUBSCRIPTIONS", "SERVICES", "CLIENTS", "ACTION_SERVERS", "ACTION_CLIENTS")
     for text, counts in ((described(), (0, 0, 0, 0, 1, 0)), (exchanged(), (0, 0, 0, 0, 0, 1))):

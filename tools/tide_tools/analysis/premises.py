@@ -127,11 +127,11 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
         for one in system.chains
         if one.begins_with_event
     ]
+    alone = "executors run the described callbacks and nothing else: no other timer, service or parameter server"
+    if parts := _undescribed_parts(system):
+        alone += f"; {' and '.join(parts)} of an action server are not described, so no bound counts them"
     found = [
-        (
-            "undescribed",
-            "executors run the described callbacks and nothing else: no other timer, service or parameter server",
-        ),
+        ("undescribed", alone),
         ("machine", "the processors are always available: no hypervisor, sleep state or throttling takes them away"),
         ("other_real_time", "no other thread of real-time priority, and no long interrupt, runs on these processors"),
     ]
@@ -157,6 +157,17 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
     return found
 
 
+def _undescribed_parts(system: System) -> list[str]:
+    """The status topics and cancel services of the described actions that are in no chain."""
+    callbacks = [one for chain in system.chains for one in chain.callbacks]
+    served = [one.replies.service.lstrip("/") for one in callbacks if one.replies is not None]
+    described = {*served, *(sent.shared_topic for one in callbacks for sent in one.publishes)}
+    actions = [name.removesuffix(_GOALS) for name in dict.fromkeys(served) if name.endswith(_GOALS)]
+    parts = [f"{action}/_action/{part}" for action in actions for part in ("status", "cancel_goal")]
+    return [part for part in parts if part not in described]
+
+
+_GOALS = "/_action/send_goal"
 _HEARTBEAT = re.compile("the (client|agent) asks about .* after (.*) at the earliest, and every (.* ms) again")
 # The analysis of a link only handles bytes and times; the texts of its premises are here.
 _WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # pattern, text for a serial line, text for a network
