@@ -90,7 +90,7 @@ def test_messages_of_a_burst_have_nodes() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"', "no bound on a batch executor"),
+        ("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"', "a batch executor sees only when its wait ends"),
         ('where = "host"', 'where = "host"\nlanes = 2', "whose nodes have several lanes"),
         ("period_ms = 50", "period_ms = 50\nburst = 2", "that comes back to a board"),
     ],

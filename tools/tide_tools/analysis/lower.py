@@ -793,11 +793,13 @@ def _shared_subscriptions(system: System, executor: ClientExecutor | None, losse
 
 
 def _batch_events(system: System, executor: ClientExecutor | None) -> list[Finding]:
+    """An interrupt does not wake rclc's executor, which looks at guard conditions only where a wait begins or ends."""
     return [
         Finding(
             ("chains", index, "callbacks", 0, "kind"),
-            f"chain '{chain.name}' begins with an event, for which there is no bound on a batch executor",
-            "use tide",
+            f"chain '{chain.name}' begins with an event, which a batch executor sees only when its wait ends",
+            'use tide, or describe the timer that looks for the event: kind = "timer", the period at which it looks, '
+            'deadline_from = "event"',
         )
         for index, chain in enumerate(system.chains)
         if chain.begins_with_event
