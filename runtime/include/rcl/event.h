@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events of QoS. micro-ROS agents report none, so an event cannot be initialised, as with the stock client. The header
+/* QoS events. micro-ROS agents report none, so an event cannot be initialised, as with the stock client. The header
  * exists for programs that also work without events. */
 #ifndef RCL__EVENT_H_
 #define RCL__EVENT_H_

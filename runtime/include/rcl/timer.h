@@ -38,7 +38,7 @@ rcl_ret_t rcl_timer_is_ready(const rcl_timer_t *timer, bool *is_ready);
  * TIDE_ERROR_STATE. RCL_RET_TIMER_CANCELED: nothing is run. */
 rcl_ret_t rcl_timer_call(rcl_timer_t *timer);
 rcl_timer_callback_t rcl_timer_get_callback(const rcl_timer_t *timer);
-/* Sets the callback for later runs; returns the previous one. Null: expiries run nothing. */
+/* Sets the callback for later runs; returns the previous one. Null: nothing runs at an expiry. */
 rcl_timer_callback_t rcl_timer_exchange_callback(rcl_timer_t *timer, const rcl_timer_callback_t new_callback);
 rcl_ret_t rcl_timer_get_time_until_next_call(rcl_timer_t *timer, int64_t *time_until_next_call);
 

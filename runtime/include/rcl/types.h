@@ -32,7 +32,7 @@ typedef rmw_ret_t rcl_ret_t;
 #define RCL_RET_WAIT_SET_EMPTY 901
 #define RCL_RET_WAIT_SET_FULL 902
 #define RCL_RET_EVENT_INVALID 2000
-/* Never returned; for programs that have a text for each code. */
+/* Never returned; exists for programs that have a string for each code. */
 #define RCL_RET_MISMATCHED_RMW_ID 102
 #define RCL_RET_UNKNOWN_SUBSTITUTION 105
 #define RCL_RET_ALREADY_SHUTDOWN 106

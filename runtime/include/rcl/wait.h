@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting without an executor, for entities that are not in one. Only one thread at a time may use a wait set; several
+/* Wait sets, for entities that are in no executor. Only one thread at a time may use a wait set; several
  * threads may wait with separate wait sets for separate entities, also while executors spin. */
 #ifndef RCL__WAIT_H_
 #define RCL__WAIT_H_

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the published prototype of the budget-based executor (Staschulat, Lange, Dasari 2021), as thin wrappers
- * of tide_rclc_executor_set_lanes: a lane for each subscription, with a fixed priority or with a budget. Its structures
- * contain the system's sched_param if the system supports sporadic servers (NuttX), otherwise members of the same
- * names.
+/* The interface of the published prototype of the budget-based executor (Staschulat, Lange, Dasari 2021), as thin
+ * wrappers of tide_rclc_executor_set_lanes: a lane for each subscription, with a fixed priority or with a budget. Its
+ * structures contain the system's sched_param if the system supports sporadic servers (NuttX), otherwise members of the
+ * same names.
  *
  *   rclc_executor_sched_parameter_t sp = {.policy = SCHED_SPORADIC};
  *   sp.param.sched_priority = 60;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logging. Lines go to one handler: by default stderr on a system with a console, none on a board. One level holds for
- * all loggers. To /rosout as well: tide/rclc_rosout.h. */
+/* Logging. Lines go to one handler: by default stderr on a system with a console, none on a board. All loggers share
+ * one level. For output to /rosout see tide/rclc_rosout.h. */
 #ifndef RCUTILS__LOGGING_H_
 #define RCUTILS__LOGGING_H_
 

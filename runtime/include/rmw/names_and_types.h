@@ -20,7 +20,7 @@ typedef enum rmw_endpoint_type_e {
   RMW_ENDPOINT_SUBSCRIPTION
 } rmw_endpoint_type_t;
 
-/* An endpoint without identity and QoS, which the agent does not report. */
+/* An endpoint. It has no GID or QoS, because the agent does not report them. */
 typedef struct rmw_topic_endpoint_info_s {
   const char *node_name;
   const char *node_namespace;

@@ -108,7 +108,7 @@ typedef struct rmw_message_info_s {
   bool from_intra_process;
 } rmw_message_info_t;
 
-/* How the agent is reached; filled in by the rmw_uros_options_* and tide_rclc_options_* calls. Texts are kept by
+/* How the agent is reached; filled in by the rmw_uros_options_* and tide_rclc_options_* calls. Strings are kept by
  * pointer, except UDP host and port, which are copied. */
 typedef struct rmw_init_options_s {
   uint8_t link;      /* tide_link_kind_t */

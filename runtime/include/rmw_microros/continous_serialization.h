@@ -14,12 +14,12 @@ typedef void (*rmw_uros_continous_serialization_size)(uint32_t *topic_length);
 /* Appends that many octets to the message, with the functions of ucdr/microcdr.h. */
 typedef void (*rmw_uros_continous_serialization)(ucdrBuffer *ucdr);
 
-/* From the next rcl_publish on this publisher sends the message followed by the output of serialization_cb; null for
- * both: the message alone again. If the message ends in an empty sequence, the sequence's count is the last four octets
- * before ucdr->iterator: write the true count there.
+/* From the next rcl_publish on, this publisher sends the message followed by the output of serialization_cb. Null for
+ * both callbacks: it sends the message alone again. If the message ends in an empty sequence, the sequence's count is
+ * the last four octets before ucdr->iterator: write the true count there.
  *
- * A sample that fits one pool buffer (node) is published as usual. A longer one is sent while serialization_cb writes,
- * needs a reliable publisher, and makes rcl_publish wait until the agent has acknowledged all of it. After the
+ * A sample that fits one pool buffer (node) is published as usual. A longer sample needs a reliable publisher: it is
+ * sent while serialization_cb writes it, and rcl_publish returns when the agent has acknowledged all of it. After the
  * publisher's session timeout without progress (rmw_uros_set_publisher_session_timeout), or if fewer octets were
  * written than announced, rcl_publish returns RCL_RET_ERROR, nothing is delivered and the session starts anew
  * (tide/long_write.h). If the session is lost meanwhile, serialization_cb runs to its end without effect (ucdr->error).

@@ -30,7 +30,7 @@ typedef enum {
   RMW_UROS_ERROR_MIDDLEWARE_ALLOCATION
 } rmw_uros_error_source_t;
 
-/* Names are null: the description says what is wrong. */
+/* Names are null; the description names the error. */
 typedef struct {
   const char *node;
   const char *node_namespace;

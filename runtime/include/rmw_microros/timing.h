@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /* Longest wait of a publish for a free pool buffer: 0 or more; default 1,000, best effort 0. With TIDE_SEND_STOCK a
- * reliable publish also waits for the wire, up to the same time. */
+ * reliable publish also waits for the acknowledgment, with the same limit. */
 rmw_ret_t rmw_uros_set_publisher_session_timeout(rmw_publisher_t *publisher, int session_timeout);
 /* Longest wait of rcl_send_request, or of the program's own rcl_send_response, for a free pool buffer (never for the
  * wire): 0 or more; default 0. A response that an executor sends after its callback waits without blocking. */

@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processor budgets: a sporadic server as a state machine (SCHED_SPORADIC of POSIX.1; Sprunt, Sha, Lehoczky, CMU/SEI-
- * 89-TR-011). A lane with a budget runs at its priority while it has budget, and at its low priority otherwise. There
- * it uses only time that no other thread needs (work-conserving). Used budget is replenished one period after the
- * activation in which it was used.
+ * 89-TR-011). A lane with a budget runs at its priority while it has budget, and at its low priority otherwise. At its
+ * low priority it uses only time that no other thread needs (work-conserving). Used budget is replenished one period
+ * after the activation in which it was used.
  *
  * Events and time go in; the priority to run at and the time of the next check come out. Nothing here reads a clock,
  * sets a priority or allocates. `tide/budget_posix.h` does that for threads, sim/engine/machine.h for simulated ones,
- * and a port to an RTOS in the hooks of the context switch. All times are int64_t nanoseconds on one monotonic clock;
- * the arithmetic is exact.
+ * and an RTOS port in its context-switch hooks. All times are int64_t nanoseconds on one monotonic clock; the
+ * arithmetic is exact.
  *
  * Two rules:
  *
  * TIDE_BUDGET_CORRECTED (default). The budget is a queue of portions, each with the time from which it may be used.
- * They are used in that order. A used portion, or the used part of one, moves to the end of the queue and is usable one
- * period later. An activation sets the time of unused portions to its own. The portions always add up to the budget:
+ * Portions are used in queue order. A used portion, or the used part of one, moves to the end of the queue and is
+ * usable one period later. An activation sets the time of unused portions to the time of the activation. The portions
+ * always add up to the budget:
  *   - A lane that nothing preempts never has more than floor(L/T)*B + min(B, L mod T) at its priority in any window of
  *     length L, with B the budget and T the period. (The queue rotates: the unit used now is used again B units later.
- *     Its run began when its first portion became usable; so did the later run, at least one period later.)
+ *     Its run began when its first portion became usable, and so did the later run, at least one period later.)
  *   - In any window that begins when the lane is blocked or has no budget: at most B*ceil(L/T), preempted or not. That
  *     is what the response-time analysis of less urgent lanes assumes of a periodic task (B, T).
  *   - In any window at all: at most B*(ceil(L/T) + 1). Budget that stays unused for longer than one period because of
  * more urgent work is lost (`forgiven` counts this).
  *   - An overrun, when the owner checked too late, is deducted from the next portion, so overruns do not add up.
  *
- * TIDE_BUDGET_POSIX: to the letter of POSIX.1-2017, 2.8.4. It has known defects (Stanovich, Baker, Wang, Gonzalez
- * Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010), and is here for comparison. It has
- * one activation time for all budget used since then, even for parts that were replenished later, so too much budget is
- * replenished early. An overrun is not deducted, but replenished as budget.
+ * TIDE_BUDGET_POSIX follows POSIX.1-2017, 2.8.4 to the letter. That rule has known defects (Stanovich, Baker, Wang,
+ * Gonzalez Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010) and is included for
+ * comparison. It keeps a single activation time for all budget used since the activation, even for parts that were
+ * replenished later, so too much budget is replenished early. An overrun is not deducted, but replenished as budget.
  *
- * With both rules, a lane with maximum_replenishments outstanding has its low priority until the first of them is due,
- * even if budget is left. One replenishment is needed for each activation within one period that ends with budget left.
+ * With both rules, a lane with maximum_replenishments outstanding stays at its low priority until the first of them is
+ * due, even if budget is left. One replenishment is needed for each activation within one period that ends with budget
+ * left.
  *
  * Cost: O(maximum_replenishments) at worst, O(1) for a lane that uses its budget without a break. Memory: the caller's
  * structure and 16 bytes per replenishment, which must stay until the last call. Not thread-safe: the owner locks. */
@@ -71,7 +73,7 @@ typedef struct tide_budget_counters {
   uint64_t activations;
   uint64_t exhaustions;    /* times it ran out of budget and fell to its low priority */
   uint64_t replenishments; /* times it rose to its priority again */
-  uint64_t denied;         /* times budget comes later because maximum_replenishments were outstanding */
+  uint64_t denied;         /* times budget was delayed because maximum_replenishments were outstanding */
   uint64_t forgiven;       /* times budget was lost because it stayed unused for longer than a period */
   uint64_t used_ns;        /* processor time used at its priority */
   uint64_t low_ns;         /* processor time used at its low priority */
@@ -101,7 +103,7 @@ int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, 
  * processor time used since the last event that took one, or since run. Events that do not fit the state (ready twice,
  * block while blocked) change nothing but the time. */
 
-/* It became runnable. */
+/* The lane became runnable. */
 void tide_budget_ready(tide_budget_t *budget, int64_t now_ns);
 /* The lane was given the processor. An owner that cannot observe context switches calls ready and run in succession:
  * the deadline is then the earliest time at which the budget can be used up. */
@@ -110,10 +112,10 @@ void tide_budget_run(tide_budget_t *budget, int64_t now_ns);
 void tide_budget_account(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
 /* The lane lost the processor to another thread. */
 void tide_budget_preempt(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
-/* It waits. */
+/* The lane blocks. */
 void tide_budget_block(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
 
-/* Priority at which it runs, or will run when it becomes ready, after the latest event. */
+/* Priority at which the lane runs, or will run when it becomes ready, after the latest event. */
 static inline int32_t tide_budget_priority(const tide_budget_t *budget) {
   return budget->high ? budget->config.priority : budget->config.low_priority;
 }
@@ -128,7 +130,7 @@ int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
  * functions: no budget. The loop of a lane:
  *
  *   for (;;) {
- *     while (there is work) do it;         more work goes on in the same activation, and does not fragment the budget
+ *     while (there is work) do it;         further work belongs to the same activation and does not fragment the budget
  *     if (hooks.block) hooks.block(hooks.context);
  *     wait for the lane's event;           its setter called hooks.ready before
  *     if (hooks.ready) hooks.ready(hooks.context);

@@ -20,8 +20,8 @@
  * A thread that sleeps without calling tide_posix_budget_block counts as waiting for the processor. After a sleep
  * longer than a period it may then use up to twice its budget in one period. Lanes of an executor call it.
  *
- * The kernel's own budget is SCHED_DEADLINE, by tide_posix_schedule of tide/posix_thread.h. It is a hard one: without
- * budget the thread waits even when the processor is idle. Its threads are ordered by deadline, not by priority.
+ * Linux's own budgets are SCHED_DEADLINE (tide_posix_schedule in tide/posix_thread.h). They are hard: without budget a
+ * thread waits even when the processor is idle. Such threads are ordered by deadline, not by priority.
  *
  * Memory: the caller's, from attach to detach. Functions may be called from any thread unless they say otherwise. */
 #ifndef TIDE_BUDGET_POSIX_H
@@ -51,7 +51,7 @@ typedef struct tide_posix_budget {
   uint32_t idle_looks; /* consecutive checks without progress */
   int applied;         /* its present priority */
   int policy_before, priority_before;
-  uint64_t failures; /* the system refused a change of priority */
+  uint64_t failures; /* times the system refused a change of priority */
 } tide_posix_budget_t;
 
 typedef struct tide_posix_budgets {
@@ -73,22 +73,22 @@ int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cp
  * attach; such a call takes effect before the stop or not at all. Keep the structure's memory until it has returned. */
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
 
-/* Give a thread a budget, as ready: the calling one (pthread_self()) or another one that does not end before detach.
- * config.priority: above low_priority, below the supervisor's. config.low_priority: a real-time priority, or 0 for
- * SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no such thread; TIDE_ERROR_EXISTS: already attached;
+/* Give a thread a budget; it counts as ready. The thread is the caller (pthread_self()) or one that does not end before
+ * detach. config.priority: above low_priority, below the supervisor's. config.low_priority: a real-time priority, or 0
+ * for SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no such thread; TIDE_ERROR_EXISTS: already attached;
  * TIDE_ERROR_STATE: no supervisor; TIDE_ERROR_NOT_PERMITTED. */
 int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t *lane, pthread_t thread,
                              const tide_budget_config_t *config);
 /* Detach the thread and restore the scheduling that it had. TIDE_ERROR_STATE: not attached. */
 int tide_posix_budget_detach(tide_posix_budget_t *lane);
 
-/* Reports that there is work for the lane. Called by the thread that adds the work, before it wakes the lane, and by
+/* Report that there is work for the lane. Called by the thread that adds the work, before it wakes the lane, and by
  * the lane after each wait. No effect when the lane is ready already. Takes a mutex with priority inheritance, held for
  * some microseconds at most. */
 void tide_posix_budget_ready(tide_posix_budget_t *lane);
 /* Called by the lane itself: it is about to wait. */
 void tide_posix_budget_block(tide_posix_budget_t *lane);
-/* The two as tide_budget_hooks_t. */
+/* ready and block as tide_budget_hooks_t. */
 tide_budget_hooks_t tide_posix_budget_hooks(tide_posix_budget_t *lane);
 
 /* Read the lane's clock, then its counters. TIDE_ERROR_STATE: not attached. */

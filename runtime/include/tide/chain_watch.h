@@ -10,8 +10,8 @@
  *
  * An instance begins at the timer's nominal expiry, or when the first callback becomes ready, and ends when the last
  * callback has run. Instances do not overlap: one that has not ended when the next begins is missing, and a later end
- * counts for the next instance. So a chain whose instances are all late by more than a period is reported as missing
- * one. The first and the last callback run on this machine; those in between may run elsewhere.
+ * counts for the next instance. So if all instances of a chain are late by more than a period, one missing instance is
+ * reported. The first and the last callback run on this machine; those in between may run elsewhere.
  *
  * Late and missing instances are reported in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with
  * tide_rclc_diagnostics, as a warning on /diagnostics.

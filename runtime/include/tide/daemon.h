@@ -61,8 +61,8 @@ typedef struct tide_link {
   int (*start)(void *context, const tide_frame_parts_t *frame);
   /* Optional: waits for an event that a message of this link sets, as event_wait of the platform does. The link may let
    * the caller receive meanwhile, so that an answer wakes one thread instead of two in turn. Called from any thread,
-   * never with the critical section held; it returns at deadline_ns even when the link is closed meanwhile. Before it,
-   * and with the critical section held, `hold` is called: from then on until `wait` returns the context stays valid.
+   * never with the critical section held; it returns at deadline_ns even when the link is closed meanwhile. `hold` is
+   * called before it, with the critical section held; from then until `wait` returns, the context stays valid.
    * TIDE_WAIT_NOT, without an event: called by a submitter with many unacknowledged messages, so that acknowledgments
    * need not wake the link's context; it never waits. */
   int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
@@ -89,7 +89,7 @@ typedef struct tide_daemon {
   bool starting, completed, cancelled; /* link.start is running; it reported its frame complete or cancelled */
   bool deferring;                      /* frames submitted by on_control and on_done are sent afterwards */
   bool out_of_step;                    /* since set_session the peer has acknowledged messages that were never sent */
-  bool changed;                        /* on_activity is to be called */
+  bool changed;                        /* on_activity must be called */
   const tide_platform_t *platform;
   tide_link_t link;
   tide_frame_parts_t frame;     /* the frame on the wire */
@@ -144,8 +144,8 @@ int tide_daemon_acquire_last(tide_daemon_t *daemon, uint32_t bytes, tide_priorit
 void tide_daemon_keep_last_locked(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uint16_t depth);
 void tide_daemon_abandon(tide_daemon_t *daemon, tide_node_t *node);
 int tide_daemon_submit(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream);
-/* As submit, for a caller within the platform's critical section, which is left with `state`, so that the caller's
- * decision within the section still holds when the node is submitted. */
+/* As submit, for a caller inside the platform's critical section: the node is submitted and the section is then left
+ * with `state`, so what the caller decided inside it still holds at submission. */
 int tide_daemon_submit_and_leave(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uintptr_t state);
 /* As tide_transmitter_submit_part. */
 int tide_daemon_submit_part(tide_daemon_t *daemon, tide_long_message_t *message, tide_node_t *node, uint8_t stream,
@@ -160,7 +160,7 @@ void tide_daemon_on_message(tide_daemon_t *daemon, const uint8_t *message, size_
 /* Wait for an event that a message of this peer sets: by tide_link_t.wait if the link has one, else by event_wait of
  * the platform. From threads. */
 int tide_daemon_wait(tide_daemon_t *daemon, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
-/* Do the heartbeats and expiries that are due, and start the wire if it is idle. Returns when to call it again. The
+/* Handle due HEARTBEATs and expiries, and start a frame if the wire is idle. Returns when to call it again. The
  * link's context also calls it after each of the functions above, since sending and receiving move that time. */
 int64_t tide_daemon_poll(tide_daemon_t *daemon);
 
@@ -168,7 +168,7 @@ int64_t tide_daemon_poll(tide_daemon_t *daemon);
 int32_t tide_daemon_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_oldest(tide_daemon_t *daemon);
-/* These three, for one lane's share of the frames: see tide_receiver_most_urgent_of. */
+/* The same three functions for one lane's share of the frames: see tide_receiver_most_urgent_of. */
 int32_t tide_daemon_most_urgent_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 int tide_daemon_process_most_urgent_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 int tide_daemon_process_oldest_of(tide_daemon_t *daemon, const tide_frame_share_t *share);

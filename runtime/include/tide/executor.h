@@ -134,9 +134,9 @@ typedef struct tide_timer {
   void (*on_expiry)(struct tide_timer *timer, int64_t since_last_call_ns);
 } tide_timer_t;
 
-/* Mutually exclusive: at most one callback of the group runs at a time, on any lane. The others wait in the order of
- * urgency without occupying a lane, and other callbacks run meanwhile. Reentrant: callbacks of the group may overlap,
- * and each may overlap itself when it becomes ready again while it runs.
+/* Mutually exclusive: at most one callback of the group runs at a time, on any lane. The others wait in priority order
+ * without occupying a lane, and other callbacks run meanwhile. Reentrant: callbacks of the group may overlap, and each
+ * may overlap itself when it becomes ready again while it runs.
  *
  * Keep a group within one band if possible. In a group across bands an urgent callback waits until the running, less
  * urgent one has ended, and also for everything that preempts the running one. The most urgent ready callback goes next
@@ -297,7 +297,7 @@ typedef struct tide_executor {
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config);
 /* Set the trigger. Null, and the default: tide_trigger_any. With another trigger, a round that triggers runs every
  * ready callback once, most urgent first (tide) or in order of registration (batch). Callbacks that become ready
- * meanwhile wait for the next round. TIDE_ERROR_UNSUPPORTED: another trigger than any with several lanes. */
+ * meanwhile wait for the next round. TIDE_ERROR_UNSUPPORTED: a trigger other than any with several lanes. */
 int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger, void *object);
 
 /* Change the policy; ready callbacks stay ready. TIDE_ERROR_STATE: called within a round. TIDE_ERROR_UNSUPPORTED: see
@@ -317,7 +317,7 @@ int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_
  * with several lanes or readyset. */
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback);
 /* Add a timer; its first expiry is one period from now. The caller sets period_ns (1 or more), overrun, on_expiry and
- * callback.priority, and if wanted callback.context and callback.handle; the rest is set here. */
+ * callback.priority, and optionally callback.context and callback.handle; this call sets the rest. */
 int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer);
 /* Remove a callback: it does not start any more. A callback may remove itself. Its memory may be reused when its
  * execute has returned, that is when tide_executor_is_running is false (on_end has been called then). O(n).
@@ -325,8 +325,8 @@ int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer);
 int tide_executor_remove(tide_executor_t *executor, tide_callback_t *callback);
 /* As tide_executor_remove, but refused while a lane runs the callback (TIDE_ERROR_STATE). */
 int tide_executor_remove_idle(tide_executor_t *executor, tide_callback_t *callback);
-/* Calls visit for each callback, in order of registration, with the callbacks locked: keep it short, and call nothing
- * of the executor in it. O(callbacks). */
+/* Calls visit for each callback, in order of registration, with the callbacks locked: keep it short, and do not call
+ * the executor from it. O(callbacks). */
 void tide_executor_each(tide_executor_t *executor, void (*visit)(tide_callback_t *callback, void *context),
                         void *context);
 /* The callback with this index (from 0), or null. Order of registration: a removal moves the later ones down. O(1). */
@@ -345,9 +345,9 @@ int tide_timer_set_phase(tide_timer_t *timer,
 /* Time to the next expiry. Negative: overdue by that much. TIDE_FOREVER: canceled. */
 int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
 
-/* Make a callback ready once more: n notifies give n runs (with batch, one a round). Wakes its lane, or an idle lane of
- * its band. From any thread or interrupt; O(log n), or O(1) on platforms that exclude lanes and interrupts separately.
- * No effect when the callback is in no executor. */
+/* Make a callback ready once more: n notifications give n runs (with batch, one per round). Wakes its lane, or an idle
+ * lane of its band. From any thread or interrupt; O(log n), or O(1) on platforms that exclude lanes and interrupts
+ * separately. No effect when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
 /* As tide_executor_notify, called from a callback in the thread of the lane that runs it. With the tide policy, the
  * only lane of a band is not woken for callbacks that its own callback makes ready, because the lane looks for work

@@ -2,9 +2,9 @@
 /* Locks for data that callbacks of different lanes share, with a bounded wait.
  *
  * Immediate priority ceiling: while a lane holds a lock it runs as urgently as the most urgent callback that may take
- * it. So an urgent callback waits for at most one critical section of a less urgent one. On one processor no lane finds
- * a lock taken, unless the kernel time-slices equally urgent lanes. With time slicing, and on several processors, lanes
- * wait in FIFO order. The bounds of `tide check` include both (docs/analysis/locks.md).
+ * it. So an urgent callback waits for at most one critical section of a less urgent one. On one processor a lane never
+ * finds a lock held, unless the kernel time-slices lanes of equal priority. With time slicing, and on several
+ * processors, lanes wait in FIFO order. The bounds of `tide check` include both (docs/analysis/locks.md).
  *
  *   static tide_lock_set_t locks;
  *   static tide_lock_t map;
@@ -43,14 +43,15 @@ typedef struct tide_lock_port {
   void *context;
   /* Identifies the caller: a distinct value for each lane; null: an interrupt that is not a lane. */
   const void *(*current)(void *context);
-  /* Raise the caller to at least the priority of that lane. Returns zero, or the error that taking the lock returns. */
+  /* Raise the caller to at least the priority of that lane. Returns zero, or the error that tide_lock_take then
+   * returns. */
   int (*raise)(void *context, const tide_lane_t *lane, uintptr_t *before);
   void (*restore)(void *context, uintptr_t before);
   bool may_wait; /* lanes have their own stacks; otherwise taking a held lock is TIDE_ERROR_LOCK_CEILING */
 } tide_lock_port_t;
 
 /* Lock functions of this platform: for threads or tasks of POSIX, NuttX, FreeRTOS and Zephyr, or lanes of a Cortex-M by
- * BASEPRI. Ports with one lane have none, because they need none. */
+ * BASEPRI. Ports with one lane have none because they need none. */
 const tide_lock_port_t *tide_port_locks(void);
 
 typedef struct tide_lock_waiter tide_lock_waiter_t;
@@ -69,7 +70,7 @@ typedef struct tide_lock { /* internal, except the counters */
   const void *owner;       /* the holder; null: the lock is free */
   uintptr_t before;        /* priority to which the owner returns */
   tide_lock_waiter_t *first_waiter, *last_waiter;
-  uint32_t takes, waits; /* times it was taken, and times it was found taken */
+  uint32_t takes, waits; /* times it was taken, and times a caller had to wait for it */
 } tide_lock_t;
 
 /* Call both before the lanes run. TIDE_ERROR_ARGUMENT: a pointer is null. */

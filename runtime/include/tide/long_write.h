@@ -6,8 +6,8 @@
  * level follow it, and samples of other levels pass it. No copy is kept, so it cannot be sent again: it is delivered
  * when tide_session_long_poll returns TIDE_OK, and lost as a whole if the session ends before.
  *
- * Giving up a sample that has begun costs the session: an agent would join its beginning to the next sample, and XRCE
- * cannot cancel a fragmented message. The session reconnects and sends all other reliable messages again.
+ * Giving up a partly sent sample ends the session: XRCE cannot cancel a fragmented message, and an agent would join its
+ * beginning to the next sample. The session reconnects and sends all other reliable messages again.
  *
  * A length beyond 65,531 does not fit XRCE's 16 bits. It is announced as 0, "to the end of the message", as the
  * stock client and agent do by default.

@@ -43,7 +43,7 @@ typedef struct tide_measure_clock {
 
 typedef struct tide_measure {
   tide_measure_clock_t clock;
-  uint64_t inner; /* ticks of measured runs within the present run */
+  uint64_t inner; /* ticks of measured runs nested in the present run */
 } tide_measure_t;
 
 /* Times in ticks of the clock. Zero all members but the name before first use, and to restart the measurement. */

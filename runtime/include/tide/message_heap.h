@@ -32,7 +32,7 @@ void *tide_message_allocate(size_t bytes);
 /* Release a block. False, without effect, if it did not come from tide_message_allocate. */
 bool tide_message_release(void *block);
 bool tide_message_is_allocated(const void *block);
-/* True if the pointer lies within such a block, as storage in blocks of X__create does. */
+/* True if the pointer lies within such a block, as the storage of a message from X__create does. */
 bool tide_message_is_in_allocated(const void *pointer);
 
 /* member is a string or a sequence. True when it has memory for count elements; new memory is zeroed and leaves the

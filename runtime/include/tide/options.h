@@ -54,8 +54,8 @@
 #endif
 #endif
 
-/* Receive slots reserved for each reader, and repeats requested only for frames that will find a slot. Without it all
- * readers share the slots, and the least urgent frame of any reader is evicted. For programs with one reader. */
+/* Receive slots reserved for each reader, and retransmissions requested only for frames that will find a slot. Without
+ * it all readers share the slots, and the least urgent frame of any reader is evicted. For programs with one reader. */
 #ifndef TIDE_RESERVATIONS
 #if TIDE_LEAN
 #define TIDE_RESERVATIONS 0

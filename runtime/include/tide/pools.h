@@ -174,9 +174,9 @@
 #ifndef TIDE_REASSEMBLY_BYTES
 #define TIDE_REASSEMBLY_BYTES 2048
 #endif
-/* Streams each way: one for each pair of level and reliability in use, in either direction. Level 0 always is: a stock
- * agent answers on its reliable stream, and a build without reliable streams sends requests on the other one. The pools
- * add the stream of requests. */
+/* Streams each way: one for each pair of level and reliability in use, in either direction. Level 0 is always in use: a
+ * stock agent answers on its reliable stream, and a build without reliable streams sends requests on its best-effort
+ * stream. The pools add the stream of requests. */
 #ifndef TIDE_STREAMS
 #define TIDE_STREAMS 8
 #endif

@@ -21,7 +21,7 @@ typedef enum tide_link_kind {
 
 typedef struct tide_link_address {
   tide_link_kind_t kind;
-  const char *device; /* serial: path of the tty; the texts must outlive the link */
+  const char *device; /* serial: path of the tty; the strings must outlive the link */
   uint32_t baud;      /* serial */
   bool paced;       /* serial: compute the end of a transmission from the baud rate even when the driver reports it, for
                        adapters that report it wrongly; a pseudo terminal is always paced */
@@ -54,7 +54,7 @@ typedef struct tide_link_address {
 /* The platform of this port; always the same pointer. */
 const tide_platform_t *tide_port_platform(void);
 
-/* Whether the caller is an interrupt that is not a lane. From any context. False on ports that cannot tell. */
+/* True if the caller is an interrupt that is not a lane; always false on ports that cannot tell. From any context. */
 bool tide_port_in_interrupt(void);
 
 /* The clock for execution times (tide/measure.h): a cycle counter if the core has one, the thread's processor clock if
@@ -63,7 +63,7 @@ const tide_measure_clock_t *tide_port_measure_clock(void);
 
 /* Open a link for the session and attach it to its daemon. From now on the link's context (a thread on POSIX,
  * interrupts on a microcontroller) drives tide_session_poll and the reception. A link that is cut (unplugged cable,
- * closed tty) is reopened automatically. One link a session. TIDE_ERROR_LINK: it cannot be opened the first time.
+ * closed tty) is reopened automatically. One link per session. TIDE_ERROR_LINK: it cannot be opened the first time.
  * TIDE_ERROR_ARGUMENT: bad address, or a priority that the system does not have. TIDE_ERROR_FULL: no resources for a
  * thread.
  */

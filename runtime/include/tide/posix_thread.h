@@ -58,8 +58,8 @@ typedef struct tide_posix_thread {
 
 /* Start a thread; returns when its scheduling is in force. On an error of tide_posix_schedule, function is never called
  * and there is nothing to join. The thread blocks all signals.
- * TIDE_ERROR_FULL: the system has no resources for another thread. Not re-entrant for one thread; a millisecond at
- * most. */
+ * TIDE_ERROR_FULL: the system has no resources for another thread. Not re-entrant for the same structure. Takes a
+ * millisecond at most. */
 int tide_posix_thread_start(tide_posix_thread_t *thread, const tide_posix_thread_config_t *config);
 /* Wait until function has returned. Call it once, from another thread. */
 void tide_posix_thread_join(tide_posix_thread_t *thread);

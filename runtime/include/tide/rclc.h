@@ -17,8 +17,8 @@
  * instruction. Those of one lane never do, and no callback overlaps itself. So with a lane for each level, data used
  * only by callbacks of one level needs no protection. Data that callbacks of several lanes use needs a lock with
  * priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds only, since the urgent lane waits
- * meanwhile), C11 atomics, or a topic. The runtime's own calls are safe from every lane: rcl_publish (even of the same
- * publisher; the message stays the caller's), rcl_timer_* without init and fini, rcl_trigger_guard_condition,
+ * meanwhile), C11 atomics, or a topic. The runtime's own calls are safe from every lane: rcl_publish (even on the same
+ * publisher; the message stays the caller's), rcl_timer_* except init and fini, rcl_trigger_guard_condition,
  * rmw_uros_*. The message passed when a subscription is added belongs to its callback. rclc_executor_remove_* and the
  * fini of a timer, subscription or guard condition return an error (TIDE_ERROR_STATE) while a lane runs the callback,
  * also from within it; cancel a timer from its callback instead. */
@@ -62,14 +62,14 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
  * before any callback has run: run as root or with CAP_SYS_NICE, or raise the limit (ulimit -r, or rtprio in
  * /etc/security/limits.conf); or set may_run_normally and accept what its comment says.
  *
- * Requires another policy than batch, the default trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise).
+ * Requires a policy other than batch, the default trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise).
  * With several lanes rclc_executor_spin_some and spin_period return TIDE_ERROR_UNSUPPORTED: one caller cannot run them
  * all; with one lane they run it in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than TIDE_EXECUTOR_LANES. */
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
 int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
 /* Callback groups, as rclcpp's: with several lanes at most one callback of an exclusive group runs at a time. The
- * others of the group wait in the order of urgency and block no lane. Callbacks of a reentrant group may overlap even
+ * others of the group wait in priority order and block no lane. Callbacks of a reentrant group may overlap even
  * themselves (the runs of a subscription then share its one message: use local delivery, or one lane). A callback
  * without a group may overlap all callbacks except itself. With one lane groups have no effect. See tide_group_t for
  * cost.
@@ -96,7 +96,7 @@ rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, cons
 rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
 
 /* Delay (at most 1,000 ms) of the HEARTBEAT that requests a missing acknowledgment, from the end of the last frame that
- * its level can send now. Peers acknowledge unasked, so the default (-1: measured; 20 ms before the first
+ * its level can send now. Peers acknowledge without being asked, so the default (-1: measured; 20 ms before the first
  * measurement) costs nothing while nothing is lost. 0 (at once, as PoDS) detects a loss soonest, but costs a HEARTBEAT
  * and its answer on the wire for every message. At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns);
@@ -136,8 +136,9 @@ rcl_ret_t tide_rclc_publisher_set_wait_ms(rcl_publisher_t *publisher, int32_t wa
 rcl_ret_t tide_rclc_chain_add_timer(tide_chain_t *chain, rcl_timer_t *timer);
 rcl_ret_t tide_rclc_chain_add_publisher(tide_chain_t *chain, rcl_publisher_t *publisher);
 rcl_ret_t tide_rclc_chain_add_subscription(tide_chain_t *chain, rcl_subscription_t *subscription);
-/* The first of a chain that begins with an event: an interrupt triggers it. Several triggers before the callback begins
- * count as one; a program whose events come in bursts counts them, and triggers again while there are more. */
+/* The first callback of a chain that begins with an event; an interrupt triggers it. Several triggers before the
+ * callback begins count as one; a program whose events come in bursts counts them, and triggers again while there are
+ * more. */
 rcl_ret_t tide_rclc_chain_add_guard_condition(tide_chain_t *chain, rcl_guard_condition_t *guard);
 
 rcl_ret_t tide_rclc_timer_set_overrun(rcl_timer_t *timer, tide_overrun_t overrun);
@@ -147,8 +148,8 @@ rcl_ret_t tide_rclc_timer_set_phase(rcl_timer_t *timer, int64_t first_expiry_ns)
 /* The status (tide/status.h) behind the last rcl_ret_t that was not RCL_RET_OK, from any thread. */
 int tide_rclc_last_status(void);
 
-/* Reach the agent by a serial device: device path (text must outlive the support) and baud rate. The UDP form is the
- * stock rmw_uros_options_set_udp_address. */
+/* Reach the agent by a serial device: device path (the string must outlive the support) and baud rate. The UDP form is
+ * the stock rmw_uros_options_set_udp_address. */
 rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *device, uint32_t baud);
 /* POSIX: the priority of the link's thread, see tide_link_address_t.thread_priority; default 0, the highest.
  * tide_port_link_counters of the support's session reports the actual one. */

@@ -30,8 +30,8 @@ extern "C" {
 /* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a
  * handle of the executor, the first executor that is reported. period_ms: 1 or more. TIDE_ERROR_ARGUMENT.
  * TIDE_ERROR_EXISTS: it exists already. TIDE_ERROR_UNSUPPORTED: a build without reliable streams. Other errors as from
- * rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. Finalising the
- * support ends it too. */
+ * rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. Finalising the support
+ * ends the diagnostics too. */
 rcl_ret_t tide_rclc_diagnostics_init(rcl_node_t *node, rclc_support_t *support, rclc_executor_t *executor,
                                      uint32_t period_ms);
 /* Report a further executor, which must live until fini. Call it before anything spins. Its budgets are not reported.
@@ -40,7 +40,7 @@ rcl_ret_t tide_rclc_diagnostics_add_executor(rclc_executor_t *executor);
 /* Call it while nothing spins. TIDE_ERROR_STATE: not initialised. Other errors as from rcl_publisher_fini. */
 rcl_ret_t tide_rclc_diagnostics_fini(rcl_node_t *node);
 
-/* The level at which it is sent, and the priority of its callback. As tide_rclc_publisher_set_priority. */
+/* The level at which the statuses are sent, and the priority of the callback. As tide_rclc_publisher_set_priority. */
 rcl_ret_t tide_rclc_diagnostics_set_priority(tide_priority_t priority);
 
 typedef struct tide_diagnostics_counters {

@@ -12,7 +12,7 @@
  * copies once; a publisher that borrows (rcl_borrow_loaned_message) does not copy. Other messages
  * are kept serialised, as received ones are, and decoded into the memory passed when the subscription was added.
  *
- * Who receives whom:   subscription AGENT    LOCAL    BOTH
+ * Delivery:            subscription AGENT    LOCAL    BOTH
  *   publisher AGENT          by the agent    -        by the agent
  *             LOCAL          -               locally  locally
  *             BOTH           by the agent    locally  refused, whichever comes second (TIDE_ERROR_UNSUPPORTED): the
@@ -20,9 +20,9 @@
  * BOTH subscriptions deliver messages in the order of arrival.
  *
  * Memory: TIDE_LOCAL_TOPICS and the sizes after it in <tide/pools.h>; without them none. LOCAL needs no object on the
- * agent
- * and causes no traffic. Further causes (tide_rclc_last_status): TIDE_ERROR_CAPACITY_LOCAL_TOPICS, _LOCAL_MESSAGES,
- * TIDE_ERROR_TOO_LARGE (more than TIDE_LOCAL_MESSAGE_BYTES), TIDE_ERROR_EXISTS (the topic has another type). */
+ * agent and causes no traffic. Further causes (tide_rclc_last_status): TIDE_ERROR_CAPACITY_LOCAL_TOPICS,
+ * _LOCAL_MESSAGES, TIDE_ERROR_TOO_LARGE (more than TIDE_LOCAL_MESSAGE_BYTES), TIDE_ERROR_EXISTS (the topic has another
+ * type). */
 #ifndef TIDE_RCLC_LOCAL_H
 #define TIDE_RCLC_LOCAL_H
 

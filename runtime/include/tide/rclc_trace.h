@@ -52,8 +52,8 @@ typedef struct tide_trace_settings {
 /* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a
  * handle of the executor, whose lanes get rings. TIDE_ERROR_ARGUMENT: a setting outside its range. TIDE_ERROR_EXISTS:
  * it exists already. TIDE_ERROR_UNSUPPORTED: the runtime was built without TIDE_TRACE. Other errors as from
- * rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. Finalising the
- * support ends it too. */
+ * rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. Finalising the support
+ * ends the trace too. */
 rcl_ret_t tide_rclc_trace_init(rcl_node_t *node, rclc_support_t *support, rclc_executor_t *executor,
                                const tide_trace_settings_t *settings);
 /* Gives rings to the lanes of a further executor (at most TIDE_TRACE_EXECUTORS in all) while there are free ones. Call
@@ -63,7 +63,8 @@ rcl_ret_t tide_rclc_trace_add_executor(rclc_executor_t *executor);
  * rcl_publisher_fini. */
 rcl_ret_t tide_rclc_trace_fini(rcl_node_t *node);
 
-/* The level at which it is sent, and the priority of its callback. Default 0. As tide_rclc_publisher_set_priority. */
+/* The level at which the trace is sent, and the priority of its callback. Default 0. As
+ * tide_rclc_publisher_set_priority. */
 rcl_ret_t tide_rclc_trace_set_priority(tide_priority_t priority);
 
 typedef struct tide_trace_counters {

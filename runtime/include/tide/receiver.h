@@ -23,10 +23,10 @@
  * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. When all of those are
  * in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message larger than
  * every tide_reassembly is skipped to its end and counted, so its stream continues. One tide_reassembly is kept for
- * each account that has received a message in fragments: no account takes a second one unless each other account still
- * finds its first. So a reader that does not read, or a sender that stops in the middle of a message, delays no other
- * reader. This holds if each stream carries the messages of one account and there is a tide_reassembly for each
- * account. Messages without a reader take none.
+ * each account that has received a message in fragments: no account takes a second one unless enough remain for the
+ * first of each other account. So a reader that does not read, or a sender that stops in the middle of a message,
+ * delays no other reader. This holds if each stream carries the messages of one account and there is a tide_reassembly
+ * for each account. Messages without a reader take none.
  *
  * Slots belong to readers. Each reader has an account (tide_account_t) with slots reserved for it; all accounts share
  * the rest. Frames without a reader belong to a separate account with one slot. A frame beyond its account's
@@ -218,10 +218,10 @@ void tide_receiver_reset(tide_receiver_t *receiver);
 void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *account, uint16_t wanted);
 /* End the reservation. The account's frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
-/* True if the account's oldest sample shall be dropped: its queued samples (the given number) and its messages in slots
- * exceed the history depth, and the oldest is too old for a burst (is_old) or slots are short: none is free beyond the
- * reservations, or a stream withholds frames. If slots are short, an old sample is dropped as soon as the account uses
- * its whole reservation. O(slots). */
+/* True if the account's oldest sample should be dropped: its queued samples (the given number) and its messages in
+ * slots exceed the history depth, and the oldest is too old for a burst (is_old) or slots are short: none is free
+ * beyond the reservations, or a stream withholds frames. If slots are short, an old sample is dropped as soon as the
+ * account uses its whole reservation. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
 /* While full, frames of the account wait unacknowledged, and their streams wait with them. */
@@ -259,7 +259,7 @@ bool tide_receiver_any_of(const tide_receiver_t *receiver, const tide_frame_shar
 void tide_receiver_disown(tide_receiver_t *receiver, uint8_t owner);
 
 /* The steps of process, for a caller that does its own locking. Call take, accept and finish under the lock. Call
- * verify and deliver, which read the payload and call on_submessage, without it. Between take and finish no other
+ * verify and deliver without the lock: they read the payload and call on_submessage. Between take and finish no other
  * caller gets a frame of the same stream. slot = take(); if (slot && accept(slot, verify(slot))) { count =
  * deliver(slot); finish(slot); } */
 tide_slot_t *tide_receiver_take_most_urgent_of(tide_receiver_t *receiver, const tide_frame_share_t *share);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of DDSI-RTPS 2.x as ROS 2 nodes put them on UDP: submessages, inline QoS, and the parameter lists of
- * discovery. Everything here works on the caller's buffers, is re-entrant and allocates nothing; what is decoded points
+/* The messages of DDSI-RTPS 2.x as ROS 2 nodes send them over UDP: submessages, inline QoS, and the parameter lists of
+ * discovery. Everything here works on the caller's buffers, is re-entrant and allocates nothing; decoded values point
  * into the message. Cost proportional to the bytes.
  *
  * A message is written through one cursor (tide_cdr_writer) over the whole datagram. Every submessage starts at a
@@ -142,10 +142,10 @@ void tide_rtps_set_remove(tide_rtps_set_t *set, int64_t number);
 /* The smallest number; 0: the set is empty. */
 int64_t tide_rtps_set_first(const tide_rtps_set_t *set);
 
-/* One structure for the submessages that repair. Members by kind: first, last: HEARTBEAT (available numbers; first =
- * last + 1: none), HEARTBEAT_FRAG (the number of the sample; the last fragment); first, set: GAP (first to set.base - 1
- * and the set), NACK_FRAG (the number of the sample; its missing fragments); set: ACKNACK (everything below set.base is
- * acknowledged, the set is missing). count: all but GAP. final: HEARTBEAT, ACKNACK. */
+/* One structure for the submessages that control reliability. Members by kind: first, last: HEARTBEAT (available
+ * numbers; first = last + 1: none), HEARTBEAT_FRAG (the number of the sample; the last fragment); first, set: GAP
+ * (first to set.base - 1 and the set), NACK_FRAG (the number of the sample; its missing fragments); set: ACKNACK
+ * (everything below set.base is acknowledged, the set is missing). count: all but GAP. final: HEARTBEAT, ACKNACK. */
 typedef struct tide_rtps_repair {
   uint8_t id;
   uint32_t reader, writer;
@@ -198,7 +198,7 @@ void tide_rtps_put_endpoint(tide_cdr_t *cdr, const tide_rtps_endpoint_data_t *da
 int tide_rtps_get_endpoint(const uint8_t *bytes, size_t length, bool is_writer, const uint8_t *wanted,
                            tide_rtps_endpoint_data_t *data);
 
-/* Why a writer that offers and a reader that requests cannot be matched: 0: they can be. Otherwise a DDS policy id. */
+/* The first DDS policy in which offered and requested QoS are incompatible; 0: they match. */
 enum {
   TIDE_RTPS_POLICY_DURABILITY = 2,
   TIDE_RTPS_POLICY_DEADLINE = 4,

@@ -42,7 +42,7 @@ typedef enum tide_object_state {
 
 /* One object of the program on the agent, kept so that each new session can create it again. */
 typedef struct tide_object {
-  tide_xrce_object_t description; /* its texts belong to the caller and must outlive the object */
+  tide_xrce_object_t description; /* its strings belong to the caller and must outlive the object */
   uint16_t id;                    /* 0: assigned at registration, counting up by kind; any other value is kept */
   uint8_t state;                  /* tide_object_state_t */
   uint8_t status;                 /* the last status of the agent */
@@ -70,8 +70,8 @@ typedef struct tide_reader {
   bool reliable;
   bool keep_all;            /* when `depth` samples are queued, further ones wait, and their stream with them */
   uint8_t keep_last;        /* history depth: beyond it, samples that have waited for more than TIDE_BURST_NS are
-                               dropped for newer ones. May exceed `depth`: the rest then wait in their slots, as long as no
-                               other reader needs them. 0: they do not */
+                               dropped for newer ones. May exceed `depth`: the rest then wait in their slots as long as
+                               no other reader needs these. 0: they do not wait */
   uint16_t max_samples;     /* 0: no limit. The agent stops after that many in each session */
   uint16_t max_elapsed_s;   /* 0: no limit */
   uint16_t max_bytes_per_s; /* 0: no limit */
@@ -212,8 +212,8 @@ int64_t tide_session_poll_received(tide_session_t *session);
  * are used. TIDE_ERROR_TOO_LARGE: no node can hold its CREATE. TIDE_ERROR_EXISTS: registered already. */
 int tide_session_add_object(tide_session_t *session, tide_object_t *object);
 /* Remove an object and delete it on the agent; the structure belongs to the caller again at once. The DELETE may
- * overtake samples of the object, so wait until these are acknowledged (tide_session_is_idle). TIDE_ERROR_FULL: there
- * is no node for the DELETE now, nothing was done. TIDE_ERROR_NOT_FOUND: it is not registered. */
+ * overtake samples of the object, so wait until these are acknowledged (tide_session_is_idle). TIDE_ERROR_FULL: no node
+ * is free for the DELETE, and nothing was changed. TIDE_ERROR_NOT_FOUND: it is not registered. */
 int tide_session_remove_object(tide_session_t *session, tide_object_t *object);
 
 /* Add a reader: it requests samples (READ_DATA) once its object exists, and again after each reconnection. A new

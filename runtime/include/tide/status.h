@@ -33,7 +33,7 @@ typedef enum tide_status {
   TIDE_ERROR_CAPACITY_OBJECTS = -21,
   TIDE_ERROR_CAPACITY_NAMES = -22,
   TIDE_ERROR_CAPACITY_MESSAGE = -23, /* a received string or sequence does not fit the memory of the message */
-  TIDE_ERROR_NOT_PERMITTED = -24,    /* the operating system does not allow it to this user */
+  TIDE_ERROR_NOT_PERMITTED = -24,    /* the operating system does not permit this for the user */
   TIDE_ERROR_CAPACITY_TIMERS = -25,
   TIDE_ERROR_CAPACITY_GUARD_CONDITIONS = -26,
   TIDE_ERROR_CAPACITY_EXECUTORS = -27,

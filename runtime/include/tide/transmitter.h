@@ -172,8 +172,8 @@ typedef struct tide_transmitter_config {
                                    except for hold_levels. */
   bool pack;                    /* A reliable sample joins the previous one of the same writer, priority and stream if
                                    that one has not left yet, because the window is full or the link busy. They share a
-                                   frame and are sent again together. No frame becomes longer than message_bytes, so this
-                                   suits links of datagrams. On a serial line more urgent frames would wait for the longer
+                                   frame and are retransmitted together. No frame exceeds message_bytes, so this suits
+                                   datagram links. On a serial line more urgent frames would wait for the longer
                                    frame. */
   uint32_t hold_levels[4];      /* bit n % 32 of word n / 32: hold_until_acknowledged for messages of level n */
   int64_t heartbeat_delay_ns;   /* from the end of the last frame that a stream can send now to the HEARTBEAT that
@@ -295,8 +295,8 @@ void tide_transmitter_cancel(tide_transmitter_t *transmitter);
 
 /* Apply an ACKNACK of the peer. Frees acknowledged messages and queues only the flagged ones again. A flag is
  * ignored for a message that is queued, on the wire, or was sent again less than a round trip ago. An ACKNACK that was
- * overtaken by a newer one has no effect. TIDE_ERROR_STATE: it acknowledges messages that were never sent, so the peer
- * means another session; nothing was done. */
+ * overtaken by a newer one has no effect. TIDE_ERROR_STATE: it acknowledges messages that were never sent, so it
+ * belongs to another session; nothing was done. */
 int tide_transmitter_on_acknack(tide_transmitter_t *transmitter, const tide_xrce_acknack_t *acknack, int64_t now_ns);
 
 /* The earliest time at which tide_transmitter_poll may have something to do. */
@@ -304,10 +304,9 @@ int64_t tide_transmitter_deadline(const tide_transmitter_t *transmitter);
 /* Handle due HEARTBEATs and expiries; returns the time of the next one, or TIDE_FOREVER. */
 int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
 
-/* Start all streams at 0 again. keep: unacknowledged reliable nodes are renumbered and sent again in the new session,
- * in their order; those that were sent in part start from the beginning. All other nodes are discarded, long messages
- * are lost. May be called
- * while a frame is on the wire. */
+/* Restart all streams at 0. keep: unacknowledged reliable nodes are renumbered and sent again in the new session, in
+ * order; partly sent ones start from the beginning. All other nodes are discarded, and long messages are lost. May be
+ * called while a frame is on the wire. */
 void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
 /* As reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns them as
  * a list by next_in_stream in the order of submission, each with its bytes, length, priority and expires_ns. Submit

@@ -282,8 +282,8 @@ typedef struct tide_text {
   size_t length;
 } tide_text_t;
 
-/* One object, in any of the three representations. Fields not used by the kind or representation are zero. Texts
- * are views (get) or read at once (put); no NUL needed. */
+/* One object, in any of the three representations. Fields not used by the kind or representation are zero. Strings are
+ * views (get) or read at once (put); no NUL needed. */
 typedef struct tide_xrce_object {
   uint8_t kind;           /* TIDE_XRCE_KIND_* */
   uint8_t representation; /* TIDE_XRCE_BY_* */
