@@ -327,7 +327,7 @@ static void take_goal_response(tide_action_t *action) {
   const bool accepted = goal->client.heard || (taken == RCL_RET_OK && response.accepted);
   if (accepted || !tide_action_is_in_doubt(action, goal)) {
     end_request(action, goal, accepted);
-  } else { /* a server that refuses repeated goals also refuses one that it runs: request the result now to find out */
+  } else { /* a server that refuses repeats may be running the goal: request the result to find out */
     goal->client.refused = goal->client.ask_due = true;
     goal->client.send_due = false;
     goal->client.ask_at_ns = 0;

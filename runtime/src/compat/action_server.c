@@ -99,7 +99,7 @@ static bool has_more(tide_action_t *action) {
   return tide_action_oldest_part(action, parts_that_can_run(action)) != PART_NONE;
 }
 
-/* Time since the epoch as far as the board knows it, so that clients can select goals by their time of acceptance. */
+/* Best known time since the epoch, so that clients can select goals by their time of acceptance. */
 static int64_t epoch_ns(const tide_action_t *action) {
   const tide_platform_t *platform = tide_port_platform();
   const uintptr_t critical = tide_compat_enter();
@@ -510,7 +510,7 @@ static void give_back_asker(tide_goal_t *goal, const rmw_request_id_t *asker) {
   tide_compat_leave(critical);
 }
 
-/* Sends a result that there is no memory to keep. */
+/* Sends a result for which there is no memory to keep it. */
 static rcl_ret_t send_now(tide_goal_t *goal, rcl_action_goal_state_t status, void *response) {
   tide_action_t *action = goal->action;
   rmw_request_id_t asker;

@@ -70,7 +70,7 @@ void ucdr_align_to(ucdrBuffer *buffer, size_t data_size) {
 }
 
 static bool put_array(ucdrBuffer *buffer, const void *values, size_t count, size_t data_size) {
-  if (count == 0u) return !buffer->error; /* an empty array is not aligned, as by peers */
+  if (count == 0u) return !buffer->error; /* an empty array is not aligned, as in peers' messages */
   ucdr_align_to(buffer, data_size);
   const uint8_t *bytes = values;
   if (data_size == 1u || buffer->endianness == HOST_ENDIANNESS) return put_octets(buffer, bytes, count * data_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rclc's executor over the runtime's: its frames, set-up, adding and removing handles, triggers, spinning,
+/* rclc's executor on top of the runtime's: its frames, set-up, adding and removing handles, triggers, spinning,
  * callback groups, chains, and rounds with logical execution time. */
 #include <string.h>
 
@@ -171,7 +171,8 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
   return tide_compat_result(tide_executor_set_policy(&handle->core, policy));
 }
 
-/* True if one round is what the stock spin_some does; otherwise spin_some runs as many rounds as there are handles. */
+/* True if one round does what the stock spin_some does; otherwise spin_some runs as many rounds as there are
+ * handles. */
 static bool runs_all_a_round(const tide_executor_handle_t *handle) {
   return handle->core.config.policy == TIDE_POLICY_BATCH || handle->trigger != rclc_executor_trigger_any ||
          handle->rounds != NULL;

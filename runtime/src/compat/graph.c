@@ -105,12 +105,12 @@ typedef struct entity {
   const char *space, *node_name; /* the node of the entity */
   uint8_t kind;
   const char *name;
-  tide_cdr_t types; /* count and texts */
+  tide_cdr_t types; /* count and strings */
 } entity_t;
 
 typedef bool (*visit_t)(const entity_t *entity, void *context);
 
-/* Texts in the buffer end with NUL; an empty one may have none. */
+/* Strings in the buffer end with NUL; an empty one may have none. */
 static const char *get_text(tide_cdr_t *cdr) {
   size_t length;
   const char *text = tide_cdr_get_string(cdr, &length);

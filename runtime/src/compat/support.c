@@ -209,7 +209,7 @@ rmw_ret_t rmw_uros_discover_agent(rmw_init_options_t *rmw_options) {
 
 /* ---- a custom transport: the program's own functions, in a context of the port, or run by the waiting caller ---- */
 
-/* The executor's sleep is cut into pieces of this length, in which bytes may arrive. */
+/* The executor sleeps for at most this long before it checks the transport for received bytes again. */
 #define POLL_NS 1000000
 
 static uxrCustomTransport transport;

@@ -190,7 +190,7 @@ static void wire_ended(tide_daemon_t *d, int64_t time_ns) {
 
 static bool may_start(const tide_daemon_t *d) { return d->link_open && !d->deferring && !d->starting; }
 
-/* Hands the frame to the link. True: it was sent at once, so there may be another. */
+/* Hands the frame to the link. True: the frame has left already, so the caller may start the next one. */
 static bool start(tide_daemon_t *d, int64_t time_ns) {
   DAEMON_TRACE(trace_wire(d, TIDE_TRACE_WIRE_START, time_ns));
   TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);

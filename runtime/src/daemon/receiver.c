@@ -8,7 +8,8 @@
  * of its stream is being delivered. refresh_stream restores this after any change. A slot that holds a frame is
  * charged to its reader's account, or to `nobody`. `free` counts the free slots, `owed` the reserved slots not in use.
  * Except for a while after an account was opened or closed, free is at least owed. A noted frame has no effect on its
- * stream or window before its checksum is verified; at worst a damaged header causes one useless repeat request. */
+ * stream or window before its checksum is verified; at worst a damaged header causes one useless request for a
+ * retransmission. */
 #include "tide/receiver.h"
 
 #include <string.h>
@@ -493,8 +494,8 @@ static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t posit
 
 /* ---- acknowledgments of a stream ----
  *
- * A requested repeat must find a slot: a sender whose repeat was dropped would not send a third copy for a while. So
- * slots are promised to requested frames until they arrive. */
+ * A requested retransmission must find a slot: a sender whose retransmission was dropped would not send a third copy
+ * for a while. So slots are promised to requested frames until they arrive. */
 
 /* Requested frames, as bits relative to next. */
 static uint32_t asked_bits(const tide_input_stream_t *stream) {
@@ -787,8 +788,8 @@ typedef struct next {
   uint16_t sequence;
 } next_t;
 
-/* True if the frame is ahead of its reliable stream. Answers that wait always are: the next ones are handled when they
- * arrive. */
+/* True if the frame is ahead of its reliable stream. A waiting answer to a request always is, because an answer in
+ * sequence is handled on arrival. */
 static bool is_early(const tide_receiver_t *r, const tide_slot_t *slot, next_t *next) {
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
   if (slot->stream == TIDE_STREAM_REQUESTS) return true;
@@ -828,9 +829,10 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
       const bool follows =
           is_reliable && slot->stream == frame->stream && tide_sequence_distance(slot->sequence, frame->sequence) > 0;
       const bool unblocks = is_blocked && !get_bit(blocked, frame->stream);
-      /* An account below its reservation takes from any above its own. One above it takes only frames that cannot be
-       * used before this frame, or cannot be used at all now. Otherwise only an account without a reservation takes:
-       * from accounts that use more slots, or as many for less urgent frames. */
+      /* An account below its reservation takes slots from any account above its reservation. An account above its
+       * reservation takes only the slots of frames that cannot be used before this frame, or not at all at present.
+       * Otherwise only an account without a reservation takes slots: from accounts that use more of them, or as many
+       * for less urgent frames. */
       if (frame_is_over && !follows && !unblocks) {
         if (account->reserved > 0u || other->used < account->used) continue;
         if (other->used == account->used && urgency_of(slot) >= urgency_of(frame)) continue;
@@ -1082,7 +1084,8 @@ static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_s
   const bool is_held = stream && ahead >= 0 && ahead < (int16_t)stream->window && (stream->held >> ahead & 1) != 0;
   if (ahead < 0 || is_held || find_slot(r, slot->stream, slot->sequence)) {
     TIDE_COUNT(r->counters.duplicates, 1u);
-    /* Requests no repeats: a peer that repeats at each request would answer every duplicate with another one. */
+    /* Requests no retransmission: a peer that retransmits at each request would answer every duplicate with another
+     * one. */
     if (stream && ahead < 0) report_acknowledge(r, stream->id, stream->next, 0u);
     return true;
   }
@@ -1152,8 +1155,9 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
     while (fills_window(r, slot->stream) && pass(r, slot->stream)) continue;
     refresh_stream(r, slot->stream);
   }
-  /* A gap among repeats in a stream whose frames find no slot is known. Requested at once, its frames would be repeated
-   * and dropped as fast as the link allows; they are requested when a slot becomes free. */
+  /* A gap among retransmissions in a stream whose frames find no slot is already known. If its frames were requested at
+   * once, they would be retransmitted and dropped as fast as the link allows; they are requested when a slot becomes
+   * free. */
   const bool is_known = TIDE_RESERVATIONS && was_asked_for && stream && stream->withheld;
   const bool reveals_gap = reliable && stream && !is_known && slot->sequence != stream->next &&
                            !find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));

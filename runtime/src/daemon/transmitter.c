@@ -1292,8 +1292,8 @@ static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t
     if (t->delay_shift < DELAY_SHIFT_MAXIMUM) t->delay_shift++;
     return;
   }
-  /* As TCP (Jacobson, Congestion Avoidance and Control, 1988): an eighth of each error is added to the mean, a quarter
-   * to the mean deviation; they are stored times 8 and times 4. */
+  /* As in TCP (Jacobson, Congestion Avoidance and Control, 1988): an eighth of each error is added to the mean, a
+   * quarter to the mean deviation; they are stored times 8 and times 4. */
   const uint32_t sample_ticks = elapsed_ticks(stream, newest, now_ns);
   if (sample_ticks > ROUND_TRIP_MAXIMUM_TICKS) return;
   t->delay_shift = 0u;

@@ -205,7 +205,7 @@ int tide_group_init(tide_group_t *group, tide_group_kind_t kind, tide_queue_entr
  * the rest. With patience only one idle lane wakes at the next expiry, and the others a little later: they find the
  * callbacks made ready by that expiry without being woken. */
 
-/* The band lists a lane among its idle ones exactly when the lane says so. */
+/* The band lists a lane among its idle ones exactly when the lane's flag `idle` is set. */
 static bool is_listed(const tide_lane_t *lane) {
   const tide_lane_t *other = lane->band->idle;
   while (other != NULL && other != lane) other = other->idle_next;
@@ -1560,7 +1560,7 @@ static bool is_registered(const tide_executor_t *executor, const tide_callback_t
   return callback->index < executor->count && executor->config.callbacks[callback->index] == callback;
 }
 
-/* Each callback knows its index and its executor. O(n). */
+/* The table agrees with the index and the executor stored in each callback. O(n). */
 static bool table_holds(const tide_executor_t *executor) {
   for (size_t index = 0; index < executor->count; index++) {
     const tide_callback_t *callback = executor->config.callbacks[index];

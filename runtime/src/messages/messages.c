@@ -21,9 +21,9 @@
 /* ---- blocks of the allocator ---- */
 
 /* Which blocks came from the default allocator. Entries are never freed, so lists are read without a lock. A block is a
- * whole allocation: a program may release it directly by the allocator, as with the stock. Its entry is dropped when
- * the allocator returns any of its memory again. Blocks within one region are in that region's list, so a search does
- * not grow with all blocks; the others, few or large, are in a separate list. */
+ * whole allocation: a program may release it directly by the allocator, as with the stock library. Its entry is dropped
+ * when the allocator returns any of its memory again. Blocks within one region are in that region's list, so a search
+ * does not grow with all blocks; the others, few or large, are in a separate list. */
 
 #define REGION_BYTES 4096u
 #define REGIONS (TIDE_DESKTOP ? 1024u : 8u) /* further ones share lists */

@@ -47,7 +47,7 @@ static int64_t get_number(tide_cdr_t *cdr) {
   return (int64_t)(high << 32 | tide_cdr_get_u32(cdr));
 }
 
-/* Seconds and fractions of 2^-32 s, as the specification has times and durations. */
+/* Seconds and fractions of 2^-32 s, the specification's format of times and durations. */
 #define SECOND_NS 1000000000
 
 static void put_time(tide_cdr_t *cdr, int64_t ns) {
@@ -174,7 +174,7 @@ enum {
   PID_STATUS_INFO = 0x0071,
   PID_DATA_REPRESENTATION = 0x0073,
   PID_RELATED_SAMPLE_IDENTITY = 0x0083,
-  PID_CUSTOM_RELATED_SAMPLE_IDENTITY = 0x800F /* where Fast DDS wrote it before the specification had a place */
+  PID_CUSTOM_RELATED_SAMPLE_IDENTITY = 0x800F /* where Fast DDS wrote it before the specification defined an id */
 };
 
 #define LOCATOR_UDPV4 1u
@@ -374,7 +374,7 @@ void tide_rtps_get_data(tide_cdr_t *cdr, const tide_rtps_submessage_t *submessag
   }
 }
 
-/* ---- sets, and the submessages that repair ---- */
+/* ---- sets, and the submessages that control reliability ---- */
 
 static uint32_t bit_of(uint32_t index) { return 0x80000000u >> (index % 32); }
 

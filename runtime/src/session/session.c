@@ -30,7 +30,7 @@ enum {
 #define NS_PER_S INT64_C(1000000000)
 #define INFO_ACTIVITY 2u
 /* Pings are short and rare, and must get through a saturated link: otherwise a busy client would consider its agent
- * dead. */
+ * lost. */
 #define CONTROL_PRIORITY TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 0xFFu)
 #define OWN_ID TIDE_XRCE_SESSION_ANY /* tide_daemon_submit_control: the current session */
 #define ANNOUNCED_LESS_BYTES 4u      /* the client announces an MTU that is smaller by this */
@@ -732,7 +732,7 @@ static bool status_of_reader_locked(tide_session_t *session, const tide_xrce_sta
   return true;
 }
 
-/* A reader whose object another program creates sends its READ_DATA at once. */
+/* True if the reader's READ_DATA may be sent or repeated now: its object exists, or another program creates it. */
 static bool may_ask_locked(const tide_session_t *session, const tide_reader_t *reader, int64_t now_ns) {
   if (reader->state == TIDE_OBJECT_CREATED) return reader->repeats > 0u && now_ns >= reader->retry_at_ns;
   if (reader->state != TIDE_OBJECT_WAITING) return false;
@@ -863,7 +863,7 @@ typedef struct welcome {
   const tide_reader_t *stuck; /* keeps its last samples, and has no room for the first frame */
 } welcome_t;
 
-/* True if the next frame has room in its reader's queue, if it or a later frame shall replace an old sample, or if it
+/* True if the next frame has room in its reader's queue, if it or a later frame must replace an old sample, or if it
  * has no room but frames of other readers wait behind it (a history deeper than the queue must not delay other
  * readers). */
 static bool is_welcome(void *context, const tide_account_t *account, bool is_first) {
@@ -1435,7 +1435,8 @@ static void on_timestamp_reply(tide_session_t *session, const tide_xrce_timestam
   const int64_t agent_received_ns = tide_xrce_time_to_ns(reply->receive);
   const int64_t agent_sent_ns = tide_xrce_time_to_ns(reply->transmit);
   const int64_t measured_ns = (arrived_ns - sent_ns) - (agent_sent_ns - agent_received_ns);
-  /* A tick clock may not have advanced during the agent's work, which its finer clock shows. */
+  /* The client's tick clock may not have advanced while the agent's finer clock did, so the difference may be
+   * negative. */
   const int64_t there_and_back_ns = measured_ns < 0 && measured_ns >= -CLOCK_STEP_MOST_NS ? 0 : measured_ns;
   const uintptr_t critical = enter(session);
   if (session->time_sync_under_way && sent_ns == session->time_sync_sent_ns && there_and_back_ns >= 0 &&
