@@ -5,7 +5,7 @@
 //   input(endpoint, message, now)      a message was received
 //   poll(now) -> deadline              timers and waiting data; call it after input, after wake and at the deadline
 //   take_ready(endpoints)              endpoints that may have frames since the last call
-//   next(endpoint, now, frame)         the most urgent frame; copy it before the next call of anything
+//   next(endpoint, now, frame)         the most urgent frame; copy it before any other call
 //   sent(endpoint, now)                its last byte was sent: only then is the next one chosen
 //
 // Any bytes may be passed in: unreadable ones are counted and dropped.

@@ -109,7 +109,7 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
   endpoint_ = endpoint;
   if (announcement.session == session_after(session())) {
     if (has_output()) readings_.keep(*output_);
-  } else {  // it was, or may have been, restarted: request ids start again, and it waits for no answer
+  } else {  // it was, or may have been, restarted: request ids start again, and it expects no answers
     services_.forget();
     entities_.begin_anew();
   }

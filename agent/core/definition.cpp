@@ -40,7 +40,7 @@ std::string printable_fault(std::string_view name, bool spaces) {
   return printable ? "" : "has characters that are not printable";
 }
 
-// Words with / between them.
+// Names separated by /.
 std::string words_fault(std::string_view path) {
   for (;;) {
     const size_t end = std::min(path.find('/'), path.size());

@@ -44,7 +44,7 @@ class Readings {
   Readings(Context &context, Counters &counters, Entities &entities, Services &services)
       : context_(context), counters_(counters), entities_(entities), services_(services) {}
 
-  // A READ_DATA. Returns a TIDE_XRCE_STATUS_*; unset: the data is the answer.
+  // Begins a READ_DATA. Returns a TIDE_XRCE_STATUS_*; unset: the data is the answer.
   std::optional<uint8_t> begin(const tide_xrce_read_data_t &body, Time now);
   // Call when an entity was created (adds), is about to be removed (removes), may have new data (wake).
   void adds(Delivery &delivery) { delivery.generation = ++generation_; }

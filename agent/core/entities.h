@@ -99,7 +99,7 @@ struct Fetched {
   bool repeated = false;  // sent but not acknowledged in the former session: never dropped
 };
 
-// What brings data from DDS to the client.
+// State of the delivery of an entity's data from DDS to the client.
 struct Delivery {
   std::shared_ptr<Signal> signal;  // signals new data; never null
   Reading reading{};

@@ -24,7 +24,7 @@ constexpr Time kLineHeartbeatDelay = 100'000'000;
 constexpr int kDomainMaximum = 232;
 constexpr int kDomainOfAgent = 255;  // stock clients: the domain of the agent's environment
 
-// Most DDS participants of a process after it creates one in this domain; 0: no such domain. A
+// Maximum number of DDS participants of a process that creates one in this domain; 0: no such domain. A
 // participant's ports follow from its domain and its number in the process (RTPS 2.3, 9.6.1): 7400 + 250 * domain + 11
 // + 2 * number, and Fast DDS ends the process when that exceeds 65535. Some numbers are left free, because Fast DDS
 // takes the next one if another process uses a port.

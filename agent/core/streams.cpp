@@ -173,8 +173,7 @@ uint16_t Input::sequence(uint8_t stream) const {
 }
 
 // Delivers the next message of the stream. If a part of it has to wait, it counts as held, so that it is neither
-// acknowledged
-// nor requested again.
+// acknowledged nor requested again.
 void Input::deliver(Stream &stream, Bytes message) {
   tide_xrce_header_t header;
   const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &header);

@@ -247,7 +247,7 @@ class DdsRequester : public Requester {
  private:
   explicit DdsRequester(const Wake &wake) : wake_(wake), request_readers_(wake), reply_writers_(wake) {}
 
-  // By a thread of DDS.
+  // Called by a thread of DDS.
   void sort(dds::DataReader &reader) {
     constexpr size_t kRepliesMaximum = 256;  // waiting replies; beyond, the oldest is dropped
     IncomingSample incoming;

@@ -113,7 +113,7 @@ uint64_t Origins::number_of(const Origin &origin) {
   if (const std::optional<uint32_t> ipv4 = ipv4_of(origin.address)) return *ipv4;
   const auto known = numbers_.find(origin);
   if (known != numbers_.end()) return known->second;
-  if (numbers_.size() >= most_) {  // forged addresses are as many as their sender likes
+  if (numbers_.size() >= most_) {  // a sender can forge any number of addresses
     const std::set<Host> used = agent_.hosts();
     std::erase_if(numbers_, [&](const auto &entry) {
       return !used.contains(base_ | entry.second) && origins_.erase(entry.second) != 0;

@@ -18,7 +18,7 @@ constexpr Time kWaited = 1'000'000;            // agent time that passes for eac
 constexpr Endpoint kWriterPlace = 101, kReaderPlace = 102;
 constexpr uint32_t kWriterKey = 0x600D0001, kReaderKey = 0x600D0002;
 constexpr size_t kClients = 6, kEntities = 24;
-constexpr size_t kSampleBytes = 96u << 10;  // more than the sixteen bits of a header can say
+constexpr size_t kSampleBytes = 96u << 10;  // longer than the 16-bit length of a submessage header can express
 
 const std::array<std::string, 9> kTopics = {
     "rt/a", "rt/b", "rq/x", "rr/x", "rq/y", "plain", "rt/", "rt/a b", "ros_discovery_info"};
