@@ -245,9 +245,9 @@ class Checker {
 std::vector<std::string> check(const LinkSystem &system) { return Checker(system).run(); }
 
 // ---- the model on which bounds are computed ----
-// A chain's `visit` of the client is its execution there between two waits for the line. Loads are those of one
-// instance. All demands are functions of a window that begins with the release; the bound is the least window that
-// holds them plus the release jitter. `responses_` count from the nominal expiry.
+// A `visit` is a chain's execution on the client between two waits for the line. A Load is the demand of one instance.
+// All demands are functions of a window that begins at the release; the bound is the shortest window that holds its
+// demand, plus the release jitter. `responses_` count from the nominal expiry.
 
 namespace {
 
@@ -317,8 +317,8 @@ struct Stage {
   bool is_at(const Stage &other) const { return kind == other.kind && host == other.host; }
 };
 
-// Given for a window that begins when nothing waits at a stage that goes before the chain there, or on its level: when
-// the instance of interest arrives in it.
+// For a window that begins when nothing is pending at a stage that goes before the chain there or has its level: the
+// time at which the instance under analysis arrives in the window.
 using Arrival = std::optional<time_ns>;
 
 // Demand of one instance of a chain as counted for another chain.
@@ -370,9 +370,9 @@ int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
   return at_ns <= wait_ns ? count + 1 + (wait_ns - at_ns) / step_ns : count;
 }
 
-// Number of HEARTBEATs of one stream in a window, whatever waits. At most one HEARTBEAT is outstanding, and the next
-// one follows after a period unless the delay was restarted in between. beginnings: maximum number of restarts; -1:
-// unknown.
+// Number of HEARTBEATs of one stream in a window, regardless of what waits. At most one HEARTBEAT is outstanding, and
+// the next one follows after a period unless the delay was restarted in between. beginnings: maximum number of
+// restarts; -1: unknown.
 int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, time_ns window_ns) {
   const time_ns first_ns = first_step_ns(questions);
   const time_ns apart_ns = std::min(first_ns, questions.period_ns);
@@ -604,7 +604,7 @@ class LinkModel {
     traffic.plain_ns += sent.plain_ns + sent.frames * gap_ns;
   }
 
-  // What the client spends on a callback beside its execution.
+  // What the client spends on a callback in addition to its execution.
   time_ns costs_ns(const LinkCallback &callback) const {
     if (callback.repeats) return 0;
     return system_.client.dispatch_ns + (callback.payload_bytes > 0 ? system_.client.submit_ns : 0);
@@ -725,7 +725,7 @@ class LinkModel {
     return stages;
   }
 
-  // The shorter chain's end, and the message that it sends, are on the longer chain's path.
+  // True if the shorter chain's end, and the message that it sends, are on the longer chain's path.
   bool begins_alike(size_t longer, size_t shorter) const {
     const auto &of = system_.chains[longer].callbacks, &begin = system_.chains[shorter].callbacks;
     return of.size() >= begin.size() &&
@@ -781,7 +781,7 @@ class LinkModel {
         goes_on_[chain] = goes_on_[chain] || (alike && (!begins_alike(chain, other) || other < chain));
       }
     }
-    // Elements that begin when the chain has ended, as a path that continues it contains them.
+    // Elements that begin only after the chain has ended, because a path that continues it contains them.
     std::vector<std::set<SharedKey>> behind(size());
     for (size_t chain = 0; chain < size(); chain++) {
       for (size_t longer = 0; longer < size() && goes_on_[chain]; longer++) {
@@ -830,7 +830,7 @@ class LinkModel {
         less.down_frames = cut.down_frames;
       }
     }
-    // The paths of its timer that contain every callback of a host that counts on a chain.
+    // For each chain, the paths from the same timer that contain every host callback that counts for the chain.
     lies_on_.assign(size(), {});
     for (size_t chain = 0; chain < size(); chain++) {
       const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
@@ -904,7 +904,7 @@ class LinkModel {
     return latest_ns;
   }
 
-  // Whether a window of this chain may contain another instance of the other chain than the one of the same expiry.
+  // True if a window of this chain may contain an instance of the other chain that a different expiry released.
   bool may_meet(size_t other, size_t chain) const {
     return !one_release(other, chain) || several_[chain] || latest_ns(other) > period(other);
   }
@@ -920,8 +920,8 @@ class LinkModel {
     return std::min(behind_ns, latest_ns(chain));
   }
 
-  // Work that another chain executes or sends there in a window of this one. In a busy window all of it has also
-  // arrived in the window.
+  // Work that another chain executes or sends at this stage in a window of this chain. In a busy window all of it has
+  // also arrived in the window.
   Linear within(size_t other, size_t chain, const Stage &at, time_ns load_ns, time_ns window_ns,
                 Arrival arrival) const {
     if (!may_meet(other, chain) && system_.protocol.losses == 0) return constant(load_ns);
@@ -929,7 +929,8 @@ class LinkModel {
     return arrival ? lesser(executed, arrived_before(other, chain, at, window_ns, *arrival), window_ns) : executed;
   }
 
-  // As within, by arrivals alone. What leaves in order goes first only if it has arrived no later than this chain's.
+  // As within, but by arrivals alone: work that leaves in order of arrival goes first only if it arrived no later than
+  // this chain's.
   Linear arrived_before(size_t other, size_t chain, const Stage &at, time_ns window_ns, time_ns arrival_ns) const {
     if (arrival_ns < window_ns && leaves_in_order(other, chain, at))
       return constant(arrived(other, at, arrival_ns + 1).value);
@@ -947,8 +948,8 @@ class LinkModel {
            asked_[other].up.messages == 1;
   }
 
-  // The next moment after the given one, from the begin of a busy window on, at which a message may arrive that goes
-  // before this chain's only if it arrives first.
+  // The next time after the given one, counted from the beginning of a busy window, at which a message may arrive that
+  // precedes this chain's only if it arrives first.
   time_ns next_arrival_ns(size_t chain, const Stage &at, time_ns after_ns) const {
     time_ns next_ns = kNeverNs;
     for (const size_t other : here_) {
@@ -959,8 +960,8 @@ class LinkModel {
     return next_ns;
   }
 
-  // Work that arrives at that processor or direction in a window from any nominal expiry on; kNeverNs: unknown, as work
-  // that also waits for something else may have arrived before.
+  // Work that arrives at the stage's processor or direction in a window that begins at any nominal expiry; kNeverNs:
+  // unknown, because work that also waits for something else may have arrived before.
   Linear arrived(size_t chain, const Stage &at, time_ns window_ns) const {
     if (!is_plain_[chain] || !windows_suffice_ || holds(chain) || system_.protocol.losses > 0)
       return constant(kNeverNs);
@@ -994,9 +995,9 @@ class LinkModel {
     return longest_ns;
   }
 
-  // Number of times that the delay of an instance's HEARTBEATs restarts: when a frame was sent and, with a measured
-  // delay, when some outstanding frames are acknowledged. If each message is acknowledged before the next one is sent,
-  // the latter happens frames − 1 times a message.
+  // Number of times that the HEARTBEAT delay restarts during an instance: whenever a frame is sent and, with a measured
+  // delay, whenever some of the outstanding frames are acknowledged. If each message is acknowledged before the next
+  // one is sent, the latter happens frames − 1 times a message.
   int64_t beginnings(size_t chain, const Traffic &sent) const {
     const Protocol &protocol = system_.protocol;
     if (is_batch() || system_.chains[chain].shares_level || several_[chain]) return -1;
@@ -1016,7 +1017,7 @@ class LinkModel {
                                 begun < 0 ? begun : multiply(begun, instances), window_ns);
   }
 
-  // ---- what the client executes beside its callbacks (docs/analysis/link.md, "Loads") ----
+  // ---- what the client executes besides its callbacks (docs/analysis/link.md, "Loads") ----
 
   // Greatest execution of loads in a window that may begin anywhere; masking: only of loads that also stop the line.
   Linear loads(time_ns window_ns, bool masking) const {
@@ -1065,8 +1066,8 @@ class LinkModel {
   }
 
   // Time for the last of `own` ACKNACKs and HEARTBEATs of this chain, including its wait for a frame that has begun and
-  // for more urgent ones. In a batch all use one stream, and no message of it precedes an ACKNACK. known_ns: a lower
-  // limit of the time.
+  // for more urgent ones. With batch all use one stream, and none of its messages precedes an ACKNACK. known_ns: a
+  // lower limit of the time.
   time_ns control_wait_ns(size_t chain, Direction direction, int64_t own, time_ns known_ns) const {
     const bool up = direction == Direction::up;
     const time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0);
@@ -1141,9 +1142,9 @@ class LinkModel {
     const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
                                        self.downlink_reliable ? silence_ns(protocol.agent) : 0);
     const int64_t lost = protocol.losses * lossy_instances(chain);
-    // A HEARTBEAT, its answer and the lost frame again, in any direction, after the chain's own HEARTBEATs and answers.
-    // More urgent frames precede them, too; the demand of a response already includes those if the chain itself waits
-    // for that direction.
+    // A repair consists of a HEARTBEAT, its answer and the retransmitted frame, in either direction, after the chain's
+    // own HEARTBEATs and answers. More urgent frames precede them, too; the demand of a response already includes those
+    // if the chain itself waits for that direction.
     time_ns up_unit_ns = load.up.unit_ns, down_unit_ns = load.down.unit_ns;
     for (const size_t other : sharers(chain)) {
       up_unit_ns = std::max(up_unit_ns, loads_[other].up.unit_ns);
@@ -1341,8 +1342,8 @@ class LinkModel {
     return {};
   }
 
-  // One processor makes all messages, one callback after the other, and no chain holds the line: their least distance
-  // and greatest length. Distance 0: arbitrary.
+  // Least distance and greatest length of the messages, if one processor creates all of them, one callback after the
+  // other, and no chain holds the line. Distance 0: arbitrary.
   Spacing message_spacing() const {
     const Client &client = system_.client;
     if (client.policy == ClientPolicy::lanes || client.processors > 1) return {};
@@ -1615,8 +1616,8 @@ class LinkModel {
       sum = sum + share(interrupts_ns, period(other), span_ns(other), window_ns);
     }
     if (alive_) return sum;
-    // Answers to probes are processed as the least urgent frames (client_blocking). In a batch they come in any order,
-    // and a waiting publish may wait for them.
+    // Answers to probes are processed as the least urgent frames (client_blocking). With batch they are processed in
+    // any order, and a publish that waits for its acknowledgment may also wait for them.
     time_ns each_ns = gap_ns_;
     if (is_batch()) each_ns += system_.client.process_ns;
     if (is_batch() && system_.client.send != Send::asynchronous)
@@ -1624,7 +1625,7 @@ class LinkModel {
     return sum + scale(signs_of_life(window_ns), each_ns);
   }
 
-  // Adds to the first unit that has one of these paths in common, or as a unit.
+  // Adds the execution to the first unit that shares one of these paths, or as a new unit.
   static void add_on_paths(std::vector<std::pair<std::vector<size_t>, time_ns>> &units,
                            const std::vector<size_t> &paths, time_ns executed_ns) {
     for (auto &[of_unit, sum_ns] : units) {
@@ -1638,9 +1639,9 @@ class LinkModel {
     units.emplace_back(paths, executed_ns);
   }
 
-  // While a callback waits all lanes of its executor run others, or its group is busy (docs/analysis/link.md, "Lanes of
-  // the host"). A group, a chain, and the paths of a timer as far as they lie on one path run one callback at a time,
-  // so in a wait none of these executes longer than the wait.
+  // While a callback waits, all lanes of its executor run other callbacks, or its group is busy (docs/analysis/link.md,
+  // "Lanes of the host"). A group, a chain, and those parts of a timer's paths that lie on one path each run one
+  // callback at a time, so none of these units executes for longer than the wait.
   Linear lanes_wait(size_t chain, size_t place, time_ns window_ns) const {
     ByGroup &groups = groups_;
     std::vector<time_ns> &units = units_;
@@ -1788,8 +1789,8 @@ class LinkModel {
     return longest_ns;
   }
 
-  // One piece of less urgent work that has begun for each visit. An execution blocks one visit only, as it is over
-  // before the chain runs, so a callback blocks as often as its chain has instances in the window.
+  // One piece of less urgent work that has begun for each visit. An execution blocks only one visit, because it has
+  // ended when the chain runs, so a callback blocks as often as its chain has instances in the window.
   Linear client_blockings(size_t chain, time_ns window_ns) const {
     const int64_t visits = loads_[chain].visits;
     if (visits < 2 || system_.client.policy != ClientPolicy::tide)
@@ -1825,9 +1826,8 @@ class LinkModel {
     return result;
   }
 
-  // The longest critical section of a less urgent chain whose lock has this chain or a more urgent one among its
-  // takers. At most one per visit: no less urgent chain begins another section while this one waits
-  // (docs/analysis/locks.md).
+  // The longest critical section of a less urgent chain whose lock this chain or a more urgent one also takes. At most
+  // one per visit: no less urgent chain begins another section while this one waits (docs/analysis/locks.md).
   time_ns lock_blocking(size_t chain) const {
     if (system_.client.policy != ClientPolicy::lanes || loads_[chain].visits == 0) return 0;
     std::map<std::string, int64_t> ceilings;
@@ -1871,7 +1871,7 @@ class LinkModel {
     return true;
   }
 
-  // An empty demand in the memory of the previous one, because a bound asks for those of thousands of windows.
+  // An empty demand in the memory of the previous one, because a bound evaluates thousands of windows.
   Demand &emptied_demand() const {
     LinkParts &parts = demand_.parts;
     std::vector<time_ns> client_ns = std::move(parts.client_interference_ns);
@@ -2276,7 +2276,8 @@ class LinkModel {
     return found;
   }
 
-  // The number of instances in the window counts (client_blockings). Without a bound the chain may block each visit.
+  // True if the other chain blocks as often as the window contains its instances (client_blockings); without a bound it
+  // may block each visit.
   bool blocks_as_often(size_t other, size_t chain) const {
     return system_.client.policy == ClientPolicy::tide && loads_[chain].visits > 1 && loads_[other].visits > 0 &&
            latest_ns(other) != kNeverNs;
@@ -2375,8 +2376,8 @@ class LinkModel {
 
   // ---- parts and assumptions of a bound ----
 
-  // Load of this chain and of all that precede it, regardless of who waits for what: as a share of the directions that
-  // it uses, with escapes as described and without any, of the client, and of each executor of the host that it visits.
+  // Load of this chain and of all chains that precede it, regardless of waiting, as shares of the directions that it
+  // uses (with escapes as described, and without any), of the client, and of each host executor that it visits.
   Shares asked(size_t chain) const {
     Shares shares;
     shares.hosts.assign(system_.hosts.size() + 1, 0);  // the last entry is unused
@@ -2427,7 +2428,8 @@ class LinkModel {
     return std::nullopt;
   }
 
-  // What a chain asks for changes only where paths of one timer meet.
+  // True if the load of this chain and those that precede it reaches the capacity of anything that it uses. The value
+  // is kept, because it changes only where paths of one timer meet.
   bool asks_too_much(size_t chain) const {
     std::optional<bool> &known = too_much_[chain];
     if (!known || has_trees_) {
@@ -2463,7 +2465,8 @@ class LinkModel {
     return is_batch() ? "all chains ask for " : alone ? "it asks for " : "it and the more urgent chains ask for ";
   }
 
-  // What counts for a chain of line, client and host where the iteration does not settle although none is overloaded.
+  // The load of line, client and host that counts for a chain, as text, for cases in which the iteration does not
+  // settle although none is overloaded.
   std::string load(size_t chain) const {
     const Shares shares = asked(chain);
     const double line = std::max(shares.up, shares.down);
@@ -2738,7 +2741,7 @@ class LinkModel {
   std::vector<std::vector<Stage>> stages_;
   std::vector<std::vector<ByGroup>> on_host_;  // by chain and executor of the host
   mutable ByGroup seen_on_host_;
-  // Memory of demand and what it calls, kept because it is asked for thousands of windows.
+  // Memory of demand() and the functions that it calls, kept because they are evaluated for thousands of windows.
   mutable Demand demand_;
   mutable LinkParts by_level_;
   mutable ByGroup groups_;

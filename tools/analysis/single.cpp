@@ -328,7 +328,7 @@ struct Found {
   Breakdown parts;
 };
 
-// Remaining effort, in shares of chains. Without any left there is no bound.
+// Effort left for the search: each step costs the number of chains. When it is used up, there is no bound.
 struct Effort {
   int64_t left = std::numeric_limits<int64_t>::max();
   bool spend(const Executor &executor) {

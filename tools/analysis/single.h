@@ -36,7 +36,7 @@ Result single_thread_result(const SingleThreadAnalysis &analysis, const Executor
 std::optional<time_ns> single_thread_bound(const Executor &executor, size_t chain);
 
 // The least safe bound for each chain of the executor; none if there is no bound, or the executor has several threads.
-// work: remaining shares of chains; counted down.
+// work: remaining effort; counted down.
 std::vector<ChainResult> single_thread_results(const Executor &executor, int64_t &work);
 
 // A safe result in which bounds of one thread replace higher ones, and those that hold only if others are in time.

@@ -54,7 +54,7 @@ struct SystemResult {
 // nothing changes, the path is too late (kMostTimesLate), or the effort is exhausted (a second at most).
 SystemResult analyse_system(const System &system, const Options &options = {});
 
-// As analyse_system, for one executor alone. work: remaining shares of chains.
+// As analyse_system, for one executor alone. work: the effort that may be spent.
 Result analyse_executor(const Executor &executor, const Options &options, int64_t work);
 
 struct Compared {
