@@ -153,8 +153,8 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
 
 
 def _paths_apart(system: System, path: DataPath) -> str | None:
-    """A description is refused unless each chain of a path begins where the preceding one ends, but an optimiser may
-    try such a system."""
+    """Why two successive chains of the path do not meet on one executor; None: all do. The loader refuses such a
+    description, but an optimiser may try one."""
     for before, after in pairwise(system.chain(name) for name in path.chains):
         end, begin = before.callbacks[-1].executor, system.path(after)[0].executor
         if end != begin:
@@ -163,8 +163,8 @@ def _paths_apart(system: System, path: DataPath) -> str | None:
 
 
 def _unusable(system: System, bound: ChainBound) -> str | None:
-    """Why the time at which the chain sees a change is not known. A message on a condition has no period. An instance
-    that may overtake the one before it may store an older value after a newer one."""
+    """Why it is unknown when the chain reads a change: a message on a condition has no period, and an instance that
+    overtakes its predecessor may store a newer value before an older one. None: it is known."""
     if bound.bound_ns is None:
         return f"chain '{bound.name}' has no bound"
     chain = system.chain(bound.name)
@@ -183,9 +183,8 @@ def _unusable(system: System, bound: ChainBound) -> str | None:
 
 # ---- joins ----
 # Bounds of chains that wait for several messages (docs/analysis/joins.md has the argument).
-#
-# An instance continues after the last of its inputs. So it is no later than the latest of several chains, one for each
-# input, each with the callbacks behind the join. These further chains only add work.
+# A joining instance continues when its last input has arrived. So it ends no later than the latest of several chains,
+# one for each # input, each with the callbacks after the join. The additional chains only add work.
 
 
 _NOTHING = Decimal(0)
@@ -224,8 +223,8 @@ def _named(chain: Chain) -> tuple[tuple[str, str], ...]:
 
 
 def _of_any_length(chain: Chain, always: bool = False) -> Chain:
-    """The callbacks behind a join have no shortest time, because they do not run in an instance in which another input
-    is the last."""
+    """The chain with shortest execution times of 0 after a join: its copy of those callbacks does not run in an
+    instance whose last input is another one."""
     if not chain.joins and not always:
         return chain
     callbacks = tuple(one.model_copy(update={"least_ms": _NOTHING}) for one in chain.callbacks)
@@ -281,8 +280,8 @@ Asked = tuple[Times, tuple[Times, ...], Times]  # own sections: jitters, times a
 
 @dataclass(frozen=True)
 class BoardsFound:
-    """The bounds of all sections. answers: by name. jitters_ns: release jitter of each. away_ns: how long a chain is on
-    other boards until it comes back to the section."""
+    """The bounds of all sections. answers: by name. jitters_ns: release jitter of each. away_ns: time that a chain
+    spends on other boards before it returns to the section."""
 
     sections: dict[str, list[Section]]  # by chain
     answers: dict[str, LinkChainAnswer]
@@ -322,7 +321,7 @@ class _Composition:
         self._roots: dict[str, Root] = {}
 
     def run(self) -> BoardsFound:
-        """The assumed bounds of all sections must be no less than those that follow from them."""
+        """Raises the assumed bounds of all sections until no bound that follows from them exceeds its assumed value."""
         rounds = 0
         while True:
             rounds += 1
@@ -406,7 +405,8 @@ class _Composition:
         return self._system.model_copy(update={"executors": executors, "links": links, "chains": chains})
 
     def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
-        """Between two boards a message goes through the agent, or comes from its publisher on the host."""
+        """Adds the entries outside the board to the section's callbacks: its stays elsewhere, the message that releases
+        it (from the agent or from its publisher on the host), and the agent's passing on of its last message."""
         whole = (*section.chain.callbacks, None)
         for one, callback in zip(callbacks, section.callbacks, strict=False):  # the document has more entries after
             # a service
@@ -533,8 +533,8 @@ def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tup
 def _divided(
     found: BoardsFound, section: Section, own: list[tuple[str, int, str | None, str | None]]
 ) -> list[tuple[str, int, str | None, str | None]]:
-    """The parts, with the time away split into those of its own sections. Time away that callbacks hide is no part of
-    the bound."""
+    """The parts, with the time away divided into the parts of the sections there. Time away that overlaps execution is
+    not part of the bound."""
     host_ns = sum(value_ns for kind, value_ns, *_ in own if kind == "host")
     away_ns = min(found.away_ns[section.name], host_ns)
     rest = [part for part in own if part[0] != "host"]
@@ -551,7 +551,8 @@ def _divided(
 
 
 def boards_response_ns(found: BoardsFound, sections: Iterable[Section]) -> int | None:
-    """The response from the nominal expiry of the timer, although each section counts from its release."""
+    """The response time from the nominal expiry of the timer; the bound of each section counts from the section's
+    release."""
     total_ns = 0
     for one in sections:
         bound_ns = found.answers[one.name].response_ns
@@ -601,8 +602,7 @@ def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, 
 # `burst` times as long. The bound is that of the latest chain. A guard condition that is triggered again before its
 # callback has begun runs once for both. This adds no run, and makes no answer later. On the host events are messages,
 # which wait for one callback; one thread that takes ready callbacks in any order may take them in order of arrival.
-#
-# Rejected: a release jitter of burst - 1 periods, because each of the events would be that late.
+# Rejected: a release jitter of burst - 1 periods, because every event would count as that late.
 
 
 _MEMBER = re.compile(rf"{NUMBER}event\d+")
@@ -733,8 +733,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
 
 
 def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
-    """A statement about the first core of a board holds for all its cores, and a cause on such a board names the
-    cores that are bounded as one: on separate ones nothing may be late."""
+    """Extends statements about the first core of a board to all its cores. A cause on such a board names the cores that
+    are bounded as one, because nothing may be late on separate cores."""
     told = [
         one._replace(places=tuple(name for place in one.places for name in cores.get(place, (place,))))
         for one in bounds.assumptions
@@ -755,7 +755,7 @@ def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, .
 
 
 def _instances(system: System, bound: ChainBound) -> int:
-    """The most instances of the chain that are under way at once."""
+    """Maximum number of instances of the chain that are under way at the same time."""
     chain = system.chain(bound.name)
     burst = system.timer_of(chain).burst
     return burst * max(-(-(bound.bound_ns or 0) // (burst * chain.period_ns)), 1)
@@ -786,7 +786,7 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
         several = ", ".join(f"{name} {count}" for name, count in waiting.items() if count > 1)
         text = f"subscriptions keep {'at least these messages' if several else 'one message at least'}"
         yield Assumption("depth", text + (f" (QoS depth): {several}, others 1" if several else " (QoS depth)"), waiting)
-    # Beside a board, the bound of a chain covers a timer that is late by a period.
+    # Bounds from the board analysis cover a timer that is late by a period.
     by_host = [one.name for one in system.chains] if is_on_host(system) else _apart_from_boards(system)
     late = [
         one.name
@@ -982,8 +982,8 @@ def _bounds_on_hosts(system: System, policy: HostPolicy) -> Bounds:
 
 
 def _bounds_that_share(system: System) -> dict[str, ChainBound]:
-    """Bounds of nodes by the analysis of boards, in which executors of the host take callbacks in any order and what
-    chains of one timer share counts once. Empty if that analysis gives no bounds."""
+    """Bounds of nodes from the board analysis, which assumes that host executors take callbacks in any order, and
+    counts callbacks that chains of one timer share only once. Empty if that analysis gives no bounds."""
     try:
         ways = ways_of(system)
         found = bound_boards(ways.system, None, 0, ask_link, ways.joined)
@@ -1104,10 +1104,10 @@ def _bounds_over_lines(
 
 
 def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
-    """A callback never overlaps itself, which may keep an instance from a free lane. The analysis leaves that out where
-    bounds end before the next release, which tightens them considerably. Until a bound is exceeded, no instance meets
-    the preceding one there, so this cannot cause the first excess. Elsewhere it counts, whether or not the deadline is
-    met."""
+    """A callback never overlaps itself, so an instance may have to wait although a lane is free. The analysis ignores
+    this where bounds end before the next release, which tightens them considerably: until a bound is exceeded, no
+    instance meets the preceding one there, so this cannot cause the first excess. Elsewhere it counts, whether or not
+    the deadline is met."""
     late = [chain for chain in system.chains if chain.deadline_ms > chain.period_ms]
     meeting = {one.name for chain in late for one in stretches_of(system, chain)}
     while True:
@@ -1346,7 +1346,7 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root
 
 
 def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
-    """The parts of its own callbacks, with the waits for locks separate."""
+    """Moves up to waiting_ns from the parts of the chain's own callbacks to a separate part for lock waits."""
     left_ns, told = waiting_ns, list[Share]()
     for part in reversed(parts):
         taken_ns = min(left_ns, part[1]) if part[0] in ("precedence", "last_callback") else 0

@@ -144,7 +144,7 @@ def waits_of(system: System) -> dict[int, int]:
 
 
 def _of_alternatives(system: System, waits_ns: Mapping[int, int]) -> dict[int, int]:
-    """A chain that represents one of a join's inputs has the callbacks of the chain that joins."""
+    """The lock waits of the chains that represent a join's inputs: those of the same callbacks in the joining chain."""
     by_name = {
         (chain.name, one.name): waits_ns[id(one)]
         for chain in system.chains
@@ -169,8 +169,8 @@ def _sections(system: System) -> list[tuple[str, Callback, int]]:
 
 
 def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, int]]) -> int:
-    """Longest wait for the lock in one run of the callback: each other lane gets it first at most once, with one of the
-    longest critical sections of that lane's executor."""
+    """Longest total wait for the lock in one run of the callback. Each other lane can hold the lock first once, for one
+    of the longest critical sections on that lane's executor."""
     kinds = {group.name: group.kind for group in system.groups}
     total_ns = 0
     for executor in system.executors:
@@ -287,7 +287,7 @@ def _boards(system: System) -> list[Finding]:
 
 
 def _returns(system: System, chain: Chain, way: tuple[Callback, ...]) -> list[Finding]:
-    """True for a chain that alternates between boards: it returns to a board within its stay on another one."""
+    """Reports a chain that alternates between boards: it returns to a board during its stay on another one."""
     seen: set[str] = set()
     for section in all_of(sections_of(system, chain.model_copy(update={"callbacks": way}))):
         if section.place in seen:
@@ -334,7 +334,8 @@ def _shared_lines(system: System) -> list[Finding]:
 
 
 def shared_lanes(system: System) -> list[Finding]:
-    """A running callback is not preempted in its own lane, which no bound covers if others have lanes."""
+    """Reports boards with several lanes but fewer than priorities. Callbacks of one lane do not preempt each other, and
+    no bound covers this if others have lanes of their own."""
     findings = []
     for index, one in enumerate(system.executors):
         if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
@@ -354,7 +355,7 @@ def shared_lanes(system: System) -> list[Finding]:
 
 
 def levels_of(system: System, board: str) -> int:
-    """Findings on the chains that reach this microcontroller."""
+    """Number of different levels of the chains that visit this board."""
     return len(set(levels_on(system, board).values()))
 
 
@@ -425,7 +426,7 @@ def has_trees(system: System) -> bool:
 
 
 def ways_of(system: System) -> Ways:
-    """The cost grows with the square of the number of paths."""
+    """Replaces branching and joining chains by their paths. The cost grows with the square of the number of paths."""
     behind, begun = _BehindJoins(system), _Begun(system)
     shared = tree_priorities(system)
     chains: list[Chain] = []
@@ -453,8 +454,8 @@ def _takes_one_at_a_time(executor: Executor) -> bool:
 
 
 class _Begun:
-    """A message that is not published in every run begins its own tree, with a timer whose period is the least distance
-    of two such messages. The tree repeats the callbacks and messages before it, which only adds work. If that is a
+    """A message that is not published in every run begins its own tree, with a timer whose period is the shortest time
+    between two such messages. The tree repeats the callbacks and messages before it, which only adds work. If that is a
     single callback of a board, or of an executor of one lane, the run that makes the message is counted in the other
     tree: after the run only the sending is left (docs/analysis/joins.md, Several messages)."""
 
@@ -485,7 +486,7 @@ class _Begun:
 def _unheard(
     system: System, begun: _Begun, of_chain: Mapping[str, tuple[str, ...]], shared: Mapping[str, int]
 ) -> Iterator[Chain]:
-    """Messages that no chain takes, each as a chain of its own."""
+    """Messages that no chain receives, each as a separate chain."""
     taken = system.taken()
     for chain in system.chains:
         count = len(of_chain[chain.name])
@@ -507,8 +508,9 @@ def _unheard(
 
 
 class _BehindJoins:
-    """Callbacks that do not run on a path in an instance in which another input is the last. Over several boards each
-    path has its own copies of them, as its sections begin at another time than those of the other paths."""
+    """Callbacks after joins: on a path they do not run in an instance whose last input came by another path. Over
+    several boards each path has its own copies of them, because its sections begin at other times than those of the
+    other paths."""
 
     def __init__(self, system: System) -> None:
         waiting = [chain for chain in system.chains if _waits(system, chain)]
@@ -623,8 +625,8 @@ def _service_amid(
 
 
 def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
-    """What is not supported together with chains that share a timer and visit a board. waiting: boards where publishing
-    waits."""
+    """Entries that are not supported together with chains that share a timer and visit a board. waiting: boards where
+    publishing waits."""
     if not has_trees(system):
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
@@ -750,8 +752,8 @@ def _waiting_boards(system: System, executor: ClientExecutor | None) -> set[str]
 
 
 def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
-    """Requests and replies never wait until they are confirmed, and the analysis supports waiting only for whole
-    chains."""
+    """Reports requests and replies on boards where publishing waits: they themselves never wait for an acknowledgment,
+    and the analysis supports waiting only for whole chains."""
     return [
         Finding(
             ("chains", index, "callbacks", position),
@@ -781,7 +783,8 @@ def _waiting_loads(system: System, waiting: set[str]) -> list[Finding]:
 
 
 def _shared_subscriptions(system: System, executor: ClientExecutor | None, losses: int) -> Iterator[Finding]:
-    """A round takes one message of each subscription; losses count for chains that end before their next release."""
+    """Reports subscriptions of several publishers on a batch executor, whose rounds take one message of each
+    subscription, or with losses, which are bounded only for chains that end before their next release."""
     for words, (first, *_) in servers_of(system).items():
         if first.kind != "subscription" or system.where(first) == "host":
             continue
@@ -923,9 +926,9 @@ def _add_sections(document: Document, system: System, whole: System) -> None:
 
 
 def _relay_services(document: Document, system: System, client: str) -> None:
-    """A request or reply from the board to itself passes through the agent and has another size on its return. A
-    message to another board is followed here by the message that returns from there, and no callback here receives
-    it."""
+    """A request or reply from the board to itself passes through the agent and has another size on its return. In this
+    board's model a message to another board is directly followed by the message that comes back from there; no callback
+    receives the former."""
     relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
     used = False
     for chain, entry in zip(system.chains, document["chains"], strict=True):
@@ -968,7 +971,7 @@ def _line(system: System, line: Line | UdpLink) -> Document:
 
 
 def exclusive_group(system: System, callback: Callback) -> str | None:
-    """Executors whose callbacks exclude each other although lanes are free."""
+    """The exclusive group for which the callback may have to wait although a lane is free; None: there is none."""
     if callback.group is None:
         return None
     exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in system.groups)
@@ -1037,8 +1040,8 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
     waits_ns = waits_of(system)
 
     def group_of(stretch: Stretch, position: int, callback: Callback) -> str | None:
-        """A callback without a group overlaps all but itself, which matters if an instance may meet the preceding one.
-        On one thread nothing overlaps anything."""
+        """A callback without a group gets one of its own if an instance may meet the preceding one, because it may
+        overlap all callbacks except itself. On one thread nothing overlaps."""
         if lanes[callback.executor] == 1:
             return None
         if callback.group is None:
@@ -1234,7 +1237,8 @@ def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterabl
 
 
 def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:
-    """Texts for the boards' executors, which are as requested regardless of the description, and for the host's."""
+    """Statements about the executors that the bounds assume: on a board the requested one, whatever the description
+    has; on the host any order."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     models = []
     for executor in system.executors:

@@ -74,7 +74,8 @@ def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None, num
 
 
 def _counts_from(bounds: Bounds) -> str:
-    """The start of deadlines; the table shows those from an event less the chain's period."""
+    """A sentence that says from when the deadlines count. The table shows deadlines from an event less the chain's
+    period."""
     if all(chain.begins_with_event for chain in bounds.chains):
         return "The deadline counts from the event that begins the chain."
     timers = [chain for chain in bounds.chains if not chain.begins_with_event]
@@ -182,8 +183,7 @@ def print_verdict(
     wanting: str = "",
 ) -> None:
     """Prints the verdict, and how many of the times were measured. premises: where the premises are printed. wanting:
-    why the bounds
-    alone are not enough for what was asked."""
+    why the bounds alone do not suffice for the user's request."""
     late = [chain.name for chain in bounds.chains if not chain.met]
     late += [f"path {path.name}" for path in bounds.paths if not path.met]
     answer, colour = f"every deadline is guaranteed, if {premises} hold", colour_of(numbers)

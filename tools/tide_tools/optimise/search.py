@@ -182,7 +182,7 @@ def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable
 # so that none of the remaining ones can be omitted alone.
 
 
-_BEAM = 6  # choices for each number of changes that are pursued
+_BEAM = 6  # choices pursued for each number of changes
 
 
 def distance(choice: Choice, origin: Choice) -> tuple[int, int, int, int]:

@@ -25,12 +25,12 @@ from tide_tools.system.servers import servers_of
 PROGRAM = "tide-sim"
 MICROSECOND = 1000
 _MILLISECOND = 1_000_000
-# Periods of the slowest chain are played: its first instance, at most one period after the start, and two more, each
-# with its whole busy window among all others.
+# Periods of the slowest chain that a run lasts: up to one before its first instance, then that instance and two more, #
+# each with its whole busy window and all other chains.
 SLOWEST = 4
 MOST_INSTANCES = 5_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
 FRAME_BYTES = 64  # more than the overhead of a fragment
-MEETING = 0.3  # share of drawn runs in which a callback of each chain begins at about one time
+MEETING = 0.3  # share of drawn runs in which one callback of each chain begins at about the same time
 LEAST_BYTES = 8  # size to which messages are shortened
 # A run ends when all messages have arrived, or when none arrives for this long. Chains without bounds may have many
 # messages under way.
@@ -136,8 +136,8 @@ def meeting_worst(
 def beside_worst(
     offsets_ns: tuple[int, ...], periods_ns: Sequence[int], own: Sequence[Ran], worst: Worst, mine: int
 ) -> tuple[int, ...]:
-    """Offsets with which this timer expires when the worst instance of another one's chain, whose runs these are, began
-    its longest wait: what delays one delays the other, too."""
+    """Offsets with which the timer `mine` expires when the worst instance of another timer's chain began its longest
+    wait, because what delays one then delays the other, too. own: the runs of that chain."""
     steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
     if not steps:
         return offsets_ns
@@ -191,7 +191,7 @@ def meeting(marks_ns: Sequence[Sequence[int]], periods_ns: Sequence[int], source
 
 
 class UnplayableError(Exception):
-    """The simulated program cannot be this board; the text is the reason."""
+    """The simulated program cannot stand in for this board; the text is the reason."""
 
 
 def require_no_losses_of_events(system: System, losses: int) -> None:
@@ -518,8 +518,9 @@ class BoardsPlayer:
         return ";".join(f"{name}={value}" for name, value in fields.items())
 
     def _way_ns(self) -> int:
-        """Time for the last instance, which may take longer than all periods: its delays, and all executions and frames
-        of several instances meanwhile. Without this time, a run would not wait for best-effort messages."""
+        """Additional time for the last instance, which may take longer than all periods: its delays, and all executions
+        and frames of several instances meanwhile. Without this time, a run would end before best-effort messages
+        arrive."""
         links_ms = sum(((link.agent_ms or 0) + (link.return_ms or 0) for link in self._links), Decimal(0))
         sent = max(len(chain.callbacks) for chain in self._chains)
         every = [one for chain in self._chains for one in chain.callbacks]

@@ -298,7 +298,7 @@ class HostPlayer:
             yield plan_line("message", sent | {"bytes": _BYTES, "depth": _DEPTH, "every": 1})
 
     def words(self, run: HostRun) -> str:
-        """Duration of the run: two of the longest periods after the last release."""
+        """The plan of the run, which ends two of the longest periods after the last timer's first release."""
         longest_ns = max(chain.period_ns for chain in self._system.chains)
         return self.plan(run, 2 * longest_ns + max(run.offsets_ns))
 

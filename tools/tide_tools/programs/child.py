@@ -173,7 +173,7 @@ class Child:
         return RunError(f"{self.name} ended in the middle of the run ({self.ending()})\n{self.tail()}")
 
     def ends(self, limit_s: float) -> bool:
-        """Waits for its end, with patience; returns whether it has ended."""
+        """Waits for its end up to a limit (as of a Patience); returns whether it has ended."""
         patience = Patience(limit_s)
         while not patience.is_over():
             with contextlib.suppress(subprocess.TimeoutExpired):

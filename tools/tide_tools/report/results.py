@@ -226,7 +226,8 @@ _AT_NO_TIME = {"loads", "losses", "pools", "line_on_time", "other_real_time"}
 
 
 def premises_of(answers: Sequence[Answer]) -> Premises:
-    """A property of an executor's code is not decided by a run: it is proved, and `tide lab hunt` attacks it."""
+    """Broken and unobservable premises, without properties of an executor's code, which no run decides: they are
+    proved, and `tide lab hunt` tries to refute them."""
     asked = [one for one in answers if one.id not in OF_CODE]
     broken: dict[tuple[str, str], list[str]] = {}  # one observation may break several
     for one in asked:
@@ -300,7 +301,7 @@ def counted(count: int, word: str) -> str:
 
 
 def exact(value_ns: int | None) -> str:
-    """Milliseconds to the microsecond, as they stand beside a bound."""
+    """Milliseconds with three decimals, as printed next to a bound."""
     return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
 
 

@@ -41,7 +41,7 @@ _AROUND_BYTES = 7  # flag, two addresses, two bytes of length, two of checksum
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame of a line. A field is None when the first 32 bytes, which are logged, do not tell it."""
+    """A frame of a line. A field is None when the first 32 bytes, which are logged, do not contain it."""
 
     track: str
     start_ns: int
@@ -105,7 +105,7 @@ def read_frames(log: Path) -> list[Frame]:
 
 
 def _questions(frames: Sequence[Frame], track: str) -> Evidence:
-    """Number of HEARTBEATs, and the shortest time from a message to the HEARTBEAT that asks about it."""
+    """Number of HEARTBEATs, and the shortest time from a message to the HEARTBEAT that requests its acknowledgment."""
     left: dict[tuple[int | None, int | None], int] = {}
     waited: list[int] = []
     for frame in (frame for frame in frames if frame.track == track):
@@ -151,9 +151,9 @@ def of_lines(lines: Lines, since_ns: int, until_ns: int, traced: Traced) -> Evid
 
 
 def _behind_ns(frames: Sequence[Frame], traced: Traced, board: str) -> int:
-    """The most by which the line's emulator lagged: the longest time until a frame that the board or the agent gave to
-    a free line had begun. The agent's record of a lost frame has no end; such a frame had begun before the next one was
-    given."""
+    """Largest lag of the line's emulator: the longest time from when the board or the agent gave a frame to an idle
+    line until its transmission began. The agent's record of a lost frame has no end; such a frame began before the next
+    one was given."""
     most_ns = 0
     for to, _, track in _WAYS.values():
         begun = sorted((frame.start_ns, frame.end_ns) for frame in frames if frame.track == track)
@@ -172,11 +172,11 @@ _BREAK_NS = 1_000_000  # a shorter break between two callbacks is the executor's
 
 
 def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Lines) -> Evidence:
-    """How late timers start their chains on an idle processor, and how long an answer waits on a free one for its
-    callback. runs: by board, for each run of a callback the chain, the release that it begins (None: a message began
-    it), start and end. A timer counts if it expired while no callback ran and no frame came. An answer is the only
-    frame that came since the last callback ended (taken_by); or others came, too, and it may have waited for several of
-    them (taken_most)."""
+    """How late timers start their chains on an idle processor, and how long an answer waits for its callback on an idle
+    processor. runs: by board, for each run of a callback the chain, the release that it begins (None: a message began
+    it), start and end. A timer counts if it expired while no callback ran and no frame came. taken_by: answers that
+    were the only frame since the last callback ended. taken_most: answers that may have waited for several other
+    frames."""
     late: dict[str, int] = {}
     sure: dict[str, int] = {}
     most: dict[str, int] = {}
@@ -354,7 +354,8 @@ def split(one: Instance, traced: Traced, lines: Lines) -> dict[str, int]:
         return passed_ns
 
     def cross(step: Step, board: str, track: str) -> None:
-        """What is repeated after a loss belongs to the repair, until the start of the frame that arrived."""
+        """Divides a crossing of the link: after a loss, the time until the start of the transmission that arrived
+        counts as repair, the rest as wire time."""
         own = [
             each
             for each in lines.get(board, ())
@@ -426,9 +427,9 @@ def period_of(traced: Traced, chain: Chain, index: int, latency_ns: int) -> Peri
 
 @dataclass(frozen=True)
 class Handed:
-    """How long agent and DDS took for a message between a board and a host executor. The agent's trace has the times of
-    the frames, and the node those of its callback. sure_ns: without possible waits for a node whose lanes were all busy
-    or for a busy line, which are not part of `agent_ms` and `return_ms`. board: the one at the link's end."""
+    """The agent latency of a message between a board and a host executor. The agent's trace has the times of the
+    frames, the node's records have those of its callback. sure_ns: without possible waits for a node whose lanes were
+    all busy or for a busy line, which are not part of `agent_ms` and `return_ms`. board: the one at the link's end."""
 
     chain: str
     board: str
@@ -474,7 +475,7 @@ def handed(run: Traced) -> list[Handed]:
 
 
 def _all_came(own: Sequence[Step], before: Callback, way: str, count: int) -> bool:
-    """The messages can be told apart only if the agent passed on all of them, in their order."""
+    """True if the agent passed on all messages in order; otherwise they cannot be told apart."""
     made, what = _of(own, before.executor, before.name), "to ROS 2" if way == "agent" else "to the board"
     passed = [one for one in own if (one.place, one.what) == ("agent", what) and made and one.start_ns >= made.start_ns]
     return len(passed) == count

@@ -3,8 +3,8 @@
 
 A result applies to the chains whose bounds depend on it. Where the run knows what happened on each executor, it judges
 by executor; a premise has several results where these differ. A time that was longer than described voids the bounds
-that the analysis raises when it is given that time; all others are proved by the observed times. A premise that is no
-number of the analysis voids all bounds that it may affect. Rejected: one result for all chains, which let a logger's
+that the analysis raises when it is given that time; all others are proved by the observed times. A premise that is not
+a number in the analysis voids all bounds that it may affect. Rejected: one result for all chains, which let a logger's
 node void the e-stop's guarantee; and voiding all bounds that a time may affect, which in nearly every robot are all,
 because each bound relies on its neighbours to end in time."""
 
@@ -215,7 +215,8 @@ class _Judge:
         return self.times("least_ns", -1, lambda one: one.least_ns, "{} took {} at least, least_ms is {}")
 
     def times(self, which: str, sign: int, limit: Callable[[Callback], int], text: str) -> Verdict:
-        """Of the callback that is farthest beyond its limit, or else nearest to it. sign: -1 for a least time."""
+        """The verdict on the callback that exceeds its limit most, or comes closest to it. sign: -1 if the limit is a
+        shortest time."""
         every = [
             (sign * (times[which] - limit(callback)), f"{chain.name}/{callback.name}", times[which], limit(callback))
             for chain, callback, times in self.measured()
@@ -391,8 +392,8 @@ class _Judge:
         return _within(late_ns, _CLOCK_NS, f"{_milliseconds(late_ns)} late at most, {_milliseconds(_CLOCK_NS)} allowed")
 
     def too_often(self) -> str:
-        """A topic of the user's programs there that came more often than described: its callback ran as often. Bursts,
-        and messages that were late by up to the deadline, may come at once."""
+        """Names a topic that the user's programs on these executors published more often than described, because its
+        callback ran as often. Allows for bursts, and for messages that were late by up to the deadline."""
         makers = Counter(
             sent.topic for chain in self.system.chains for one in chain.callbacks for sent in one.publishes
         )

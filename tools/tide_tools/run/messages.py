@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message objects of any ROS 2 type, of the described length, and where in them the number of the chain's instance is.
-They are made by the type support of this Python's ROS 2."""
+"""Message objects of any ROS 2 type with the described length, and the position of the chain's instance number in them.
+Uses the type support of this Python's ROS 2."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _BOUNDED = re.compile(r"(string|wstring)<(\d+)>")
 
 
 class MessageError(Exception):
-    """Why the message cannot be made: the mistake, and its remedy."""
+    """The message cannot be made. The text names the mistake and its remedy."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"{what}; {remedy}")
@@ -147,7 +147,7 @@ def _serialised(message: Any) -> bytes:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """A field with one value, or the first element of one that has elements."""
+    """A scalar field, or the first element of an array or sequence."""
 
     owner: Any
     field: str
@@ -188,7 +188,7 @@ def _leaves(message: Any) -> Iterator[_Leaf]:
 
 @dataclass(frozen=True)
 class _Room:
-    """A field that may be longer. rank: coarse ones are filled first."""
+    """A field that can be made longer. rank: fields that grow in larger steps have lower ranks and are filled first."""
 
     rank: int
     most: int

@@ -3,8 +3,8 @@
 
 Run as `python -m tide_tools.run.nodes` with a JSON object on standard input (tide_tools.run.plan.nodes_of). Prints
 {"event": "created"} when all endpoints exist, and {"event": "matched"} when they have found their peers. A line `start
-NS` tells when the system starts, on the monotonic clock. At SIGTERM, or when standard input closes, it prints a line
-for each callback with the times of its runs, then {"event": "told", "unexpected"}, and ends."""
+NS` gives the time at which the system starts, on the monotonic clock. At SIGTERM, or when standard input closes, it
+prints a line for each callback with the times of its runs, then {"event": "told", "unexpected"}, and ends."""
 
 from __future__ import annotations
 
@@ -95,10 +95,10 @@ _SERVICE_LEAD_NS = 1_500_000  # of a request or reply, whose sending time is not
 
 
 class Reserve:
-    """How long a callback computes, so that all of it takes at most the described time. The described time of a host's
-    callback is a worst case. It contains the executor's time before the callback begins, and the time of the publish at
-    its end. Neither is known beforehand, so the observed values plus a margin are subtracted. Not re-entrant: two runs
-    of a callback do not disturb each other."""
+    """Determines how long a simulated callback computes, so that the whole callback takes at most the described time.
+    The described time of a host's callback is a worst case. It contains the executor's time before the callback begins,
+    and the time of the publish at its end. Neither is known beforehand, so the observed values plus a margin are
+    subtracted. Not re-entrant: two runs of a callback do not disturb each other."""
 
     def __init__(self, execution_ns: int, least_ns: int, sends: bool) -> None:
         self.execution_ns, self.least_ns = execution_ns, least_ns
@@ -251,12 +251,12 @@ class _Play:
             self._run(one, time.monotonic_ns())
 
     def _take_of_host(self, place: int, message: bytes, info: dict[str, int]) -> None:
-        """A message of another host executor is under way for as long as both executors take for it."""
+        """Takes a message of another host executor, and records the time since its publication."""
         self._reserve.led(place, time.time_ns() - info["source_timestamp"])
         self._take(place, message)
 
     def _take(self, place: int, message: bytes) -> None:
-        """Where several messages are joined, the last one of an instance starts the callback."""
+        """Takes a message. If the callback joins several messages, the last one of an instance starts it."""
         now_ns = time.monotonic_ns()
         index = self._index(place, message, now_ns)
         if index >= 0 and len(self._numbers) > 1:
@@ -269,7 +269,7 @@ class _Play:
         self._run(index, now_ns, place=place)
 
     def is_asked(self, request: bytes) -> bool:
-        """The request names its chain where several ask the same service."""
+        """True if the request is one of this chain's: it names its chain if several chains call the service."""
         assert self.serves is not None
         mark = self.serves.get("mark")
         if mark is None:
@@ -412,8 +412,8 @@ def _group_of(name: str | None, kinds: dict[str, str], groups: dict[str, Callbac
 
 
 def _hurry(priority: int) -> None:
-    """Sets the priority of all threads of this process, including those of DDS: a described host executor does not wait
-    for other programs."""
+    """Sets the SCHED_FIFO priority of all threads of this process, including those of DDS, because the bounds assume
+    that no other program delays a described host executor."""
     for thread in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError):
             os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))

@@ -3,12 +3,12 @@
 
 Run as `python -m tide_tools.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type",
 "readers", "observed"}], "services": [{"service", "type"}]}, where readers is the number of other subscriptions. Prints
-{"missing": [...]} while an end is missing, then {"event": "seen"}. At SIGTERM, or when standard input closes, it prints
-a line for each observed topic with the publication times of its messages on the monotonic clock, "missed": [[time,
-count]] where the numbers of its publisher show that some did not arrive, and the most "publishers" that it had at one
-time. Then follows {"event": "told", "until_ns", "undescribed", "clock_set_ns"}: until when the observer had taken all
-available messages, the user's endpoints that are not described (null: nobody looked), and by how much the wall clock,
-from which the times of publication come, was set meanwhile. Then it ends."""
+{"missing": [...]} while an endpoint is missing, then {"event": "seen"}. At SIGTERM, or when standard input closes, it
+prints a line for each observed topic with the publication times of its messages on the monotonic clock, "missed":
+[[time, count]] where the numbers of its publisher show that some did not arrive, and the largest number of "publishers"
+that it had at one time. Then follows {"event": "told", "until_ns", "undescribed", "clock_set_ns"}: until when the
+observer had taken all available messages, the user's endpoints that are not described (null: nobody looked), and by how
+much the wall clock, from which the times of publication come, was set meanwhile. Then it ends."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ _STANDARD = (_PARAMETERS, "type_description_interfaces/")  # services that any n
 
 
 def _undescribed(node: Node, task: dict[str, Any]) -> list[str]:
-    """Undescribed endpoints of nodes outside the run: their callbacks are in no bound."""
+    """Undescribed endpoints of nodes outside the run. No bound accounts for their callbacks."""
     known = {"/" + one["topic"].lstrip("/") for one in task["topics"]} | set(_ORDINARY)
     services = {"/" + one["service"].lstrip("/") for one in task["services"]}
     found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run asks of each part: the executors that are compared, the callbacks of every chain on each board and host
+"""The input of each part of a run: the executors that are compared, the callbacks of every chain on each board and host
 executor, and the messages between them. A board gets the file that sim/workloads/three_chains/plan.h describes, a host
 executor the JSON object that tide_tools.run.nodes reads."""
 
@@ -59,8 +59,8 @@ def is_played(system: System, chain: Chain) -> bool:
 
 def length_ns(system: System, periods: int) -> int:
     """Time from the first release to the end of the last period. The slowest chain gets the requested number of periods
-    after those of the warm-up. All others continue as long, because a board asks on a silent line whether the agent is
-    still there, which the bounds exclude."""
+    after those of the warm-up. All others continue as long, because on a silent line a board probes whether the agent
+    is alive, and the bounds exclude such probes."""
     return (periods + WARM_UP_INSTANCES) * max(chain.period_ns for chain in system.chains)
 
 
@@ -73,8 +73,8 @@ def instances_of(system: System, chain: Chain, periods: int) -> int:
 
 
 def step_of(system: System, chain: Chain) -> int:
-    """Instances of the timer for each instance of the chain, which may begin with a message that only every nth run
-    sends. A chain on a condition is played as often as its distance permits."""
+    """Number of timer instances per instance of the chain: more than 1 if the chain begins with a message that only
+    every nth run sends. A chain on a condition is played as often as its distance permits."""
     path = system.path(chain)
     return _step(system, chain, pairwise(path))
 
@@ -116,8 +116,8 @@ def timing_of(timer: Chain) -> Timing:
 
 
 def limit_ns(system: System, callback: Callback) -> int:
-    """The most time of one run, with the message that it makes. The executor's time to choose it counts here, and
-    therefore not in the callback before it."""
+    """Longest time of one run, including its messages. The executor's time to select the callback counts here, not in
+    the preceding callback."""
     executor = system.executor(callback.executor)
     made_ns = nanoseconds(executor.submit_ms) * callback.count_sent
     chosen_ns = nanoseconds(executor.dispatch_ms) if executor.where == "mcu" else 0
@@ -145,7 +145,8 @@ def link_of(system: System, board: Executor) -> Line | UdpLink:
 
 
 def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Callback | None]]:
-    """The topics of each chain with the maker and the taker of their messages. None: nobody takes them."""
+    """The topics of each chain with the callbacks that publish and receive their messages. None: nothing receives
+    them."""
     taken = system.taken()
     for chain in system.chains:
         seen: set[tuple[int, int]] = set()
@@ -228,8 +229,8 @@ class ServicePart:
 
 @dataclass(frozen=True)
 class Message:
-    """A message that a callback takes or sends, with a sample of it. every: its distance in instances of its timer.
-    of_host: a host executor makes it."""
+    """A message that a callback receives or sends, with a sample of it. every: instances of its timer from one message
+    to the next. of_host: a host executor publishes it."""
 
     publication: Publication | ServicePart
     sample: Sample

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run and its bounds: for results.json, tables and sentences."""
+"""Runs a description, compares the run with its bounds, and reports both in results.json and tables."""
 
 from __future__ import annotations
 
@@ -84,8 +84,9 @@ def _spent(system: System, recorded: Recorded) -> dict[str, list[int]]:
 
 
 def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
-    """Of the chains observed as a whole: the greatest share of its period that an instance of each took, the number of
-    instances that did not end, and the chains that were not over in time. unseen: all other chains."""
+    """For the chains that were observed as a whole: shares: the longest instance of each as a share of its period;
+    missing: instances that did not end; over: chains with an instance that did not end within its period. unseen: all
+    other chains."""
     played = [one for one in chains if is_played(system, system.chain(one.name))]
     shares = {
         one.name: one.max_ns / apart_ns(system, system.chain(one.name)) for one in played if one.max_ns is not None
@@ -275,7 +276,7 @@ def heading(system: System, settings: Settings) -> str:
 
 
 def _processors(executors: list[Executor]) -> tuple[int, str]:
-    """How many processors they use, and what that many are."""
+    """Number of processors that the executors use, with the boards and host lanes in words."""
     boards = sum(one.where == "mcu" for one in executors)
     lanes = sum(one.lanes for one in executors if one.where == "host")
     words = (counted(count, word) for count, word in ((boards, "board"), (lanes, "host lane")) if count)
@@ -283,8 +284,8 @@ def _processors(executors: list[Executor]) -> tuple[int, str]:
 
 
 def shared_lines(system: System, waits: bool) -> list[str]:
-    """A line for each thing that the bounds do not know of, such as parts of a robot that wait for each other on one
-    machine; and for each executor that only waits for its execution times."""
+    """Lines about effects that no bound includes: parts of a robot that wait for each other on one machine, and
+    executors that sleep for their execution times instead of computing."""
     played = [one for one in used_executors(system) if not is_given(one)]
     waiting = [one for one in played if waits and may_wait(one)]
     count, words = _processors([one for one in played if one not in waiting])

@@ -272,7 +272,7 @@ class Robot:
         self.agent = agent
 
     def _start(self, children: Children, name: str, command: list[str], log: str) -> Child:
-        """The scheduling of the run itself, on processors that no board uses."""
+        """Starts a child with the run's own scheduling, on processors that no board uses."""
         return children.start(name, command, self.out / log, Scheduling(0, self.places.others), self.environment)
 
     def _agent_end(self, children: Children, board: Executor, link: Line, number: int) -> str:
@@ -387,8 +387,9 @@ class Robot:
                 raise RunError(missing_text(self.system, missing, self.settings.start_limit_s, self.out))
 
     def _wait_servers(self) -> None:
-        """A board's request waits at its agent until DDS has found the server, which is not part of any bound. A board
-        of the user may ask a service that is not described and that nobody serves: then the run begins without it."""
+        """Waits until DDS has matched the boards' service clients with servers, because a request waits at the agent
+        until then and no bound includes this time. A user's board may have clients of services that are not described
+        and have no server: after a shorter limit the run begins without them."""
         is_ours = not any(map(is_given, self.boards))
         limit_s = self.settings.start_limit_s if is_ours else min(self.settings.start_limit_s, _SERVERS_OF_OTHERS_S)
         patience = Patience(limit_s)
@@ -407,10 +408,9 @@ class Robot:
             time.sleep(_SERVERS_CHECK_S)
 
     def _wait_repetition(self, children: Children, report: Report) -> None:
-        """The observer sees all participants, but a program of the user cannot be asked. That program may have missed
-        the only announcement of another node, as a third of the nodes that join others do. DDS announces every
-        participant again
-        after three seconds, and until then messages between the two are lost."""
+        """Waits until DDS has repeated its announcements. The observer sees all participants, but a program of the user
+        cannot be queried and may have missed the only announcement of another node, as a third of joining nodes do. DDS
+        announces every participant again after three seconds, and until then messages between the two are lost."""
         if not any(map(is_given, (*self.boards, *self.hosts))):
             return
         report("waiting until all have heard of each other")
@@ -556,7 +556,8 @@ def require_programs(executors: list[Executor], folder: Path) -> None:
 def start_command(
     children: Children, executor: Executor, folder: Path, log: Path, values: dict[str, str], environment: dict[str, str]
 ) -> Child:
-    """Each line is written at once; otherwise the log would lack the last ones, which tell why the program ended."""
+    """Starts the user's command with line-buffered output; otherwise the log would lack the last lines, which say why
+    the program ended."""
     by_line = [] if shutil.which("stdbuf") is None else ["stdbuf", "-oL"]
     command = [*by_line, *command_of(executor, folder, values)]
     environment = {**environment, "PYTHONUNBUFFERED": "1"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's observations of each chain. If all of the chain was played, its instances are known by their numbers.
+"""A run's observations of each chain. If the whole chain was played, its instances are known by their numbers.
 Otherwise the path from the first to the last observed point is matched by time. This module also finds reaction time
 and data age of paths, and the instances to which the bounds apply."""
 
@@ -131,7 +131,8 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
 
 
 def _of_warm_up(bad: int, count: int) -> str:
-    """The first instances do not count, since DDS and caches begin with them; "every instance" includes them."""
+    """A note on warm-up instances that failed. They are not counted, because DDS and caches are cold, but the words
+    "every instance" would include them."""
     return f"{bad} of the first {count} instances, which do not count, had no end in time" if bad else ""
 
 
@@ -159,7 +160,7 @@ def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, h
 
 
 def instances_seen(traced: Traced, chain: Chain, recorded: Recorded, periods: int) -> dict[int, evidence.Instance]:
-    """The completed instances after the warm-up, by number; none if a program of the user plays a part."""
+    """The completed instances after the warm-up, by number; none if one of the chain's programs is the user's."""
     system, path = traced.system, traced.system.path(chain)
     runs = [runs_of(system, recorded, one) for one in path]
     found = {}
@@ -223,7 +224,8 @@ def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
 
 
 def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Point], list[_Point], list[_Point]]:
-    """The points of its path; other topics with which it ends; other topics on its way that nobody takes."""
+    """The points of the chain's path; other topics of its last callback; and topics of earlier callbacks that no chain
+    receives."""
     path, taken = system.path(chain), system.taken()
     points: list[_Point] = []
     ends: list[_Point] = []
@@ -338,8 +340,9 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
 
 
 def _unasked(system: System, chain: Chain, recorded: Recorded) -> str:
-    """Messages of the user's programs before the first instance, as a node publishes on a timer of its own and then
-    looks as if it answered. If a program of the user begins the chain, its first message is known by its numbers."""
+    """Reports messages that the user's programs published before the first instance: a node that publishes on a timer
+    of its own only appears to answer. If a program of the user begins the chain, its first message is known by its
+    numbers."""
     (first, after, runs_ns), *others = system.runs_on(chain)
     begin_ns = recorded.start_ns
     if is_given(system.executor(first.executor)):

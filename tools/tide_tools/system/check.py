@@ -278,7 +278,8 @@ def _topics(system: System) -> Iterator[Finding]:
 
 
 def _several_publishers(system: System) -> Iterator[Finding]:
-    """A subscription takes the messages of all publishers of its topic, so each publisher's chain goes on with it."""
+    """Checks that the chains of all publishers of a topic continue with its subscription, which receives the messages
+    of all."""
     by_topic: dict[str, list[tuple[Chain, Callback, Path, Publication]]] = {}
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
@@ -430,8 +431,8 @@ def _join(
 
 
 def _waits_for_itself(chain: Chain, chains: dict[str, Chain], joins: bool) -> bool:
-    """Rings of branches, and of joins if they count. A chain that branches from a ring is not part of it, but does not
-    begin with a timer either."""
+    """True for a chain in a cycle of branches, or of branches and joins; also for a chain that branches from a cycle of
+    branches, because it does not begin with a timer either."""
     seen: set[str] = set()
     left = [chain.name]
     while left:

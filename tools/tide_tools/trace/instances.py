@@ -540,9 +540,9 @@ def _by_chain(steps: Sequence[Step]) -> dict[str, list[Step]]:
 
 
 def _late_ns(own: Sequence[Step]) -> int:
-    """The most by which a board's steps may be shown too late. 0 if frames correct the board's clock. Without frames
-    the clock is late by the shortest transit of a message, here assumed to be at most a quarter of the time between two
-    instances."""
+    """Largest error by which a board's steps may appear too late: 0 if frames correct the offset of the board's clock.
+    Otherwise the offset includes the shortest transit time of a message, assumed to be at most a quarter of the time
+    between two instances."""
     if any(one.place == AGENT for one in own):
         return 0
     starts = sorted({one.instance: one.start_ns for one in own}.values())

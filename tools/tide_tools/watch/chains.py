@@ -22,9 +22,9 @@ def absolute(topic: str) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A publication. on_board: the agent writes it, when the message has arrived over the link. apart_ns: described
-    time between two of its messages; 0: none, after an event or on a condition. is_occasional: not each run of its
-    callback publishes it."""
+    """A publication of a chain. on_board: a board sends the message, and it is observed when the agent writes it to
+    DDS. apart_ns: described time between two messages; 0: none, because an event or a condition decides. is_occasional:
+    some runs of the callback do not publish."""
 
     topic: str
     type: str
