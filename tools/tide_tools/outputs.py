@@ -175,7 +175,7 @@ class GrowingFile:
             self.size += len(piece)
 
     def close(self) -> None:
-        """Some file systems report a full disk only here."""
+        """Waits until the data is on disk, because some file systems report only then that it is full."""
         with _told(self.path), self._file:
             os.fsync(self._file.fileno())
 
@@ -255,7 +255,7 @@ def _probe(folder: Path) -> None:
 
 
 def _synchronise(path: Path) -> None:
-    """Some file systems report a full disk only here."""
+    """Waits until the data is on disk, because some file systems report only then that it is full."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

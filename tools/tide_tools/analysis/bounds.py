@@ -253,7 +253,7 @@ def _latest_of_join(system: System, chain: Chain, alternatives: list[ChainBound]
 
 
 def _waits(system: System, chain: Chain) -> bool:
-    """True if the chain joins, or begins behind a join."""
+    """True if the chain joins, or branches off after a join."""
     return bool(chain.joins) or any(_waits(system, system.chain(name)) for name, _ in _named(chain))
 
 
@@ -262,8 +262,8 @@ def _waits(system: System, chain: Chain) -> bool:
 #
 # A chain is cut into sections: one for each board that it touches, together with the host's callbacks behind it. A
 # chain that touches no board is a section of the host. A chain that returns to a board is away from it in between, as
-# in a callback of the host. The analysis of one board bounds the sections of each board. The work of other boards'
-# sections on common host executors is known by their bounds. A section is released when the preceding one ends. All
+# in a callback of the host. The analysis of one board bounds the sections of each board. The work of other boards' #
+# sections on common host executors follows from their bounds. A section is released when the preceding one ends. All
 # bounds are found together, starting from zero.
 
 
@@ -476,7 +476,7 @@ class _Composition:
         return answer
 
     def _aways_ns(self, name: str) -> Times:
-        """How long the chain stays on other boards, for each of its visits there."""
+        """Time that the chain spends on other boards, for each visit to them."""
         return tuple(min(self._away_ns(sections), _LONGEST_NS) for _, sections in self._every[name].away)
 
     def _away_ns(self, sections: Iterable[Section]) -> int:
@@ -660,7 +660,7 @@ def _latest_burst(chain: Chain, members: list[ChainBound]) -> ChainBound:
 
 
 def _bursts_together(uses: tuple[tuple[str, str, Use], ...]) -> tuple[tuple[str, str, Use], ...]:
-    """Messages of all events of a burst may be under way at once."""
+    """Adds up the uses of the chains of each burst, because messages of all its events may be under way at once."""
     found: dict[tuple[str, str], Use] = {}
     for name, board, use in uses:
         key = _MEMBER.sub("", name), board
@@ -802,9 +802,9 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
 
 
 def _from_event(system: System, chain: Chain, bound: ChainBound) -> ChainBound:
-    """A change just after an expiry is seen at the next one: after a period and the bound, which is the reaction time
-    of a path of this chain alone (docs/analysis/paths.md). A chain that begins with an event starts when the event
-    comes."""
+    """Adds the bound from a change at the chain's input. A change just after an expiry is read at the next one, so the
+    bound is a period longer: the reaction time of a path of this chain alone (docs/analysis/paths.md). A chain that
+    begins with an event starts when the event arrives, so both bounds are equal."""
     if system.timer_of(chain).begins_with_event:
         return replace(bound, from_event_ns=bound.bound_ns, deadline_from="event", begins_with_event=True)
     known = bound.bound_ns is not None and not system.condition_of(chain)

@@ -111,7 +111,7 @@ def all_of(sections: list[Section] | tuple[Section, ...]) -> Iterator[Section]:
 
 
 # ---- locks ----
-# The cost of locks (docs/analysis/locks.md). On a board the analysis of the link knows the critical sections. On the
+# The cost of locks (docs/analysis/locks.md). On a board the link analysis accounts for the critical sections. On the
 # host a lane that waits for a lock is occupied, so waiting is execution.
 
 
@@ -532,7 +532,7 @@ class _BehindJoins:
 
 
 def _waits(system: System, chain: Chain) -> bool:
-    """True if the chain joins, or branches off behind a join."""
+    """True if the chain joins, or branches off after a join."""
     if chain.branches_from is None:
         return False
     return bool(chain.joins) or any(
@@ -559,7 +559,7 @@ def _alone(system: System, chain: Chain, way: Way, name: str, shared: Mapping[st
 
 
 def latest_ways(system: System, ways: Ways, bounds: Sequence[ChainBound]) -> list[ChainBound]:
-    """Bounds of this system's chains in its order, from the bounds of its paths."""
+    """Bounds of the system's chains in the system's order, from the bounds of its paths."""
     by_name = {one.name: one for one in bounds}
     places = {chain.name: index for index, chain in enumerate(system.chains)}
     return [
@@ -702,7 +702,7 @@ class NoBoundError(Exception):
 
 
 def is_on_host(system: System) -> bool:
-    """No chain touches the microcontroller."""
+    """True if no chain touches a microcontroller."""
     on_mcu = {one.name for one in system.executors if one.where == "mcu"}
     return not any(callback.executor in on_mcu for chain in system.chains for callback in chain.callbacks)
 
@@ -812,8 +812,8 @@ def _batch_events(system: System, executor: ClientExecutor | None) -> list[Findi
 
 
 def makes_of(system: System) -> dict[str, int]:
-    """By executor of the host: time to create a message, in addition to the callback. For a board, the analysis of the
-    link includes it."""
+    """For each host executor: time to create a message, in addition to the callback's execution. For boards the link
+    analysis adds this time."""
     return {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
 
 
@@ -994,7 +994,7 @@ def shared_exclusive_groups(system: System) -> dict[str, str]:
 
 
 def own_priorities(system: System) -> bool:
-    """Callbacks have priorities that do not come from their chains."""
+    """True if callbacks have priorities that do not come from their chains."""
     return any(callback.priority is not None for chain in system.chains for callback in chain.callbacks)
 
 
@@ -1252,7 +1252,8 @@ def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ..
 
 
 def _other_lanes(system: System, executor: Executor, client: ClientExecutor) -> str:
-    """The bounded executor may differ from the described one at the user's request."""
+    """A note for bounds of an executor that the user requested, but that differs from the described one; otherwise
+    empty."""
     needed = levels_of(system, executor.name) if client == "lanes" else 1
     fits = executor.lanes >= needed if client == "lanes" else executor.lanes == 1
     return "" if fits else f"; the description has lanes = {executor.lanes}, for which these bounds do not hold"

@@ -53,7 +53,8 @@ class Observation:
 
     @property
     def is_above(self) -> bool:
-        """An excess that counts: the bound or one of its premises is wrong."""
+        """True if the observation exceeds its bound although the bound covers the run: the bound or one of its premises
+        is wrong."""
         return self.is_longer and not self.excluded
 
     def verdict(self) -> str:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The premises of bounds: who is responsible for each, its short name, and which chains depend on it. `tide check`
-prints them, `tide run` reports whether each held. Their texts come from the analysis that needs them; those of every
-bound are here."""
+prints them, `tide run` reports whether each held. The text of a premise comes from the analysis that needs it, except
+for premises of every bound, whose texts are here."""
 
 from __future__ import annotations
 
@@ -231,7 +231,8 @@ def group_of(premise: str) -> Group:
 
 
 def _known(premise: str) -> tuple[Group, str, About]:
-    """A premise without an entry here is printed under its id; a test requires an entry."""
+    """Group, short name and subject of a premise. One without an entry is printed under its id; a test requires an
+    entry."""
     return _KNOWN.get(premise, (YOURS, premise.replace("_", " "), "machine"))
 
 

@@ -511,7 +511,8 @@ def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, st
 
 
 def _lacking_of_agent(client: Client) -> Iterator[str]:
-    """A message that finds no free node in its class takes one of the next larger class."""
+    """Yields the reasons why the agent's nodes do not suffice. A message that finds no free node in its class takes one
+    of the next larger class."""
     board = client.executors[0]
     waiting = [
         (end.payload_bytes + end.header_bytes + _SUBMESSAGE_BYTES, max(1, _use(client, end).taken or 1))

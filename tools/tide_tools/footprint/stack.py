@@ -97,8 +97,8 @@ def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]
 
 
 def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) -> set[str]:
-    """Functions assigned to the member; else those with the pointer's name (initialisers without one), else parameters
-    (put: put_create)."""
+    """Possible targets of a call: functions assigned to the member; else those with the pointer's name (for
+    initialisers without a member name), else those that a parameter of that name may be given (put: put_create)."""
     assigned = targets.get(name, set()) | (_HANDED_OVER.get(name, {name}) & functions)
     if name in _HANDED_OVER:
         return assigned

@@ -88,7 +88,7 @@ def _policies(system: System, choice: Choice) -> dict[str, str]:
 
 
 def is_ordered(system: System, choice: Choice) -> bool:
-    """Chains that meet on an executor have different priorities."""
+    """True if chains that meet on an executor have different priorities."""
     if len(set(choice.priorities)) == len(choice.priorities):
         return True
     return not any(check_levels(applied(system, choice)))
@@ -199,7 +199,7 @@ class Moves:
         return is_ordered(self._system, choice)
 
     def _has_work(self, choice: Choice) -> bool:
-        """An executor needs no more lanes than it has callbacks; the description's own number may stay."""
+        """True if no executor has more lanes than callbacks, except for lanes that the description already has."""
         count = Counter(place for places in choice.places for place in places)
         names = [executor.name for executor in self._system.executors]
         entries = zip(names, choice.lanes, self._lanes_now, strict=True)
@@ -209,7 +209,7 @@ class Moves:
         return cores_of(self._system, choice) <= self._limit + 1e-9
 
     def _less(self, choice: Choice, other: Choice) -> bool:
-        """From a description that needs too many processors, moves that reduce the number are allowed."""
+        """True if `other` needs fewer processors. Such moves are allowed even while too many are needed."""
         return cores_of(self._system, other) < cores_of(self._system, choice)
 
     def _exchanges(self, choice: Choice) -> Iterator[Choice]:
@@ -232,7 +232,8 @@ class Moves:
                     yield replace(choice, lanes=_with(choice.lanes, index, option))
 
     def _quanta(self, choice: Choice) -> Iterator[Choice]:
-        """Fragments need reliable chains; best effort must fit into one frame."""
+        """Moves that change a link's quantum. Fragments need reliable chains; best-effort messages must fit into one
+        frame."""
         if any(chain.reliability != "reliable" for chain in self._system.chains):
             return
         for index, quantum in enumerate(choice.quanta):
@@ -242,7 +243,7 @@ class Moves:
                     yield replace(choice, quanta=_with(choice.quanta, index, option))
 
     def _fragments(self, link: Line, quantum: int) -> bool:
-        """A message must not need more frames than a window holds."""
+        """True if no message needs more frames of this quantum than a window holds."""
         largest = max(
             (
                 max(sent.payload_bytes or 0, up_bytes(one, None), down_bytes(one, None))
@@ -273,7 +274,8 @@ class Moves:
                         yield replace(choice, places=_with(choice.places, index, moved))
 
     def _movable(self, chain: Chain, callback: Callback) -> bool:
-        """Callbacks that share a group stay together, as do those that another chain branches from or joins."""
+        """True for a callback of the host that may run on another executor. Callbacks of an exclusive group stay
+        together, as do those from which another chain branches or which it joins."""
         this = (chain.name, callback.name)
         branched = any(this in (other.branches_from, *other.joins) for other in self._system.chains)
         exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in self._system.groups)

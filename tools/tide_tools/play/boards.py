@@ -52,7 +52,8 @@ def horizon_ns(system: System) -> int:
 
 @dataclass(frozen=True)
 class Worst:
-    """The instance of a chain that took longest. chain: its place; index: by its timer; played: the recorded run."""
+    """The instance of a chain that took longest. chain: index of the chain; index: number of the timer's instance;
+    played: the recorded run."""
 
     chain: int
     index: int
@@ -61,7 +62,8 @@ class Worst:
 
 
 class Ran(NamedTuple):
-    """A run of a callback. callback: its place; timer: the place of the timer whose instance it belongs to."""
+    """A run of a callback. callback: index of the callback; timer: index of the timer to whose instance the run
+    belongs."""
 
     callback: int
     timer: int
@@ -81,7 +83,7 @@ def all_runs(played: Played, callbacks: Sequence[tuple[int, str]], timers: Seque
 
 
 def own_and_others(ran: list[Ran], timer: int, path: set[int]) -> tuple[list[Ran], list[Ran]]:
-    """Runs of a chain with this timer and path, and of other timers' chains."""
+    """The runs of a chain with this timer and path, and those of other timers' chains."""
     own = [one for one in ran if one.timer == timer and one.callback in path]
     return own, [one for one in ran if one.timer != timer]
 
@@ -97,8 +99,9 @@ def meeting_worst(
     """Offsets by timer with which callbacks of other timers meet the worst instance of a chain. own: the chain's runs.
 
     A callback meets a step of the chain if it begins just before the step is ready, or ends with it, so that their
-    messages meet. Another timer moves; or all, because several lanes are busy only if several chains meet; or the chain
-    itself, because only some instances of another timer may send all messages."""
+    messages meet. The offset of one other timer changes; or those of all, because several lanes are busy only if
+    several chains meet; or the chain's own offset, because only some instances of another timer may send all
+    messages."""
     steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
     if not steps or not others:
         return offsets_ns
@@ -161,7 +164,8 @@ def _later(offsets_ns: tuple[int, ...], timer: int, by_ns: int, periods_ns: Sequ
 
 
 def marks_of(system: System, timer: Chain) -> list[int]:
-    """Times from a timer's expiry to its callbacks, and to those of chains that continue it, if nothing delays them."""
+    """Times from a timer's expiry to the callbacks of its chain and of chains that continue it, if nothing delays
+    them."""
     found = {0}
     for path in (system.path(one) for one in system.chains if system.timer_of(one) is timer):
         at_ns = 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description whose chains stay on the host as a graph for tide-sim (sim/board/plan.h), which plays it on the shipped
-executor: what may vary from run to run, and the plan of one run."""
+"""Translates a description whose chains stay on the host into a graph for tide-sim (sim/board/plan.h), which plays it
+on the shipped executor: the values that may vary from run to run, and the plan of one run."""
 
 from __future__ import annotations
 
@@ -200,7 +200,8 @@ class HostPlayer:
         return own_and_others(ran, self._timer_of[worst.chain], self._on_path[worst.chain])
 
     def _drawn_priorities(self) -> tuple[int, ...]:
-        """An executor that takes callbacks in any order may take them in this order, too."""
+        """Priorities of a run. An executor that takes callbacks in any order may take them by random priorities,
+        too."""
         if self._policy != "any_order":
             return self._priorities
         return self._as_one([self._random.randint(1, 9) for _ in self._callbacks])
@@ -284,7 +285,8 @@ class HostPlayer:
         return plan_line("callback", fields)
 
     def _events(self, offsets_ns: dict[int, int]) -> Iterator[str]:
-        """An event of the host is a message from outside, so the executor takes it as it takes a subscription's."""
+        """Plan lines for the events of the host: messages from outside, which the executor takes like those of a
+        subscription."""
         events = [place for place in self._timers if self._callbacks[place].kind == "event"]
         if events:
             yield plan_line("executor", {"name": _OUTSIDE, "lanes": len(events)})

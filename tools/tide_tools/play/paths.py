@@ -34,7 +34,7 @@ class Seen(NamedTuple):
 
 
 class Played:
-    """The instances of each chain of a path, and its period."""
+    """The instances and the periods of the chains of a path."""
 
     def __init__(self, chains: Sequence[Sequence[Instance]], periods_ns: Sequence[int]) -> None:
         self._chains = [sorted(chain) for chain in chains]

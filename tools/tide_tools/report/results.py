@@ -168,7 +168,7 @@ class Run(_Entry):
 
     @property
     def estimated(self) -> str:
-        """How many of the description's times were measured, if not all: the bounds rest on them."""
+        """How many of the times on which the bounds rest were measured; empty if all were."""
         return str(self.evidence.get("estimated", ""))
 
     @property

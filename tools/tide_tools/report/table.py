@@ -47,8 +47,8 @@ def rows(results: Results) -> list[list[str]]:
 
 
 def verdict_rows(results: Results) -> list[list[str]]:
-    """For each chain and path: the observation next to its bound and its deadline, and the verdict if it has one. In
-    order of the chains, so that the executors are adjacent."""
+    """For each chain and path, the observation next to its bound and its deadline, and the verdict if it has one. Rows
+    are in the order of the chains, so that those of the executors are adjacent."""
     found = []
     every = ([*run.judged, *((one, None) for one in run.paths if one.deadline_ns is None)] for run in results.runs)
     for several in zip(*every, strict=True):

@@ -445,7 +445,7 @@ class Handed:
 
 
 def handed(run: Traced) -> list[Handed]:
-    """One for each message between a board and a host that passes within a chain, or where a chain branches or
+    """The agent latency of each message between a board and a host, within a chain or where a chain branches or
     joins."""
     system, found = run.system, []
     for chain in system.chains:

@@ -199,7 +199,8 @@ class _Judge:
         ]
 
     def not_measured(self) -> Verdict | None:
-        """If a callback was not observed, the times of others do not decide."""
+        """The verdict if callbacks were not observed, because the times of others then decide nothing. None: all were
+        observed."""
         every = self.measured()
         missing = [f"{chain.name}/{callback.name}" for chain, callback, times in every if not times]
         if not missing:
@@ -291,7 +292,7 @@ class _Judge:
         return HELD, "tide plays all that sends there, with messages of the described sizes", None
 
     def count(self, part: str, name: str) -> int:
-        """Counters of the boards in question, if each has reported its own, or of all boards."""
+        """Sum of a counter over the boards in question if each has reported its own, otherwise over all boards."""
         counters = self.run.counters.get(part, {})
         own = [one[part] for board, one in self.boards().items() if board in self.at and part in one]
         return sum(int(one.get(name, 0)) for one in own or [counters] if isinstance(one, dict))

@@ -301,7 +301,7 @@ def _numbers(message: Any) -> Iterator[Number]:
 
 
 def _shortest(name: str, padded: int) -> int:
-    """rclpy pads messages of one size to a multiple of 4 bytes, and a board does not"""
+    """Unpadded size of a message of fixed size: rclpy pads it to a multiple of 4 bytes, and a board does not."""
     from tide_tools.system.sizes import shortest
 
     whole, _, part = name.rpartition("_")

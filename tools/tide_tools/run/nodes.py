@@ -136,7 +136,7 @@ def _burn(duration_ns: int) -> None:
 
 
 class _Clock:
-    """The execution time of one thread's callbacks: its processor time plus the waits that stand for computing."""
+    """The execution time of one thread's callbacks: its processor time plus the waits that replace computing."""
 
     def __init__(self, waits: bool) -> None:
         self._waits, self._of_thread = waits, threading.local()

@@ -32,7 +32,7 @@ _DEPTH = 1000  # the observer may wait for a processor, and messages received me
 
 
 class WallClock:
-    """By how much the wall clock was set against the monotonic one; a slow correction does not count."""
+    """Detects by how much the wall clock was set relative to the monotonic clock; gradual corrections do not count."""
 
     _SET_NS = 1_000_000
 
@@ -65,7 +65,7 @@ class _Topic:
             node.create_subscription(message_class(self.type), self.name, self._take, quality(False, _DEPTH), raw=True)
 
     def _take(self, _: bytes, info: dict[str, int]) -> None:
-        """The time of publication, because the observer may take a message late, and several in any order."""
+        """Stores the time of publication, because the observer may take a message late, and several in any order."""
         since_ns = time.time_ns() - info["source_timestamp"]
         at_ns = time.monotonic_ns() - since_ns
         self.times_ns.append(at_ns)

@@ -107,7 +107,7 @@ def counted_of(system: System, chain: Chain, periods: int) -> range:
 
 
 def apart_ns(system: System, chain: Chain) -> int:
-    """Time in which one burst of instances is released: a period for each of them."""
+    """Time from one burst of instances to the next: a period for each instance."""
     return chain.period_ns * system.timer_of(chain).burst
 
 
@@ -344,8 +344,8 @@ class _Apart(Publication):
 
 
 def with_topics_apart(system: System) -> tuple[System, list[str]]:
-    """Gives publishers of one topic a topic each, as a message does not say who sent it. Returns the description and
-    these topics. PlanError: programs of the user would have to know the new ones."""
+    """Gives each publisher of a shared topic its own topic, because a message does not say who sent it. Returns the
+    description and these topics. PlanError: programs of the user would have to know the new ones."""
     topics = several_publish(system)
     if not topics:
         return system, []

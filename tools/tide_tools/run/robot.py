@@ -297,7 +297,7 @@ class Robot:
         return str(ends["b"])
 
     def _start_recorder(self, children: Children) -> Child:
-        """`tide trace record` subscribes to the traces that boards of the user publish."""
+        """Starts `tide trace record`, which subscribes to the traces that the user's boards publish."""
         shutil.rmtree(self.out / _RECORD, ignore_errors=True)
         command = [sys.executable, "-m", "tide_tools.main", "trace", "record", "--out", str(self.out / _RECORD)]
         command += ["--domain", str(self.settings.domain)]

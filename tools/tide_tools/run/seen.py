@@ -70,9 +70,9 @@ class Rate:
 
 @dataclass
 class Seen:
-    """What a run saw of one chain. part: the measured part; empty: the whole chain. unseen: reason why no latency is
-    observable.
-    doubt: reason why uncounted instances may be missing (tide_tools.report.verdict). latencies_ns: in order of time."""
+    """A run's observations of one chain. part: the measured part; empty: the whole chain. unseen: reason why no latency
+    is observable. doubt: reason why uncounted instances may be missing (tide_tools.report.verdict). latencies_ns: in
+    order of time."""
 
     chain: str
     part: str = ""
@@ -262,7 +262,8 @@ def _before(point: _Point, at_ns: int) -> int | None:
 
 
 def _ways(points: list[_Point], until_ns: int) -> list[list[int]]:
-    """Matches messages by time: from each one of the last point back to the latest earlier one of each point before."""
+    """Matches messages by time: from each message of the last point back to the latest earlier message of each
+    preceding point."""
     ways = []
     for at_ns in (one for one in points[-1].times_ns if one <= until_ns):
         way: list[int] = [at_ns]
@@ -394,9 +395,9 @@ def _count(
     until_ns: int,
     seen: Seen,
 ) -> list[list[int]]:
-    """The ways that count as instances, where instances have no numbers. How many are missing follows from the
-    described rates, and
-    from the ends of the starts. origin: the last point that comes only occasionally; what follows is answered."""
+    """Selects the ways that count as instances where instances have no numbers, and counts the missing ones: from the
+    described rates, and from starts without an end. origin: index of the last point with only occasional messages, each
+    of which the following points answer."""
     first, start, last = points[0], points[origin], points[-1]
     topic = system.condition_of(chain)
     came = [at_ns for at_ns in start.times_ns if at_ns < until_ns]
@@ -488,7 +489,7 @@ def paths_of(system: System, recorded: Recorded, periods: int) -> list[PathResul
 
 
 def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -> list[Instance]:
-    """The instances, including those of the warm-up, which matters only for latencies."""
+    """The instances, including those of the warm-up, because a warm-up matters only for latencies."""
     path = system.path(chain)
     first, last = (runs_of(system, recorded, one) for one in (path[0], path[-1]))
     return [
@@ -590,7 +591,7 @@ def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
     blamed: set[int] = set()
 
     def spread(waiting: list[tuple[int, int]]) -> None:
-        """Goes in order of time, because an instance is not affected by one that it met before that one was
+        """Proceeds in order of time: an instance is not affected by another one that it met before that one was
         affected."""
         heapq.heapify(waiting)
         while waiting:

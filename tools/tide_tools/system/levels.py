@@ -21,8 +21,8 @@ class LevelError(UsageError):
 
 
 def meetings(system: System) -> dict[str, list[Chain]]:
-    """By executor: the chains that visit it or another core of its board, together with chains that begin with their
-    callbacks. Linear in the callbacks."""
+    """For each executor: the chains that visit it or another core of its board, together with chains that begin with
+    their callbacks. Linear in the callbacks."""
     chains = {chain.name: chain for chain in system.chains}
     found: dict[str, list[Chain]] = {executor.name: [] for executor in system.executors}
     for chain in system.chains:
@@ -91,8 +91,8 @@ def _together(priorities: Mapping[str, int], groups: Iterable[Sequence[str]]) ->
 
 
 def tree_priorities(system: System) -> dict[str, int]:
-    """The priority, by chain, of chains that share a timer in a system with boards: on boards all have the most urgent
-    chain's. Their shared callbacks have one level there, for all continuing chains."""
+    """The priority, by chain, of chains that share a timer in a system with boards: on boards all have that of the most
+    urgent chain, so a shared callback has the same level whichever chain continues."""
     if not system.boards() or all(chain.branches_from is None for chain in system.chains):
         return {}
     trees: dict[str, list[Chain]] = defaultdict(list)
@@ -181,7 +181,8 @@ def check_levels(system: System) -> Iterator[Finding]:
 
 
 def too_many_levels(system: System) -> list[Finding]:
-    """Levels of executors that take callbacks by the priorities of chains, in a system without boards."""
+    """Findings on executors with more priorities than levels, in a system without boards whose executors take callbacks
+    by the priorities of chains."""
     every = meetings(system)
     return [
         Finding(("executors", index), _too_many(one.name, count), f"{_FEWER}, or check another policy by --executor")

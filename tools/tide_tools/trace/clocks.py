@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The relation of a board's clock to the host's: a straight line, fitted to limits.
 
-A limit is a time of the board and an upper or lower limit of the host clock's offset at that time. Limits come
+A limit consists of a time of the board and an upper or lower bound on the host clock's offset at that time. Limits come
 from messages (received after they were made), from the agent's wall clock, and, most exactly, from frames that both the
 board and its agent recorded: a frame is received after it was sent, at both ends."""
 

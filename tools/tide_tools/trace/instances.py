@@ -120,7 +120,8 @@ class _Part:
     clock: Clock
 
     def chain(self, name: str) -> str:
-        """A restarted board counts instances from 0 again, so they are shown as another chain."""
+        """Name of the chain in this segment. A restarted board counts instances from 0 again, so each start has a
+        separate name."""
         return f"{name}, start {self.number + 1}" if self.number else name
 
 
@@ -344,7 +345,8 @@ def _board_steps(file: Path, board: TracedBoard, agent: Agent, link: str, lines:
 
 
 def _runs(lanes: Mapping[int, list[Any]], board: TracedBoard) -> Iterator[_Run]:
-    """A board runs a chain's callbacks in order, and so those of one role."""
+    """The runs in the lanes' records. A record contains only the callback's role, so callbacks of one role are told
+    apart by their order in the chain."""
     readers = _readers(board)
     callbacks = {chain.name: chain.callbacks for chain in board.chains}
     begun: dict[tuple[Instance, Role], int] = Counter()
@@ -402,7 +404,7 @@ def _until_next(frames: Iterable[SentFrame | Sent]) -> list[float]:
 
 
 def _up(sent: Sequence[tuple[Instance, SentFrame]], agent: Agent, place: str) -> Iterator[_Found]:
-    """A fragmented message is delivered to DDS with its last fragment."""
+    """The steps of messages to the agent. A fragmented message is delivered to DDS with its last fragment."""
     limits_ns = _until_next(one for _, one in sent)
     for (instance, one), until_ns in zip(sent, limits_ns, strict=True):
         times = agent.up.get(one.frame, [])

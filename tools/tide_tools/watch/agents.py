@@ -180,7 +180,7 @@ class Agents:
         self._forget(first)
 
     def _restarts(self, first: Told) -> int:
-        """A new agent replaces a vanished agent of the same name."""
+        """Number of restarts of an agent: a new agent replaces a vanished agent of the same name."""
         return max((one.restarts + 1 for one in self.all.values() if self._is_replaced(one, first)), default=0)
 
     def _is_replaced(self, one: AgentTold, by: Told) -> bool:

@@ -197,7 +197,8 @@ _MOST = 24  # greatest width of the first column
 
 
 def _one_line(text: str) -> str:
-    """Texts of other programs may contain line ends and escape sequences, which a terminal would obey."""
+    """Makes another program's text printable: it may contain line ends and escape sequences, which a terminal would
+    obey."""
     return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
 
 

@@ -89,8 +89,8 @@ class _Watched:
         self._counted, self._counted_s = 0, 0.0
 
     def clock(self, trusted: bool) -> str:
-        """Whether the chain's times can be compared: they are from one machine, or trusted, or the reason why not;
-        empty: no times yet."""
+        """Whose clocks the chain's times are from, which decides whether they can be compared: one machine's, several
+        or unknown machines', or trusted ones. Empty: no times yet."""
         present = [one.machines for one in self.topics if one.publishers]
         if not present or not self.points.has_way:
             return ""
@@ -117,8 +117,8 @@ class _Watched:
 
     @property
     def unanswered(self) -> int:
-        """The number of unanswered starts, without those answered late and ends that this watch itself missed: of the
-        topic with the most."""
+        """The number of unanswered starts of the topic with most of them, without those answered late and ends that
+        this watch itself missed."""
         return max((max(0, one.count - topic.times.missed - one.late) for topic, one in self.answers), default=0)
 
     @property
@@ -254,7 +254,7 @@ class Session:
     # ---- bounds ----
 
     def _find_bounds(self) -> None:
-        """Bounds take a second for a thousand chains; the first view does not wait for them."""
+        """Computes the bounds. This takes a second for a thousand chains, so the first view does not wait for it."""
         try:
             bounds = bounds_of(self.system)
         except (NoBoundError, AnalysisError, MissingBinaryError) as error:
@@ -464,7 +464,8 @@ _NUMBER |= {"ok": DiagnosticStatus.OK}  # the worst first
 
 
 def level_of(row: ChainRow) -> str:
-    """A chain that has not begun is not an error, and a chain of which a part was not measured is not ok."""
+    """The level of a chain on /diagnostics. A chain that has not begun is no error, and one that was measured only in
+    part is not ok."""
     found = state_of(row)
     if found in (State.NOT_MET, "silent", "gone"):
         return "error"

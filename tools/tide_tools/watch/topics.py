@@ -49,8 +49,8 @@ class WatchedTopic:
     looked_closer_s: float = -_LOOK_CLOSER_S
 
     def is_settled(self, now_s: float) -> bool:
-        """DDS needs a moment to match a subscription with its publisher, and longer on a busy machine: then the first
-        message shows it."""
+        """True if the subscription is matched with its publisher. DDS needs a moment for it, and longer on a busy
+        machine, where the first message shows that it is."""
         since_s = now_s - self.subscribed_s if self.subscription is not None else 0.0
         return since_s > (_SETTLE_S if self.times.count else _SETTLE_SILENT_S)
 
@@ -98,7 +98,8 @@ def _nothing(_: Any) -> None:
 
 
 def _machines(infos: Iterable[Any]) -> frozenset[bytes]:
-    """By the first octets of Fast DDS's ids; empty if one is from another implementation."""
+    """The machines of endpoints, by the first octets of Fast DDS's ids; empty if an id is from another
+    implementation."""
     ids = [bytes(one.endpoint_gid) for one in infos]
     return frozenset(one[2:4] for one in ids) if all(one[:2] == _FAST_DDS for one in ids) else frozenset()
 
