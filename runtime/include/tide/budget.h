@@ -100,8 +100,8 @@ typedef struct tide_budget {
 int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, int64_t now_ns);
 
 /* The events. now_ns: not before the previous event (an earlier time counts as the previous event's). consumed_ns:
- * processor time used since the last event that took one, or since run. Events that do not fit the state (ready twice,
- * block while blocked) change nothing but the time. */
+ * processor time used since the last event with a consumed_ns, or since run. Events that do not fit the state (ready
+ * twice, block while blocked) change nothing but the time. */
 
 /* The lane became runnable. */
 void tide_budget_ready(tide_budget_t *budget, int64_t now_ns);

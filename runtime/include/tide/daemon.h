@@ -44,8 +44,8 @@ struct tide_daemon;
  * start is called with the critical section held, from any context that makes a frame ready or the wire free: a
  * submitter, the executor, the link's context. So it must be short and bounded, must never wait, and must be able to
  * run in an interrupt. It should only store the parts and start the hardware. Work that is linear in the message
- * (framing, checksum) belongs to the moment when the bytes leave (tide_framing_writer), or must be as short as the
- * interrupt latency that the board can bear. start may take locks if they are held briefly and never during calls of
+ * (framing, checksum) should be done as the bytes leave (tide_framing_writer); otherwise it must not exceed the
+ * interrupt latency that the board tolerates. start may take locks if they are held briefly and never during calls of
  * the daemon. No start is under way when tide_daemon_detach_link has returned. */
 #define TIDE_LINK_SENT 1
 

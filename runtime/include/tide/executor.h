@@ -8,7 +8,7 @@
  * handles.
  *
  * TIDE_POLICY_BATCH (rclc's default executor). A round waits for one received packet or a timer, marks every ready
- * handle, and runs all of them in order of registration. Packets are first come, first served, one a round.
+ * handle, and runs all of them in order of registration. Packets are first come, first served, one per round.
  *
  * TIDE_POLICY_READYSET (rclcpp's default executors, as modelled by Sobhani, Choi and Kim, RTAS 2023, section III-A).
  * It is the baseline that the tide policy is compared with. Callbacks are taken from a cached set, in the order

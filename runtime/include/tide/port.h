@@ -89,9 +89,9 @@ void tide_port_serve_link(tide_session_t *session);
 const tide_pump_t *tide_port_pump(tide_session_t *session);
 
 /* Run run(context, index) for each of count lanes at the same time, index from 0, each with the scheduling of its
- * settings, and return when all have returned; the caller only waits. All lanes are scheduled before the first of them
- * runs anything, or none runs: then the result is the error, and *refused (may be null) the index of the lane that
- * caused it. TIDE_ERROR_NOT_PERMITTED: the system refuses the scheduling to this user (see
+ * settings, and return when all have returned; the caller only waits. Every lane gets its scheduling before any of them
+ * runs. If the system refuses one, none runs, the result is the error, and *refused (may be null) is the index of that
+ * lane. TIDE_ERROR_NOT_PERMITTED: the system refuses the scheduling to this user (see
  * tide_lane_settings_t.may_run_normally); TIDE_ERROR_ARGUMENT: there is no such priority or processor; TIDE_ERROR_FULL:
  * no resources for a thread; TIDE_ERROR_UNSUPPORTED: this port has no threads (more than one lane), or no such
  * scheduling. */

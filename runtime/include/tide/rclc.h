@@ -49,8 +49,8 @@ typedef enum tide_send {
 rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t policy);
 /* Set the lanes of an executor, before handles are added; needs TIDE_EXECUTOR_LANES of <tide/pools.h>. Pass the lanes
  * with rising least_level; settings are copied. rclc_executor_spin then starts a thread for each lane. All threads have
- * their scheduling before any callback runs. The spin returns when tide_executor_stop of the executor's core has ended
- * all of them.
+ * their scheduling before any callback runs. The spin returns when tide_executor_stop, called with the executor's core,
+ * has ended all threads.
  *
  *   static const tide_lane_settings_t lanes[] = {
  *       {.scheduling = TIDE_SCHEDULING_FIFO, .priority = 10},                    everything else

@@ -145,7 +145,8 @@ int64_t tide_rtps_set_first(const tide_rtps_set_t *set);
 /* One structure for the submessages that control reliability. Members by kind: first, last: HEARTBEAT (available
  * numbers; first = last + 1: none), HEARTBEAT_FRAG (the number of the sample; the last fragment); first, set: GAP
  * (first to set.base - 1 and the set), NACK_FRAG (the number of the sample; its missing fragments); set: ACKNACK
- * (everything below set.base is acknowledged, the set is missing). count: all but GAP. final: HEARTBEAT, ACKNACK. */
+ * (everything below set.base is acknowledged, the numbers in the set are missing). count: all but GAP. final:
+ * HEARTBEAT, ACKNACK. */
 typedef struct tide_rtps_repair {
   uint8_t id;
   uint32_t reader, writer;

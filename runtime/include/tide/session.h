@@ -51,8 +51,8 @@ typedef struct tide_object {
 } tide_object_t;
 
 struct tide_reader;
-/* A subscription's end in the session: which samples it wants, and a queue of the last `depth` samples, which stay in
- * their frame slots. */
+/* A reader is a subscription's part in the session: it requests samples and queues the last `depth` of them, which stay
+ * in their frame slots. */
 typedef struct tide_sample {
   const uint8_t *bytes;
   uint32_t length;

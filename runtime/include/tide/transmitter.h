@@ -139,7 +139,7 @@ typedef struct tide_transmitter_counters {
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
   uint32_t acknowledged; /* nodes; a packed message shares another message's node */
   uint32_t packed;       /* messages packed into an earlier one's frame */
-  uint32_t nack_ignored; /* ACKNACKs out of range, and flags for messages that are being sent again already */
+  uint32_t nack_ignored; /* ACKNACKs out of range, and flags for messages already being retransmitted */
   uint32_t nodes_in_use_maximum;
 } tide_transmitter_counters_t;
 

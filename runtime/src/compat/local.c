@@ -254,7 +254,7 @@ rcl_ret_t rcl_return_loaned_message_from_publisher(const rcl_publisher_t *publis
   return RCL_RET_OK;
 }
 
-/* Serialised first, since it may be freed once it is published. */
+/* The message is serialised first, because it may be freed as soon as it is published. */
 rcl_ret_t rcl_publish_loaned_message(const rcl_publisher_t *publisher, void *ros_message,
                                      rmw_publisher_allocation_t *allocation) {
   (void)allocation;

@@ -76,7 +76,7 @@ static int open_end(tide_service_end_t *end, size_t place, uint8_t kind, const r
   return status;
 }
 
-/* Removes it from its executor and from the agent, and frees its entry. As rcl_publisher_fini. */
+/* Removes the end from its executor and from the agent, and frees its entry. As rcl_publisher_fini. */
 static int close_end(tide_service_end_t *end) {
   tide_support_t *support = end->support;
   int status = tide_compat_leave_executor(&end->callback, &end->handle);
@@ -207,7 +207,7 @@ rcl_ret_t rcl_service_fini(rcl_service_t *service, rcl_node_t *node) {
   return RCL_RET_OK;
 }
 
-/* ---- the sample identity of DDS: GUID of the asking reader, sequence number as high i32 and low u32 ---- */
+/* ---- the sample identity of DDS: GUID of the requesting reader, sequence number as high i32 and low u32 ---- */
 
 static rmw_request_id_t read_identity(const uint8_t *bytes) {
   rmw_request_id_t id;

@@ -56,8 +56,8 @@ static int create_topic(tide_support_t *support, tide_topic_t *topic, const tide
   return tide_compat_create_object(support, &topic->endpoint, true);
 }
 
-/* Deletes the topic's objects, also those of a partly created topic. TIDE_ERROR_FULL: the rest is still registered, so
- * its memory is not free. */
+/* Deletes the topic's objects, even if only some of them were created. TIDE_ERROR_FULL: the rest is still registered,
+ * so its memory is not free. */
 static int delete_topic(tide_support_t *support, tide_topic_t *topic) {
   int status = tide_compat_delete_object(support, &topic->endpoint);
   if (status == TIDE_OK) status = tide_compat_delete_object(support, &topic->group);

@@ -922,9 +922,9 @@ static void wait_until(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
   if (TIDE_LANES && lane->budget.ready != NULL) lane->budget.ready(lane->budget.context);
 }
 
-/* Before a choice: the callback that the lane has run, if it is still ready, goes behind all of its priority that have
- * become ready since, also by frames that arrived during its run. So each callback waits at most for the running one
- * and for one run of each other. Locked. */
+/* Before a choice: if the callback that the lane ran last is still ready, it is queued behind all callbacks of its
+ * priority that have become ready since, also by frames that arrived during its run. So each callback waits at most for
+ * the running one and for one run of each other. Locked. */
 static void take_turns(tide_executor_t *executor, tide_lane_t *lane) {
   if (TIDE_LEAN || lane->again == 0u) return;
   tide_callback_t *again = executor->config.callbacks[lane->again - 1u];
