@@ -319,7 +319,7 @@ void Graph::publish() {
   OutgoingSample outgoing{sample.bytes, false};
   const bool written = writer_->write(&outgoing);
   free_ = Clock::now() + kGap + kGapPerOctet * sample.bytes.size();
-  if (!written) changed();  // without another change these nodes would never be listed
+  if (!written) changed();  // otherwise these nodes would not be listed until another change
 }
 
 // ---- domains ----
@@ -479,7 +479,7 @@ class Watched {
   std::map<rtps::GuidPrefix_t, std::vector<Node>> participants_;
 };
 
-// The graph, and the event that wakes its reader. Outlives the source while a wake is scheduled.
+// The current graph, and the event that wakes its reader. Outlives the source while a wake is scheduled.
 class Picture : public std::enable_shared_from_this<Picture> {
  public:
   Picture(Worker &worker, Wake wake) : worker_(worker), wake_(std::move(wake)) {}

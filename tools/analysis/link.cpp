@@ -2129,7 +2129,7 @@ class LinkModel {
     time_ns behind_ns = 0, window_ns = 0, arrival_ns = kNeverNs;
   };
 
-  // The latest over all arrivals from the given one to the end of the busy window; never, if there are too many.
+  // The latest over all arrivals from the given one to the end of the busy window; kNeverNs if there are too many.
   template <class Least>
   Latest latest_in_order(size_t chain, const Stage &stage, time_ns first_ns, time_ns whole_ns,
                          const Least &least_ns) const {
@@ -2162,7 +2162,8 @@ class LinkModel {
       };
       window_ns = least_ns(window_ns, kNeverNs);
       if (window_ns == kNeverNs) return kNeverNs;
-      // In the whole busy window, and where an order of arrival says more, in each part of it after an arrival.
+      // The delay in the whole busy window or, if the order of arrival gives less, in each part of the window after an
+      // arrival.
       Latest latest{window_ns - earlier_ns, window_ns, kNeverNs};
       if (next_arrival_ns(chain, stage, earlier_ns) < kNeverNs) {
         const Latest in_order = latest_in_order(chain, stage, earlier_ns, window_ns, least_ns);
@@ -2613,7 +2614,7 @@ class LinkModel {
     std::sort(order.begin(), order.end(), [this](size_t left, size_t right) {
       return system_.chains[left].priority < system_.chains[right].priority;
     });
-    // The preceding instances were released that much earlier.
+    // What is left of the surplus is the time by which the preceding instances were released earlier.
     const time_ns earlier_ns = std::clamp<time_ns>(surplus_ns, 0, parts.own_ns);
     parts.own_ns -= earlier_ns;
     surplus_ns -= earlier_ns;
@@ -2753,7 +2754,7 @@ class LinkModel {
   std::vector<bool> is_plain_;                       // no part of it is counted elsewhere, and it is bounded here
   std::vector<int64_t> roots_of_;                    // number of the first callback
   std::vector<std::vector<size_t>> lies_on_;         // by chain: paths that contain what counts on it on hosts
-  std::vector<bool> goes_on_;                        // there is a chain of which this one is a prefix
+  std::vector<bool> goes_on_;                        // this chain is a prefix of another one
   std::vector<Cut> outside_;                         // the parts already counted by others
   std::map<std::pair<size_t, size_t>, Cut> inside_;  // of a chain, what another one of its timer shares
   std::map<std::pair<size_t, size_t>, Cut> within_;  // and what begins only after the other has ended

@@ -40,7 +40,8 @@ time_ns holding_ns(const Situation &situation, time_ns execution_ns) {
   return situation.supply.passing_ns(execution_ns);
 }
 
-// The sum of the `size` longest callbacks that can block at the same time, each less the unit it must have begun with.
+// The sum of the `size` longest callbacks that can block at the same time, each less one unit, because it must have
+// begun.
 template <class Copies>
 Linear pool(const Situation &situation, time_ns size, time_ns window_ns, Copies copies) {
   Linear sum;
@@ -71,9 +72,10 @@ Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, 
   });
 }
 
-// Instances of the callback under analysis go first only if they were released earlier and are still active at this
-// one's release, independent of the window's length. (The window's count less one misses them if the window is shorter
-// than the callback; for a longer window it counts more, and worked examples count whole instances this way.)
+// Instances of the callback under analysis go first only if they were released earlier and are still active at the
+// release of the one under analysis, whatever the window's length. (The number of instances in the window, less one,
+// omits them if the window is shorter than the callback. For a longer window it is higher, and worked examples count
+// whole instances this way.)
 Linear itself_before(const Situation &situation, const Linear &in_window) {
   const Chain &self = situation.self();
   const time_ns before = divide_up(situation.slack_ns[situation.chain] + self.execution_ns, self.period_ns) - 1;
@@ -82,7 +84,7 @@ Linear itself_before(const Situation &situation, const Linear &in_window) {
   return {before, 0, in_window.until_ns};
 }
 
-// The sum of `count` numbers, the first one and each less than the one before it by `step_ns`.
+// The sum of `count` numbers that begin with first_ns and decrease by step_ns.
 time_ns series_ns(time_ns first_ns, time_ns step_ns, time_ns count) {
   __extension__ using wide = __int128;
   const wide sum_ns =
@@ -100,7 +102,7 @@ time_ns left_of_earlier_ns(const Chain &chain, time_ns slack_ns) {
              series_ns(allowed_ns - (whole + 1) * chain.period_ns, chain.period_ns, earlier - whole));
 }
 
-// Executions of later instances: the first can be released a period later, or earlier by this one's lateness.
+// Executions of later instances: the first can be released a period later, less the jitter of the one under analysis.
 Linear later_workload(const Chain &chain, time_ns window_ns) {
   const time_ns from_ns = chain.period_ns - chain.jitter_ns;
   if (window_ns < from_ns) return {0, 0, from_ns};
@@ -257,7 +259,8 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
       }
       charge(member, own && member.callback == number);
     }
-    // A callback that already holds the group took it at least a unit ago, and on a dedicated core has executed for it.
+    // A callback that already holds the group took it at least one unit ago, and on a dedicated core has executed that
+    // unit.
     if (less_important_ns <= (situation.supply.dedicated() ? 1 : 0)) continue;
     // One of them may hold the group already, even while other lanes are idle.
     const time_ns held_ns = situation.supply.dedicated() ? multiply(situation.supply.lanes(), less_important_ns - 1)
@@ -416,9 +419,9 @@ std::optional<time_ns> least_window(const Supply &supply, const Situation &situa
     if (given.slope > demand.slope) {
       next_ns = std::min(next_ns, window_ns + gap_ns / (given.slope - demand.slope) + 1);
     }
-    // Only here may the demand fall: with whole instances the part of the one under analysis is subtracted, which grows
-    // up to its execution time. The plain iteration is used in this case, as in published figures; it may skip
-    // sufficient windows.
+    // Only here may the demand fall: with whole instances, the share of the instance under analysis is subtracted, and
+    // this share grows up to its execution time. The plain iteration is used in this case, as in published figures; it
+    // may skip sufficient windows.
     const bool may_fall = situation.options.whole_instances && analysis.variant == Variant::safe &&
                           analysis.deadlines == Deadlines::arbitrary && window_ns < self.execution_ns;
     if (may_fall) next_ns = 0;
@@ -618,7 +621,7 @@ class Run {
     return all_met;
   }
 
-  // Chains that turn out to be late, and less urgent ones, lose the trust that the others had put into them.
+  // Chains that turn out to be late, and less urgent ones, are no longer assumed to meet their deadlines.
   void settle_trust() {
     if (options_.presume) {
       for (size_t index = 0; late_ != nullptr && index < chains_.size(); ++index)

@@ -27,7 +27,7 @@ struct Options {
   // After a pass in which the chains meet their deadlines, takes their bounds in place of their deadlines; repeats.
   bool refine = false;
   int refine_passes = 16;
-  // Lets less important chains block at most as long as they execute at all. Needs them to meet their deadlines.
+  // Lets less important chains block for at most their total execution. Requires that they meet their deadlines.
   bool joint = false;
   // For lanes on dedicated cores, a chain without a shared group, safe: the chain waits only while all lanes are busy
   // with others, and none of these can be busy for longer than that.
@@ -38,13 +38,13 @@ struct Options {
   bool whole_instances = false;
   // Minimum range of the search for windows; 0: determined by deadlines.
   time_ns search_ns = 0;
-  // Effort in shares of chains, after which the search is given up and chains have no bound.
+  // Effort after which the search is given up and chains have no bound; each step costs the number of chains.
   int64_t most_work = std::numeric_limits<int64_t>::max();
   // The caller will confirm the chains' deadlines: only those in `late` are distrusted.
   bool presume = false;
   // The one chain that is bounded; by default all are.
   size_t only = std::numeric_limits<size_t>::max();
-  // Only asks whether every deadline is met: stops at the first miss, explains nothing.
+  // Only finds out whether every deadline is met: stops at the first miss, gives no reasons.
   bool only_verdict = false;
 };
 

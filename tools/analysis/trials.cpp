@@ -325,7 +325,7 @@ class Machine {
   std::pair<bool, time_ns> edge(size_t lane, time_ns now_ns) {
     if (lane >= scenario_.lanes.size() || scenario_.lanes[lane].empty()) return {true, kNeverNs};
     const Slots &slots = scenario_.lanes[lane];
-    size_t &slot = slots_[lane];  // time only goes forward
+    size_t &slot = slots_[lane];  // time never goes back
     while (slot < slots.size() && slots[slot].second <= now_ns) ++slot;
     if (slot == slots.size()) return {false, kNeverNs};
     if (now_ns < slots[slot].first) return {false, slots[slot].first};

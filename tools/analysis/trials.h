@@ -30,11 +30,11 @@ std::vector<double> uunifast(Random &random, size_t parts, double sum);
 // Griffin, Bate and Davis 2020 (Dirichlet-Rescale): no part above its own limit. A point of the simplex that violates
 // limits lies in the smaller simplex beyond these limits, and is scaled up from it to the whole one.
 //
-// Scaled repeatedly as first published, the points are not uniform: those from a truncated simplex fill only a part of
-// the whole one (its authors have withdrawn it for that). Here the box in which the present point is uniform is
-// tracked, and when it no longer covers the limits a new point is drawn, so the result is uniform. If that keeps
-// failing (dozens of parts near half of their limits), points are scaled regardless.
-// The limits must have at least the sum; a limit of 0 gives 0.
+// Scaled repeatedly, as first published, the points are not uniform: those from a truncated simplex fill only a part of
+// the whole one (the authors have withdrawn that version for this reason). Here the box in which the present point is
+// uniform is tracked, and when it no longer covers the limits a new point is drawn, so the result is uniform. If that
+// keeps failing (dozens of parts near half of their limits), points are scaled regardless. The limits must add up to at
+// least the sum; a limit of 0 gives 0.
 std::vector<double> dirichlet_rescale(Random &random, double sum, const std::vector<double> &limits);
 
 // ---- chain sets ----
