@@ -100,7 +100,7 @@ def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
 
 
 def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
-    """Like `ask_link`, by every analysis that applies."""
+    """Like `ask_link`; returns the bounds of every analysis that applies."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -205,8 +205,8 @@ def without_joins(system: System) -> System:
 
 
 def _others(system: System, chain: Chain) -> list[tuple[str, str]]:
-    """For each further input of a joining chain: the name of the chain added for it, and the callback after which it
-    begins."""
+    """For each further input of a joining chain: the name of the chain added for it, and the callback after which that
+    chain begins."""
     found: list[tuple[str, str]] = []
     for place, written in enumerate(_named(chain)):
         if place > 0:

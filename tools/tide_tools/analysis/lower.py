@@ -184,7 +184,8 @@ def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, 
 
 
 def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lanes: int) -> int:
-    """How many runs of `other` may hold the lock before one run of `callback` does, if `other` has that many lanes."""
+    """Number of runs of `other` that may hold the lock before one run of `callback` does, if `other` has that many
+    lanes."""
     if other.group is not None and kinds[other.group] == "reentrant":
         return lanes
     excluded = other is callback or (other.group is not None and other.group == callback.group)
@@ -602,7 +603,7 @@ def named(text: str) -> str:
 
 
 def _messages_of(system: System, chain: Chain) -> set[int]:
-    """The identities of all messages sent from its timer to its end."""
+    """The identities of all messages sent on the chain's path, from its timer to its end."""
     pairs = (pair for way in system.ways(chain) for pair in zip(way, (*way[1:], None), strict=True))
     return {id(sent) for before, after in pairs if (sent := before.sends_to(after)) is not None}
 
@@ -610,8 +611,8 @@ def _messages_of(system: System, chain: Chain) -> set[int]:
 def _service_amid(
     system: System, chain: Chain, tree: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]
 ) -> str:
-    """For a message: what is wrong with the position of a service in this chain, which must follow all that its tree
-    shares. Empty: nothing."""
+    """The error in the position of a service in this chain, which must follow everything that the tree shares, as part
+    of a message. Empty: no error."""
     path = system.path(chain)
     first = next((n for n, one in enumerate(path) if one.requests), len(path))
     behind = {id(one) for one in path[first:]}
@@ -708,7 +709,7 @@ def is_on_host(system: System) -> bool:
 
 
 def described_executor(system: System) -> ClientExecutor:
-    """The client's policy according to the description: preemptive with several lanes."""
+    """The described executor of the first board; "tide" without a board."""
     return next((executor_of_board(board) for board in system.boards()), "tide")
 
 

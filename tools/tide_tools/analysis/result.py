@@ -272,7 +272,8 @@ class PathBound:
 
     @property
     def slack(self) -> float:
-        """The smallest slack as a share of its limit; infinite without a limit, but not without a bound."""
+        """The smallest slack as a share of its limit; infinite if the path has no limit, minus infinity if it has no
+        bound."""
         if self.reason is not None:
             return -inf
         pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))

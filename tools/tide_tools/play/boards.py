@@ -74,7 +74,7 @@ class Ran(NamedTuple):
 
 
 def all_runs(played: Played, callbacks: Sequence[tuple[int, str]], timers: Sequence[int]) -> list[Ran]:
-    """callbacks: places and executors in the order of the plan; timers: places in that order."""
+    """callbacks: index and executor of each, in the order of the plan; timers: their indices in that order."""
     return [
         Ran(place, timers[root], index, start_ns, end_ns, where)
         for (place, where), runs in zip(callbacks, played.runs, strict=False)
@@ -153,7 +153,7 @@ def beside_worst(
 
 
 def _ready_ns(own: Sequence[Ran], before: Ran, step: Ran) -> int:
-    """When the message between two steps arrives, if it takes the shortest time that it took in this run."""
+    """Time at which the message between two steps arrives, if it takes the shortest time observed in this run."""
     ends_ns = {one.instance: one.end_ns for one in own if one.callback == before.callback}
     starts_ns = {one.instance: one.start_ns for one in own if one.callback == step.callback}
     return before.end_ns + min(starts_ns[one] - ends_ns[one] for one in starts_ns.keys() & ends_ns.keys())
@@ -466,8 +466,8 @@ class BoardsPlayer:
         return [[Instance(*one) for one in chain if one[2] >= 0] for chain in recorded]
 
     def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
-        """For chains that go from one board to another: the longest time until they leave the first, and how many
-        instances left it and how many did not."""
+        """For chains that go from one board to another: the longest time until they leave the first, and the numbers of
+        instances that left it and that did not."""
         found = zip(played.worst_ns, played.ended, played.lost, strict=True)
         return dict(zip(self._until, itertools.islice(found, len(self._chains), None), strict=True))
 

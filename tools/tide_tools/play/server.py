@@ -18,8 +18,8 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Played:
-    """By chain: the worst response (-1: none ended), how many instances ended, how many did not, and which took
-    longest."""
+    """Results by chain: the worst response (-1: none ended), the numbers of instances that ended and that did not, and
+    the instance that took longest."""
 
     worst_ns: tuple[int, ...]
     ended: tuple[int, ...]

@@ -173,7 +173,7 @@ class Picture:
 
 
 def _ticks(most: float) -> list[float]:
-    """At most seven, at 1, 2 or 5 times a power of ten."""
+    """At most seven ticks, at 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(most / 6))
     step = next(one * power for one in (1, 2, 5, 10) if one * power >= most / 6)
     return [round(number * step, 9) for number in range(int(most / step) + 1)]

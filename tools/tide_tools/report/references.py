@@ -53,7 +53,7 @@ def is_paper_setup(system: System) -> bool:
 
 
 def references(system: System, results: Results) -> list[Reference]:
-    """For the most urgent chain; none if the set-up differs."""
+    """The figures for the most urgent chain; none if the set-up differs."""
     if not is_paper_setup(system) or results.line_loss > 0:
         return []
     reliability = {chain.reliability for chain in system.chains}

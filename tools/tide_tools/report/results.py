@@ -201,7 +201,7 @@ class Run(_Entry):
 
     @property
     def refuted(self) -> list[str]:
-        """Chains with an instance that exceeded its bound without an observed disturbance, each with the place up to
+        """Chains with an instance that exceeded its bound without an observed disturbance, each with the board up to
         which it was measured. Either the bound is wrong, or a premise that is not observed here does not hold."""
         found = []
         for chain in self.chains:
@@ -257,7 +257,7 @@ class Results(_Entry):
     judged: str = ""  # label of the run whose verdicts determine the exit status; empty: all runs do
 
     def exit_status(self, require_guarantee: bool = False) -> int:
-        """In a comparison: the run of the described executor, if it was among them."""
+        """The exit status of all runs; in a comparison, that of the described executor's run, if it was compared."""
         runs = self.judged_runs
         verdicts = [one for run in runs for _, one in run.judged]
         return exit_status(verdicts, require_guarantee, any(run.refuted for run in runs))

@@ -40,7 +40,7 @@ def cells(run: Run, chain: ChainResult) -> list[str]:
 
 
 def rows(results: Results) -> list[list[str]]:
-    """Chain by chain, so that the executors are adjacent."""
+    """Rows chain by chain, so that those of the executors are adjacent."""
     if not results.runs:
         return []
     return [cells(run, run.chains[position]) for position in range(len(results.runs[0].chains)) for run in results.runs]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run shows about the premises of its bounds, and where the time of each instance went. The sources are the logs
+"""A run's evidence about the premises of its bounds, and the parts of each instance's latency. The sources are the logs
 of emulated lines, the records of boards and nodes, and the traces of boards and agent, all on the one clock of this
 machine. Extremes and counts go into results.json."""
 
@@ -225,7 +225,7 @@ class _Place:
 
 
 class Traced:
-    """The steps of a run's traces, by instance and by place."""
+    """The steps of a run's traces, by instance and by executor or link."""
 
     def __init__(self, system: System, steps: Iterable[Step]) -> None:
         self.system = system

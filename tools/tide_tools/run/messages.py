@@ -54,7 +54,7 @@ class MessageError(Exception):
 
 @dataclass(frozen=True)
 class Number:
-    """The place of a number in a serialised message without encapsulation."""
+    """The position of a number in a serialised message without encapsulation."""
 
     kind: str = "none"
     offset: int = 0
@@ -93,7 +93,8 @@ class Number:
 
 @dataclass(frozen=True)
 class Sample:
-    """body: a serialised instance without encapsulation. mark: the place that names the chain, if there is one."""
+    """body: a serialised instance without encapsulation. mark: the position of the number that names the chain, if
+    there is one."""
 
     body: bytes
     number: Number
@@ -292,7 +293,8 @@ def _place(message: Any, leaf: _Leaf) -> int | None:
 
 
 def _numbers(message: Any) -> Iterator[Number]:
-    """Where a number fits into the message; first the place that wraps around last and matters least to readers."""
+    """Positions in the message that can hold a number; first the one that wraps around last and matters least to
+    readers."""
     fit = [leaf for leaf in _leaves(message) if leaf.kind != "digits" or leaf.length >= _DIGITS]
     for leaf in sorted(fit, key=lambda leaf: (leaf.field in _TIMES, _RANKS.index(leaf.kind))):
         offset = _place(message, leaf)
@@ -311,8 +313,8 @@ def _shortest(name: str, padded: int) -> int:
 
 
 def sample_of(name: str, payload_bytes: int, mark: int | None = None) -> Sample:
-    """An instance of the type with that many bytes, or the nearest number below. mark: a place besides the number that
-    names the chain. Raises MessageError when the type is unknown, has more bytes, or has no room for a mark."""
+    """An instance of the type with that many bytes, or the nearest number below. mark: a second number, which names the
+    chain. Raises MessageError when the type is unknown, has more bytes, or has no room for a mark."""
     message = message_class(name)()
     padded = len(_serialised(message))
     least = _shortest(name, padded)

@@ -34,7 +34,7 @@ from tide_tools.trace.folders import (
 FIRST_KEY = 0x7D000001  # key of the first played board
 WARM_UP_INSTANCES = 3
 _MARGIN_INSTANCES = 16
-COUNTED = Number("count")  # in a message made by other programs, the instance is the message's place among all
+COUNTED = Number("count")  # in a message made by other programs, the instance is the index of the message among all
 NEWEST = Number()  # in such a message on a condition, the instance is the latest one
 NODE_DEPTH = 100  # depth of the subscriptions of tide_tools.run.nodes
 
@@ -96,7 +96,7 @@ def every_of(system: System, chain: Chain, made_by: Callback, sent: Publication 
 
 
 def _every(sent: Publication, period_ns: int) -> int:
-    """Number of runs of a callback with this period for each message."""
+    """A callback with this period sends the message in every nth run; returns n."""
     return -(-sent.period_ns(period_ns) // period_ns)
 
 
@@ -345,7 +345,7 @@ class _Apart(Publication):
 
 def with_topics_apart(system: System) -> tuple[System, list[str]]:
     """Gives each publisher of a shared topic its own topic, because a message does not say who sent it. Returns the
-    description and these topics. PlanError: programs of the user would have to know the new ones."""
+    description and these topics. PlanError: programs of the user would have to use the new topics."""
     topics = several_publish(system)
     if not topics:
         return system, []

@@ -230,7 +230,7 @@ def sentences(outcome: Outcome) -> list[str]:
 
 
 def details(outcome: Outcome) -> list[str]:
-    """How chains with programs of the user were observed, a line each."""
+    """A line for each chain with programs of the user: how it was observed."""
     lines = []
     given = [one.name for one in used_executors(outcome.system) if is_given(one)]
     if given:
@@ -247,7 +247,7 @@ def details(outcome: Outcome) -> list[str]:
 
 
 def budget_lines(system: System, runs: Iterable[Run]) -> list[str]:
-    """How each budget was kept, a line each."""
+    """A line for each budget: whether and how it was kept."""
     lines = []
     for run in runs:
         for board, told in run.counters.get("boards", {}).items():

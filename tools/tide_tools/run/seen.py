@@ -98,7 +98,8 @@ def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
 
 
 def runs_of(system: System, recorded: Recorded, callback: Callback) -> dict[int, tuple[int, int, int]]:
-    """By instance. A branch begins with callbacks of another chain, which are recorded under its name."""
+    """The runs of a callback by instance. A branch begins with callbacks of another chain, which are recorded under
+    that chain's name."""
     return recorded.runs.get((maker_of(system, callback).name, callback.name), {})
 
 
@@ -208,7 +209,7 @@ class _Point:
         return sum(count for _, count in self.missed)
 
     def absent(self, from_ns: int, until_ns: int) -> int:
-        """How many of the topic's messages are missing compared with the described rate."""
+        """Number of the topic's messages that are missing compared with the described rate."""
         times_ns = [at_ns for at_ns in self.times_ns if at_ns < until_ns]
         return not_published(times_ns, self.apart_ns, from_ns, until_ns, self.missed_count) if self.apart_ns else 0
 
@@ -529,7 +530,7 @@ class UnderWay:
 
 
 def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, dict[int, int]]:
-    """By the name of each chain that was played from end to end: number and latency in ns of each undisturbed instance
+    """For each chain that was played from end to end, by name: number and latency in ns of each undisturbed instance
     after the warm-up."""
     every = [
         one
@@ -579,7 +580,8 @@ def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
         return [number for number in order[first:last] if every[number].until_ns >= from_ns]
 
     def met(number: int, from_ns: int) -> list[tuple[int, int]]:
-        """The other instances that it met from then on at a common place, each with the time of the meeting."""
+        """The other instances that it met from then on at a common executor or link, each with the time of the
+        meeting."""
         own = every[number]
         return [
             (max(from_ns, every[other].from_ns), other)

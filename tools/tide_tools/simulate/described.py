@@ -269,7 +269,7 @@ class _Trial:
         return self._outcome
 
     def _looseness(self, place: int, worst_ns: int) -> float:
-        """How far the worst of a chain or path is below its bound."""
+        """Distance from the worst observation of a chain or path to its bound."""
         bound_ns = self._bounds_ns[place]
         return max(bound_ns / max(worst_ns, 1) - 1, 0.1) if bound_ns else 0.5
 

@@ -25,8 +25,9 @@ WINDOW = 32  # numbers of a chain in transit to the board; its writer keeps them
 
 @dataclass(frozen=True)
 class Task:
-    """The task of board and agent. image: of a board in QEMU, whose line is added to the agent's arguments. by_clock: a
-    message each way in each period, however fast the board takes them; otherwise a few ahead of those that came."""
+    """The task of board and agent. image: of a board in QEMU, whose line is added to the agent's arguments. by_clock:
+    one message each way in each period, however fast the board is; otherwise the node stays a few messages ahead of the
+    received ones."""
 
     link: tuple[str, ...]  # arguments of the agent
     each: int  # messages of each chain in each direction
@@ -80,7 +81,7 @@ class Found:
 
     @property
     def lost_down(self) -> int:
-        """How many messages the board did not receive, or received out of order."""
+        """Number of messages that the board did not receive, or received out of order."""
         return int(sum(self.sent_down) - sum(self.state["next"]) + self.state["missing"])
 
     @property

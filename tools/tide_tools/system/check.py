@@ -478,8 +478,8 @@ def _groups(system: System) -> Iterator[Finding]:
 
 
 def _priorities(system: System) -> Iterator[Finding]:
-    """Priorities of single callbacks cannot be compared with those from chains: all callbacks of the host have them, or
-    none."""
+    """Checks that all callbacks of the host have priorities of their own, or none: these cannot be compared with
+    priorities from chains."""
     own = list(_callbacks(system, lambda one: one.priority is not None))
     for path, callback in own:
         if system.where(callback) != "host":
@@ -500,7 +500,8 @@ def _priorities(system: System) -> Iterator[Finding]:
 
 
 def _propagation(system: System) -> Iterator[Finding]:
-    """Only messages between two executors of the host have a propagation time."""
+    """Reports propagation times that are as long as the period, or of messages that do not pass between two executors
+    of the host."""
     for index, chain in enumerate(system.chains):
         whole = system.path(chain)
         for position, callback in enumerate(chain.callbacks):
@@ -666,7 +667,7 @@ def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Pat
 
 
 def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], path: Path) -> Iterator[Finding]:
-    """Properties of a callback that are the same for all clients."""
+    """Checks the properties of a server that must be the same for all clients."""
     of, first = known
     callback = chain.callbacks[position]
     here: Path = (*path, "callbacks", position)
@@ -704,8 +705,8 @@ def _said(key: str, value: object) -> str:
 
 
 def _boards(system: System) -> Iterator[Finding]:
-    """On the host there is neither link nor policy, and callbacks are the only cost. A chain names a link of a board
-    that it touches."""
+    """Checks entries that depend on where an executor runs: on the host there is neither link nor policy, and callbacks
+    are the only cost. A chain names a link of a board that it touches."""
     for index, executor in enumerate(system.executors):
         for key in ("link", "policy"):
             if executor.where == "host" and getattr(executor, key) is not None:
@@ -755,7 +756,7 @@ def _boards(system: System) -> Iterator[Finding]:
 
 
 def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
-    """The executors of one board must have the same link and policy."""
+    """Checks that the executors of one board have the same link and policy."""
     first = next(one for one in system.executors if one.board == executor.board)
     if executor.where == "host":
         yield Finding((*path, "board"), f"executor '{executor.name}' is on the host, so it is not a board", "remove it")
@@ -773,7 +774,7 @@ def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
 
 
 def _locks(system: System) -> Iterator[Finding]:
-    """Runs only if the names are known."""
+    """Checks locks; called only if all names are known."""
     callbacks = {(chain.name, one.name): one for chain in system.chains for one in chain.callbacks}
     held_ms: dict[tuple[str, str], Decimal] = {}
     for index, lock in enumerate(system.locks):
@@ -792,7 +793,7 @@ def _locks(system: System) -> Iterator[Finding]:
 
 
 def _shared(system: System, index: int, lock: Lock) -> Iterator[Finding]:
-    """A callback of several chains takes the same locks for all of them."""
+    """Checks that a callback of several chains takes the same locks in all of them."""
     named = {one.callback: (place, one.section_ms) for place, one in enumerate(lock.sections)}
     for words, several in servers_of(system).items():
         places = [
@@ -823,7 +824,7 @@ def _shared(system: System, index: int, lock: Lock) -> Iterator[Finding]:
 
 
 def _shares_memory(system: System, index: int, lock: Lock, callbacks: list[Callback]) -> Iterator[Finding]:
-    """Shared memory belongs to one board, or to one process of the host."""
+    """Checks that the callbacks of a lock share memory: on one board, or in one process of the host."""
     first = callbacks[0]
     for place, callback in enumerate(callbacks):
         path: Path = ("locks", index, "sections", place, "callback")
@@ -848,8 +849,8 @@ def _shares_memory(system: System, index: int, lock: Lock, callbacks: list[Callb
 
 
 def _paths(system: System) -> Iterator[Finding]:
-    """Runs only if the names are known. The next chain of a path must begin on the executor on which the preceding one
-    ends."""
+    """Checks paths; called only if all names are known. The next chain of a path must begin on the executor on which
+    the preceding one ends."""
     for index, path in enumerate(system.paths):
         for name in path.chains:
             if system.timer_of(system.chain(name)).begins_with_event:
@@ -875,7 +876,7 @@ _PROGRAMS = ("command", "image", "attach")
 
 
 def _programs(system: System) -> Iterator[Finding]:
-    """The user's program for an executor: at most one; images and devices need matching lines."""
+    """Checks that an executor has at most one program of the user, and that images and devices have matching lines."""
     for index, executor in enumerate(system.executors):
         given = [key for key in _PROGRAMS if getattr(executor, key) is not None]
         for key in given[1:]:
@@ -913,7 +914,7 @@ def _misfit(board: Executor, link: Line | UdpLink | None, path: tuple[str | int,
 
 
 def _executor_load(system: System) -> Iterator[Finding]:
-    """The load must not exceed the cores: a board has one, and on the host every lane has its own."""
+    """Checks that the load does not exceed the cores: a board has one, and on the host every lane has its own."""
     loads = _loads(system)
     several = len(system.boards()) > 1
     for index, executor in enumerate(system.executors):

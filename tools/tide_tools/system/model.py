@@ -198,7 +198,7 @@ class Callback(_Entry):
 
     def sends_to(self, after: Callback | None) -> Publication | Request | Reply | None:
         """The message from this callback to `after`, the next callback of its chain or of one that branches or joins.
-        None: the chain sends no message here, or ends here with more than one."""
+        None: the callback sends no message to `after`, or it is the last one and sends several."""
         if after is not None and after.topic is not None and len(self.publishes) > 1:
             topic = after.topic.lstrip("/")
             return next((one for one in self.publishes if one.topic.lstrip("/") == topic), None)
@@ -531,7 +531,7 @@ class System(_Entry):
         )
 
     def runs_on(self, chain: Chain) -> Iterator[tuple[Callback, Callback | None, int]]:
-        """The callbacks of its path, each with the next one and the described time between two of its runs for this
+        """The callbacks of the chain's path, each with the next one and the described time between two runs for this
         chain. 0: none, after an event or behind a message on a condition."""
         path, timer = self.path(chain), self.timer_of(chain)
         apart_ns = 0 if timer.begins_with_event else timer.period_ns
@@ -541,8 +541,8 @@ class System(_Entry):
             apart_ns = sent.apart_ns(apart_ns) if isinstance(sent, Publication) else apart_ns
 
     def condition_of(self, chain: Chain) -> str:
-        """The topic of its path that is published on a condition; empty: none is, so the chain has an instance in each,
-        or each nth, period of its timer."""
+        """The topic on the chain's path that is published on a condition; empty: none is, so the chain has an instance
+        in each, or each nth, period of its timer."""
         sent = [before.sends_to(after) for way in self.ways(chain) for before, after in pairwise(way)]
         return next((one.topic for one in sent if isinstance(one, Publication) and one.distance_ms is not None), "")
 

@@ -23,7 +23,8 @@ def several_publish(system: System) -> set[str]:
 
 
 def servers_of(system: System) -> dict[str, list[Callback]]:
-    """For each callback of several chains, by words that name it: its occurrence in each of them."""
+    """The callbacks of several chains: for each, its occurrence in each chain. Keys: words that name the callback in
+    messages."""
     found: dict[str, list[Callback]] = {}
     topics = several_publish(system)
     for chain in system.chains:
@@ -63,7 +64,7 @@ def with_servers(system: System) -> System:
 
 
 def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
-    """The executors of each board that has several, by the name of the first one."""
+    """The executors of each board that has several. Keys: the name of the first one."""
     boards: dict[str, list[str]] = {}
     for one in system.executors:
         if one.board is not None:

@@ -48,7 +48,7 @@ def to_csv(steps: Iterable[Step]) -> str:
     return text.getvalue()
 
 
-# ---- Perfetto: a group of tracks for each place, a track for each chain, a flow for each instance ----
+# ---- Perfetto: a group of tracks for each executor or link, a track for each chain, a flow for each instance ----
 #
 # The format is protobuf; the numbers are those of the fields in perfetto/trace.
 
@@ -105,7 +105,7 @@ def to_perfetto(steps: Sequence[Step]) -> bytes:
 
 
 class _Tracks:
-    """Track numbers of places and of their chains."""
+    """Track numbers of executors and links, and of the chains on each."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -127,7 +127,7 @@ class _Tracks:
             first = b""
 
 
-# ---- MCAP: a topic for each chain and place, a JSON message for each step, at its start ----
+# ---- MCAP: a topic for each chain on each executor or link, a JSON message for each step, at its start ----
 
 _TYPES = {"int": "integer", "str": "string"}
 _PLAIN = str.maketrans(dict.fromkeys(" ,/", "_"))

@@ -157,7 +157,7 @@ def blocks_of(octets: bytes) -> Iterator[Block]:
 def steps_of(trace: Trace, chains: Mapping[int, str], board: str | None = None) -> list[Step]:
     """One step for each callback and each frame of a message, and one of zero length for each instance that the program
     reported late or missing. chains: names by level; a level without a name keeps its number. board: name of the board
-    that wrote the trace; None: places keep their numbers."""
+    that wrote the trace; None: executors and links keep their numbers."""
     released: dict[tuple[int, int, int], int] = {}
     by_ring: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for index, record in enumerate(trace.records):

@@ -99,8 +99,8 @@ def _without_budget(trace: Trace) -> Iterator[tuple[int, int, int, int]]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of one board, and the meaning of its numbers. name: of its places. chains: by level; begins: those that
-    begin on it."""
+    """A file of one board, and the meaning of its numbers. name: name of the board in steps. chains: by level; begins:
+    those that begin on the board."""
 
     file: Path
     name: str
@@ -444,9 +444,10 @@ def _down(
 def _owners(
     runs: Sequence[_Run], digested: Sequence[tuple[int, Frame]], arrived: Sequence[tuple[Sent, int | None]]
 ) -> dict[tuple[Frame, int], Instance]:
-    """For each message to the board, by its frame and the time at which the agent took it from DDS: the instance of the
-    callback that received it. The agent's record names the reader by its object id. A reader runs its callback with the
-    last message delivered to it. If several chains call one service, requests queue and the oldest is taken first."""
+    """The instance of the callback that received each message to the board. Keys: the message's frame, and the time at
+    which the agent took it from DDS. The agent's record names the reader by its object id. A reader runs its callback
+    with the last message delivered to it. If several chains call one service, requests queue and the oldest is taken
+    first."""
     chains: dict[Reader, set[str]] = defaultdict(set)
     for run in runs:
         if run.reader is not None:

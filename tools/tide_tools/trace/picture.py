@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One instance as a picture: a row for each place, in the order of arrival. Other chains' steps are grey."""
+"""One instance as a picture: a row for each board, link or executor, in the order of arrival. Other chains' steps are
+grey."""
 
 from __future__ import annotations
 

@@ -2,9 +2,8 @@
 """The recorder of `tide trace record`: blocks that boards publish go into one file per board as they arrive.
 
 Blocks may be lost, late, damaged or duplicated, and a board may restart. After a restart its numbers start at 0, its
-clock may start again, and a new segment begins. record.json next to the files contains what is needed to read them and
-is always
-complete."""
+clock may start again, and a new segment begins. The file record.json beside them contains what is needed to read them,
+and is complete at any time."""
 
 from __future__ import annotations
 
@@ -101,7 +100,7 @@ class _Ring:
 
 @dataclass(frozen=True)
 class Received:
-    """When a message arrived: on this machine's monotonic clock, and that clock's offset from its wall clock."""
+    """Arrival time of a message on this machine's monotonic clock, and the offset of that clock from the wall clock."""
 
     at_ns: int
     less_wall_ns: int
@@ -109,7 +108,7 @@ class Received:
 
 @dataclass
 class Segment:
-    """From one start of a board to the next. is_first: the board may have been running before the recording."""
+    """The blocks between two starts of a board. is_first: the board may have been running before the recording."""
 
     is_first: bool
     blocks: int = 0

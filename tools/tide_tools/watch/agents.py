@@ -225,7 +225,8 @@ class ServiceTold:
 
 
 def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[ServiceTold]]:
-    """By service, from values of clients' statuses. Callers come first: their time includes that of the server."""
+    """Reports by service, from the values in clients' statuses. Those of callers come first, because their time
+    includes the server's."""
     found: dict[str, list[ServiceTold]] = {}
     for values in clients:
         for key, value in values.items():
@@ -249,8 +250,8 @@ class Replies:
         self._by_board, self._askers, self._grown_s = by_board, askers, 0.0
 
     def take(self, told: list[ServiceTold], deadline_ns: int, bound_ns: int | None, now_s: float) -> None:
-        """Processes a report. Of several replies between two arrays only the last one is known, and whether one was
-        longer than all before: so `misses` and `above` are lower limits."""
+        """Processes a report. Of several replies between two arrays, the report contains only the last one and the
+        longest so far, so `misses` and `above` are lower limits."""
         newest = next((one for one in told if one.serves != self._by_board), self.told)
         if newest.replies == self.told.replies:
             return
