@@ -937,9 +937,9 @@ class LinkModel {
     return arrived(other, at, window_ns);
   }
 
-  // True if the other chain's messages go before this one's in that direction only if they were submitted before: on
-  // one level the earlier submission decides, except that later callbacks of a chain on the client go first, and first
-  // ones go last (tide/priority.h).
+  // True if the other chain's messages precede this one's in that direction only if they were submitted earlier. On one
+  // level the order of submission decides; on the client, however, messages of later callbacks in a chain go first, and
+  // those of first callbacks last (tide/priority.h).
   bool leaves_in_order(size_t other, size_t chain, const Stage &at) const {
     if (is_batch() || !shares_level(other, chain)) return false;
     if (at.kind == Stage::Kind::down) return true;
@@ -1193,7 +1193,7 @@ class LinkModel {
     if (self.downlink_reliable && down.messages > 0) {
       load.taking_most_ns = taking_ns(chain);
       const time_ns known_ns = add(add(up_wait_ns, agent_ns), repair_ns);
-      // A batch may take the first frame of a message before its last one has arrived, from which the time counts.
+      // The time counts from the arrival of a message's last frame, but batch may process the first one before.
       load.receipt_ns = add(is_batch() ? late_ns : load.taking_most_ns, known_ns);
       down.asks = count(protocol.agent, down, add(load.taking_most_ns, known_ns));
       down.control += down.asks;

@@ -268,7 +268,7 @@ static tide_lane_t *pick(tide_band_t *band) {
   }
   if (!TIDE_LANES || picked != NULL || band->idle == NULL) return picked;
   picked = band->idle;
-  /* with patience the one that would wake last by itself, as the others wait for the next expiry */
+  /* with patience, pick the lane that would wake last by itself, because the others wait for the next expiry */
   for (tide_lane_t *lane = picked; patience_of(band) > 0 && lane != NULL; lane = lane->idle_next) {
     if (lane->sleeps_until_ns > picked->sleeps_until_ns) picked = lane;
   }

@@ -288,8 +288,8 @@ def pools(client: Client) -> dict[str, int]:
     """The macros of tide/pools.h, large enough that no pool runs full while chains keep to their bounds. A node is in
     use until its message has left or is acknowledged, a slot until the executor has taken its frame, a reassembly until
     the callback has run. At least two messages of each writer and two frames of each reader have room. A chain that
-    ends before its next release has one open request; there is room for one more, whose reply was lost with an
-    agent. Services and topics of an action belong to its server or client, which has one more to cancel goals."""
+    ends before its next release has one open request; there is room for one more, whose reply was lost when an agent
+    ended. Services and topics of an action belong to its server or client, which has one more to cancel goals."""
     ends = (*client.publications, *client.subscriptions)
     served = {action_of(one.service) for one in client.served} - {""}
     called = {action_of(one.service) for one in client.services if one.is_client} - {""}

@@ -52,7 +52,8 @@ class HostRun:
 
 
 def _priorities(system: System, policy: str) -> dict[int, int]:
-    """Priorities by the identity of a callback; empty if the policy uses none and there are too many."""
+    """Priorities by the identity of a callback; empty if there are too many for the levels and the policy does not use
+    them."""
     try:
         return priorities_of(system)
     except LevelError:
