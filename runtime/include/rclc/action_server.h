@@ -38,7 +38,7 @@ rcl_ret_t rclc_action_publish_feedback(rclc_action_goal_handle_t *goal_handle, v
 /* Ends the goal. ros_response: PACKAGE__action__NAME_GetResult_Response, whose status this call fills in; it is
  * serialised before the call returns. RCL_RET_OK: the result was sent, or is kept for later requests.
  * RCLC_RET_ACTION_WAIT_RESULT_REQUEST: try again later; so does RCL_RET_ERROR with the cause TIDE_ERROR_FULL. With the
- * cause TIDE_ERROR_TOO_LARGE no node holds the result, or its content is beyond its bounds: the goal has ended as
+ * cause TIDE_ERROR_TOO_LARGE no node can hold the result, or a member exceeds its bound: the goal has ended as
  * aborted, and clients get an empty result. The handle is released on the next run of the executor. */
 rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_action_goal_state_t status,
                                   void *ros_response);

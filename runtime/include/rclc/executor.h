@@ -86,7 +86,7 @@ rcl_ret_t rclc_executor_remove_guard_condition(rclc_executor_t *executor, const 
 /* Waits at most timeout_ns for a ready callback, then runs the ready ones, at most as many as there are handles, and
  * returns RCL_RET_OK (also at the timeout, like the stock library). RCL_RET_ERROR: a message was dropped because it
  * does not fit the memory of the program's message; the other callbacks have run. Of the calls below only
- * rclc_executor_spin_one_period returns it, too. */
+ * rclc_executor_spin_one_period also returns this code. */
 rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns);
 /* Returns when tide_executor_stop(tide_rclc_executor_core(executor)) was called. */
 rcl_ret_t rclc_executor_spin(rclc_executor_t *executor);

@@ -20,8 +20,8 @@
  * A thread that sleeps without calling tide_posix_budget_block counts as waiting for the processor. After a sleep
  * longer than a period it may then use up to twice its budget in one period. Lanes of an executor call it.
  *
- * Linux's own budgets are SCHED_DEADLINE (tide_posix_schedule in tide/posix_thread.h). They are hard: without budget a
- * thread waits even when the processor is idle. Such threads are ordered by deadline, not by priority.
+ * Linux itself offers SCHED_DEADLINE (tide_posix_schedule in tide/posix_thread.h). Its budgets are hard: without budget
+ * a thread waits even when the processor is idle. Its threads are ordered by deadline, not by priority.
  *
  * Memory: the caller's, from attach to detach. Functions may be called from any thread unless they say otherwise. */
 #ifndef TIDE_BUDGET_POSIX_H

@@ -16,10 +16,10 @@
 extern "C" {
 #endif
 
-/* Reports a violated invariant and ends the program. It must not return. The runtime's own prints one line on standard
- * error and calls abort; without an operating system it executes the compiler's trap instruction. It is a weak symbol:
- * a port or a program may define its own. It runs in the context in which the check failed, possibly an interrupt or a
- * critical section. */
+/* Reports a violated invariant and ends the program. It must not return. The runtime's implementation prints one line
+ * on standard error and calls abort; without an operating system it executes the compiler's trap instruction. It is a
+ * weak symbol: a port or a program may define its own. It runs in the context in which the check failed, possibly an
+ * interrupt or a critical section. */
 #ifdef __GNUC__
 __attribute__((noreturn))
 #endif

@@ -48,7 +48,7 @@ typedef struct tide_measure {
 
 /* Times in ticks of the clock. Zero all members but the name before first use, and to restart the measurement. */
 typedef struct tide_measurement {
-  const char *name; /* "chain/callback", for the line; must outlive it */
+  const char *name; /* "chain/callback", for tide_measurement_line; must outlive the measurement */
   uint32_t count;
   uint64_t minimum, maximum, sum;
 } tide_measurement_t;

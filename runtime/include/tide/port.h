@@ -40,9 +40,9 @@ typedef struct tide_link_address {
   int thread_priority;
   /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such callers
    * wait for a ping, an acknowledgment or the creation of an entity; lanes of an executor never poll, nor does the
-   * link's thread. 0: TIDE_BUSY_POLL_USUAL_US; TIDE_BUSY_POLL_OFF: never; at most TIDE_BUSY_POLL_MAXIMUM_US. This is a
-   * limit: the polling time adapts to its success, so long waits soon cost nothing. A process on one processor never
-   * polls; a thread with a real-time policy polls for at most a quarter of its time. */
+   * link's thread. 0: TIDE_BUSY_POLL_USUAL_US; TIDE_BUSY_POLL_OFF: never; at most TIDE_BUSY_POLL_MAXIMUM_US. This is an
+   * upper limit: the actual polling time is reduced when polling does not succeed, so long waits soon cost nothing. A
+   * process on one processor never polls; a thread with a real-time policy polls for at most a quarter of its time. */
   int32_t busy_poll_us;
 } tide_link_address_t;
 

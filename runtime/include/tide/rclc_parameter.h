@@ -41,7 +41,7 @@ rcl_ret_t tide_rclc_parameter_server_set_priority(rclc_parameter_server_t *param
 typedef struct tide_parameter_counters {
   uint32_t requests;      /* of the six services */
   uint32_t requests_lost; /* malformed, or beyond the number that the services keep */
-  uint32_t answers_lost;  /* answers too large for the pool (one without values is sent instead), or without session */
+  uint32_t answers_lost;  /* answers lost for lack of a session, or too large for the pool (then sent without values) */
   uint32_t events_lost;
 } tide_parameter_counters_t;
 /* May be called from any thread at any time. */

@@ -40,8 +40,8 @@ rcl_ret_t tide_rclc_rosout_fini(rcl_node_t *node);
 
 /* From any thread at any time. RCUTILS_LOG_SEVERITY_UNSET: every line that passes the logger's level. */
 void tide_rclc_rosout_set_severity(int least_severity);
-/* The priority of lines, set before or between lines. Default 0. TIDE_ERROR_ARGUMENT: no such level, or /rosout is not
- * initialised. */
+/* The priority of lines; call it only while no line is being logged. Default 0. TIDE_ERROR_ARGUMENT: no such level, or
+ * /rosout is not initialised. */
 rcl_ret_t tide_rclc_rosout_set_priority(tide_priority_t priority);
 
 typedef struct tide_rosout_counters {

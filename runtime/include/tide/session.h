@@ -126,7 +126,7 @@ typedef struct tide_session_config {
 
 typedef struct tide_session_counters {
   uint32_t connects, reconnects, objects_created, requests_repeated, pings, statuses_unexpected, samples_unwanted;
-  uint32_t samples_malformed; /* DATA of an unknown format or cut short */
+  uint32_t samples_malformed; /* DATA of an unknown format or truncated */
   uint32_t samples_too_large; /* dropped by tide's agent, which reported it, because no message can carry them */
   uint32_t held_maximum;      /* largest number of samples kept while there was no session */
   uint32_t polls;             /* calls of poll; reveals a busy-waiting caller */
@@ -239,7 +239,7 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 
 /* Services. A replier's samples start with TIDE_SAMPLE_IDENTITY_BYTES that identify the requester; its reply starts
  * with the same bytes. A requester's samples start with TIDE_REPLY_HEADER_BYTES: the ids of the request that is
- * answered, as tide_xrce_get_request reads them. CDR alignment counts from after these bytes. */
+ * answered, as tide_xrce_get_request reads them. CDR alignment starts after these bytes. */
 #define TIDE_SAMPLE_IDENTITY_BYTES 24u
 #define TIDE_REPLY_HEADER_BYTES 4u
 

@@ -28,7 +28,7 @@ typedef struct tide_input_stream {
   uint8_t id;          /* 0: unused element */
   uint8_t window;      /* messages that may be held, 1..16 */
   bool acknowledge;    /* an ACKNACK is due */
-  bool withheld;       /* set by the receiver: a message is missing for which it had no room and requested no repeat */
+  bool withheld;       /* set by the receiver: a missing message had no room, and no retransmission was requested */
   uint16_t asked_from; /* set by the receiver; bit n of asked: a repeat of asked_from + n was requested */
   uint16_t asked;
   uint16_t next;           /* first message not yet delivered */

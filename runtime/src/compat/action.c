@@ -341,7 +341,7 @@ void tide_action_free_goal(tide_goal_t *goal) { __atomic_store_n(&goal->action, 
 
 _Static_assert(sizeof(((tide_goal_t *)0)->client) <= sizeof(((tide_goal_t *)0)->server), "cleared together");
 
-/* A server's goals have no state before acceptance, and neither do repeated ones. */
+/* A goal of a server counts only once it is accepted: until then, and for a repeated request, its state is unknown. */
 static bool is_found(const tide_goal_t *goal, const uint8_t *goal_id) {
   const tide_action_t *action = tide_action_owner(goal);
   if (action == NULL || (action->is_server && tide_action_state(goal) == GOAL_STATE_UNKNOWN)) return false;

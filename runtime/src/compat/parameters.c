@@ -247,7 +247,7 @@ static void tell(tide_parameter_server_t *server, const tide_parameter_t *parame
   }
 }
 
-/* Calls the program's callback; revoked: to revert an accepted change. */
+/* Calls the program's callback, which accepts or refuses the change; revoked: to revert a change that it accepted. */
 static bool ask(tide_parameter_server_t *server, const change_t *change, bool revoked) {
   rclc_parameter_server_t *program = server->program;
   if (program->on_modification == NULL) return true;

@@ -472,8 +472,8 @@ static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *fr
   const tide_group_t *group = group_of(callback);
   const bool first = group == NULL || group->kind == TIDE_GROUP_REENTRANT || group->offered == callback;
   if (!first || !tide_queue_contains(&callback->ready_entry)) return true;
-  /* with several lanes the notifying one takes the only ready callback, unless another lane that wakes anyway is
-   * faster */
+  /* with several lanes, the notifying lane will take the only ready callback itself, unless another lane wakes by
+   * itself first */
   return own && callback->pending == 1u && band->ready_list.count == 1u && patience_of(band) > 0 &&
          first_look_ns(band) <= after(now_ns, patience_of(band));
 }
