@@ -99,7 +99,7 @@ class Notices {
   uint64_t more_lines_ = 0;
 };
 
-// ---- levels that do not flicker ----
+// ---- levels, with hysteresis ----
 
 enum class Level : uint8_t { kOk = 0, kWarning = 1, kError = 2 };  // as in diagnostic_msgs/DiagnosticStatus
 

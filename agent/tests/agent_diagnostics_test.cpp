@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /diagnostics of the agent: its contents, levels that do not flicker, and arrays that stay small.
+// /diagnostics of the agent: its contents, hysteresis of levels, and arrays of bounded size.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -256,8 +256,9 @@ class Latencies:
     _begun_ns: int | None = None
 
     def match(self, came: list[int]) -> None:
-        """An end is matched when each earlier topic has continued: only then is it known that this watch missed no
-        message in between. So it is counted up to a period after its arrival."""
+        """Matches the ends that have arrived. An end is matched only when each earlier topic has published again,
+        because only then is it known that this watch missed no message in between. So an end may be counted a period
+        after its arrival."""
         self._waiting = sorted(self._waiting + came)
         known_ns = min((topic.recent[-1] if topic.recent else 0 for topic in self.topics[:-1]), default=0)
         if self._waiting and self._waiting[0] < known_ns:
