@@ -14,7 +14,7 @@ from board import lockstep
 pytestmark = pytest.mark.full
 LIMIT_INSTRUCTIONS = 3500  # longest section: a received frame, from its bytes to its slot
 ALONE_LIMIT_INSTRUCTIONS = 200
-PUBLISH_LIMIT_INSTRUCTIONS = 2300  # of a reliable publish, with the start of its frame and the measuring of sections
+PUBLISH_LIMIT_INSTRUCTIONS = 2200  # of a reliable publish, with the start of its frame and the measuring of sections
 ALONE_SPREAD_INSTRUCTIONS = 5  # 1.25 per tick of the timer
 EQUAL_WITHIN_INSTRUCTIONS = 5  # 1 was seen
 

@@ -81,12 +81,25 @@ int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint
       tail_bytes > UINT16_MAX - head_bytes - body_bytes)
     return TIDE_ERROR_ARGUMENT;
   const size_t length = head_bytes + body_bytes + tail_bytes;
-  *writer = (tide_framing_writer_t){.segments = {[FRONT] = {writer->front, sizeof writer->front},
-                                                 [HEAD] = {head, head_bytes},
-                                                 [BODY] = {body, body_bytes},
-                                                 [TAIL] = {tail, tail_bytes},
-                                                 [BACK] = {writer->back, sizeof writer->back}},
-                                    .front = {source, destination, (uint8_t)length, (uint8_t)(length >> 8)}};
+  /* member by member: a literal is built on the stack and copied */
+  writer->segments[FRONT].bytes = writer->front;
+  writer->segments[FRONT].count = sizeof writer->front;
+  writer->segments[HEAD].bytes = head;
+  writer->segments[HEAD].count = head_bytes;
+  writer->segments[BODY].bytes = body;
+  writer->segments[BODY].count = body_bytes;
+  writer->segments[TAIL].bytes = tail;
+  writer->segments[TAIL].count = tail_bytes;
+  writer->segments[BACK].bytes = writer->back;
+  writer->segments[BACK].count = sizeof writer->back;
+  writer->front[0] = source;
+  writer->front[1] = destination;
+  writer->front[2] = (uint8_t)length;
+  writer->front[3] = (uint8_t)(length >> 8);
+  writer->crc = 0u;
+  writer->segment = FRONT;
+  writer->begun = writer->escaped = false;
+  writer->position = 0u;
   return TIDE_OK;
 }
 
