@@ -154,6 +154,7 @@ TEST(Discovery, EndpointsComeAndGo) {
     pair.network.run(60'000 * kMs);
     EXPECT_EQ(pair.a.count(TIDE_RTPS_EVENT_MATCHED), 2u);
     EXPECT_EQ(pair.b.count(TIDE_RTPS_EVENT_MATCHED), 2u);
+    pair.a.writer("rt/w", quality(true), 4, 100, pair.network.now);
     tide_participant_remove(&pair.a.participant, &x.writer.endpoint, pair.network.now);
     pair.network.run(60'000 * kMs);
     EXPECT_EQ(pair.b.count(TIDE_RTPS_EVENT_UNMATCHED), 1u);
@@ -163,9 +164,10 @@ TEST(Discovery, EndpointsComeAndGo) {
     c.start(pair.network.now);
     c.reader("rt/x", quality(true), 100, pair.network.now);
     RtpsReader &y = c.reader("rt/y", quality(true), 100, pair.network.now);
+    c.reader("rt/w", quality(true), 100, pair.network.now);
     pair.network.boards.push_back(&c);
     pair.network.run(60'000 * kMs);
-    EXPECT_EQ(c.count(TIDE_RTPS_EVENT_MATCHED), 1u);
+    EXPECT_EQ(c.count(TIDE_RTPS_EVENT_MATCHED), 2u);
     EXPECT_EQ(tide_participant_matched(&c.participant, &y.reader.endpoint), 1u);
   });
 }
@@ -177,8 +179,8 @@ TEST(Discovery, IncompatibleQosIsToldOnce) {
   pair.b.reader("rt/x", quality(true), 100, pair.network.now);
   pair.b.reader("rt/y", quality(true, 1), 100, pair.network.now);
   pair.network.run(1000 * kMs);
-  pair.b.writer("rt/z", quality(true), 1, 100, pair.network.now);  // all is announced again
-  pair.a.reader("rt/z", quality(true), 100, pair.network.now);
+  pair.b.reader("rt/z", quality(true), 100, pair.network.now);  // all is announced again
+  pair.a.writer("rt/z", quality(true), 1, 100, pair.network.now);
   pair.network.run(10'000 * kMs);
   for (RtpsBoard *board : {&pair.a, &pair.b}) {
     std::vector<int64_t> policies;
@@ -455,12 +457,17 @@ TEST(Exchange, FragmentsAreRequestedBeforeTheAcknowledgment) {
 
 TEST(Exchange, AnUrgentSampleGoesBetweenTheFragmentsOfALargeOne) {
   Pair pair;
-  RtpsWriter &large = pair.a.writer("rt/large", quality(true), 1, 20000, pair.network.now, 1);
+  // Two large ones, and the urgent one is not the next in turn.
   RtpsWriter &urgent = pair.a.writer("rt/urgent", quality(true), 1, 8, pair.network.now, 2);
-  pair.b.reader("rt/large", quality(true), 20000, pair.network.now);
+  RtpsWriter &large = pair.a.writer("rt/large", quality(true), 1, 20000, pair.network.now, 1);
+  RtpsWriter &other = pair.a.writer("rt/other", quality(true), 1, 20000, pair.network.now, 1);
   RtpsReader &reader = pair.b.reader("rt/urgent", quality(true), 8, pair.network.now);
+  pair.b.reader("rt/large", quality(true), 20000, pair.network.now);
+  pair.b.reader("rt/other", quality(true), 20000, pair.network.now);
   pair.network.run(100 * kMs);
+  ASSERT_EQ(pair.a.matches[0].local, &urgent.writer.endpoint);
   pair.a.write(large, 20000, pair.network.now);
+  pair.a.write(other, 20000, pair.network.now);
   tide_rtps_datagram_t datagram{};
   datagram.bytes = pair.a.buffer.data();
   for (int i = 0; i < 3; i++) {
@@ -492,7 +499,7 @@ TEST(Exchange, BothSidesRestart) {
     begin(pair.b);
     pair.network.run(10'000 * kMs);
     for (int round = 0; round < 4; round++) {
-      for (int64_t n = dice.between(0, 20); n > 0; n--) {
+      for (int64_t n = dice.between(0, 150); n > 0; n--) {  // many HEARTBEATs, whose counts fall
         pair.a.write(pair.a.writers[0], 50, pair.network.now);
         pair.network.run(dice.between(0, 30) * kMs);
       }
@@ -570,6 +577,79 @@ TEST(Hostile, DamagedTrafficIsCounted) {
     for (uint8_t &byte : script) byte = static_cast<uint8_t>(random());
     exercise_participant(script.data(), script.size());
   });
+}
+
+// A message in the name of the first board, from `address`.
+void forge(Pair &pair, const uint8_t *address, const std::function<void(tide_cdr_t *)> &put) {
+  uint8_t bytes[200];
+  tide_cdr_t cdr;
+  tide_cdr_writer(&cdr, bytes, sizeof bytes);
+  tide_rtps_put_header(&cdr, pair.a.config.prefix);
+  put(&cdr);
+  tide_participant_receive(&pair.b.participant, bytes, cdr.position, address, pair.network.now);
+}
+
+TEST(Hostile, AnotherAddressIsNotTheParticipant) {
+  Pair pair;
+  RtpsWriter &writer = pair.a.writer("rt/x", quality(false), 4, 100, pair.network.now);
+  RtpsReader &reader = pair.b.reader("rt/x", quality(false), 100, pair.network.now);
+  pair.network.run(100 * kMs);
+  const uint8_t sample[] = {0, 1, 0, 0, 1, 2, 3, 4};
+  tide_rtps_data_t data{};
+  data.writer = writer.writer.endpoint.entity;
+  data.sequence = 1;
+  data.payload = sample;
+  data.payload_bytes = sizeof sample;
+  const auto put = [&](tide_cdr_t *cdr) { tide_rtps_put_data(cdr, &data); };
+  const uint8_t elsewhere[] = {10, 0, 0, 9};
+  forge(pair, elsewhere, put);
+  EXPECT_TRUE(reader.received.empty());
+  EXPECT_EQ(pair.b.participant.counters.strange, 1u);
+  forge(pair, pair.a.config.address, put);
+  EXPECT_EQ(reader.received.size(), 1u);
+  EXPECT_EQ(pair.b.participant.counters.strange, 1u);
+}
+
+// Its counts fell, and not because a datagram was late: the same GUID began anew.
+TEST(Hostile, CountsThatFellForLongAreARestart) {
+  Pair pair;
+  RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
+  pair.b.reader("rt/x", quality(true), 100, pair.network.now);
+  pair.network.run(100 * kMs);
+  for (int i = 0; i < 10; i++) {
+    pair.a.write(writer, 10, pair.network.now);
+    pair.network.run(50 * kMs);
+  }
+  tide_rtps_repair_t heartbeat{};
+  heartbeat.id = TIDE_RTPS_HEARTBEAT;
+  heartbeat.writer = writer.writer.endpoint.entity;
+  heartbeat.first = 1;
+  heartbeat.last = 20;
+  heartbeat.count = 1;
+  const auto put = [&](tide_cdr_t *cdr) { tide_rtps_put_repair(cdr, &heartbeat); };
+  forge(pair, pair.a.config.address, put);
+  EXPECT_EQ(pair.b.participant.counters.restarted, 0u);
+  pair.network.run(2000 * kMs);
+  forge(pair, pair.a.config.address, put);
+  EXPECT_EQ(pair.b.participant.counters.restarted, 1u);
+}
+
+// Who announced itself and never says anything is not asked forever.
+TEST(Hostile, AForgedAnnouncementIsGivenUp) {
+  Pair pair;
+  pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
+  pair.b.config.lease_ns = INT64_MAX / 2;
+  pair.b.start(pair.network.now);
+  tide_rtps_datagram_t datagram{};
+  datagram.bytes = pair.b.buffer.data();
+  ASSERT_TRUE(tide_participant_poll(&pair.b.participant, pair.network.now, &datagram));
+  pair.b.is_on = false;
+  tide_participant_receive(&pair.a.participant, datagram.bytes, datagram.length, pair.b.config.address,
+                           pair.network.now);
+  pair.network.run(60'000 * kMs);
+  const uint64_t before = pair.network.datagrams;
+  pair.network.run(600'000 * kMs);
+  EXPECT_EQ(pair.network.datagrams - before, 2u * 200);  // announcements: to all, and to it
 }
 
 // Announcements of a thousand participants that do not exist: what is sent to them is less than was received.
