@@ -85,8 +85,8 @@ static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *
   if (base > last + 1) return OLD; /* never sent */
   const verdict_t verdict = judge_count(proxy, repair->count, now);
   if (verdict != NEW) return verdict;
-  if (base == 0 && starts_at_first) {
-    proxy->next = earlier(proxy->next, first);
+  if (starts_at_first && base < proxy->next) { /* it reads what is kept once more */
+    proxy->next = earlier(proxy->next, later(base, first));
     proxy->requested = 0;
   }
   if (base < proxy->next) {
@@ -796,7 +796,7 @@ static void put_heartbeat(tide_cdr_t *cdr, tide_participant_t *participant, tide
   const tide_rtps_repair_t heartbeat = {.id = TIDE_RTPS_HEARTBEAT,
                                         .writer = writer,
                                         .reader = reader,
-                                        .first = later(first, proxy->next), /* nothing else concerns this reader */
+                                        .first = first,
                                         .last = proxy->end - 1, /* what was not sent yet need not be requested */
                                         .count = ++participant->count};
   tide_rtps_put_repair(cdr, &heartbeat);
@@ -807,7 +807,9 @@ static void put_heartbeat(tide_cdr_t *cdr, tide_participant_t *participant, tide
 static void put_acknack(tide_cdr_t *cdr, tide_participant_t *participant, tide_rtps_proxy_t *proxy, uint32_t writer,
                         uint32_t reader, const tide_rtps_reader_t *assembling, int64_t now) {
   tide_rtps_repair_t acknack = {.id = TIDE_RTPS_ACKNACK, .writer = writer, .reader = reader};
-  if (proxy->answered) {
+  /* Fast DDS sends again what was acknowledged only after a base of 0, which may have been lost. */
+  const bool is_anew = !proxy->answered || (proxy->next == 1 && proxy->tries % 2 != 0);
+  if (!is_anew) {
     acknack.set.base = proxy->next;
     acknack.final = true;
     if (assembling == NULL) {
@@ -964,7 +966,9 @@ static void send_of_writer(tide_cdr_t *cdr, tide_participant_t *participant, tid
     proxy->due_ns = earlier(proxy->due_ns, now + RETRY_NS);
   }
   if (is_beat_due && match->reliable)
-    put_heartbeat(cdr, participant, proxy, writer->endpoint.entity, match->remote, writer->first, now);
+    put_heartbeat(cdr, participant, proxy, writer->endpoint.entity, match->remote,
+                  /* to a reader without interest in earlier samples, these do not exist */
+                  match->wants_history ? writer->first : later(writer->first, proxy->next), now);
 }
 
 static void send_of_match(tide_participant_t *participant, tide_rtps_match_t *match, int64_t now,
