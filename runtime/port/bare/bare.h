@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A platform for boards whose framework has only a clock and a loop: Arduino, the SDK of
- * the Pico, STM32Cube without a kernel. One context executes; it reaches the agent through a custom transport
+/* A platform for boards whose framework has only a clock and a loop: Arduino, the SDK of the Pico, STM32Cube without a
+ * kernel, a chip without any. One context executes; it reaches the agent through a custom transport
  * (rmw_uros_set_custom_transport). No interrupt calls the runtime unless the board masks it in tide_bare_mask. */
 #ifndef TIDE_BARE_H
 #define TIDE_BARE_H
@@ -15,8 +15,7 @@ extern "C" {
 
 /* A free-running clock that wraps at 2^32, in microseconds. It must be read at least once in 71 minutes, which any
  * spinning executor does. It may step back by less than 16 s, as micros() of several cores does while interrupts are
- * masked.
- */
+ * masked. */
 uint32_t tide_bare_clock_us(void);
 /* Called repeatedly while the runtime waits: yield() of Arduino, a watchdog, a sleep that ends after most_us or at any
  * interrupt that calls the runtime, including one that came just before. */

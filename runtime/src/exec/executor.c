@@ -3,8 +3,8 @@
  *
  * Two locks. lock_lists() excludes lanes and threads; mask(), the critical section, also excludes interrupts. On most
  * platforms they are the same. If not (splits), an interrupt changes only the list of arrivals, so work that grows with
- * the number of callbacks needs only the first. Unless their comment says
- * otherwise, the functions up to "running a callback" are called with the lists locked. */
+ * the number of callbacks needs only the first. Unless their comment says otherwise, the functions up to "running a
+ * callback" are called with the lists locked. */
 #include "tide/executor.h"
 
 #include <string.h>

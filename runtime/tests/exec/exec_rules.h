@@ -70,8 +70,7 @@ inline void rounds_until(Bench &bench, int64_t end) {
 }
 
 // Tests of the policies tide and batch, on a platform with one kind of critical section and on one that blocks lanes
-// and
-// interrupts separately.
+// and interrupts separately.
 class BothPolicies : public testing::TestWithParam<std::tuple<tide_policy_t, bool>> {
  protected:
   BothPolicies() : bench(policy()) {
