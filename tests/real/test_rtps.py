@@ -98,6 +98,8 @@ def test_services_both_ways(tmp_path: Path) -> None:
         clients = [ros.client(SetBool, "/board/set") for _ in range(2)]
         board = start_board(children, tmp_path)
         eventually(lambda: all(client.service_is_ready() for client in clients), "the board's service is there")
+        for _ in range(6):  # both topics of two clients, and of one service
+            board.wait_line(lambda line: '"matched"' in line, START_LIMIT_S, "matched")
         wanted = [index % 3 == 0 for index in range(20)]
         for index in range(0, len(wanted), AT_ONCE):
             some = wanted[index : index + AT_ONCE]
