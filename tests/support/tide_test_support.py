@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 import reserved
@@ -24,6 +25,8 @@ from tide_tools.report.results import Results
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+hypothesis.settings.register_profile("tide", deadline=None)  # its limit is in wall time
+hypothesis.settings.load_profile("tide")
 reserved.domain()  # sets ROS_DOMAIN_ID for programs that read it
 
 HANG_S = 1800.0  # for libraries that need a limit in wall time: the same as `timeout` in pyproject.toml, which ends a

@@ -72,13 +72,13 @@ def test_a_chain_alone_is_late_by_its_jitter() -> None:
         assert bound.bound_ns == (3 + jitter_ms) * MS and bound.met == (3 + jitter_ms <= 39)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.dictionaries(st.sampled_from(["plan", "look", "alone"]), st.integers(0, 20)), st.integers(0, 39))
 def test_no_jitter_lowers_a_bound_and_no_offset_changes_one_on_the_host(jitter_ms: dict[str, int], offset: int) -> None:
     compared(parse(HOST), "default", jitter_ms, offset)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.dictionaries(st.sampled_from(["brake", "steer", "battery"]), st.integers(0, 50)),
     st.integers(0, 499),

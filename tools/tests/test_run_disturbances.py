@@ -83,7 +83,7 @@ def by_the_moment(every: list[UnderWay], pauses: list[Span]) -> list[bool]:
     return found
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(instances(), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 3)), max_size=3))
 def test_what_was_broken_reaches_whom_it_meets(every: list[UnderWay], starts: list[tuple[int, int]]) -> None:
     pauses = [(from_ns, from_ns + length) for from_ns, length in starts]
@@ -195,7 +195,6 @@ def test_a_lost_instance_disturbs_those_it_may_have_met() -> None:
 # ---- the time by which a simulated callback is shortened ----
 
 
-@settings(deadline=None)
 @given(
     st.integers(0, 10 * MS),
     st.integers(0, 100),

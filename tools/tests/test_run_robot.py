@@ -60,7 +60,7 @@ TYPES = (
 # ---- messages ----
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.sampled_from(TYPES), st.integers(1, 3000), st.integers(0, 10**9), st.integers(0, 10**6))
 def test_a_message_is_of_its_type_and_carries_its_number(name: str, size: int, latest: int, behind: int) -> None:
     try:
@@ -244,7 +244,7 @@ def played(system: System, periods: int, source: random.Random) -> tuple[Recorde
     return recorded, wanted
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.sampled_from(EXAMPLES), st.randoms(use_true_random=False))
 def test_instances_that_are_played_are_known_by_number(file: Path, source: random.Random) -> None:
     system = load(file)
@@ -272,7 +272,6 @@ def ended(periods: int) -> Recorded:
     return Recorded(0, end_ns=periods * 100 * MS, seen_until_ns=periods * 100 * MS)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 40 * MS), st.integers(0, 40 * MS)), min_size=4, max_size=50))
 def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]]) -> None:
     """Latencies are exact if an instance ends before the next one begins."""
@@ -314,7 +313,6 @@ def test_what_is_played_of_a_chain_bounds_its_way() -> None:
     assert (silent.latencies_ns, silent.lost, silent.unseen) == ([], 8 - WARM_UP_INSTANCES, "")
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["answered", "unanswered", "skipped"]), min_size=8, max_size=24), st.integers(1, 9))
 def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: list[str], step: int) -> None:
     """The board counts answers, so after a lost answer it assigns each one to an earlier instance; times are not

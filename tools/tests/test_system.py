@@ -156,7 +156,7 @@ def test_unreadable_files(tmp_path: Path) -> None:
         load(tmp_path / "latin.toml")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.data())
 def test_any_mutation_is_read_or_refused_in_one_line_each(data: st.DataObject) -> None:
     lines = TEXT.splitlines()
@@ -213,7 +213,7 @@ def _paths(value: object, path: tuple[str | int, ...]) -> list[tuple[str | int, 
     return [path, *(found for key, child in inner for found in _paths(child, (*path, key)))]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.dictionaries(st.sampled_from(["a", "b b", "c.d", "e", '"', "#"]), _VALUES, max_size=4), st.integers(0, 2))
 def test_locator_finds_every_key_on_its_line(values: dict[str, object], gap: int) -> None:
     lines = ["[[list]]", "[list.first]", "[[list]] # again", "[list.second]"]

@@ -159,8 +159,9 @@ typedef struct tide_rtps_counters {
 } tide_rtps_counters_t;
 
 typedef struct tide_participant_config {
-  /* Different in each participant, and at each start: with the prefix of an earlier run, a remote participant may take
-   * up to its lease to accept samples. The first two octets are the vendor's (TIDE_RTPS_VENDOR). */
+  /* Different in each participant, and at each start: as long as a participant with the prefix of an earlier run
+   * announces itself, Fast DDS keeps the state of that run and may accept no samples. The first two octets are the
+   * vendor's (TIDE_RTPS_VENDOR). */
   uint8_t prefix[TIDE_RTPS_PREFIX_BYTES];
   uint8_t address[4]; /* of this participant, as others reach it */
   uint32_t domain;

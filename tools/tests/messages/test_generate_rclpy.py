@@ -55,7 +55,6 @@ def test_default_messages(harness: Harness) -> None:
 # A failing seed does not shrink to a simpler message, so the search stops there.
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     database=None,
     print_blob=True,
     phases=[Phase.explicit, Phase.generate],
