@@ -1032,7 +1032,8 @@ static void make_room(tide_receiver_t *r, int64_t now_ns) {
 }
 
 int64_t tide_receiver_poll(tide_receiver_t *r, int64_t now_ns) {
-  if (!TIDE_RESERVATIONS || !TIDE_RELIABLE_STREAMS || !tide_receiver_is_short(r)) return TIDE_FOREVER;
+  const bool has_work = TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && tide_receiver_is_short(r);
+  if (!has_work) return TIDE_FOREVER;
   int64_t next_ns = TIDE_FOREVER;
   if (r->withheld) make_room(r, now_ns);
   if (r->refused_ns != 0 && now_ns - r->refused_ns < TIDE_BURST_NS) {

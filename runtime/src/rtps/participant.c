@@ -510,17 +510,20 @@ static void take_endpoint(tide_participant_t *participant, tide_rtps_peer_t *pee
   int status = TIDE_OK;
   if (!data->has_key_hash || (data->status & STATUS_GONE) == 0)
     status = tide_rtps_get_endpoint(data->payload, data->payload_bytes, kind == PUBLICATIONS, peer->address, &remote);
-  if (memcmp(remote.guid.prefix, peer->prefix, TIDE_RTPS_PREFIX_BYTES) != 0 || remote.guid.entity == 0) {
+  const bool is_gone = (data->status & STATUS_GONE) != 0;
+  if (memcmp(remote.guid.prefix, peer->prefix, TIDE_RTPS_PREFIX_BYTES) != 0 || remote.guid.entity == 0 ||
+      (status != TIDE_OK && !is_gone)) {
     participant->counters.malformed++;
-  } else if ((data->status & STATUS_GONE) != 0) {
+    return;
+  }
+  if (is_gone) {
     release_matches(participant, peer, remote.guid.entity, now);
-  } else if (status != TIDE_OK) {
-    participant->counters.malformed++;
-  } else {
-    for (tide_rtps_endpoint_t *local = participant->endpoints; local != NULL; local = local->next)
-      if (local->is_writer == (kind == SUBSCRIPTIONS) && text_equals(remote.topic, local->topic) &&
-          text_equals(remote.type, local->type))
-        match_endpoints(participant, peer, local, &remote, now);
+    return;
+  }
+  for (tide_rtps_endpoint_t *local = participant->endpoints; local != NULL; local = local->next) {
+    if (local->is_writer == (kind == SUBSCRIPTIONS) && text_equals(remote.topic, local->topic) &&
+        text_equals(remote.type, local->type))
+      match_endpoints(participant, peer, local, &remote, now);
   }
 }
 
@@ -965,10 +968,10 @@ static void send_of_writer(tide_cdr_t *cdr, tide_participant_t *participant, tid
     if (!is_last) is_beat_due = false;
     proxy->due_ns = earlier(proxy->due_ns, now + RETRY_NS);
   }
-  if (is_beat_due && match->reliable)
-    put_heartbeat(cdr, participant, proxy, writer->endpoint.entity, match->remote,
-                  /* to a reader without interest in earlier samples, these do not exist */
-                  match->wants_history ? writer->first : later(writer->first, proxy->next), now);
+  if (!is_beat_due || !match->reliable) return;
+  put_heartbeat(cdr, participant, proxy, writer->endpoint.entity, match->remote,
+                /* to a reader without interest in earlier samples, these do not exist */
+                match->wants_history ? writer->first : later(writer->first, proxy->next), now);
 }
 
 static void send_of_match(tide_participant_t *participant, tide_rtps_match_t *match, int64_t now,
