@@ -418,8 +418,9 @@ STEPS = ("installation", "check", "simulate", "agent", "ROS 2", "generate", "run
 
 def tried(words: Iterable[object]) -> str:
     """Seconds; or the status and the last line where it failed."""
-    # Of this Python's wheels of ROS 2.
-    environment = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
+    # The wheels of ROS 2 in this Python's environment set the first two, for themselves alone.
+    own = ("LD_LIBRARY_PATH", "_ROS_WHEELS_BOOTSTRAP_COMPLETE", "PYTHONPATH")
+    environment = {name: value for name, value in os.environ.items() if name not in own}
     began = time.monotonic()
     done = subprocess.run(
         [*map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment
