@@ -593,8 +593,7 @@ def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
     blamed: set[int] = set()
 
     def spread(waiting: list[tuple[int, int]]) -> None:
-        """Proceeds in order of time: an instance is not affected by another one that it met before that one was
-        affected."""
+        """Visits instances in order of time. Meeting an instance that is disturbed only later disturbs nothing."""
         heapq.heapify(waiting)
         while waiting:
             at_ns, number = heapq.heappop(waiting)

@@ -345,8 +345,8 @@ def _board_steps(file: Path, board: TracedBoard, agent: Agent, link: str, lines:
 
 
 def _runs(lanes: Mapping[int, list[Any]], board: TracedBoard) -> Iterator[_Run]:
-    """The runs in the lanes' records. A record contains only the callback's role, so callbacks of one role are told
-    apart by their order in the chain."""
+    """The runs in the lanes' records. A record contains only the callback's role; callbacks with the same role are
+    distinguished by their order in the chain."""
     readers = _readers(board)
     callbacks = {chain.name: chain.callbacks for chain in board.chains}
     begun: dict[tuple[Instance, Role], int] = Counter()
