@@ -2,7 +2,7 @@
 """A test of the bounds that draws independently of `tide lab hunt`: extreme sizes and times, and periods of 1.00 to
 1.02 times the shortest with which all chains have a bound. Systems are played as by `tide simulate --search`.
 
-    python -m tide_lab.hunt.opponent SYSTEMS [FIRST_SEED]
+    python -m tide_lab.hunt.opponent SYSTEMS [FIRST_SEED [RUNS]]
 
 Ends with 1 if a response exceeded its bound or a pool was full; each such description is printed."""
 
@@ -24,7 +24,7 @@ from tide_tools.system.model import System
 
 _SHAPES = ("mh", "hm", "mhm", "m", "mm", "h")
 _STEPS = 9  # steps of the search for the shortest periods
-_RUNS = 3
+_RUNS = 3  # unless given
 
 
 def _spread(source: random.Random, least: float, most: float) -> float:
@@ -119,7 +119,8 @@ def shrunk(system: System) -> tuple[System, Bounds] | None:
 
 
 def main() -> int:
-    count, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
+    given = [int(word) for word in sys.argv[1:]]
+    count, first, runs = given + [1, _RUNS][len(given) - 1 :]
     gc.set_threshold(50_000)  # a run leaves thousands of lists, none of them in circles
     played = observed = found = 0
     server = Server(PROGRAM)
@@ -128,7 +129,7 @@ def main() -> int:
             shortest = shrunk(parse(described(seed)))
             if shortest is None:
                 continue
-            outcome = simulate_bounded(*shortest, server, _RUNS, seed, search=True)
+            outcome = simulate_bounded(*shortest, server, runs, seed, search=True)
         except (SystemFileError, NoBoundError, AnalysisError, UnplayableError):
             continue
         played += 1
