@@ -34,6 +34,7 @@
 #include <tide/status.h>
 #include <tide/trace.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "plan.h"
 
@@ -1102,12 +1103,14 @@ static void choose_lanes(rclc_executor_t *executor) {
   require(tide_rclc_executor_set_lanes(executor, lanes, count), "choosing the lanes");
 }
 
-/* The program's parent has ended if its input has closed: a remaining board would keep its line busy. */
+/* The program's parent has ended if its input has closed: a remaining board would keep its line busy. fgets would hold
+   the lock of stdin, for which exit waits since glibc 2.41. */
 static void *end_with_input(void *unused) {
   (void)unused;
-  char line[64];
-  while (fgets(line, sizeof line, stdin) != NULL) {
-  }
+  char passed_over[64];
+  ssize_t got;
+  do got = read(STDIN_FILENO, passed_over, sizeof passed_over);
+  while (got > 0 || (got < 0 && errno == EINTR));
   interrupted = 1;
   return NULL;
 }
