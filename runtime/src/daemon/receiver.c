@@ -709,7 +709,7 @@ static int32_t priority_of_data(const tide_receiver_t *r, const tide_slot_t *slo
   return ask_priority(r, slot->stream, tide_xrce_read_request(body), account);
 }
 
-/* A later fragment does not name its reader: it is as urgent as the preceding one. */
+/* A later fragment does not name its reader: it is as urgent as the preceding one, which waits or was processed. */
 static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t *slot,
                                     const tide_xrce_submessage_t *fragment, tide_account_t **account) {
   if (!TIDE_FRAGMENTS) return priority_of_stream(slot);
@@ -718,7 +718,7 @@ static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t 
     *account = before->account;
     return before->priority | TIDE_FRAME_OWNER(before->owner);
   }
-  const tide_reassembly_t *reassembly = growing(r, slot->stream);
+  const tide_reassembly_t *reassembly = before ? NULL : growing(r, slot->stream);
   if (reassembly) {
     *account = reassembly->account;
     return reassembly->priority | TIDE_FRAME_OWNER(reassembly->owner);

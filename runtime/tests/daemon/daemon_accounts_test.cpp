@@ -270,6 +270,26 @@ TEST(daemon_accounts, fragments_that_nobody_reads_take_no_memory) {
   EXPECT_EQ(r.marks[0], (Marks{5}));
 }
 
+TEST(daemon_accounts, a_message_behind_an_unfinished_one_is_of_its_own_reader) {
+  Readers r({.slots = 8, .reassemblies = {400, 400}});
+  uint16_t sequence = 0;
+  const auto parts_for = [](size_t reader) {
+    Bytes body{0, static_cast<uint8_t>(reader + 1), 0, 6, 9};
+    body.resize(150);
+    return cut(submessage(TIDE_XRCE_DATA, body), 100);
+  };
+  const auto first = parts_for(2), second = parts_for(0);
+  r.arrive(message(reliable(0), sequence++, {first[0]}));
+  r.process_all();
+  r.arrive(message(reliable(0), sequence++, {first[1]}));  // waits
+  for (const Bytes &part : second) r.arrive(message(reliable(0), sequence++, {part}));
+  EXPECT_EQ(r.accounts[2].used, 1u);
+  EXPECT_EQ(r.accounts[0].used, 2u);
+  r.process_all();
+  EXPECT_EQ(r.marks[2], (Marks{9}));
+  EXPECT_EQ(r.marks[0], (Marks{9}));
+}
+
 class DaemonFragmentsSeeds : public testing::TestWithParam<unsigned> {};
 
 // Floods of messages in fragments, complete and aborted, readers that release at any time.
