@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tide_tools.programs.child import RunError
+from tide_tools.soak.command import page
 from tide_tools.soak.host import CHAINS, WINDOW, Found, Host, Task, Way
 from tide_tools.soak.trial import PERIOD_MS, Trial, limits, measured
 
@@ -30,6 +31,23 @@ def test_what_a_kill_delayed_does_not_count_and_the_rest_is_judged() -> None:
     assert measured(spans, [(10.0, 10.5)], 299.0).verdict == "BEYOND"
     assert measured(spans, [(10.0, 10.5)], None).verdict == "no bound"
     assert measured(spans, [(0.0, 20.0)], 350.0).verdict == "not measured"
+
+
+@pytest.mark.parametrize(("late_ms", "told"), [(4.0, False), (55.5, True)])
+def test_a_time_beyond_its_bound_is_told_with_the_lateness_of_the_computer(late_ms: float, told: bool) -> None:
+    trial, _ = attended(0, [])
+    host: Any = SimpleNamespace(trips=[[(1.0, 9.0)]] * 3, came_s=[[1.0, 1.2]] * 3)
+    trial.host = host
+    counts = dict.fromkeys(("refused", "polls", "opens", "twice", "reconnects", "missing", "wrong"), 0)
+    results = dict.fromkeys(("pings", "ping_us", "sync_us", "removal_polls", "removal_us", "rounds", "pings_failed"), 0)
+    found = Found([Way(name) for name in CHAINS], [0, 0, 0], {**counts, "next": [0, 0, 0]})
+    found.result = {**results, "refused": 0, "memory": [0, 0]}
+    for each_ms in (-3.0, late_ms, 2.0):
+        found.add_lateness(each_ms)
+    text, faults = page("board", "line", found, trial, 115_200)
+    assert len(faults) == 3 + told
+    assert ("this computer was late by up to 55.5 ms, for which 10 ms are allowed" in faults) == told
+    assert f"times by more than 10 ms | {late_ms}; {int(told)} |" in text
 
 
 def attended(unplugs: int, said: list[str], each: int = 1000) -> tuple[Trial, Found]:

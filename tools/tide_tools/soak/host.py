@@ -18,6 +18,7 @@ CHAINS = ("low", "middle", "high")
 _NAME = "board_exchange"
 _DIGITS, _LETTERS_MAXIMUM = 6, 60  # runtime/port/exchange/tide_exchange.c
 STEP_S, REPEAT_S = 0.02, 1.0
+AGENT_MS = 10  # delay allowed for this computer, each way
 _AHEAD = 8  # how many more messages may have been sent to the board than received from it
 
 WINDOW = 32  # numbers of a chain in transit to the board; its writer keeps them for a restarted agent
@@ -78,6 +79,12 @@ class Found:
     gone_s: list[float] = field(default_factory=list)
     disturbed: list[tuple[float, float]] = field(default_factory=list)  # losses of agent or cable, with their ends
     duration_s: float = 0.0
+    late_ms: float = 0.0  # how late a turn of this node ended at most, for which the computer's load is the cause
+    late_turns: int = 0  # turns that ended later than AGENT_MS
+
+    def add_lateness(self, late_ms: float) -> None:
+        self.late_ms = max(self.late_ms, late_ms)
+        self.late_turns += late_ms > AGENT_MS
 
     @property
     def lost_down(self) -> int:
@@ -117,6 +124,8 @@ class Found:
             "result": self.result,
             "agent_gone_s": [round(one, 3) for one in self.gone_s],
             "duration_s": round(self.duration_s, 3),
+            "computer_late_ms": round(self.late_ms, 3),
+            "computer_late_turns": self.late_turns,
         }
 
 

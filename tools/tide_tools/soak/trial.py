@@ -14,11 +14,10 @@ from tide_tools.analysis.bounds import bounds_of
 from tide_tools.programs.binaries import find_binary
 from tide_tools.programs.child import Child, Children, RunError
 from tide_tools.run.robot import start_image
-from tide_tools.soak.host import CHAINS, REPEAT_S, WINDOW, Found, Host, Task
+from tide_tools.soak.host import AGENT_MS, CHAINS, REPEAT_S, STEP_S, WINDOW, Found, Host, Task
 from tide_tools.system.load import parse
 
 PERIOD_MS = 200  # period and deadline of each chain
-AGENT_MS = 10  # delay allowed for this computer, each way
 _SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unplugged cable; time that the user may take
 _SETTLE_S = 5.0  # time after a loss, in which waiting messages are delivered
 _STUCK_S = 60.0
@@ -229,11 +228,13 @@ class Trial:
             )
 
     def _converse(self, found: Found) -> None:
-        seen, last_s, gone_since_s = 0, time.monotonic(), None
-        host = self.host
+        seen, now_s, gone_since_s = 0, time.monotonic(), None
+        last_s, host = now_s, self.host
         while not host.is_over:
+            began_s = now_s
             host.spin()
             now_s = time.monotonic()
+            found.add_lateness(1e3 * (now_s - began_s - STEP_S))
             if host.came > seen:
                 seen, last_s = host.came, now_s
                 self.report(seen)
