@@ -14,36 +14,6 @@ struct Guarantee {
   Bounds bounds;
 };
 
-// The executor with all times multiplied by `factor`, and `more_ns` added to executions.
-Executor stretched(const Executor &executor, time_ns factor, time_ns more_ns) {
-  std::vector<Lane> lanes = executor.lanes();
-  for (Lane &lane : lanes) lane = {lane.budget_ns * factor, lane.period_ns * factor};
-  std::vector<Chain> chains = executor.chains();
-  for (Chain &chain : chains) {
-    for (Callback &callback : chain.callbacks) callback.execution_ns = callback.execution_ns * factor + more_ns;
-    chain.period_ns *= factor;
-    chain.deadline_ns *= factor;
-    chain.jitter_ns *= factor;
-  }
-  return {executor.name(), executor.policy(), std::move(lanes), std::move(chains), executor.groups()};
-}
-
-Scenario stretched(Scenario scenario, time_ns factor) {
-  for (auto &releases : scenario.releases) {
-    for (Release &release : releases) {
-      release.at_ns *= factor;
-      for (time_ns &one_ns : release.execution_ns) one_ns *= factor;
-    }
-  }
-  for (Slots &slots : scenario.lanes) {
-    for (auto &[from_ns, to_ns] : slots) {
-      from_ns *= factor;
-      to_ns *= factor;
-    }
-  }
-  return scenario;
-}
-
 std::string described(const Executor &executor, const Scenario &scenario) {
   std::ostringstream text;
   text << (executor.policy() == Policy::priority ? "priority-driven" : "default") << ", lanes";
@@ -77,19 +47,16 @@ std::string described(const Executor &executor, const Scenario &scenario) {
 
 class Trial {
  public:
-  Trial(const Observer &observer, uint64_t seed, const Executor &executor, std::vector<Guarantee> guarantees,
-        Tally &tally)
-      : observer_(observer),
-        seed_(seed),
+  Trial(uint64_t seed, const Executor &executor, std::vector<Guarantee> guarantees, Tally &tally)
+      : seed_(seed),
         executor_(executor),
         guarantees_(std::move(guarantees)),
         tally_(tally),
         worst_ns_(executor.chains().size(), 0) {}
 
   // Smallest distance of a chain to its bound.
-  double play(const Scenario &drawn) {
-    const Scenario scenario = observer_.factor == 1 ? drawn : stretched(drawn, observer_.factor);
-    const Schedule schedule = observer_.run(executor_, scenario);
+  double play(const Scenario &scenario) {
+    const Schedule schedule = run_schedule(executor_, scenario);
     double nearest = 0;
     for (size_t chain = 0; chain < worst_ns_.size(); ++chain) {
       const time_ns observed_ns = schedule.worst_ns(chain);
@@ -120,7 +87,6 @@ class Trial {
   }
 
  private:
-  const Observer &observer_;
   uint64_t seed_;
   const Executor &executor_;
   std::vector<Guarantee> guarantees_;
@@ -131,29 +97,25 @@ class Trial {
 
 }  // namespace
 
-Observer exact_observer() { return {"exact", run_schedule}; }
-
-Tally hunt(const Quarry &quarry, const Observer &observer, const Campaign &campaign) {
+Tally hunt(const Quarry &quarry, const Campaign &campaign) {
   Tally tally;
   for (uint64_t seed = campaign.first; seed < campaign.first + campaign.count; ++seed) {
     if (campaign.stop_at_first && tally.first) break;
     ++tally.systems;
     RandomSystem random(seed);
-    const Executor drawn = quarry.draw(random, seed, observer.budgets);
-    const Executor executor = stretched(drawn, observer.factor, 0);
-    const Executor seeming = stretched(drawn, observer.factor, observer.unseen_ns);
+    const Executor executor = quarry.draw(random, seed);
     std::vector<Guarantee> guarantees;
     for (const Form &form : quarry.forms) {
-      Bounds bounds = form.bounds(seeming);
+      Bounds bounds = form.bounds(executor);
       if (!bounds.empty()) guarantees.push_back({&form, std::move(bounds)});
     }
     if (guarantees.empty()) continue;
     ++tally.accepted;
-    Trial trial(observer, seed, executor, std::move(guarantees), tally);
+    Trial trial(seed, executor, std::move(guarantees), tally);
     Scenario best;
     double nearest = -1;
     for (int round = 0; round < campaign.schedules; ++round) {
-      Scenario scenario = random.scenario(drawn, kHorizon);
+      Scenario scenario = random.scenario(executor, kHorizon);
       const double near = trial.play(scenario);
       if (near <= nearest) continue;
       nearest = near;
@@ -161,7 +123,7 @@ Tally hunt(const Quarry &quarry, const Observer &observer, const Campaign &campa
     }
     for (int climb = 0; climb < campaign.climbs; ++climb) {
       Scenario scenario = best;
-      random.change(scenario, drawn);
+      random.change(scenario, executor);
       const double near = trial.play(scenario);
       if (near < nearest) continue;  // an equally near schedule may lead further
       nearest = near;

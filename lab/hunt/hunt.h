@@ -29,8 +29,7 @@ struct Form {
 
 struct Quarry {
   std::string name;
-  // budgets: lanes may have budgets.
-  std::function<Executor(RandomSystem &random, uint64_t seed, bool budgets)> draw;
+  std::function<Executor(RandomSystem &random, uint64_t seed)> draw;
   std::vector<Form> forms;
 };
 
@@ -39,19 +38,6 @@ struct Quarry {
 std::vector<Quarry> quarries();
 // The bound of a safe analysis as the tool reports it.
 Options tight_options();
-
-// A way to execute a system and measure its responses: exact schedules, or the shipped code.
-struct Observer {
-  std::string name;
-  Schedule (*run)(const Executor &executor, const Scenario &scenario);
-  bool budgets = true;  // supports lanes with budgets
-  // Systems are drawn with small numbers, so that events coincide. In some observers a lane chooses before it has
-  // processed all events of an instant. For these, times are multiplied, and the bound is computed with callbacks that
-  // are one unit longer, which is what that choice can cost (docs/analysis/README.md).
-  time_ns factor = 1;
-  time_ns unseen_ns = 0;
-};
-Observer exact_observer();
 
 struct Failure {
   uint64_t seed = 0;
@@ -102,6 +88,6 @@ struct Campaign {
   bool stop_at_first = false;
 };
 
-Tally hunt(const Quarry &quarry, const Observer &observer, const Campaign &campaign);
+Tally hunt(const Quarry &quarry, const Campaign &campaign);
 
 }  // namespace tide::analysis

@@ -7,8 +7,6 @@
 
 #include "hunt/directed.h"
 #include "hunt/hunt.h"
-#include "hunt/link_hunt.h"
-#include "hunt/shipped.h"
 #include "hunt/twins.h"
 
 namespace {
@@ -19,9 +17,8 @@ constexpr const char *kUsage =
     "tide-hunt --list                 list what can be hunted\n"
     "tide-hunt QUARRY [NAME=VALUE...] hunt a bound with random systems; names: first, count (seeds), schedules (of "
     "each\n"
-    "    system), climbs (changes after them), observer (exact, shipped; only shipped for boards with a line)\n"
-    "tide-hunt --twins [NAME=VALUE...] hunt bounds that are broken on purpose: each must be caught; with\n"
-    "    observer=shipped also those of boards with a line\n"
+    "    system), climbs (changes after them)\n"
+    "tide-hunt --twins [NAME=VALUE...] hunt bounds that are broken on purpose: each must be caught\n"
     "tide-hunt --tightness ANALYSIS UTILISATION FIRST COUNT TRIES\n"
     "    search directed schedules of chain sets of the published size (4 threads, 5 chains of 10\n"
     "    callbacks), TRIES for each chain\n"
@@ -29,15 +26,10 @@ constexpr const char *kUsage =
     "Ends with 0 if nothing exceeded its bound (--twins: if every one was caught), 1 if not, 2 if it was asked "
     "wrongly.\n";
 
-bool set(Campaign &campaign, Observer &observer, const std::string &word) {
+bool set(Campaign &campaign, const std::string &word) {
   const size_t equals = word.find('=');
   if (equals == std::string::npos) return false;
   const std::string name = word.substr(0, equals), value = word.substr(equals + 1);
-  if (name == "observer") {
-    if (value == "exact") observer = exact_observer();
-    if (value == "shipped") observer = shipped_observer();
-    return value == observer.name;
-  }
   char *end = nullptr;
   const unsigned long long number = std::strtoull(value.c_str(), &end, 10);
   if (value.empty() || *end != '\0' || number > 1'000'000'000'000ULL) return false;
@@ -75,10 +67,10 @@ void print(const Ratios &ratios) {
   std::cout << "]}";
 }
 
-void print(const std::string &quarry, const std::string &observer, const Tally &tally) {
-  std::cout << "{\"quarry\": " << quoted(quarry) << ", \"observer\": " << quoted(observer)
-            << ", \"systems\": " << tally.systems << ", \"accepted\": " << tally.accepted
-            << ", \"observations\": " << tally.observations << ", \"exceeded\": " << tally.exceeded << ", ";
+void print(const std::string &quarry, const Tally &tally) {
+  std::cout << "{\"quarry\": " << quoted(quarry) << ", \"systems\": " << tally.systems
+            << ", \"accepted\": " << tally.accepted << ", \"observations\": " << tally.observations
+            << ", \"exceeded\": " << tally.exceeded << ", ";
   print(tally.ratios);
   if (tally.first) {
     const Failure &failure = *tally.first;
@@ -114,13 +106,10 @@ bool is_caught(const std::string &twin, const Tally &tally) {
   return tally.exceeded > 0;
 }
 
-int hunt_twins(Campaign campaign, const Observer &observer) {
+int hunt_twins(Campaign campaign) {
   campaign.stop_at_first = true;
   bool all = true;
-  for (const Twin &twin : twins()) all = is_caught(twin.name, hunt(twin.quarry, observer, campaign)) && all;
-  if (observer.name == "shipped") {
-    for (const LinkQuarry &twin : link_twins()) all = is_caught(twin.name, hunt_link(twin, campaign)) && all;
-  }
+  for (const Twin &twin : twins()) all = is_caught(twin.name, hunt(twin.quarry, campaign)) && all;
   return all ? 0 : 1;
 }
 
@@ -130,9 +119,8 @@ int main(int argc, char **argv) {
   const std::string what = argc > 1 ? argv[1] : "--help";
   if (what == "--tightness") return measure_tightness({argv + 2, argv + argc});
   Campaign campaign;
-  Observer observer = exact_observer();
   for (int index = 2; index < argc; ++index) {
-    if (set(campaign, observer, argv[index])) continue;
+    if (set(campaign, argv[index])) continue;
     std::cerr << "tide-hunt does not take '" << argv[index] << "'\n";
     return 2;
   }
@@ -140,23 +128,12 @@ int main(int argc, char **argv) {
     std::cout << kUsage;
     return 0;
   }
-  if (what == "--twins") return hunt_twins(campaign, observer);
+  if (what == "--twins") return hunt_twins(campaign);
   for (const Quarry &quarry : quarries()) {
     if (what == "--list") std::cout << quarry.name << '\n';
     if (what != quarry.name) continue;
-    const Tally tally = hunt(quarry, observer, campaign);
-    print(quarry.name, observer.name, tally);
-    return tally.exceeded == 0 ? 0 : 1;
-  }
-  for (const LinkQuarry &quarry : link_quarries()) {
-    if (what == "--list") std::cout << quarry.name << '\n';
-    if (what != quarry.name) continue;
-    if (observer.name != "shipped") {
-      std::cerr << quarry.name << " is hunted on the shipped runtime only; give observer=shipped\n";
-      return 2;
-    }
-    const Tally tally = hunt_link(quarry, campaign);
-    print(quarry.name, observer.name, tally);
+    const Tally tally = hunt(quarry, campaign);
+    print(quarry.name, tally);
     return tally.exceeded == 0 ? 0 : 1;
   }
   if (what == "--list") return 0;

@@ -20,24 +20,24 @@ std::vector<Form> forms_of(const Analysis &analysis) {
 }
 
 Quarry quarry_of(const Analysis &analysis) {
-  const auto draw = [&analysis](RandomSystem &random, uint64_t seed, bool budgets) {
+  const auto draw = [&analysis](RandomSystem &random, uint64_t seed) {
     if (analysis.deadlines == Deadlines::arbitrary && seed % 4 == 1)
       return random.crowded(analysis.policy, analysis.groups);
-    return random.executor(analysis.policy, analysis.deadlines, analysis.groups, budgets && seed % 3 == 0);
+    return random.executor(analysis.policy, analysis.deadlines, analysis.groups, seed % 3 == 0);
   };
   return {std::string(analysis.name), draw, forms_of(analysis)};
 }
 
 Quarry family_of(const Analysis &analysis) {
-  const auto draw = [](RandomSystem &random, uint64_t, bool) { return random.blocking_family(); };
+  const auto draw = [](RandomSystem &random, uint64_t) { return random.blocking_family(); };
   return {std::string(analysis.name) + "-blocking", draw, forms_of(analysis)};
 }
 
 // These bounds do not require that deadlines are met.
 Quarry quarry_of(const SingleThreadAnalysis &analysis) {
-  const auto draw = [&analysis](RandomSystem &random, uint64_t seed, bool budgets) {
+  const auto draw = [&analysis](RandomSystem &random, uint64_t seed) {
     const Deadlines deadlines = seed % 2 == 0 ? Deadlines::constrained : Deadlines::arbitrary;
-    const Executor drawn = random.executor(analysis.policy, deadlines, false, budgets && seed % 3 == 0, 2);
+    const Executor drawn = random.executor(analysis.policy, deadlines, false, seed % 3 == 0, 2);
     return Executor(drawn.name(), analysis.policy, {drawn.lanes()[0]}, drawn.chains());
   };
   const auto bounds = [&analysis](const Executor &executor) {
@@ -50,10 +50,9 @@ Quarry quarry_of(const SingleThreadAnalysis &analysis) {
 
 // Bounds that also hold if deadlines are missed: most deadlines here are far too short.
 Quarry confirmed_quarry(const char *name, Policy policy, bool groups, bool own_priorities) {
-  const auto draw = [policy, groups, own_priorities](RandomSystem &random, uint64_t seed, bool budgets) {
-    const Executor drawn = seed % 4 == 1
-                               ? random.crowded(policy, groups)
-                               : random.executor(policy, Deadlines::arbitrary, groups, budgets && seed % 3 == 0);
+  const auto draw = [policy, groups, own_priorities](RandomSystem &random, uint64_t seed) {
+    const Executor drawn = seed % 4 == 1 ? random.crowded(policy, groups)
+                                         : random.executor(policy, Deadlines::arbitrary, groups, seed % 3 == 0);
     std::vector<Chain> chains = drawn.chains();
     for (Chain &chain : chains) {
       chain.deadline_ns = random.within(1, chain.period_ns);

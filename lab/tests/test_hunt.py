@@ -33,7 +33,7 @@ def test_a_short_campaign(tmp_path: Path) -> None:
         assert "0 of " in output and "exceeded a bound" in output
         told.append(json.loads((tmp_path / name).read_text()))
     assert told[0] == told[1]
-    assert {row["observer"] for row in told[0]["rows"]} == {"exact", "shipped"}
+    assert [row["bound"] for row in told[0]["rows"]] == ["theorem2-safe"]
     for row in told[0]["rows"]:
         assert row["systems"] == 60 and row["observations"] > 500 and row["exceeded"] == 0
         assert row["bound_over_observed"]["p10"] <= row["bound_over_observed"]["p90"]
@@ -56,10 +56,10 @@ def test_a_failure_is_printed_with_what_replays_it(tmp_path: Path, monkeypatch: 
     hunter.write_text(f"#!/bin/sh\n[ $1 = --list ] && echo some-bound && exit 0\ncat '{tmp_path}/told.json'\nexit 1\n")
     hunter.chmod(hunter.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
-    status, output = run("--observer", "exact", "--systems", "60", "--climbs", "3")
+    status, output = run("some-bound", "--systems", "60", "--climbs", "3")
     assert status == 1
     assert "2 of 3 observations exceeded a bound" in output
-    assert "tide lab hunt some-bound --observer exact --first 41 --systems 1 --schedules 6 --climbs 3" in output
+    assert "tide lab hunt some-bound --first 41 --systems 1 --schedules 6 --climbs 3" in output
 
 
 def test_an_interrupted_campaign_tells_what_it_saw(tmp_path: Path) -> None:
@@ -71,15 +71,15 @@ def test_an_interrupted_campaign_tells_what_it_saw(tmp_path: Path) -> None:
     hunter.write_text(
         f"""#!/bin/sh
 [ $1 = --list ] && echo some-bound && exit 0
-[ $3 = first=1 ] && exec cat '{tmp_path}/told.json'
+[ $2 = first=1 ] && exec cat '{tmp_path}/told.json'
 sleep 1
-[ $3 = first=5001 ] && kill -INT $PPID
+[ $2 = first=5001 ] && kill -INT $PPID
 exec sleep 100
 """
     )
     hunter.chmod(hunter.stat().st_mode | stat.S_IXUSR)
     environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
-    words = ["lab", "hunt", "--observer", "exact", "--systems", "1000000", "--out", str(tmp_path / "seen.json")]
+    words = ["lab", "hunt", "some-bound", "--systems", "1000000", "--out", str(tmp_path / "seen.json")]
     command = [sys.executable, "-m", "tide_tools.main", *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stdout + done.stderr
@@ -89,9 +89,7 @@ exec sleep 100
 
 
 def test_blocks_cover_every_seed_once() -> None:
-    seen = [
-        seed for block in blocks(["a"], ["exact"], 7, 12_345) for seed in range(block.first, block.first + block.count)
-    ]
+    seen = [seed for block in blocks(["a"], 7, 12_345) for seed in range(block.first, block.first + block.count)]
     assert seen == list(range(7, 7 + 12_345))
 
 
@@ -109,19 +107,6 @@ def test_quantiles() -> None:
     assert (found.mean, found.quantile(0.5), found.quantile(0.99)) == (1.5, 1, 3)
 
 
-def test_boards_with_a_line_are_hunted_on_the_shipped_runtime(tmp_path: Path) -> None:
-    status, output = run("link-tide-few", "--systems", "20", "--out", tmp_path / "found")
-    assert status == 0, output
-    row = json.loads((tmp_path / "found").read_text())["rows"]
-    assert [(one["bound"], one["observer"], one["systems"]) for one in row] == [("link-tide-few", "shipped", 20)]
-    assert row[0]["observations"] > 100 and row[0]["exceeded"] == 0
-    status, output = run("link-tide-few", "--observer", "exact")
-    assert status == 2
-    assert "'link-tide-few' is hunted on the shipped runtime only; use --observer shipped" in output
-    sizes = [block.count for block in blocks(["link-tide"], ["exact", "shipped"], 1, 250)]
-    assert sizes == [100, 100, 50]
-
-
-@pytest.mark.parametrize("arguments", [("no-such-bound",), ("--observer", "both-of-them"), ("--systems", "0")])
+@pytest.mark.parametrize("arguments", [("no-such-bound",), ("--systems", "0")])
 def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...]) -> None:
     assert run(*arguments)[0] == 2

@@ -278,7 +278,7 @@ def test_a_board_has_the_lanes_of_the_executor_that_is_bounded() -> None:
 
 def test_blocks_of_another_hunt_are_not_mixed_in(tmp_path: Path) -> None:
     path = tmp_path / "out.json.part"
-    block = Block("check-lanes", "shipped", 1, 250)
+    block = Block("check-lanes", 1, 250)
     checkpoint = Checkpoint(path, {"first": 1}, Block)
     checkpoint.add(block, [told()])
     checkpoint.close()

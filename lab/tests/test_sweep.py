@@ -1,38 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide lab sweep: the same numbers regardless of where and how often blocks run; files; refused arguments."""
+"""Random chain sets: the same numbers regardless of where and how often blocks run; files; the paper's figures."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as parquet
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tide_lab.sweep import command as sweep_command
+from tide_lab.sweep import figures
 from tide_lab.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
-from tide_lab.sweep.figures import RECIPES
-from tide_lab.sweep.study import STUDIES, VARIANTS, Block, Study, blocks, changed, interval, run_block
+from tide_lab.sweep.figures import RECIPES, run_study
+from tide_lab.sweep.study import STUDIES, VARIANTS, Block, Study, blocks, interval, run_block
 from tide_tools.main import app
 
 CASE = "mt-schedulability-utilisation"
-SMALL = ("--values", "0.4,0.8", "--sets", "300")
-
-
-def run(*arguments: str | Path) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["lab", "sweep", *map(str, arguments)])
-    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
-    return result.exit_code, result.output
+SMALL = replace(STUDIES[CASE], values=(0.4, 0.8), sets=300)
 
 
 def test_results_are_the_same_again_and_in_three_forms(tmp_path: Path) -> None:
     for folder in ("first", "second"):
-        status, output = run(CASE, *SMALL, "--out", tmp_path / folder)
-        assert status == 0, output
+        run_study(SMALL, tmp_path / folder)
     table = parquet.read_table(tmp_path / "first/sweep.parquet").to_pylist()
     assert table == parquet.read_table(tmp_path / "second/sweep.parquet").to_pylist()
     assert len(table) == 2 * 12
@@ -48,21 +44,21 @@ def test_results_are_the_same_again_and_in_three_forms(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert run(CASE, *SMALL, "--out", tmp_path / "whole")[0] == 0
-    assert run(CASE, *SMALL, "--out", tmp_path / "part")[0] == 0
+    run_study(SMALL, tmp_path / "whole")
+    run_study(SMALL, tmp_path / "part")
     checkpoint = tmp_path / "part/checkpoint.jsonl"
     lines = checkpoint.read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + 4
     checkpoint.write_text("\n".join(lines[:3]) + "\n" + lines[3][:20], encoding="utf-8")  # cut off by a crash
     ran: list[Block] = []
-    real = sweep_command.run_block
+    real = figures.run_block
 
     def counting(study: Study, block: Block) -> dict[str, int]:
         ran.append(block)
         return real(study, block)
 
-    monkeypatch.setattr(sweep_command, "run_block", counting)
-    assert run(CASE, *SMALL, "--out", tmp_path / "part")[0] == 0
+    monkeypatch.setattr(figures, "run_block", counting)
+    run_study(SMALL, tmp_path / "part")
     assert len(ran) == 2
     whole, part = (parquet.read_table(tmp_path / name / "sweep.parquet").to_pylist() for name in ("whole", "part"))
     assert whole == part
@@ -77,15 +73,13 @@ def test_reproduce_runs_the_same(tmp_path: Path) -> None:
     assert {row["sets"] for row in table} == {50}
 
 
-def shares_of(case: str, values: str, tmp_path: Path, *more: str) -> dict[str, Shares]:
-    status, output = run(case, "--values", values, "--sets", "150", "--out", tmp_path, *more)
-    assert status == 0, output
-    rows = parquet.read_table(tmp_path / "sweep.parquet").to_pylist()
-    return {variant: Shares(rows, variant) for variant in VARIANTS}
+def shares_of(case: str, values: tuple[float, ...], folder: Path, **fields: Any) -> dict[str, Shares]:
+    table = run_study(replace(STUDIES[case], values=values, sets=150, **fields), folder)
+    return {variant: Shares(table, variant) for variant in VARIANTS}
 
 
 def test_figure_9_the_priority_driven_executor_leads(tmp_path: Path) -> None:
-    shares = shares_of("mt-schedulability-utilisation", "0.8,1.2,1.6,2.4", tmp_path)
+    shares = shares_of("mt-schedulability-utilisation", (0.8, 1.2, 1.6, 2.4), tmp_path)
     for variant in ("safe", "published"):
         assert largest_lead(shares[variant]) >= 55, variant
         assert points_behind(shares[variant]) <= 0, variant
@@ -100,7 +94,7 @@ def test_figure_9_the_priority_driven_executor_leads(tmp_path: Path) -> None:
 
 
 def test_figure_10_priorities_need_few_threads(tmp_path: Path) -> None:
-    shares = shares_of("mt-schedulability-threads", "1,2,3,4,6,8,10,12,16", tmp_path)["safe"]
+    shares = shares_of("mt-schedulability-threads", (1, 2, 3, 4, 6, 8, 10, 12, 16), tmp_path)["safe"]
     assert first_near_the_end(shares, "PPWA_CD") <= 4
     assert first_near_the_end(shares, "PWA_CD") >= 8
     assert steepest_part(shares, "PPWA_CD") > 60
@@ -109,23 +103,24 @@ def test_figure_10_priorities_need_few_threads(tmp_path: Path) -> None:
 
 
 def test_figure_11_more_chains_hurt_the_default_executor(tmp_path: Path) -> None:
-    shares = shares_of("mt-schedulability-chains", "2,5,10,15", tmp_path)["safe"]
+    shares = shares_of("mt-schedulability-chains", (2, 5, 10, 15), tmp_path)["safe"]
     for kind in ("CD", "AD"):
         assert fall(shares, f"PWA_{kind}") > 50
         assert fall(shares, f"PPWA_{kind}") < fall(shares, f"PWA_{kind}") / 2
 
 
 def test_figure_11_all_fall_and_priorities_less_where_periods_spread(tmp_path: Path) -> None:
-    spread = ("--periods", "log_uniform", "--shortest-ms", "10")
-    shares = shares_of("mt-schedulability-chains", "2,5,10,15", tmp_path, *spread)["safe"]
+    spread = {"periods": "log_uniform", "shortest_ms": 10}
+    shares = shares_of("mt-schedulability-chains", (2, 5, 10, 15), tmp_path, **spread)["safe"]
     for kind in ("CD", "AD"):
         assert 10 < fall(shares, f"PPWA_{kind}") < fall(shares, f"PWA_{kind}")
 
 
 def test_dirichlet_rescale_keeps_each_chain_on_a_core(tmp_path: Path) -> None:
-    free = shares_of("mt-schedulability-utilisation", "1.6", tmp_path / "free")
-    kept = shares_of("mt-schedulability-utilisation", "1.6", tmp_path / "kept", "--shares", "dirichlet_rescale",
-                     "--most-utilisation", "0.5")  # fmt: skip
+    free = shares_of("mt-schedulability-utilisation", (1.6,), tmp_path / "free")
+    kept = shares_of(
+        "mt-schedulability-utilisation", (1.6,), tmp_path / "kept", shares="dirichlet_rescale", most_utilisation=0.5
+    )
     assert kept["safe"].curve("PPWA_CD")[0] > free["safe"].curve("PPWA_CD")[0]
 
 
@@ -142,27 +137,14 @@ def test_reproduce_shows_other_recipes_beside_the_stated_one(tmp_path: Path) -> 
     assert (tmp_path / "random-priorities/results.json").exists()
 
 
-def test_a_folder_of_another_sweep_is_not_mixed(tmp_path: Path) -> None:
-    assert run(CASE, *SMALL, "--out", tmp_path)[0] == 0
-    status, output = run(CASE, *SMALL, "--seed", "2", "--out", tmp_path)
-    assert status == 2
-    assert "belongs to a campaign with other settings" in output
-    assert run(CASE, *SMALL, "--seed", "2", "--out", tmp_path, "--restart")[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
-        (("mt-nothing",), "there is no case 'mt-nothing'"),
-        ((CASE, "--values", "1,x"), "--values does not take '1,x'"),
-        (("mt-schedulability-chains", "--values", "1.5"), "--values does not take '1.5'"),
-        ((CASE, "--shortest-ms", "20", "--longest-ms", "10"), "is more than"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(arguments: tuple[str, ...], what: str, tmp_path: Path) -> None:
-    status, output = run(*arguments, "--out", tmp_path)
-    assert status == 2
-    assert what in output
+def test_a_folder_of_another_sweep_is_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_study(SMALL, tmp_path)
+    other = replace(SMALL, seed=2)
+    with pytest.raises(typer.Exit) as refused:
+        run_study(other, tmp_path)
+    assert refused.value.exit_code == 2
+    assert "belongs to a campaign with other settings" in capsys.readouterr().err
+    run_study(other, tmp_path, restart=True)
 
 
 @given(st.integers(1, 5000), st.data())
@@ -174,7 +156,7 @@ def test_intervals_contain_the_share(sets: int, data: st.DataObject) -> None:
 
 
 def test_blocks_cover_every_set_once() -> None:
-    study = changed(STUDIES["mt-schedulability-threads"], sets=1234, seed=3)
+    study = replace(STUDIES["mt-schedulability-threads"], sets=1234, seed=3)
     for point in range(len(study.values)):
         own = sorted((block.first, block.count) for block in blocks(study) if block.point == point)
         assert [first for first, _ in own] == [sum(count for _, count in own[:index]) for index in range(len(own))]
@@ -183,7 +165,7 @@ def test_blocks_cover_every_set_once() -> None:
 
 
 def test_a_block_is_the_sets_of_its_seeds() -> None:
-    study = changed(STUDIES[CASE], utilisation=2.0, values=(2.0,), seed=0)
+    study = replace(STUDIES[CASE], utilisation=2.0, values=(2.0,), seed=0)
     both, first, second = (run_block(study, Block(0, *seeds)) for seeds in ((1, 30), (1, 10), (11, 20)))
     assert both == {name: first[name] + second[name] for name in first}
     assert both["theorem4-published"] == 8 and both["theorem2-tight"] == 13

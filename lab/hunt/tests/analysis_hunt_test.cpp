@@ -1,57 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // A short campaign over everything that can be hunted (tide lab hunt is the long one): no observation may exceed a safe
-// bound, on exact schedules and on the shipped executor in virtual time, and every defective bound must be detected.
+// bound on exact schedules, and every defective bound must be detected.
 #include <gtest/gtest.h>
 
 #include "hunt/directed.h"
 #include "hunt/hunt.h"
-#include "hunt/shipped.h"
 #include "hunt/twins.h"
 
 namespace tide::analysis {
 namespace analysis_hunt_test {
 
-std::string replay(const Quarry &quarry, const Observer &observer, const Tally &tally) {
+std::string replay(const Quarry &quarry, const Tally &tally) {
   if (!tally.first) return "";
-  return "tide-hunt " + quarry.name + " observer=" + observer.name +
-         " count=1 first=" + std::to_string(tally.first->seed) + "\n" + tally.first->system;
-}
-
-void expect_safe(const Observer &observer, const Campaign &campaign, uint64_t least) {
-  for (const Quarry &quarry : quarries()) {
-    const Tally tally = hunt(quarry, observer, campaign);
-    EXPECT_EQ(tally.exceeded, 0U) << replay(quarry, observer, tally);
-    EXPECT_GT(tally.observations, least) << quarry.name;
-    EXPECT_GE(tally.ratios.least(), 1.0) << quarry.name;
-  }
+  return "tide-hunt " + quarry.name + " count=1 first=" + std::to_string(tally.first->seed) + "\n" +
+         tally.first->system;
 }
 
 TEST(Hunt, NothingExceedsASafeBound) {
-  expect_safe(exact_observer(), {.first = 1, .count = 300, .schedules = 6, .climbs = 8}, 1000);
-}
-
-TEST(Hunt, NothingOnTheShippedExecutorExceedsASafeBound) {
-  expect_safe(shipped_observer(), {.first = 5001, .count = 80, .schedules = 3, .climbs = 4}, 50);
+  for (const Quarry &quarry : quarries()) {
+    const Tally tally = hunt(quarry, {.first = 1, .count = 300, .schedules = 6, .climbs = 8});
+    EXPECT_EQ(tally.exceeded, 0U) << replay(quarry, tally);
+    EXPECT_GT(tally.observations, 1000U) << quarry.name;
+    EXPECT_GE(tally.ratios.least(), 1.0) << quarry.name;
+  }
 }
 
 TEST(Hunt, CatchesABoundThatLacksATerm) {
   const Campaign campaign{.first = 1, .count = 10'000, .schedules = 8, .climbs = 8, .stop_at_first = true};
   size_t count = 0;
   for (const Twin &twin : twins()) {
-    const Tally tally = hunt(twin.quarry, exact_observer(), campaign);
+    const Tally tally = hunt(twin.quarry, campaign);
     EXPECT_GT(tally.exceeded, 0U) << twin.name;
     ++count;
   }
   EXPECT_EQ(count, 37U);  // a new analysis needs its own
-}
-
-TEST(Hunt, CatchesABoundThatLacksATermOnTheShippedExecutor) {
-  const Campaign campaign{.first = 1, .count = 2000, .schedules = 3, .climbs = 4, .stop_at_first = true};
-  for (const Twin &twin : twins()) {
-    if (twin.name.ends_with(" without own")) continue;  // rare: tested on exact schedules only
-    const Tally tally = hunt(twin.quarry, shipped_observer(), campaign);
-    EXPECT_GT(tally.exceeded, 0U) << twin.name;
-  }
 }
 
 // The published bound of the same theorem does not survive the family of repeated blocking.
@@ -66,11 +48,10 @@ TEST(Hunt, ThePublishedBoundIsCaught) {
     for (const ChainResult &chain : result.chains) each.push_back(chain.response_ns);
     return each;
   };
-  const auto draw = [](RandomSystem &random, uint64_t, bool) { return random.blocking_family(); };
+  const auto draw = [](RandomSystem &random, uint64_t) { return random.blocking_family(); };
   const Quarry quarry{"theorem2-published", draw, {{"refined", bounds}}};
   const Campaign campaign{.first = 1, .count = 1000, .schedules = 8, .stop_at_first = true};
-  EXPECT_GT(hunt(quarry, exact_observer(), campaign).exceeded, 0U);
-  EXPECT_GT(hunt(quarry, shipped_observer(), campaign).exceeded, 0U);
+  EXPECT_GT(hunt(quarry, campaign).exceeded, 0U);
 }
 
 // Chain sets of the published size with a search for the worst releases: bounds are close to possible responses.
@@ -96,10 +77,10 @@ TEST(Hunt, BoundsAreTightOnPublishedChainSets) {
 TEST(Hunt, ASeedIsTheSameHuntAgain) {
   const Quarry quarry = quarries()[1];
   const Campaign campaign{.first = 7, .count = 40, .schedules = 4, .climbs = 4};
-  const Tally once = hunt(quarry, exact_observer(), campaign);
+  const Tally once = hunt(quarry, campaign);
   Tally parts;
   for (uint64_t seed = 7; seed < 47; ++seed) {
-    parts.add(hunt(quarry, exact_observer(), {.first = seed, .count = 1, .schedules = 4, .climbs = 4}));
+    parts.add(hunt(quarry, {.first = seed, .count = 1, .schedules = 4, .climbs = 4}));
   }
   EXPECT_EQ(parts.observations, once.observations);
   EXPECT_EQ(parts.ratios.count(), once.ratios.count());

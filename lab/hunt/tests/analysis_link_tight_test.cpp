@@ -6,9 +6,9 @@
 #include <array>
 
 #include "analysis/link.h"
-#include "hunt/link_systems.h"
 #include "sim/board/bounds.h"
 #include "sim/board/system.h"
+#include "sim/engine/random.h"
 
 namespace tide::analysis {
 namespace analysis_link_tight_test {
@@ -45,11 +45,30 @@ sim::Plan three_chains(bool lanes, Kind kind) {
   return plan;
 }
 
+// The system of the plan, with the plan's execution times and message sizes as exact values.
 LinkSystem analysed(const sim::Plan &plan) {
   LinkSystem system = sim::system_of(plan);
-  fix_executions(system);
+  for (LinkChain &chain : system.chains) {
+    for (LinkCallback &callback : chain.callbacks) callback.least_ns = callback.execution_ns;
+  }
+  system.line.exact_sizes = true;
   system.line.escaped_bytes = 3;
   return system;
+}
+
+// Releases likely to cause delays: together, just before or after one another, or one execution apart.
+void shift_releases(sim::Plan &plan, sim::Random &random) {
+  std::vector<sim::Time> marks = {0};
+  for (const sim::ChainPlan &chain : plan.chains) {
+    const sim::Time from = marks[random.below(marks.size())];
+    marks.push_back(from + chain.sample + plan.submit + plan.dispatch);
+    marks.push_back(from + chain.sample + plan.submit + chain.act + plan.process);
+    marks.push_back(from + random.between(0, 60) * sim::kMillisecond);
+  }
+  for (sim::ChainPlan &chain : plan.chains) {
+    chain.phase = marks[random.below(marks.size())] + random.between(0, 4) * sim::kMicrosecond;
+    if (random.chance(0.3)) chain.phase = random.between(0, chain.period / sim::kMicrosecond) * sim::kMicrosecond;
+  }
 }
 
 std::vector<time_ns> observe(const sim::Plan &plan) {
@@ -230,6 +249,29 @@ TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   other = plan;
   other.chains[1].group = 1;
   EXPECT_EQ(sim::bounds_of(other), none);
+}
+
+// A bound of the TIDE executor assumes that it never waits for its messages.
+TEST(LinkPlans, OnlyABatchHasBoundsWithPublishesThatWait) {
+  sim::Plan plan;
+  plan.chains.resize(1);
+  EXPECT_TRUE(sim::bounds_of(plan)[0]);
+  for (const sim::Send send : {sim::Send::kStock, sim::Send::kBlocking, sim::Send::kAnswered}) {
+    plan.send = send;
+    EXPECT_FALSE(sim::bounds_of(plan)[0]) << sim::text_of(send);
+  }
+}
+
+TEST(LinkJitter, IsAPartOfTheBound) {
+  LinkSystem system;
+  const LinkCallback sample{"sample", kOnClient, 10'000'000, 0, 0};
+  system.chains.push_back({"alone", 1, 100'000'000, 100'000'000, false, false, {sample}, 3'000'000});
+  const LinkResults results = bound_link(system);
+  EXPECT_EQ(results.chains[0].response_ns, 13'000'000);
+  EXPECT_EQ(results.chains[0].parts.jitter_ns, 3'000'000);
+  EXPECT_EQ(results.chains[0].parts.total_ns(), 13'000'000);
+  system.chains[0].jitter_ns = 95'000'000;  // ends before the next release only without jitter
+  EXPECT_FALSE(bound_link(system).chains[0].response_ns);
 }
 
 // Bounds for one lost frame of an instance do not hold for a run that loses three; bounds for three do.

@@ -23,9 +23,7 @@ from tide_lab.programs import find_binary
 from tide_tools.programs.simulator import Simulator
 
 BLOCK_SYSTEMS = 5000
-BLOCK_BOARDS = 100  # systems in a block for boards with a line, which take longer
 BLOCK_DESCRIPTIONS = 250
-OBSERVERS = ("exact", "shipped")
 
 
 class HuntError(Exception):
@@ -34,17 +32,16 @@ class HuntError(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    """The systems of seeds `first` to `first + count - 1` against one bound, played by one observer."""
+    """The systems of seeds `first` to `first + count - 1` against one bound."""
 
     quarry: str
-    observer: str
     first: int
     count: int
 
 
 @dataclass
 class Found:
-    """Sum of the blocks of one bound and observer. `histogram`: ratios of bound to worst observation, by step."""
+    """Sum of the blocks of one bound. `histogram`: ratios of bound to worst observation, by step."""
 
     systems: int = 0
     accepted: int = 0
@@ -107,28 +104,18 @@ def is_whole(quarry: str) -> bool:
     return is_description(quarry) or any(one.name == quarry for one in FAMILIES)
 
 
-def is_board(quarry: str) -> bool:
-    """Whether the quarry is a board with a serial line, which only the shipped runtime can play."""
-    return quarry.startswith("link-")
-
-
 def block_size(quarry: str) -> int:
-    return BLOCK_DESCRIPTIONS if is_whole(quarry) else BLOCK_BOARDS if is_board(quarry) else BLOCK_SYSTEMS
+    return BLOCK_DESCRIPTIONS if is_whole(quarry) else BLOCK_SYSTEMS
 
 
-def observers_of(quarry: str, observers: list[str]) -> list[str]:
-    return [one for one in observers if one == "shipped" or not (is_board(quarry) or is_whole(quarry))]
-
-
-def blocks(quarries: list[str], observers: list[str], first: int, systems: int) -> Iterator[Block]:
+def blocks(quarries: list[str], first: int, systems: int) -> Iterator[Block]:
     """Blocks of all bounds in turn, so that an interrupted campaign has tested each of them."""
     for start in range(first, first + systems, BLOCK_SYSTEMS):
         for quarry in quarries:
             size = block_size(quarry)
             end = min(start + BLOCK_SYSTEMS, first + systems)
-            for observer in observers_of(quarry, observers):
-                for part in range(start, end, size):
-                    yield Block(quarry, observer, part, min(size, end - part))
+            for part in range(start, end, size):
+                yield Block(quarry, part, min(size, end - part))
 
 
 def hunt_descriptions(workers: Workers, block: Block, schedules: int, climbs: int) -> list[dict[str, Any]]:
@@ -139,7 +126,7 @@ def hunt_descriptions(workers: Workers, block: Block, schedules: int, climbs: in
 
 
 def hunt_block(hunter: Simulator, block: Block, schedules: int, climbs: int) -> dict[str, Any]:
-    words = [f"observer={block.observer}", f"first={block.first}", f"count={block.count}"]
+    words = [f"first={block.first}", f"count={block.count}"]
     done = hunter.call([block.quarry, *words, f"schedules={schedules}", f"climbs={climbs}"])
     if done.returncode not in (0, 1) or not done.stdout:
         raise HuntError(done.stderr.strip() or f"tide-hunt ended with status {done.returncode}")
@@ -148,10 +135,8 @@ def hunt_block(hunter: Simulator, block: Block, schedules: int, climbs: int) -> 
 
 
 def replay(block: Block, failure: dict[str, Any], schedules: int, climbs: int) -> str:
-    observer = "" if is_whole(block.quarry) else f" --observer {block.observer}"
     return (
-        f"tide lab hunt {block.quarry}{observer} --first {failure['seed']} --systems 1 "
-        f"--schedules {schedules} --climbs {climbs}"
+        f"tide lab hunt {block.quarry} --first {failure['seed']} --systems 1 --schedules {schedules} --climbs {climbs}"
     )
 
 
@@ -182,7 +167,7 @@ def _hunted(program: Simulator, workers: Workers, schedules: int, climbs: int, b
 def hunt_twins(systems: int, schedules: int, climbs: int) -> bool:
     """Prints a line for each defect; false: one was not detected with this number of systems."""
     need_programs()
-    words = [f"count={systems}", f"schedules={schedules}", f"climbs={climbs}", "observer=shipped"]
+    words = [f"count={systems}", f"schedules={schedules}", f"climbs={climbs}"]
     with Simulator(find_binary(PROGRAM)) as hunter:
         done = hunter.call(["--twins", *words])
     typer.echo(done.stdout + done.stderr, nl=False)

@@ -11,14 +11,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from tide_lab.hunt.campaign import (
-    OBSERVERS,
     Block,
     Found,
     HuntError,
     blocks,
     each_block,
     is_whole,
-    observers_of,
     quarry_names,
     replay,
 )
@@ -41,7 +39,7 @@ class _Hunt:
     schedules: int
     climbs: int
     keep: Path
-    found: dict[tuple[str, str], Found] = field(default_factory=dict)
+    found: dict[str, Found] = field(default_factory=dict)
     failures: list[str] = field(default_factory=list)
 
 
@@ -55,13 +53,6 @@ def hunt(
         int, typer.Option(min=1, max=1_000_000_000, help="Number of random systems for each bound.")
     ] = 20_000,
     first: Annotated[int, typer.Option(min=0, help="Seed of the first system; the others follow.")] = 1,
-    observer: Annotated[
-        str,
-        typer.Option(
-            metavar="exact|shipped|both",
-            help="Executor of the systems: exact schedules, the shipped code in virtual time, or both.",
-        ),
-    ] = "both",
     schedules: Annotated[int, typer.Option(min=1, max=1000, help="Number of random schedules of each system.")] = 6,
     climbs: Annotated[
         int,
@@ -89,9 +80,9 @@ def hunt(
 ) -> None:
     """Simulate random systems and compare every response with its bound.
 
-    The bounds are those of single analyses (`theorem2-safe`, `link-tide`) or, for the families `check-...`, those that
-    tide check prints for whole descriptions. Whole descriptions run on the shipped executor, daemon and agent core with
-    real timers. The same seeds give the same hunt.
+    The bounds are those of single analyses (`theorem2-safe`), simulated on exact schedules, or, for the families
+    `check-...`, those that tide check prints for whole descriptions. Whole descriptions run on the shipped executor,
+    daemon and agent core with real timers. The same seeds give the same hunt.
 
     Exit status: 0 if nothing exceeded a bound; 1 if a response did (then the system and the command that replays it are
     printed, and a description is written to --keep); 2 if there is no such bound; 130 after Ctrl-C, with the results so
@@ -102,8 +93,6 @@ def hunt(
       tide lab hunt
 
       tide lab hunt theorem2-safe --systems 1000000 --out campaign.json
-
-      tide lab hunt link-lanes-reliable --observer shipped --systems 1000
 
       tide lab hunt check-several check-board-tide --systems 10000 --schedules 2 --climbs 4
 
@@ -116,8 +105,7 @@ def hunt(
     require_file(out)
     checkpoint: Checkpoint[Block] | None = None
     try:
-        names = _names(bounds, observer)
-        observers = list(OBSERVERS) if observer == "both" else [observer]
+        names = _names(bounds)
         settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
         if twins:
             from tide_lab.hunt.campaign import hunt_twins
@@ -126,9 +114,9 @@ def hunt(
                 raise typer.Exit(0 if hunt_twins(systems, schedules, climbs) else 1)
         if out is not None:
             beside = out.with_name(out.name + ".part")
-            checkpoint = Checkpoint(beside, {**settings, "bounds": names, "observers": observers}, Block, restart)
+            checkpoint = Checkpoint(beside, {**settings, "bounds": names}, Block, restart)
         with terminable():
-            _run(list(blocks(names, observers, first, systems)), wanted, checkpoint)
+            _run(list(blocks(names, first, systems)), wanted, checkpoint)
         if checkpoint is not None:
             checkpoint.finish()
     except (HuntError, SimulationError, MissingBinaryError, OSError) as error:
@@ -143,7 +131,7 @@ def hunt(
         if checkpoint is not None:
             checkpoint.close()
     if out is not None or as_json:
-        rows = [{"bound": name, "observer": by, **one.to_json()} for (name, by), one in wanted.found.items()]
+        rows = [{"bound": name, **one.to_json()} for name, one in wanted.found.items()]
         text = json.dumps({"schema": 1, **settings, "interrupted": interrupted, "rows": rows}, indent=1)
         if as_json:
             typer.echo(text)
@@ -155,7 +143,7 @@ def hunt(
         raise typer.Exit(1 if wanted.failures else 130)
 
 
-def _names(bounds: list[str] | None, observer: str) -> list[str]:
+def _names(bounds: list[str] | None) -> list[str]:
     known = quarry_names()
     for name in bounds or []:
         if is_description(name):
@@ -165,13 +153,8 @@ def _names(bounds: list[str] | None, observer: str) -> list[str]:
                 _refuse("\n".join(error.lines))
         elif name not in known:
             _refuse(f"there is no bound '{name}'; use one of: {', '.join(known)}")
-    if observer not in (*OBSERVERS, "both"):
-        _refuse(f"--observer does not take '{observer}'; it takes exact, shipped or both")
-    for name in bounds or []:
-        if not observers_of(name, list(OBSERVERS) if observer == "both" else [observer]):
-            _refuse(f"'{name}' is hunted on the shipped runtime only; use --observer shipped")
     names = bounds or known
-    if any(is_whole(name) for name in names) and observer != "exact":
+    if any(is_whole(name) for name in names):
         need_programs()
     return names
 
@@ -184,7 +167,7 @@ def _refuse(text: str) -> None:
 def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None) -> None:
     """Adds results to `wanted` as blocks finish."""
     for block in work:
-        wanted.found.setdefault((block.quarry, block.observer), Found())
+        wanted.found.setdefault(block.quarry, Found())
     columns = (TextColumn("hunt"), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(emoji=False)
     hidden = not console.is_terminal
@@ -206,7 +189,7 @@ def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None)
 
 def _add(block: Block, answers: list[dict[str, Any]], wanted: _Hunt) -> None:
     for told in answers:
-        wanted.found[block.quarry, block.observer].add(told)
+        wanted.found[block.quarry].add(told)
         if "failure" in told:
             wanted.failures.append(_described(block, told["failure"], wanted))
         for failure in told.get("failures", ()):
@@ -242,13 +225,12 @@ def _kept(block: Block, failure: dict[str, Any], wanted: _Hunt) -> str:
 def _report(wanted: _Hunt) -> None:
     table = empty_table("bound over the worst observed of the same chain", gap=0)
     table.add_column("bound", no_wrap=True)
-    table.add_column("observer", no_wrap=True)
     for heading in ("systems", "observed", "exceeded", "mean", "p10", "p50", "p90", "p99"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for (name, observer), one in wanted.found.items():
+    for name, one in wanted.found.items():
         ratios = [one.mean, *(one.quantile(percent / 100) for percent in (10, 50, 90, 99))]
         counts = [f"{count:,}" for count in (one.systems, one.observations, one.exceeded)]
-        table.add_row(name, observer, *counts, *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios))
+        table.add_row(name, *counts, *("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios))
     console = Console(emoji=False)
     print_whole(console, table)
     for text in wanted.failures[:_SHOWN_FAILURES]:
@@ -266,7 +248,7 @@ def _report(wanted: _Hunt) -> None:
 
 def _report_unplayed(wanted: _Hunt, console: Console) -> None:
     """Reports the systems that were drawn but not compared with a bound."""
-    for (name, _), one in wanted.found.items():
+    for name, one in wanted.found.items():
         if not is_whole(name):
             continue
         told = [f"{count:,} would need: {why}" for why, count in one.unplayed.most_common(3)]

@@ -16,12 +16,10 @@ from unittest.mock import patch
 import tide_tools.analysis.bounds as bounding
 from tide_lab.hunt.whole import Trial, hunt_block
 from tide_tools.analysis import lower
-from tide_tools.analysis.bounds import ask_executors
 from tide_tools.analysis.lower import board_document
 from tide_tools.analysis.result import alternative_name
 from tide_tools.play import boards as boards_play
 from tide_tools.play.boards import BoardsPlayer
-from tide_tools.system.levels import levels_of_boards
 from tide_tools.system.model import Callback, System
 
 Document = dict[str, Any]
@@ -46,22 +44,32 @@ class Caught:
     what: str = ""
 
 
+def _in_place_of(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[[], Any]]:
+    """While the defect exists, the decorated function replaces one of a module or class, which it gets first."""
+
+    def decorate(other: Callable[..., Any]) -> Callable[[], Any]:
+        def broken() -> Any:
+            whole = getattr(owner, name)
+            return patch.object(owner, name, lambda *asked, **options: other(whole, *asked, **options))
+
+        return broken
+
+    return decorate
+
+
 def _asked(change: Callable[[Document], None]) -> Callable[[], Any]:
     """The analysis gets a changed document."""
 
+    def other(whole: Any, document: Document, **options: Any) -> Any:
+        changed = copy.deepcopy(document)
+        change(changed)
+        return whole(changed, **options)
+
     @contextmanager
     def broken() -> Iterator[None]:
-        def wrapped(ask: Callable[..., Any]) -> Callable[..., Any]:
-            def other(document: Document, **options: Any) -> Any:
-                changed = copy.deepcopy(document)
-                change(changed)
-                return ask(changed, **options)
-
-            return other
-
         with ExitStack() as stack:
             for name in _ASKS:
-                stack.enter_context(patch.object(bounding, name, wrapped(getattr(bounding, name))))
+                stack.enter_context(_in_place_of(bounding, name)(other)())
             yield
 
     return broken
@@ -70,33 +78,21 @@ def _asked(change: Callable[[Document], None]) -> Callable[[], Any]:
 def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
     """The analysis gets a description with changed callbacks."""
 
-    @contextmanager
-    def broken() -> Iterator[None]:
-        whole = bounding.bounds_of
+    @_in_place_of(bounding, "bounds_of")
+    def other(whole: Any, system: System, *options: Any) -> Any:
+        return whole(system.with_callbacks(change), *options)
 
-        def other(system: System, *options: Any) -> Any:
-            return whole(system.with_callbacks(change), *options)
-
-        with patch.object(bounding, "bounds_of", other):
-            yield
-
-    return broken
+    return other
 
 
 def _levels(change: Callable[[dict[str, int]], dict[str, int]]) -> Callable[[], Any]:
     """The executed levels differ from those in the bounds."""
 
-    @contextmanager
-    def broken() -> Iterator[None]:
-        whole = levels_of_boards
+    @_in_place_of(boards_play, "levels_of_boards")
+    def other(whole: Any, system: System) -> dict[str, dict[str, int]]:
+        return {name: change(known) for name, known in whole(system).items()}
 
-        def other(system: System) -> dict[str, dict[str, int]]:
-            return {name: change(known) for name, known in whole(system).items()}
-
-        with patch.object(boards_play, "levels_of_boards", other):
-            yield
-
-    return broken
+    return other
 
 
 def _reversed_levels(known: dict[str, int]) -> dict[str, int]:
@@ -185,74 +181,44 @@ def _shared_lanes(document: Document) -> None:
             executor["threads"] = most
 
 
-@contextmanager
-def _without_carried_jitter() -> Iterator[None]:
+@_in_place_of(bounding, "ask_executors")
+def _without_carried_jitter(whole: Any, document: Document, **options: Any) -> Any:
     """Defect: a chain's bound is the sum of its segments' bounds, each released as punctually as by a timer."""
-
-    def other(document: Document, **options: Any) -> Any:
-        answer = ask_executors({**document, "paths": []}, **options)
-        by_name = {one.chain: one for one in answer.chains}
-        paths = []
-        for path in document["paths"]:
-            parts = [(name, by_name[name].response_ns) for name in path["segments"]]
-            known = all(one is not None for _, one in parts)
-            response_ns = sum(one for _, one in parts if one is not None) if known else None
-            met = response_ns is not None and response_ns <= path["deadline_ns"]
-            paths.append(
-                SimpleNamespace(
-                    path=path["name"], response_ns=response_ns, guaranteed=met, segments=parts, why=None, met=met
-                )
+    answer = whole({**document, "paths": []}, **options)
+    by_name = {one.chain: one for one in answer.chains}
+    paths = []
+    for path in document["paths"]:
+        parts = [(name, by_name[name].response_ns) for name in path["segments"]]
+        known = all(one is not None for _, one in parts)
+        response_ns = sum(one for _, one in parts if one is not None) if known else None
+        met = response_ns is not None and response_ns <= path["deadline_ns"]
+        paths.append(
+            SimpleNamespace(
+                path=path["name"], response_ns=response_ns, guaranteed=met, segments=parts, why=None, met=met
             )
-        return SimpleNamespace(chains=answer.chains, paths=paths)
-
-    with patch.object(bounding, "ask_executors", other):
-        yield
+        )
+    return SimpleNamespace(chains=answer.chains, paths=paths)
 
 
-@contextmanager
-def _branches_without_what_they_share() -> Iterator[None]:
-    whole = bounding.bounds_of
-
-    def other(system: System, *options: Any) -> Any:
-        chains = tuple(chain.model_copy(update={"branches_from": None}) for chain in system.chains)
-        return whole(system.model_copy(update={"chains": chains}), *options)
-
-    with patch.object(bounding, "bounds_of", other):
-        yield
+@_in_place_of(bounding, "bounds_of")
+def _branches_without_what_they_share(whole: Any, system: System, *options: Any) -> Any:
+    chains = tuple(chain.model_copy(update={"branches_from": None}) for chain in system.chains)
+    return whole(system.model_copy(update={"chains": chains}), *options)
 
 
-@contextmanager
-def _joins_of_the_first_only() -> Iterator[None]:
+@_in_place_of(bounding, "without_joins")
+def _joins_of_the_first_only(whole: Any, system: System) -> System:
     """The other waiting times are omitted."""
-
-    def other(system: System) -> System:
-        chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
-        return system.model_copy(update={"chains": chains})
-
-    with patch.object(bounding, "without_joins", other):
-        yield
+    chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
+    return system.model_copy(update={"chains": chains})
 
 
 # ---- boards ----
 
 
-def _line(**values: Any) -> Callable[[Document], None]:
+def _part(name: str, **values: Any) -> Callable[[Document], None]:
     def changed(document: Document) -> None:
-        document["line"] |= values
-
-    return changed
-
-
-def _client(**values: Any) -> Callable[[Document], None]:
-    def changed(document: Document) -> None:
-        document["client"] |= values
-
-    return changed
-
-
-def _protocol(**values: Any) -> Callable[[Document], None]:
-    def changed(document: Document) -> None:
-        document["protocol"] |= values
+        document[name] |= values
 
     return changed
 
@@ -313,16 +279,10 @@ def _punctual_sections(chain: Document) -> None:
         chain["jitter_ns"] = 0
 
 
-@contextmanager
-def _ends_where_it_leaves() -> Iterator[None]:
+@_in_place_of(bounding, "boards_response_ns")
+def _ends_where_it_leaves(whole: Any, found: Any, sections: Any) -> Any:
     """The bound of a chain covers only its part on the first board."""
-    whole = bounding.boards_response_ns
-
-    def other(found: Any, sections: Any) -> Any:
-        return whole(found, list(sections)[:1])
-
-    with patch.object(bounding, "boards_response_ns", other):
-        yield
+    return whole(found, list(sections)[:1])
 
 
 @contextmanager
@@ -345,12 +305,11 @@ def _half(lane: Document) -> Document:
     return {"budget_ns": lane["budget_ns"] // 2, "period_ns": lane["period_ns"] // 2}
 
 
-@contextmanager
-def _without_waiting(share: int) -> Iterator[None]:
+def _without_waiting(share: int) -> Callable[[], Any]:
     """Paths whose chains begin exactly when a value arrives, or a part of a period later."""
-    whole = bounding.path_bounds
 
-    def other(system: System, chains: Any) -> Any:
+    @_in_place_of(bounding, "path_bounds")
+    def other(whole: Any, system: System, chains: Any) -> Any:
         told = []
         for one in whole(system, chains):
             periods_ns = [system.chain(name).period_ns for name in one.chains]
@@ -360,21 +319,18 @@ def _without_waiting(share: int) -> Iterator[None]:
             told.append(replace(one, reaction_ns=reaction_ns, age_ns=age_ns))
         return tuple(told)
 
-    with patch.object(bounding, "path_bounds", other):
-        yield
+    return other
 
 
-@contextmanager
-def _seldom_beside_the_run() -> Iterator[None]:
+@_in_place_of(lower, "_takes_one_at_a_time")
+def _seldom_beside_the_run(whole: Any, executor: Any) -> Any:
     """With several lanes a message of every nth run leaves before the run."""
-    with patch.object(lower, "_takes_one_at_a_time", lambda executor: True):
-        yield
+    return True
 
 
-@contextmanager
-def _without_lock_waits() -> Iterator[None]:
-    with patch.object(lower, "waits_of", lambda system: {}):
-        yield
+@_in_place_of(lower, "waits_of")
+def _without_lock_waits(whole: Any, system: Any) -> Any:
+    return {}
 
 
 def _without_sections(chain: Document) -> None:
@@ -382,17 +338,11 @@ def _without_sections(chain: Document) -> None:
         callback.pop("sections", None)
 
 
-@contextmanager
-def _ceilings_too_low() -> Iterator[None]:
+@_in_place_of(BoardsPlayer, "words")
+def _ceilings_too_low(whole: Any, self: BoardsPlayer, run: Any) -> str:
     """A lane keeps its priority while it holds a lock, so other lanes preempt it, and a lane that waits for the lock
     also waits for those."""
-    whole = BoardsPlayer.words
-
-    def other(self: BoardsPlayer, run: Any) -> str:
-        return f"lock_ceilings=false;{whole(self, run)}"
-
-    with patch.object(BoardsPlayer, "words", other):
-        yield
+    return f"lock_ceilings=false;{whole(self, run)}"
 
 
 # ---- services ----
@@ -416,67 +366,49 @@ def _at_once_elsewhere(chain: Document) -> None:
             callback["execution_ns"] = 0
 
 
-@contextmanager
-def _servers_apart() -> Iterator[None]:
+@_in_place_of(bounding, "with_servers")
+def _servers_apart(whole: Any, system: Any) -> Any:
     """Lanes serve several requests of one service at a time."""
-    with patch.object(bounding, "with_servers", lambda system: system):
-        yield
+    return system
 
 
-@contextmanager
-def _servers_by_priority() -> Iterator[None]:
+@_in_place_of(lower, "serving_several")
+def _servers_by_priority(whole: Any, system: Any) -> Any:
     """The most urgent chain's request is served first, as if each chain had its own server."""
-    with patch.object(lower, "serving_several", lambda system: set()):
-        yield
+    return set()
 
 
-@contextmanager
-def _askers_by_priority() -> Iterator[None]:
+@_in_place_of(lower, "shared_priorities")
+def _askers_by_priority(whole: Any, *asked: Any) -> Any:
     """A service of a board has the priority of each caller."""
-    with patch.object(lower, "shared_priorities", lambda *asked: {}):
-        yield
+    return {}
 
 
-@contextmanager
-def _boards_join_the_first_only() -> Iterator[None]:
+@_in_place_of(bounding, "ways_of")
+def _boards_join_the_first_only(ways_of: Any, system: System) -> Any:
     """A board's other waiting times are omitted."""
-    ways_of = lower.ways_of
-
-    def other(system: System) -> Any:
-        chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
-        return ways_of(system.model_copy(update={"chains": chains}))
-
-    with patch.object(bounding, "ways_of", other):
-        yield
+    chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
+    return ways_of(system.model_copy(update={"chains": chains}))
 
 
-@contextmanager
-def _inputs_one_after_the_other() -> Iterator[None]:
+@_in_place_of(bounding, "ways_of")
+def _inputs_one_after_the_other(whole: Any, system: System) -> Any:
     """Defect: a join's second input is assumed to begin when the first has ended, as if one path contained both."""
-    whole = lower.ways_of
-
-    def other(system: System) -> Any:
-        ways = whole(system)
-        chains = {one.name: one for one in ways.system.chains}
-        for chain in system.chains:
-            inputs = [
-                one.callbacks[: -len(chain.callbacks)] for one in map(chains.get, ways.of_chain[chain.name]) if one
-            ]
-            for number, way in enumerate(inputs[1:] if chain.joins else ()):
-                name = alternative_name(chain.name, 90 + number)
-                both = {"name": name, "callbacks": (*inputs[0], way[-1])}
-                chains[name] = chains[ways.of_chain[chain.name][0]].model_copy(update=both)
-        return replace(ways, system=ways.system.model_copy(update={"chains": tuple(chains.values())}))
-
-    with patch.object(bounding, "ways_of", other):
-        yield
+    ways = whole(system)
+    chains = {one.name: one for one in ways.system.chains}
+    for chain in system.chains:
+        inputs = [one.callbacks[: -len(chain.callbacks)] for one in map(chains.get, ways.of_chain[chain.name]) if one]
+        for number, way in enumerate(inputs[1:] if chain.joins else ()):
+            name = alternative_name(chain.name, 90 + number)
+            both = {"name": name, "callbacks": (*inputs[0], way[-1])}
+            chains[name] = chains[ways.of_chain[chain.name][0]].model_copy(update=both)
+    return replace(ways, system=ways.system.model_copy(update={"chains": tuple(chains.values())}))
 
 
-@contextmanager
-def _only_topics_of_chains() -> Iterator[None]:
+@_in_place_of(lower, "_unheard")
+def _only_topics_of_chains(whole: Any, *asked: Any) -> Any:
     """Messages that no chain takes are not sent."""
-    with patch.object(lower, "_unheard", lambda *asked: []):
-        yield
+    return []
 
 
 def _one_message(chain: Document) -> None:
@@ -485,17 +417,11 @@ def _one_message(chain: Document) -> None:
         callback["message"] = 0
 
 
-@contextmanager
-def _too_much_shared() -> Iterator[None]:
+@_in_place_of(lower, "shared_callbacks")
+def _too_much_shared(whole: Any, system: System) -> Any:
     """The parts of different chains on a board are counted once, as a single callback."""
-
-    def other(system: System) -> dict[int, int]:
-        on_board = [one for chain in system.chains for one in chain.callbacks if system.where(one) == "mcu"]
-        return lower_shared(system) | {id(one): -7 for one in on_board if one.kind != "timer"}
-
-    lower_shared = lower.shared_callbacks
-    with patch.object(lower, "shared_callbacks", other):
-        yield
+    on_board = [one for chain in system.chains for one in chain.callbacks if system.where(one) == "mcu"]
+    return whole(system) | {id(one): -7 for one in on_board if one.kind != "timer"}
 
 
 def _no_group(chain: Document) -> None:
@@ -512,12 +438,11 @@ def _trees_one_after_the_other(document: Document) -> None:
                 callback["group"] = callback.get("group") or f"tree {root}"
 
 
-@contextmanager
-def _branches_by_priority() -> Iterator[None]:
+@_in_place_of(lower, "tree_priorities")
+def _branches_by_priority(whole: Any, system: Any) -> Any:
     """Defect: on a board, a callback that chains of one timer share counts with a different priority in each of
     them."""
-    with patch.object(lower, "tree_priorities", lambda system: {}):
-        yield
+    return {}
 
 
 def _no_result(chain: Document) -> None:
@@ -535,59 +460,44 @@ def _shared_one_lower(chain: Document) -> None:
         chain["priority"] *= 1000
 
 
-@contextmanager
-def _one_event_less() -> Iterator[None]:
+@_in_place_of(bounding, "bursts_joined")
+def _one_event_less(whole: Any, system: System, *asked: Any) -> Any:
     """Only one event of each burst counts."""
-    whole = bounding.bursts_joined
-
-    def other(system: System, *asked: Any) -> Any:
-        chains = tuple(chain.model_copy(update={"burst": max(chain.burst - 1, 1)}) for chain in system.chains)
-        return whole(system.model_copy(update={"chains": chains}), *asked)
-
-    with patch.object(bounding, "bursts_joined", other):
-        yield
+    chains = tuple(chain.model_copy(update={"burst": max(chain.burst - 1, 1)}) for chain in system.chains)
+    return whole(system.model_copy(update={"chains": chains}), *asked)
 
 
-@contextmanager
-def _pools_of_one_event() -> Iterator[None]:
+@_in_place_of(bounding, "_sum")
+def _pools_of_one_event(whole: Any, one: Any, other: Any) -> Any:
     """The messages of a burst never overlap."""
-    with patch.object(bounding, "_sum", lambda one, other: None if one is None or other is None else max(one, other)):
-        yield
+    return None if one is None or other is None else max(one, other)
 
 
 def _without_parts(*kinds: str, always: bool = False) -> Callable[[], Any]:
     """Defect: bounds over a line omit these parts of chains that may be longer than their period, or, with `always`,
     half of these parts of all chains."""
 
-    @contextmanager
-    def broken() -> Iterator[None]:
-        whole = bounding.ask_link
+    @_in_place_of(bounding, "ask_link")
+    def other(whole: Any, document: Document) -> Any:
+        answer = whole(document)
+        periods_ns = {one["name"]: one["period_ns"] for one in document["chains"]}
+        names = ("chain", "met", "hidden", "reason", "root", "reached_ns", "limit_ns", "lateness_ns", "up", "down")
+        chains = []
+        for one in answer.chains:
+            kept = {name: getattr(one, name) for name in (*names, "parts", "reached_parts", "depends_on")}
+            left_ns = one.response_ns
+            if left_ns is not None and (always or left_ns > periods_ns[one.chain]):
+                left_ns -= sum(value_ns for kind, value_ns, _ in one.parts if kind in kinds) // (1 + always)
+            chains.append(SimpleNamespace(response_ns=left_ns, **kept))
+        return SimpleNamespace(met=answer.met, chains=chains, assumptions=answer.assumptions)
 
-        def other(document: Document) -> Any:
-            answer = whole(document)
-            periods_ns = {one["name"]: one["period_ns"] for one in document["chains"]}
-            names = ("chain", "met", "hidden", "reason", "root", "reached_ns", "limit_ns", "lateness_ns", "up", "down")
-            chains = []
-            for one in answer.chains:
-                kept = {name: getattr(one, name) for name in (*names, "parts", "reached_parts", "depends_on")}
-                left_ns = one.response_ns
-                if left_ns is not None and (always or left_ns > periods_ns[one.chain]):
-                    left_ns -= sum(value_ns for kind, value_ns, _ in one.parts if kind in kinds) // (1 + always)
-                chains.append(SimpleNamespace(response_ns=left_ns, **kept))
-            return SimpleNamespace(met=answer.met, chains=chains, assumptions=answer.assumptions)
-
-        with patch.object(bounding, "ask_link", other):
-            yield
-
-    return broken
+    return other
 
 
-@contextmanager
-def _one_sample_deep() -> Iterator[None]:
+@_in_place_of(bounding, "_use")
+def _one_sample_deep(whole: Any, *asked: Any) -> Any:
     """A subscription keeps one sample, however many instances are under way."""
-    whole = bounding._use
-    with patch.object(bounding, "_use", lambda *asked: whole(*asked)._replace(depth=1)):
-        yield
+    return whole(*asked)._replace(depth=1)
 
 
 def twins() -> list[Twin]:
@@ -629,8 +539,8 @@ def twins() -> list[Twin]:
             "check-propagation",
             _described(lambda one: one.model_copy(update={"propagation_ms": Decimal(0)})),
         ),
-        Twin("agent_ms forgotten", "check-board-tide", _asked(_line(agent_ns=0))),
-        Twin("return_ms forgotten", "check-board-tide", _asked(_line(return_ns=0))),
+        Twin("agent_ms forgotten", "check-board-tide", _asked(_part("line", agent_ns=0))),
+        Twin("return_ms forgotten", "check-board-tide", _asked(_part("line", return_ns=0))),
         Twin("twice the baud rate", "check-board-lanes", _asked(_fast_line)),
         Twin("payload forgotten", "check-board-lanes", _asked(_chains(_short_messages))),
         Twin("acknowledgments forgotten", "check-board-hold", _asked(_chains(_best_effort))),
@@ -638,20 +548,21 @@ def twins() -> list[Twin]:
         Twin("the host's lanes forgotten", "check-board-lanes", _asked(_many_lanes)),
         Twin("shortest executions on a board", "check-board-tide", _asked(_chains(_always_as_long))),
         Twin("priorities reversed on a board", "check-board-lanes", _asked(_reversed_priorities)),
-        Twin("a cooperative executor as a preemptive one", "check-board-tide", _asked(_client(policy="lanes"))),
+        Twin("a cooperative executor as a preemptive one", "check-board-tide", _asked(_part("client", policy="lanes"))),
         Twin(
             "callbacks that block one of two visits",
             "check-board-tide",
             _without_parts("client_blocking", always=True),
         ),
-        Twin("submit_ms forgotten", "check-board-tide", _asked(_client(submit_ns=0))),
+        Twin("half of the frames that have begun", "check-board-lanes", _without_parts("line_blocking", always=True)),
+        Twin("submit_ms forgotten", "check-board-tide", _asked(_part("client", submit_ns=0))),
         Twin(
             "interrupt_ms forgotten",
             "check-board-lanes",
-            _asked(_client(interrupt_receive_ns=0, interrupt_complete_ns=0)),
+            _asked(_part("client", interrupt_receive_ns=0, interrupt_complete_ns=0)),
         ),
         Twin("hold forgotten", "check-board-hold", _asked(_chains(_without_hold))),
-        Twin("losses forgotten", "check-board-losses", _asked(_protocol(losses=0))),
+        Twin("losses forgotten", "check-board-losses", _asked(_part("protocol", losses=0))),
         Twin("chains of other boards forgotten", "check-boards", _asked(_no_others)),
         Twin("jitter between boards forgotten", "check-boards", _asked(_chains(_punctual_sections))),
         Twin("a chain that ends where it leaves its board", "check-boards", _ends_where_it_leaves),
@@ -659,9 +570,9 @@ def twins() -> list[Twin]:
         Twin("levels in the reverse order on a board", "check-boards-levels", _levels(_reversed_levels)),
         Twin("two chains on one level of a board", "check-boards-levels", _levels(_two_on_a_level)),
         Twin("joins of the first input only", "check-joins", _joins_of_the_first_only),
-        Twin("paths whose timers wait for nothing", "check-paths", lambda: _without_waiting(1)),
-        Twin("half of each period in a path of a board", "check-board-paths", lambda: _without_waiting(2)),
-        Twin("half of each period in a path beyond it", "check-board-paths-fast", lambda: _without_waiting(2)),
+        Twin("paths whose timers wait for nothing", "check-paths", _without_waiting(1)),
+        Twin("half of each period in a path of a board", "check-board-paths", _without_waiting(2)),
+        Twin("half of each period in a path beyond it", "check-board-paths-fast", _without_waiting(2)),
         Twin("a seldom message beside the run that makes it", "check-board-seldom", _seldom_beside_the_run),
         Twin("waiting for locks forgotten", "check-locks", _without_lock_waits),
         Twin("critical sections forgotten", "check-board-locks", _asked(_chains(_without_sections))),
@@ -701,7 +612,7 @@ def twins() -> list[Twin]:
             _asked(_chains(_punctual_sections)),
         ),
         Twin("callbacks of one timer for nothing", "check-branches", _asked(_light_beginnings)),
-        Twin("publishes that wait forgotten", "check-board-batch", _asked(_client(send="asynchronous"))),
+        Twin("publishes that wait forgotten", "check-board-batch", _asked(_part("client", send="asynchronous"))),
     ]
 
 

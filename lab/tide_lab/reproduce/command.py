@@ -129,7 +129,7 @@ def reproduce(
     if case in STUDIES:
         from tide_lab.sweep.figures import reproduce_figure
 
-        return reproduce_figure(case, samples, seed, out or Path("results") / case, quick)
+        return reproduce_figure(case, samples, seed, out or Path("results") / case, quick, restart)
     if case not in CASES:
         _refuse(f"there is no case '{case}'; use one of: {', '.join(NAMES)}")
     if on not in SAMPLES:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test many random chain sets: the share that each analysis finds schedulable."""
+"""Shares of random chain sets that each analysis finds schedulable."""

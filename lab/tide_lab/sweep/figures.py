@@ -6,15 +6,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import typer
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 from tide_lab.sweep.claims import CLAIMS, Shares
-from tide_lab.sweep.command import run_study
-from tide_lab.sweep.study import STUDIES, VARIANTS, Study
-from tide_tools.outputs import write_text, written
+from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Block, Study, Tally, blocks, rows, run_block
+from tide_tools.analysis.bounds import AnalysisError
+from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
+from tide_tools.outputs import require_folder, results_folder, write_text, written
+from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.programs.simulator import Simulator, terminable
 from tide_tools.terminal.style import empty_table, print_whole
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -26,24 +33,24 @@ RECIPES: dict[str, dict[str, Any]] = {
 QUICK_SETS = 50
 
 
-def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick: bool) -> None:
+def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick: bool, restart: bool) -> None:
     study = replace(STUDIES[case], seed=seed)
     if sets is not None:
         study = replace(study, sets=sets)
     if quick:
         ends = (study.values[0], study.values[-1])
         study = replace(study, values=ends, sets=sets or QUICK_SETS)
-    rows = {"stated": run_study(study, folder)}
+    found = {"stated": run_study(study, folder, restart)}
     others = {} if quick else {name: replace(study, **fields) for name, fields in RECIPES.items()}
     for name, other in others.items():
-        rows[name] = run_study(other, folder / name, brief=True)
-    _print_claims(study, rows)
+        found[name] = run_study(other, folder / name, restart, brief=True)
+    _print_claims(study, found)
     if not others:
         return
     from tide_lab.sweep.plot import variants_plot
 
     with written(folder / "variants.png") as path:
-        variants_plot({"stated": study, **others}, rows, path)
+        variants_plot({"stated": study, **others}, found, path)
     claims = [
         {
             "recipe": name,
@@ -52,7 +59,7 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
             "paper": claim.paper,
             "measured": claim.measure(shares),
         }
-        for name, table in rows.items()
+        for name, table in found.items()
         for variant, shares in ((variant, Shares(table, variant)) for variant in VARIANTS)
         for claim in CLAIMS[case]
     ]
@@ -62,14 +69,95 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
     Console(emoji=False).print(f"{folder}/: variants.png, claims.json, and a folder for each recipe", soft_wrap=True)
 
 
-def _print_claims(study: Study, rows: dict[str, list[dict[str, Any]]]) -> None:
+def _print_claims(study: Study, found: dict[str, list[dict[str, Any]]]) -> None:
     for variant in VARIANTS:
         table = empty_table(f"what the paper states, by {variant} bounds")
         table.add_column("statement", no_wrap=True)
         table.add_column("paper", justify="right")
-        for name in rows:
+        for name in found:
             table.add_column(name.replace("-", " "), justify="right")
         for claim in CLAIMS[study.case]:
-            cells = [f"{claim.measure(Shares(one, variant)):.1f}" for one in rows.values()]
+            cells = [f"{claim.measure(Shares(one, variant)):.1f}" for one in found.values()]
             table.add_row(claim.text, claim.paper, *cells)
         print_whole(Console(emoji=False), table)
+
+
+# ---- one study ----
+
+
+def run_study(study: Study, folder: Path, restart: bool = False, brief: bool = False) -> list[dict[str, Any]]:
+    """Runs missing blocks, then writes and, if not brief, shows the result. Exits with 1 or 130 if it cannot."""
+    path = folder / "checkpoint.jsonl"
+    require_folder(folder)
+    try:
+        checkpoint = Checkpoint(path, study.key(), Block, restart)
+        try:
+            with terminable():
+                _run(study, checkpoint)
+        finally:
+            checkpoint.close()
+        return _report(study, checkpoint, folder, brief)
+    except OtherCampaignError as error:
+        _refuse(str(error))
+    except (MissingBinaryError, AnalysisError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        typer.echo("interrupted; the same command continues", err=True)
+        raise typer.Exit(130) from None
+
+
+def _refuse(text: str) -> NoReturn:
+    typer.echo(text, err=True)
+    raise typer.Exit(2)
+
+
+def _run(study: Study, checkpoint: Checkpoint[Block]) -> None:
+    todo = [block for block in blocks(study) if block not in checkpoint.done]
+    console = Console(emoji=False)
+    columns = (TextColumn(study.case), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
+    with (
+        Simulator() as runner,
+        Progress(*columns, console=console, disable=not console.is_terminal) as progress,
+    ):
+        task = progress.add_task("", total=len(todo) + len(checkpoint.done), completed=len(checkpoint.done))
+        for block, counts in runner.each(partial(run_block, study), todo):
+            checkpoint.add(block, counts)
+            progress.update(task, advance=1)
+
+
+def _report(study: Study, checkpoint: Checkpoint[Block], folder: Path, brief: bool) -> list[dict[str, Any]]:
+    from tide_lab.sweep.plot import schedulability_plot
+    from tide_lab.sweep.store import write_json, write_parquet
+
+    tallies: dict[int, Tally] = {}
+    for block, counts in checkpoint.done.items():
+        tallies.setdefault(block.point, Tally()).add(block.count, counts)
+    table = rows(study, tallies)
+    with results_folder(folder) as place:
+        write_parquet(table, place / "sweep.parquet")
+        write_json(study, table, place / "results.json")
+        if not brief:
+            schedulability_plot(study, table, place / "sweep.png")
+    if brief:
+        return table
+    console = Console(emoji=False)
+    console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
+    for variant in VARIANTS:
+        print_whole(console, _table(study, tallies, variant))
+    console.print(f"{folder}/: sweep.parquet, results.json, sweep.png", highlight=False, markup=False, soft_wrap=True)
+    return table
+
+
+def _table(study: Study, tallies: dict[int, Tally], variant: str) -> Table:
+    title = f"schedulable by {variant} bounds, %"
+    table = empty_table(title)
+    table.add_column(study.vary)
+    analyses = {analysis: curve for analysis, (curve, kind) in ANALYSES.items() if kind == variant}
+    for curve in analyses.values():
+        table.add_column(curve, justify="right")
+    for point, value in enumerate(study.values):
+        tally = tallies[point]
+        shares = [100 * (tally.met or {})[analysis] / tally.sets for analysis in analyses]
+        table.add_row(f"{value:g}", *(f"{share:.1f}" for share in shares))
+    return table

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from math import sqrt
 from typing import Any
 
@@ -106,11 +106,6 @@ STUDIES = {
         ),
     )
 }
-
-
-def changed(study: Study, **fields: Any) -> Study:
-    """The study with the given fields, except those that are None."""
-    return replace(study, **{name: value for name, value in fields.items() if value is not None})
 
 
 @dataclass(frozen=True)
