@@ -29,17 +29,8 @@ for handles in 10 100 1000; do
   done
 done
 
-printf '\n\033[1m$ valgrind --tool=callgrind --toggle-collect=measured_calls build/release/bin/submit_bench WHAT HANDLES\033[0m\n'
-echo "stock: 1418 (rcl_publish of 100 B, best effort), 3017 (reliable)"
-for what in publish_best_effort publish_reliable udp_best_effort udp_reliable submit_best_effort submit_reliable; do
-  for handles in 10 100 1000; do
-    instructions "$what" "$handles" measured_calls 400 build/release/bin/submit_bench "$what"
-  done
-done
-
 instructions "a record of a trace" 1 measured_records 1024 build/release/bin/trace_bench
 
-run build/release/bin/lanes_bench
 run .venv/bin/python lab/bench/analysis_cost.py
 run .venv/bin/python lab/bench/analysis_tightness.py
 # Measures the stock programs, too, when TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT name them.
