@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // tide-sim: the shipped runtime in virtual time, with all checks enabled. Its modes simulate different systems;
 // campaigns, the replay of a seed and the server of plans work the same in all modes that have them.
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -498,13 +501,23 @@ constexpr Mode kModes[] = {
 #endif
 };
 
+std::string last_words;  // of a process that a broken invariant ends: the seed that replays it
+void say_last_words(int number) {
+  (void)!write(STDERR_FILENO, last_words.data(), last_words.size());
+  std::signal(number, SIG_DFL);
+  std::raise(number);
+}
+
 int run_campaign(const Mode &mode, const std::string &range) {
   const size_t dots = range.find("..");
   if (dots == std::string::npos) throw std::invalid_argument("--seeds takes FIRST..LAST");
   const uint64_t first = number(range.substr(0, dots)), last = number(range.substr(dots + 2));
   const std::string replay = std::string("tide-sim ") + mode.name + (*mode.name == '\0' ? "" : " ") + "--seed ";
   uint64_t failures = 0;
+  std::signal(SIGABRT, say_last_words);
   for (uint64_t seed = first; seed <= last; seed++) {
+    last_words =
+        "seed " + std::to_string(seed) + " ended the campaign; replay: " + replay + std::to_string(seed) + '\n';
     std::string failure;
     try {
       failure = mode.failure(seed);

@@ -32,7 +32,6 @@ from tide_test_support import eventually
 from tide_tools.main import app
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.report.results import Row
-from tide_tools.simulate.campaign import Slice, slices
 
 ROOT = Path(__file__).parents[2]
 RELIABLE = ROOT / "examples/published/pods/pods-reliable.plan"
@@ -219,13 +218,8 @@ def test_kept_results_are_those_of_the_command(tmp_path: Path) -> None:
             2,
             "--on does not take 'moon'; it takes sim, native or qemu",
         ),
-        (["simulate", "--seeds", "1", "--seed", "1"], 2, "give --seeds or --seed, not both"),
-        (["simulate", RELIABLE, "--seeds", 5], 2, "not both"),
         (["simulate", "nowhere.plan"], 2, "cannot read nowhere.plan"),
         (["simulate", RELIABLE, "colour=red"], 2, "there is no 'colour' in a plan"),
-        (["simulate", "--seeds", 5, "--trace", "x"], 2, "belong to a single run"),
-        (["simulate", "--seed", 5, "--restart"], 2, "belongs to a campaign"),
-        (["simulate", "--seeds", 2, "--first", 2**64 - 1], 2, "the last seed would be above"),
     ],
 )
 def test_a_wrong_argument_is_one_clear_line(words: list[object], status: int, text: str) -> None:
@@ -251,76 +245,31 @@ def test_a_plan_prints_its_chains(tmp_path: Path) -> None:
     assert [run["executor"] for run in runs] == ["tide", "limit"]
 
 
-def test_a_campaign_without_a_terminal(tmp_path: Path) -> None:
-    answer = tide("simulate", "--seeds", 60, "--first", 7)
-    assert answer.exit_code == 0
-    assert len(answer.output.splitlines()) == 1
-    assert answer.output.startswith("seeds 7 to 66: 0 of 60 failed")
-    assert "\x1b" not in answer.output
-
-
-def test_slices_cover_each_seed_once() -> None:
-    for first, count in ((1, 1), (0, 7), (5, 1000), (3, 100_000)):
-        seeds = [seed for piece in slices(first, count) for seed in range(piece.first, piece.last + 1)]
-        assert seeds == list(range(first, first + count))
-    low, high = Slice(3, 7).halves()
-    assert (low.first, low.last + 1, high.last) == (3, high.first, 7)
-
-
 FAKE = """#!{python}
 import os, sys, time
-words = sys.argv[1:]
-if words[0] == "--seeds":
-    first, last = map(int, words[1].split(".."))
-    broken = 0
-    for seed in range(first, last + 1):
-        if seed == 13:
-            broken += 1
-            print(f"seed 13: pool: 3 of 4 nodes came back; replay: tide-sim --seed 13", flush=True)
-        if seed == 40:
-            {at_40}
-    print(f"{{last - first + 1}} seeds, {{broken}} failures")
-    sys.exit(1 if broken else 0)
-{otherwise}
+{work}
 """
 
 
-def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, at_40: str = "pass", otherwise: str = "pass") -> None:
+def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, work: str) -> None:
     path = folder / "tide-sim"
-    path.write_text(FAKE.format(python=sys.executable, at_40=at_40, otherwise=otherwise), encoding="utf-8")
+    path.write_text(FAKE.format(python=sys.executable, work=work), encoding="utf-8")
     path.chmod(0o755)
     monkeypatch.setenv("TIDE_BUILD_DIR", str(folder))
 
 
-def test_a_failing_seed_is_reported_with_its_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake(tmp_path, monkeypatch)
-    answer = tide("simulate", "--seeds", 32)
-    assert answer.exit_code == 1
-    assert "seed 13: pool: 3 of 4 nodes came back\n  replay: tide simulate --seed 13\n" in answer.output
-    assert "1 of 32 failed" in answer.output
-
-
-def test_a_seed_that_kills_the_simulator_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    fake(tmp_path, monkeypatch, at_40="os.kill(os.getpid(), 11)")
-    answer = tide("simulate", "--seeds", 48, "--first", 8)
-    assert answer.exit_code == 1
-    assert "seed 13: pool" in answer.output
-    assert "seed 40: tide-sim was ended by SIGSEGV\n  replay: tide simulate --seed 40\n" in answer.output
-    assert "2 of 48 failed" in answer.output
-
-
 def test_a_broken_rule_stops_a_reproduction(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = '{"executor": "tide", "chains": [], "violations": ["lost: 3 of first"]}'
-    fake(tmp_path, monkeypatch, otherwise=f"print('{{\"runs\": [{run}]}}'); sys.exit(1)")
+    fake(tmp_path, monkeypatch, f"print('{{\"runs\": [{run}]}}'); sys.exit(1)")
     answer = tide("lab", "reproduce", "pods-chains", "--out", tmp_path / "out")
     assert answer.exit_code == 1
     assert "a rule was broken: tide: lost: 3 of first" in answer.output
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("otherwise", ["print('what?')", "sys.exit(1)", "print('[]')", "os.kill(os.getpid(), 6)"])
-def test_a_simulator_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, otherwise: str) -> None:
-    fake(tmp_path, monkeypatch, otherwise=otherwise)
+@pytest.mark.parametrize("work", ["print('what?')", "sys.exit(1)", "print('[]')", "os.kill(os.getpid(), 6)"])
+def test_a_simulator_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str) -> None:
+    fake(tmp_path, monkeypatch, work)
     for words in (["lab", "reproduce", "pods-chains"], ["simulate", RELIABLE]):
         answer = tide(*words)
         assert answer.exit_code == 1
@@ -332,27 +281,20 @@ def test_a_missing_simulator_names_the_remedy(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
     with pytest.raises(MissingBinaryError):
         find_binary("tide-sim")
-    for words in (["lab", "reproduce", "pods-chains"], ["simulate", "--seeds", 5]):
+    for words in (["lab", "reproduce", "pods-chains"], ["simulate", RELIABLE]):
         answer = tide(*words)
         assert answer.exit_code == 1
         assert "run `make build`" in answer.output
 
 
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (signal.SIGINT, ["--seeds", "1", "--first", "40"]),
-        (signal.SIGTERM, ["--seeds", "1", "--first", "40"]),
-        (signal.SIGINT, ["--seed", "40"]),
-    ],
-)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_simulation_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, words: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     note = tmp_path / "pids"
     hang = f"open({str(note)!r}, 'a').write(str(os.getpid()) + ' '); time.sleep(100000)"
-    fake(tmp_path, monkeypatch, at_40=hang, otherwise=hang)
-    command = [sys.executable, "-m", "tide_tools.main", "simulate", *words]
+    fake(tmp_path, monkeypatch, hang)
+    command = [sys.executable, "-m", "tide_tools.main", "simulate", str(RELIABLE)]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
         eventually(lambda: note.exists() and note.read_text().endswith(" "), "it runs")
@@ -434,29 +376,3 @@ def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: py
     assert data["machine"]["cores"] >= 1 and "--on native" in data["command"]
     assert (tmp_path / "latency.png").stat().st_size > 1000
     assert "micro-ROS: ms for each added chain" in answer.output
-
-
-def test_native_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[tuple[str, int]] = []
-    stop_at: list[int] = [3]
-
-    def point(case: Any, system: str, x: int, samples: int, *_: object) -> list[Row]:
-        if len(ran) == stop_at[0]:
-            raise KeyboardInterrupt
-        ran.append((system, x))
-        values = {"metric": "mean_ms", "published": None, "measured": x + 1.0, "samples": samples}
-        return [Row(system=system, x={case.quantity: x}, **values)]
-
-    monkeypatch.setattr("tide_lab.reproduce.native.run_native_point", point)
-    words = ("lab", "reproduce", "pods-chains", "--on", "native", "--quick", "--out", tmp_path)
-    first = tide(*words)
-    assert first.exit_code == 130
-    assert "the same command continues with the next point" in first.output
-    assert not (tmp_path / "results.json").exists()
-    stop_at[0] = 100
-    other = tide(*words, "--samples", 7)
-    assert other.exit_code == 2 and "belongs to a campaign with other settings" in other.output
-    assert tide(*words).exit_code == 0
-    assert ran == [(system, x) for x in (1, 5) for system in ("batch", "tide", "tide-preemptive", "limit")]
-    assert len(json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["rows"]) == 8
-    assert not (tmp_path / "checkpoint.jsonl").exists()

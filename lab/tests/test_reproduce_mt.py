@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from tide_lab.reproduce import mt
 from tide_lab.reproduce.mt_cases import (
     MT_CASES,
     Configuration,
     HostError,
-    MtCase,
     MtResult,
     Outcome,
     Responses,
@@ -133,31 +131,6 @@ def test_statements_of_bounds_can_fail() -> None:
     assert told(c1=None, c2=None, c4=None) == [False, True]
 
 
-def test_an_interrupted_run_goes_on_with_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    words = ["lab", "reproduce", "four-chains", "--samples", "5", "--threads", "1", "--out", str(tmp_path)]
-    assert CliRunner().invoke(app, [*words[:6], "2", *words[7:]]).exit_code in (0, 1)
-    assert not (tmp_path / "checkpoint.jsonl").exists()
-    ran: list[Configuration] = []
-
-    def until(case: MtCase, configuration: Configuration, *rest: object) -> Outcome:
-        if len(ran) == 2:
-            raise KeyboardInterrupt
-        ran.append(configuration)
-        return run_configuration(case, configuration, *rest)  # type: ignore[arg-type]
-
-    words = ["lab", "reproduce", "four-chains", "--samples", "5", "--out", str(tmp_path)]
-    monkeypatch.setattr(mt, "run_configuration", until)
-    interrupted = CliRunner().invoke(app, words)
-    assert interrupted.exit_code == 130 and "continues with the next executor" in interrupted.output
-    assert len((tmp_path / "checkpoint.jsonl").read_text().splitlines()) == 3
-    other = CliRunner().invoke(app, [*words, "--seed", "9"])
-    assert other.exit_code == 2 and "campaign with other settings" in other.output
-    ran.clear()
-    monkeypatch.setattr(mt, "run_configuration", lambda *all: ran.append(all[1]) or run_configuration(*all))
-    assert CliRunner().invoke(app, words).exit_code in (0, 1)
-    assert len(ran) == len(configurations(FOUR, None)) - 2
-
-
 def test_a_response_beyond_its_bound_is_noticed() -> None:
     outcome = run_configuration(STUDY, Configuration("tide", 4), 10, 1)
     assert outcome.bounds is not None and outcome.bounds.met
@@ -183,15 +156,6 @@ def test_a_plan_that_is_refused_and_a_rule_that_is_broken(tmp_path: Path, monkey
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
     with pytest.raises(HostError, match="a rule was broken: late"):
         call("seed=1")
-
-
-def test_a_campaign_of_hosts_and_a_replay() -> None:
-    runner = CliRunner()
-    campaign = runner.invoke(app, ["simulate", "--seeds", "40", "--host"])
-    assert campaign.exit_code == 0 and "0 of 40 failed" in campaign.output
-    assert "chain1" in runner.invoke(app, ["simulate", "--seed", "7", "--host"]).output
-    refused = runner.invoke(app, ["simulate", "--seed", "7", "--host", "--systems", "tide"])
-    assert refused.exit_code == 2
 
 
 def test_options_are_refused_in_words() -> None:

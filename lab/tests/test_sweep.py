@@ -10,16 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as parquet
-import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from tide_lab.sweep import figures
 from tide_lab.sweep.claims import CURVES, Shares, fall, first_near_the_end, largest_lead, points_behind, steepest_part
 from tide_lab.sweep.figures import RECIPES, run_study
-from tide_lab.sweep.study import STUDIES, VARIANTS, Block, Study, blocks, interval, run_block
+from tide_lab.sweep.study import STUDIES, VARIANTS, Block, blocks, interval, run_block
 from tide_tools.main import app
 
 CASE = "mt-schedulability-utilisation"
@@ -41,27 +38,6 @@ def test_results_are_the_same_again_and_in_three_forms(tmp_path: Path) -> None:
     assert data["case"] == CASE
     assert len(data["rows"]) == len(table)
     assert (tmp_path / "first/sweep.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_an_interrupted_sweep_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run_study(SMALL, tmp_path / "whole")
-    run_study(SMALL, tmp_path / "part")
-    checkpoint = tmp_path / "part/checkpoint.jsonl"
-    lines = checkpoint.read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + 4
-    checkpoint.write_text("\n".join(lines[:3]) + "\n" + lines[3][:20], encoding="utf-8")  # cut off by a crash
-    ran: list[Block] = []
-    real = figures.run_block
-
-    def counting(study: Study, block: Block) -> dict[str, int]:
-        ran.append(block)
-        return real(study, block)
-
-    monkeypatch.setattr(figures, "run_block", counting)
-    run_study(SMALL, tmp_path / "part")
-    assert len(ran) == 2
-    whole, part = (parquet.read_table(tmp_path / name / "sweep.parquet").to_pylist() for name in ("whole", "part"))
-    assert whole == part
 
 
 def test_reproduce_runs_the_same(tmp_path: Path) -> None:
@@ -135,16 +111,6 @@ def test_reproduce_shows_other_recipes_beside_the_stated_one(tmp_path: Path) -> 
     assert "Dirichlet-rescale" in claims["conditions"]["dirichlet-rescale"]
     assert (tmp_path / "variants.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "random-priorities/results.json").exists()
-
-
-def test_a_folder_of_another_sweep_is_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run_study(SMALL, tmp_path)
-    other = replace(SMALL, seed=2)
-    with pytest.raises(typer.Exit) as refused:
-        run_study(other, tmp_path)
-    assert refused.value.exit_code == 2
-    assert "belongs to a campaign with other settings" in capsys.readouterr().err
-    run_study(other, tmp_path, restart=True)
 
 
 @given(st.integers(1, 5000), st.data())

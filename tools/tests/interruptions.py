@@ -70,7 +70,7 @@ SUBJECTS = {
     "run": Subject(
         _tide("run", EXAMPLE, "--executor", "tide", "--periods", "4", "--out", "{out}"), about_s=8.0, ends=(0, 1)
     ),
-    "simulate": Subject(_tide("simulate", "--seeds", "1000")),
+    "simulate": Subject(_tide("simulate", EXAMPLE, "--runs", "1000")),
     "record": Subject(_tide("trace", "record", "--out", "{out}/traces"), True),
     "tide_ros-1": Subject(("-c", PROGRAM, "1"), True, _ONCE),
     "tide_ros-2": Subject(("-c", PROGRAM, "2"), True, _ONCE),

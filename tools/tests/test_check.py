@@ -198,52 +198,6 @@ def test_what_the_description_does_not_give_is_named(example: Path) -> None:
     assert "agent_ms and return_ms of link 'uart' are 0 ms: the description gives none" in words_of(example)
 
 
-def test_losses_beyond_what_the_bounds_take(example: Path, tmp_path: Path) -> None:
-    chain = {"name": "brake", "priority": 3, "reliability": "reliable", "samples": 10, "max_ns": 1, "lost": 0}
-    chains = [chain | {"name": name} for name in ("brake", "steer", "battery")]
-    counters = {
-        "transmitter": {"retransmissions": 3, "refused_full": 2},
-        "receiver": {"checksum_errors": 1},
-        "agent": {"checksum_errors": 2},
-        "session": {"reconnects": 1},
-    }
-    run_of = {"executor": "tide", "send": "asynchronous", "chains": chains, "counters": counters}
-    results = tmp_path / "results.json"
-    results.write_text(json.dumps({"schema": 1, "runs": [run_of]}), encoding="utf-8")
-    status, output = run(example, "--observed", results)
-    assert status == 0
-    assert (
-        "tide: 3 frames were damaged and 3 sent again, and the bounds assume none; say how many of one instance with "
-        "--losses" in output
-    )
-    assert "tide: a pool was full 2 times, which the bounds exclude; make it larger" in output
-    assert "tide: the client connected again, which the bounds exclude; look at the line" in output
-    assert "sent again" not in run(example, "--observed", results, "--losses", "1")[1]
-
-
-@pytest.mark.parametrize(("losses", "again", "excluded"), [(0, 1, True), (1, 2, True), (1, 1, False), (0, 0, False)])
-def test_an_instance_that_may_have_lost_more_violates_nothing(
-    example: Path, tmp_path: Path, losses: int, again: int, excluded: bool
-) -> None:
-    longest_ms = 400  # for a period of 500; the bound of the most urgent chain stays far below it
-    folder = results_of(tmp_path, longest_ms, "reliable")
-    data = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    data["runs"][0]["counters"] = {"transmitter": {"retransmissions": again}}
-    (folder / "results.json").write_text(json.dumps(data), encoding="utf-8")
-    fixed = edited(example, "agent_ms = 1", "agent_ms = 1\nheartbeat_delay_ms = 20")
-    words = ("--observed", folder, "--losses", str(losses))
-    status, output = run(fixed, *words)
-    assert status == (5 if excluded else 3), output
-    lines = [line for line in output.splitlines() if "above the bound" in line]
-    most = f"more than {losses}" if losses else "some"
-    said = f", which does not count: 0 frames were damaged and {again} sent again, and one instance may have lost "
-    for line in lines:
-        assert line.endswith(said + most if excluded else "; replay: tide run somewhere --seed 7")
-    observed = json.loads(run(fixed, *words, "--json")[1].partition("\n}\n")[0] + "}")["observed"]
-    longer = [one["above"] for one in observed if (one["ratio"] or 0) > 1]
-    assert longer == [not excluded] * len(lines) and lines
-
-
 def test_host_systems_use_the_published_shape_in_its_safe_form(tmp_path: Path) -> None:
     file = tmp_path / "host.toml"
     file.write_text(HOST, encoding="utf-8")
@@ -300,80 +254,6 @@ def test_wrong_options_are_status_2(example: Path, words: tuple[str, str], what:
     assert len(output.strip().splitlines()) == 1
 
 
-def results_of(folder: Path, worst_ms: float, reliability: str = "best_effort", **more: Any) -> Path:
-    """A results.json as written by tide run, with the fields under test."""
-    names = ("brake", "steer", "battery")
-    chains = [
-        {"name": name, "samples": 60, "max_ns": int(worst_ms * 1e6), "reliability": reliability, "lost": 0}
-        for name in names
-    ]
-    runs = [
-        {"executor": "tide", "send": "asynchronous", "chains": chains},
-        {"executor": "limit", "send": "asynchronous", "chains": chains},
-    ]
-    data = {"schema": 1, "system": "three_chains", "command": "tide run somewhere --seed 7", "runs": runs, **more}
-    (folder / "results.json").write_text(json.dumps(data), encoding="utf-8")
-    return folder
-
-
-def test_observations_stand_beside_their_bounds(example: Path, tmp_path: Path) -> None:
-    bound_ns = checked(example)["chains"][0]["bound_ns"]
-    picture = tmp_path / "observed.svg"
-    seen = results_of(tmp_path, bound_ns / 1e6)
-    status, output = run(example, "--observed", seen, "--plot", picture)
-    assert status == 0, output
-    assert "1.000" in output and output.count("brake") == 1  # the limit is unbounded
-    assert f"worst {bound_ns / 1e6:.3f}, bound {bound_ns / 1e6:.3f}, 1.00 of it" in picture.read_text(encoding="utf-8")
-    status, output = run(example, "--observed", seen, "--json")
-    (brake, *_) = json.loads(output)["observed"]
-    assert (brake["bound_ns"], brake["ratio"], brake["above"]) == (bound_ns, 1.0, False)
-
-
-def test_an_observation_above_its_bound_is_status_3(example: Path, tmp_path: Path) -> None:
-    bound_ns = checked(example)["chains"][0]["bound_ns"]
-    status, output = run(example, "--observed", results_of(tmp_path, (bound_ns + 1000) / 1e6))
-    assert status == 3
-    (said,) = [line for line in output.splitlines() if "above the bound" in line]
-    assert "chain 'brake', tide" in said and said.endswith("replay: tide run somewhere --seed 7")
-
-
-def test_observations_are_bounded_as_they_were_run(example: Path, tmp_path: Path) -> None:
-    def bound(folder: Path) -> int:
-        status, output = run(example, "--observed", folder, "--json")
-        assert status == 0, output
-        value = json.loads(output)["observed"][0]["bound_ns"]
-        assert isinstance(value, int)
-        return value
-
-    assert bound(results_of(tmp_path, 30, "reliable")) > bound(results_of(tmp_path, 30))
-
-
-@pytest.mark.parametrize(("samples", "worst_ms"), [(0, None), (60, 1.0)])
-def test_what_was_not_observed_shows_nothing(
-    example: Path, tmp_path: Path, samples: int, worst_ms: float | None
-) -> None:
-    """A chain of which nothing was observed gets neither a figure nor a verdict, whether or not it has a bound."""
-    folder = results_of(tmp_path, 1.0)
-    data = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    data["runs"][0]["chains"][0] |= {"samples": samples, "max_ns": None if worst_ms is None else int(worst_ms * 1e6)}
-    (folder / "results.json").write_text(json.dumps(data), encoding="utf-8")
-    if samples:
-        assert run(example, "--observed", folder)[0] == 0
-        edited(example, "baud = 115_200", "baud = 6_400")
-    status, output = run(example, "--observed", folder)
-    assert status == 5, output
-    what = "has no bound" if samples else "was not observed"
-    assert f"tide: {what}, so it proves nothing" in output
-
-
-@pytest.mark.parametrize("words", [("--firmware", "main.c"), ("--require-measured",), ("--compare",)])
-def test_a_question_that_would_not_be_answered_is_refused(
-    example: Path, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    status, output = run(example, "--observed", results_of(tmp_path, 1.0), *words)
-    assert status == 2 and f"{words[0]} does not go with --observed" in output
-
-
 def test_times_of_0_are_counted_and_nothing_is_green_that_was_not_measured(example: Path) -> None:
     example.write_text(re.sub(r"(execution|least)_ms = [\d.]+", r"\1_ms = 0", example.read_text(encoding="utf-8")))
     status, output = run(example)
@@ -384,21 +264,6 @@ def test_times_of_0_are_counted_and_nothing_is_green_that_was_not_measured(examp
         assert {re.sub(r"\[(\w+)\].*", r"\1", one) for one in cells} == colours
     status, output = run(example, "--require-measured")
     assert status == 1 and output.startswith("no guarantee: not all times were measured; each bound is within")
-
-
-@pytest.mark.parametrize(
-    ("change", "what"),
-    [
-        ({"line_loss": 0.1}, "say how many of one instance with --losses"),
-        ({"schema": 2}, "not a results.json of this version"),
-        ({"runs": [{"executor": "limit", "chains": []}]}, "no run of these results"),
-        ({"runs": [{"executor": "tide", "chains": [{"name": "other"}]}]}, "the results are of another system"),
-    ],
-)
-def test_what_cannot_be_compared_is_said(example: Path, tmp_path: Path, change: dict[str, Any], what: str) -> None:
-    status, output = run(example, "--observed", results_of(tmp_path, 30, **change))
-    assert status == 2
-    assert what in output and len(output.strip().splitlines()) == 1
 
 
 def test_missing_file(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ FOLDERS = (
     "generate std_msgs --out",
 )
 FILES = (
-    "simulate --seed 1 --trace",
+    "simulate examples/published/pods/pods-reliable.plan --trace",
     f"trace times {EXAMPLE} examples/README.md --out",
     f"footprint {EXAMPLE} --header",
     f"check {EXAMPLE} --plot",

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from commands import tide
-from tide_tools.analysis.observed import Observation
 from tide_tools.report import charts
 from tide_tools.report.page import write_page
 from tide_tools.report.references import references
@@ -34,7 +33,7 @@ from tide_tools.report.results import (
     summarise,
     write,
 )
-from tide_tools.report.table import conclusion, results_table, rows
+from tide_tools.report.table import Observation, conclusion, results_table, rows
 from tide_tools.system.load import load
 from tide_tools.system.variants import with_chain_count, with_reliability
 from tide_tools.terminal.style import empty_table, print_whole
@@ -240,7 +239,7 @@ def test_a_page_of_many_instances_stays_small(tmp_path: Path) -> None:
 
 
 def test_an_observation_above_its_bound_has_another_colour() -> None:
-    above = Observation("tide", "brake", 20_000_000, 20_500_000, 60, "tide run x")
+    above = Observation("tide", "brake", 20_000_000, 20_500_000, 60)
     drawn = charts.observed_chart([above, Observation("tide", "steer", None, None, 0)], "three_chains").svg(alone=True)
     bars = [one for one in ElementTree.fromstring(drawn).iter(f"{SVG}svg") if one.get("class") == "bar"]
     assert [one.find(f"{SVG}rect").get("fill") for one in bars] == [charts.BOUND, charts.DEADLINE]

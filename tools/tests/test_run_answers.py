@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import descriptions as d
-from commands import done, tide
+from commands import tide
 from tide_tools.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide_tools.analysis.premises import of_executors
 from tide_tools.report.results import NAMES, Machine, Results, Run, running, summarise, write
@@ -28,7 +28,7 @@ from tide_tools.run.evidence import (
     period_of,
     split,
 )
-from tide_tools.run.judge import BROKEN, HELD, UNSEEN, _Judge, judge, shares, with_bounds
+from tide_tools.run.judge import BROKEN, HELD, UNSEEN, _Judge, bounded, judge, shares
 from tide_tools.system.load import load, parse
 from tide_tools.system.model import System
 from tide_tools.trace.step import Step
@@ -463,24 +463,18 @@ def test_shares_of_all_parts_make_up_the_bound() -> None:
         assert sum(shares(SYSTEM, chain, bound).values()) == bound.bound_ns
 
 
-def test_an_observation_from_the_expiry_stands_beside_bound_and_answers(tmp_path: Path) -> None:
+def test_what_a_run_broke_is_in_its_answers_its_verdicts_and_the_report(tmp_path: Path) -> None:
     late = run_with({**sound(), "handed": handed(agent={"sure_ns": 9 * MS, "upto_us": {"9000": 1}})})
-    bounded, every = with_bounds(SYSTEM, results(late))
-    assert [one.bound_ns for one in every] == [one.bound_ns for one in bounded.runs[0].chains]
-    (broken,) = [one for one in bounded.runs[0].answers if one.verdict == BROKEN]
+    run = bounded(SYSTEM, late, bounds_of(SYSTEM, "tide"))
+    (broken,) = [one for one in run.answers if one.verdict == BROKEN]
     assert broken.id == "agent" and "9.000 ms of 3.000 ms" in broken.counter
-    reasons = {reason for one in bounded.runs[0].verdicts for reason in one.reasons}
+    reasons = {reason for one in run.verdicts for reason in one.reasons}
     assert any("agent_ms (9.000 ms of 3.000 ms" in one for one in reasons)
-    write(results(late), tmp_path / "results.json")
-    shown = done("check", EXAMPLE, "--observed", tmp_path)
-    said = " ".join(shown.split())
+    write(results(run), tmp_path / "results.json")
+    said = " ".join(tide("report", tmp_path, "--details")[1].split())
     assert f"broken: {broken.text} ({broken.counter})" in said and "held: no frame is lost" in said
-    assert (
-        json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["evidence"]["lines"]["client"][
-            "frames"
-        ]
-        == 100
-    )
+    (kept,) = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"]
+    assert kept["evidence"]["lines"]["client"]["frames"] == 100
 
 
 # ---- lines of boards whose frames do not identify their chains ----

@@ -222,7 +222,7 @@ def test_a_chain_begins_when_it_says() -> None:
 @pytest.mark.parametrize(
     ("words", "what"),
     [
-        (("--seeds", "4"), "with a description only --runs, --first, --search, --out and --json are possible"),
+        (("--systems", "tide"), "with a description only --runs, --first, --search, --out and --json are possible"),
         (("periods=4",), "with a description only --runs"),
         (("--trace", "x.txt"), "with a description only --runs"),
     ],

@@ -1,76 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide simulate --overload and --actions: campaigns of boards, a single seed of them, and refused arguments."""
+"""Campaigns of tide-sim: their last line, a single seed of them, and the seed of one that is ended."""
 
 from __future__ import annotations
 
-import json
-import stat
-from functools import partial
-from pathlib import Path
+import signal
+import subprocess
 
 import pytest
 
-from commands import done, tide
+from tide_test_support import eventually
+from tide_tools.programs.binaries import find_binary
 
 pytestmark = pytest.mark.full  # campaigns
 
 
-run = partial(tide, "simulate")
-well = partial(done, "simulate")
-
-
-def test_a_campaign_passes_and_is_kept(tmp_path: Path) -> None:
-    told = well("--seeds", "300", "--overload", "--out", tmp_path / "out")
-    assert "seeds 1 to 300: 0 of 300 failed" in told
-    kept = json.loads((tmp_path / "out" / "campaign.json").read_text(encoding="utf-8"))
-    assert (kept["program"], kept["seeds"], kept["failed"]) == ("tide-sim overload", 300, {})
-
-
-def test_a_seed_shows_each_chain_beside_its_bound() -> None:
-    told = well("--seed", "4", "--overload")
-    assert "bound" in told and "overloaded" in told
-    assert told == well("--seed", "4", "--overload")
-
-
-def test_goals_and_requests_have_a_campaign() -> None:
-    told = well("--seeds", "40", "--actions")
-    assert "seeds 1 to 40: 0 of 40 failed" in told
-    told = well("--seed", "4", "--actions")
-    assert "goal 1: 1 answers, accepted, executed 1 times, 1 results" in told
-    assert told == well("--seed", "4", "--actions")
-
-
-def test_a_broken_promise_is_told_with_its_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    program = tmp_path / "tide-sim"
-    program.write_text(
-        "#!/bin/sh\n"
-        "echo 'seed 3: chain1 lost 2 messages; replay: tide-sim overload --seed 3'\n"
-        "echo '5 seeds, 1 failures'\nexit 1\n",
-        encoding="utf-8",
-    )
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
-    monkeypatch.setattr("tide_tools.simulate.campaign._LEAST_SLICES", 1)
-    status, told = run("--seeds", "5", "--overload")
-    assert status == 1
-    assert "seed 3: chain1 lost 2 messages" in told
-    assert "replay: tide simulate --seed 3 --overload" in told
+def tide_sim(*words: str) -> str:
+    return subprocess.run([str(find_binary("tide-sim")), *words], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("mode", "seeds", "says"),
     [
-        ("--seeds", "3", "--overload", "--host"),
-        ("--seed", "3", "--overload", "--trace", "t"),
-        ("--seed", "3", "--overload", "--json"),
-        ("examples/published/pods/pods-reliable.plan", "--overload"),
-        ("--seeds", "3", "--overload", "--actions"),
-        ("--seeds", "3", "--actions", "--host"),
-        ("--seed", "3", "--actions", "--json"),
+        ([], 60, ('"chains"',)),
+        (["host"], 40, ("chain1",)),
+        (["overload"], 300, ("bound", "overloaded")),
+        (["actions"], 40, ("goal 1: 1 answers, accepted, executed 1 times, 1 results",)),
     ],
 )
-def test_what_does_not_go_together(words: tuple[str, ...]) -> None:
-    status, told = run(*words)
-    assert status == 2
-    named = "--overload" if "--overload" in words else "--actions"
-    assert f"{named} belongs to --seeds and --seed alone" in told
+def test_a_campaign_and_one_of_its_seeds(mode: list[str], seeds: int, says: tuple[str, ...]) -> None:
+    assert tide_sim(*mode, "--seeds", f"1..{seeds}") == f"{seeds} seeds, 0 failures\n"
+    told = tide_sim(*mode, "--seed", "4")
+    assert all(one in told for one in says), told
+    assert told == tide_sim(*mode, "--seed", "4")
+
+
+def test_a_campaign_that_is_ended_names_its_seed() -> None:
+    """As a broken invariant ends it: by SIGABRT, once the campaign catches that."""
+    words = [str(find_binary("tide-sim")), "--seeds", "7..1000000000"]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as child:
+
+        def catches() -> bool:
+            with open(f"/proc/{child.pid}/status", encoding="ascii") as status:
+                caught = next(line.split()[1] for line in status if line.startswith("SigCgt"))
+            return bool(int(caught, 16) >> (signal.SIGABRT - 1) & 1)
+
+        eventually(catches, "it catches SIGABRT")
+        child.send_signal(signal.SIGABRT)
+        _, errors = child.communicate()
+    assert child.returncode == -signal.SIGABRT
+    assert errors.startswith("seed ") and " ended the campaign; replay: tide-sim --seed " in errors

@@ -21,7 +21,6 @@ from tide_lab.hunt.campaign import (
     replay,
 )
 from tide_lab.hunt.whole import is_description, need_programs
-from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide_tools.outputs import require_file, write_text
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.programs.simulator import SimulationError, terminable
@@ -64,9 +63,8 @@ def hunt(
     ] = 10,
     out: Annotated[
         Path | None,
-        typer.Option(help="File for the result, as JSON. With the file of an interrupted hunt, the hunt resumes."),
+        typer.Option(help="File for the result, as JSON."),
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted hunt in --out.")] = False,
     keep: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for descriptions that fail.")] = Path(
         "hunt-found"
     ),
@@ -103,7 +101,6 @@ def hunt(
     wanted = _Hunt(schedules, climbs, keep)
     interrupted = False
     require_file(out)
-    checkpoint: Checkpoint[Block] | None = None
     try:
         names = _names(bounds)
         settings = {"first": first, "systems": systems, "schedules": schedules, "climbs": climbs}
@@ -112,24 +109,14 @@ def hunt(
 
             with terminable():
                 raise typer.Exit(0 if hunt_twins(systems, schedules, climbs) else 1)
-        if out is not None:
-            beside = out.with_name(out.name + ".part")
-            checkpoint = Checkpoint(beside, {**settings, "bounds": names}, Block, restart)
         with terminable():
-            _run(list(blocks(names, first, systems)), wanted, checkpoint)
-        if checkpoint is not None:
-            checkpoint.finish()
+            _run(list(blocks(names, first, systems)), wanted)
     except (HuntError, SimulationError, MissingBinaryError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
-    except OtherCampaignError as error:
-        _refuse(str(error))
     except KeyboardInterrupt:
         typer.echo("interrupted; this is what was seen until then", err=True)
         interrupted = True
-    finally:
-        if checkpoint is not None:
-            checkpoint.close()
     if out is not None or as_json:
         rows = [{"bound": name, **one.to_json()} for name, one in wanted.found.items()]
         text = json.dumps({"schema": 1, **settings, "interrupted": interrupted, "rows": rows}, indent=1)
@@ -164,7 +151,7 @@ def _refuse(text: str) -> None:
     raise typer.Exit(2)
 
 
-def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None) -> None:
+def _run(work: list[Block], wanted: _Hunt) -> None:
     """Adds results to `wanted` as blocks finish."""
     for block in work:
         wanted.found.setdefault(block.quarry, Found())
@@ -173,16 +160,7 @@ def _run(work: list[Block], wanted: _Hunt, checkpoint: Checkpoint[Block] | None)
     hidden = not console.is_terminal
     with Progress(*columns, console=console, disable=hidden) as bar:
         task = bar.add_task("", total=len(work))
-        left = []
-        for block in work:
-            if checkpoint is None or block not in checkpoint.done:
-                left.append(block)
-                continue
-            _add(block, checkpoint.done[block], wanted)
-            bar.update(task, advance=1)
-        for block, told in each_block(wanted.schedules, wanted.climbs, left):
-            if checkpoint is not None:
-                checkpoint.add(block, told)
+        for block, told in each_block(wanted.schedules, wanted.climbs, work):
             _add(block, told, wanted)
             bar.update(task, advance=1)
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -29,27 +27,14 @@ from tide_lab.reproduce.cases import (
 )
 from tide_lab.reproduce.mt_cases import MT_CASES
 from tide_lab.sweep.study import STUDIES
-from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
-from tide_tools.outputs import require_folder, results_folder
+from tide_tools.outputs import results_folder
 from tide_tools.programs.binaries import ROOT, MissingBinaryError
 from tide_tools.programs.child import RunError
 from tide_tools.programs.domain import ros_domain
 from tide_tools.programs.simulator import SimulationError, Simulator, terminable
-from tide_tools.report.results import Row
 from tide_tools.terminal.style import print_whole
 
 app = typer.Typer()
-CHECKPOINT = "checkpoint.jsonl"
-
-
-@dataclass(frozen=True)
-class Point:
-    """A finished point of a case on real parts, kept when the command is interrupted."""
-
-    system: str
-    x: int
-
-
 SAMPLES = {"sim": 500, "native": 60, "qemu": 100}
 QUICK_SAMPLES = 5
 NAMES = (*CASES, *BUDGET_CASES, *MT_CASES, *STUDIES, "timers")
@@ -91,7 +76,6 @@ def reproduce(
         bool,
         typer.Option("--quick", help=f"Run only both ends of the varied range, with {QUICK_SAMPLES} samples each."),
     ] = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted run in --out.")] = False,
 ) -> None:
     """Repeat a published experiment on the shipped code and compare its figures with ours.
 
@@ -125,11 +109,11 @@ def reproduce(
     if case in MT_CASES:
         from tide_lab.reproduce.mt import reproduce_mt
 
-        return reproduce_mt(case, samples, seed, out, on, threads, quick, restart)
+        return reproduce_mt(case, samples, seed, out, on, threads, quick)
     if case in STUDIES:
         from tide_lab.sweep.figures import reproduce_figure
 
-        return reproduce_figure(case, samples, seed, out or Path("results") / case, quick, restart)
+        return reproduce_figure(case, samples, seed, out or Path("results") / case, quick)
     if case not in CASES:
         _refuse(f"there is no case '{case}'; use one of: {', '.join(NAMES)}")
     if on not in SAMPLES:
@@ -143,47 +127,22 @@ def reproduce(
         ros_domain()  # checks the domain before the folder is created
     try:
         left = ("results.json", "latency.png", *(f"{system}_[0-9]*" for system in SYSTEMS))
-        with terminable(), _kept(chosen, count, seed, folder if on == "native" else None, restart) as kept:
-            with results_folder(folder, left, keep=(RunError,)) as place:
-                if kept is None:
-                    result = _run(chosen, count, seed, on)
-                else:
-                    result = _run_native(chosen, count, seed, place, kept)
-                _report(result, place)
-            if kept is not None:
-                kept.finish()
+        with terminable(), results_folder(folder, left, keep=(RunError,)) as place:
+            native = on == "native"
+            result = _run_native(chosen, count, seed, place) if native else _run(chosen, count, seed, on)
+            _report(result, place)
         Console(emoji=False).print(
             f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True
         )
     except SimulationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(error.status) from None
-    except OtherCampaignError as error:
-        _refuse(str(error))
     except (MissingBinaryError, RunError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        more = "; the same command continues with the next point" if on == "native" else ""
-        typer.echo(f"interrupted{more}", err=True)
+        typer.echo("interrupted", err=True)
         raise typer.Exit(130) from None
-
-
-@contextlib.contextmanager
-def _kept(
-    case: Case, samples: int, seed: int, folder: Path | None, restart: bool
-) -> Iterator[Checkpoint[Point] | None]:
-    """Finished points of a native run. Null: the run is too short to need them."""
-    if folder is None:
-        yield None
-        return
-    require_folder(folder)
-    settings = {"case": case.name, "samples": samples, "seed": seed}
-    kept = Checkpoint(folder / CHECKPOINT, settings, Point, restart)
-    try:
-        yield kept
-    finally:
-        kept.close()
 
 
 def _refuse(text: str) -> None:
@@ -239,7 +198,7 @@ def _run(case: Case, samples: int, seed: int, on: str) -> Reproduction:
     return result
 
 
-def _run_native(case: Case, samples: int, seed: int, folder: Path, kept: Checkpoint[Point]) -> Reproduction:
+def _run_native(case: Case, samples: int, seed: int, folder: Path) -> Reproduction:
     from tide_lab.reproduce.native import SYSTEMS as NATIVE_SYSTEMS
     from tide_lab.reproduce.native import run_native_point
     from tide_tools.programs.child import may_use_fifo
@@ -255,11 +214,7 @@ def _run_native(case: Case, samples: int, seed: int, folder: Path, kept: Checkpo
             def report(step: str, _: int, at: int = number, where: str = f"{case.quantity} {x}, {system}") -> None:
                 progress.update(task, completed=at, description=f"{where}: {step}")
 
-            point = Point(system, x)
-            if point not in kept.done:
-                rows = run_native_point(case, system, x, samples, seed, folder, report)
-                kept.add(point, [row.model_dump() for row in rows])
-            result.rows += [Row.model_validate(row) for row in kept.done[point]]
+            result.rows += run_native_point(case, system, x, samples, seed, folder, report)
     result.rows = order(case, result.rows)
     return result
 

@@ -29,17 +29,14 @@ from tide_lab.reproduce.mt_cases import (
     is_overloaded,
     more_by_choice,
     more_updates,
-    of_json,
     one_per_choice,
     pairs,
     reference,
     run_configuration,
     system_of,
     theorem_bounds,
-    to_json,
 )
 from tide_tools.analysis.bounds import AnalysisError
-from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide_tools.outputs import require_folder, results_folder
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.programs.simulator import terminable
@@ -62,10 +59,9 @@ def reproduce_mt(
     on: str,
     threads: int | None,
     quick: bool,
-    restart: bool = False,
 ) -> None:
-    """Prints tables, findings and the verdict; writes results.json and plots. An interrupted run is continued. Status 1
-    if a finding of this project does not hold; statements of the paper that do not hold here are in the verdict."""
+    """Prints tables, findings and the verdict; writes results.json and plots. Status 1 if a finding of this project
+    does not hold; statements of the paper that do not hold here are in the verdict."""
     if on != "sim":
         _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
     case = MT_CASES[name]
@@ -75,25 +71,17 @@ def reproduce_mt(
     result = MtResult(case, length, seed)
     try:
         require_folder(folder)
-        settings = {"case": name, "seconds": length, "seed": seed, "scale": str(case.scale)}
-        checkpoint = Checkpoint(folder / "checkpoint.jsonl", settings, Configuration, restart)
-        try:
-            with terminable():
-                _run(result, wanted, checkpoint)
-        finally:
-            checkpoint.close()
+        with terminable():
+            _run(result, wanted)
         with terminable(), results_folder(folder, ("results.json", *PICTURES)) as place:
             found = findings(result)
             _report(result, found, place)
-        checkpoint.finish()
         files = ", ".join(("results.json", *PICTURES))
         Console(emoji=False).print(f"{folder}/: {files}", highlight=False, markup=False, soft_wrap=True)
     except (HostError, MissingBinaryError, AnalysisError, OSError) as error:
         _fail(str(error), 1)
-    except OtherCampaignError as error:
-        _fail(str(error), 2)
     except KeyboardInterrupt:
-        _fail("interrupted; the same command continues with the next executor", 130)
+        _fail("interrupted", 130)
     if not all(finding.holds for finding in found if not finding.published):
         raise typer.Exit(1)
 
@@ -103,18 +91,14 @@ def _fail(text: str, status: int) -> None:
     raise typer.Exit(status) from None
 
 
-def _run(result: MtResult, wanted: list[Configuration], checkpoint: Checkpoint[Configuration]) -> None:
+def _run(result: MtResult, wanted: list[Configuration]) -> None:
     console = Console(emoji=False)
     columns = (TextColumn(result.case.name), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, TextColumn("{task.description}"), console=console, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=len(wanted))
         for configuration in wanted:
             bar.update(task, description=configuration.name)
-            if configuration in checkpoint.done:
-                outcome = of_json(result.case, configuration, checkpoint.done[configuration])
-            else:
-                outcome = run_configuration(result.case, configuration, result.seconds, result.seed)
-                checkpoint.add(configuration, to_json(outcome))
+            outcome = run_configuration(result.case, configuration, result.seconds, result.seed)
             if outcome.bounds is not None:
                 bounds = theorem_bounds(system_of(result.case, configuration), configuration)
                 outcome = replace(outcome, theorem=bounds)

@@ -267,18 +267,6 @@ def run_configuration(case: MtCase, configuration: Configuration, seconds: float
     )
 
 
-def to_json(outcome: Outcome) -> dict[str, Any]:
-    """The measured values only."""
-    chains = [[one.name, list(one.sorted_ns), one.lost, one.skipped] for one in outcome.chains]
-    return {"chains": chains, "updates": outcome.updates, "callbacks_run": outcome.callbacks_run}
-
-
-def of_json(case: MtCase, configuration: Configuration, told: Mapping[str, Any]) -> Outcome:
-    chains = tuple(Responses(*one) for one in told["chains"])
-    bounds = _bounds(system_of(case, configuration), configuration)
-    return Outcome(configuration, chains, told["updates"], told["callbacks_run"], bounds)
-
-
 def _responses(told: Sequence[dict[str, Any]], place: int) -> Responses:
     chains = [run["chains"][place] for run in told]
     return Responses(

@@ -8,7 +8,7 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 from rich.console import Console
@@ -16,9 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide_lab.sweep.claims import CLAIMS, Shares
-from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Block, Study, Tally, blocks, rows, run_block
+from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Study, Tally, blocks, rows, run_block
 from tide_tools.analysis.bounds import AnalysisError
-from tide_tools.campaign.checkpoint import Checkpoint, OtherCampaignError
 from tide_tools.outputs import require_folder, results_folder, write_text, written
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.programs.simulator import Simulator, terminable
@@ -33,17 +32,17 @@ RECIPES: dict[str, dict[str, Any]] = {
 QUICK_SETS = 50
 
 
-def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick: bool, restart: bool) -> None:
+def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick: bool) -> None:
     study = replace(STUDIES[case], seed=seed)
     if sets is not None:
         study = replace(study, sets=sets)
     if quick:
         ends = (study.values[0], study.values[-1])
         study = replace(study, values=ends, sets=sets or QUICK_SETS)
-    found = {"stated": run_study(study, folder, restart)}
+    found = {"stated": run_study(study, folder)}
     others = {} if quick else {name: replace(study, **fields) for name, fields in RECIPES.items()}
     for name, other in others.items():
-        found[name] = run_study(other, folder / name, restart, brief=True)
+        found[name] = run_study(other, folder / name, brief=True)
     _print_claims(study, found)
     if not others:
         return
@@ -85,54 +84,42 @@ def _print_claims(study: Study, found: dict[str, list[dict[str, Any]]]) -> None:
 # ---- one study ----
 
 
-def run_study(study: Study, folder: Path, restart: bool = False, brief: bool = False) -> list[dict[str, Any]]:
-    """Runs missing blocks, then writes and, if not brief, shows the result. Exits with 1 or 130 if it cannot."""
-    path = folder / "checkpoint.jsonl"
+def run_study(study: Study, folder: Path, brief: bool = False) -> list[dict[str, Any]]:
+    """Writes and, if not brief, shows the result. Exits with 1 or 130 if it cannot."""
     require_folder(folder)
     try:
-        checkpoint = Checkpoint(path, study.key(), Block, restart)
-        try:
-            with terminable():
-                _run(study, checkpoint)
-        finally:
-            checkpoint.close()
-        return _report(study, checkpoint, folder, brief)
-    except OtherCampaignError as error:
-        _refuse(str(error))
+        with terminable():
+            tallies = _run(study)
+        return _report(study, tallies, folder, brief)
     except (MissingBinaryError, AnalysisError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        typer.echo("interrupted; the same command continues", err=True)
+        typer.echo("interrupted", err=True)
         raise typer.Exit(130) from None
 
 
-def _refuse(text: str) -> NoReturn:
-    typer.echo(text, err=True)
-    raise typer.Exit(2)
-
-
-def _run(study: Study, checkpoint: Checkpoint[Block]) -> None:
-    todo = [block for block in blocks(study) if block not in checkpoint.done]
+def _run(study: Study) -> dict[int, Tally]:
+    """The tally of each point."""
+    todo = list(blocks(study))
+    tallies: dict[int, Tally] = {}
     console = Console(emoji=False)
     columns = (TextColumn(study.case), BarColumn(bar_width=30), MofNCompleteColumn(), TimeRemainingColumn())
     with (
         Simulator() as runner,
         Progress(*columns, console=console, disable=not console.is_terminal) as progress,
     ):
-        task = progress.add_task("", total=len(todo) + len(checkpoint.done), completed=len(checkpoint.done))
+        task = progress.add_task("", total=len(todo))
         for block, counts in runner.each(partial(run_block, study), todo):
-            checkpoint.add(block, counts)
+            tallies.setdefault(block.point, Tally()).add(block.count, counts)
             progress.update(task, advance=1)
+    return tallies
 
 
-def _report(study: Study, checkpoint: Checkpoint[Block], folder: Path, brief: bool) -> list[dict[str, Any]]:
+def _report(study: Study, tallies: dict[int, Tally], folder: Path, brief: bool) -> list[dict[str, Any]]:
     from tide_lab.sweep.plot import schedulability_plot
     from tide_lab.sweep.store import write_json, write_parquet
 
-    tallies: dict[int, Tally] = {}
-    for block, counts in checkpoint.done.items():
-        tallies.setdefault(block.point, Tally()).add(block.count, counts)
     table = rows(study, tallies)
     with results_folder(folder) as place:
         write_parquet(table, place / "sweep.parquet")

@@ -4,9 +4,8 @@ of the analysis. A block is a pure function of its recipe and seeds, so it may r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
@@ -58,10 +57,6 @@ class Study:
         recipe = {name: getattr(self, name) for name in (*names, *laws)}
         recipe[self.vary] = value if self.vary == "utilisation" else int(value)
         return recipe
-
-    def key(self) -> dict[str, Any]:
-        """The settings that two sweeps must share for one to use blocks of the other."""
-        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
 
     def conditions(self) -> str:
         fixed = [

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import tomli
 import typer
@@ -16,7 +16,6 @@ from rich.console import Console
 
 from tide_tools.analysis.bounds import AnalysisError, bounds_of, executors_for
 from tide_tools.analysis.lower import NoBoundError
-from tide_tools.analysis.observed import ObservationError, above, beyond, longer, observations, read_results
 from tide_tools.analysis.premises import Origins, origins_of
 from tide_tools.analysis.result import Bounds, Root
 from tide_tools.check.firmware import differences
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from tide_tools.system.model import System
 
 app = typer.Typer()
-MET, NOT_MET, BAD_INPUT, ABOVE, NO_EVIDENCE = 0, 1, 2, 3, 5
+MET, NOT_MET, BAD_INPUT = 0, 1, 2
 _LOOK_AGAIN_S = 0.2
 
 
@@ -63,7 +62,6 @@ class _Wanted:
     plot: Path | None
     compare: bool
     as_json: bool
-    observed: Path | None
     measured: Path | None
     margin_percent: float
     every: bool = False
@@ -92,14 +90,6 @@ def check(
         typer.Option(help="SVG file for a picture of the parts of all bounds, or of the chain of --explain."),
     ] = None,
     compare: Annotated[bool, typer.Option("--compare", help="Show the bounds of every executor side by side.")] = False,
-    observed: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RESULTS",
-            help="Results of tide run (results.json or its folder): show every observation, its parts and every "
-            "premise next to the bounds. With --plot also as a picture.",
-        ),
-    ] = None,
     measured: Annotated[
         Path | None,
         typer.Option(
@@ -136,9 +126,7 @@ def check(
 ) -> None:
     """Bound every chain of a system before it runs.
 
-    Exit status: 0 every deadline is guaranteed; 1 a deadline is not guaranteed; 2 the system cannot be checked. With
-    --observed: 0 every observation is within its bound; 3 an observation exceeds its bound; 5 a chain has no bound or
-    was not observed.
+    Exit status: 0 every deadline is guaranteed; 1 a deadline is not guaranteed; 2 the system cannot be checked.
 
     Examples:
 
@@ -147,8 +135,6 @@ def check(
       tide check examples/three_chains/system.toml --explain brake --plot parts.svg
 
       tide check examples/three_chains/system.toml --compare --json
-
-      tide check examples/three_chains/system.toml --observed results/three_chains --plot observed.svg
 
       tide check system.toml --measured firmware.log --margin 20
 
@@ -165,7 +151,6 @@ def check(
                 plot,
                 compare,
                 as_json,
-                observed,
                 measured,
                 margin,
                 every,
@@ -224,17 +209,6 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
         raise _BadInputError(
             [f"{file}: executor '{wanted.executor}' does not fit this system; use one of: {', '.join(fitting)}"]
         )
-    if wanted.observed is not None:
-        others = {
-            "--firmware": wanted.firmware is not None,
-            "--require-measured": wanted.require_measured,
-            "--compare": wanted.compare,
-            "--explain": wanted.explain is not None,
-            "--executor": wanted.executor is not None,
-        }
-        if given := next((name for name, is_given in others.items() if is_given), None):
-            raise _BadInputError([f"{given} does not go with --observed; call tide check once for each"])
-        return _held_against(file, system, wanted.observed, wanted, console)
     bounds = _bounds(file, system, wanted.executor, wanted)
     every, refused = _compared(file, system, fitting, wanted) if wanted.compare else ([], {})
     if wanted.plot is not None:
@@ -277,36 +251,6 @@ def json_text(
     return to_json(data, indent=2).decode()
 
 
-def _held_against(file: Path, system: System, results: Path, wanted: _Wanted, console: Console) -> int:
-    from tide_tools.report.table import observed_table
-
-    try:
-        data = read_results(results)
-        every = observations(system, data, wanted.losses)
-    except ObservationError as error:
-        raise _BadInputError([str(error)]) from None
-    except (NoBoundError, AnalysisError, MissingBinaryError) as error:
-        raise _refusal(file, error) from None
-    if wanted.plot is not None:
-        from tide_tools.report.charts import observed_chart
-
-        _write_picture(wanted.plot, observed_chart(every, f"{system.name}: observation and bound"))
-    if wanted.as_json:
-        typer.echo(to_json({"schema": 1, "observed": [one.to_json() for one in every]}, indent=2).decode())
-    else:
-        print_whole(console, observed_table(every))
-        _print_answers(system, data, wanted.losses, console)
-    for line in [*beyond(data, wanted.losses), *(one.verdict() for one in longer(every))]:
-        typer.echo(line, err=True)
-    if above(every):
-        return ABOVE
-    without = [one for one in every if one.bound_ns is None or one.worst_ns is None]
-    for one in without:
-        what = "has no bound" if one.bound_ns is None else "was not observed"
-        typer.echo(f"chain '{one.chain}', {one.run}: {what}, so it proves nothing", err=True)
-    return NO_EVIDENCE if without or longer(every) else MET
-
-
 def _places(file: Path, bounds: Bounds) -> Where:
     """Returns a function that gives "file:line: " of the entry at which a bound fails."""
     if all(chain.root is None for chain in bounds.chains):
@@ -320,22 +264,6 @@ def _places(file: Path, bounds: Bounds) -> Where:
         return f"{file}:{lines[path]}: "
 
     return where
-
-
-def _print_answers(system: System, data: dict[str, Any], losses: int, console: Console) -> None:
-    """Parts and premises of the runs that recorded them, compared with this description."""
-    from tide_tools.report.results import Results
-    from tide_tools.report.table import parts_table, print_answers
-    from tide_tools.run.judge import with_bounds
-
-    try:
-        results, _ = with_bounds(system, Results.from_json(to_json(data).decode()), losses)
-    except ValueError:  # written by `tide simulate`, which records no parts
-        return
-    for run in results.runs:
-        if any(part.bound_ns is not None for chain in run.chains for part in chain.parts):
-            print_whole(console, parts_table(run))
-        print_answers(console, run, len(results.runs) > 1)
 
 
 def _print(

@@ -15,11 +15,11 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tide_tools.analysis.observed import Observation
 from tide_tools.analysis.result import LABELS as PARTS_OF_BOUNDS
 from tide_tools.analysis.result import Bounds, ChainBound, Part, label
 from tide_tools.report.references import Reference
 from tide_tools.report.results import LABELS, NAMES, ChainResult, Period, Results, Run, exact, nearest_rank, running
+from tide_tools.report.table import Observation
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 _MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # further colours for more names of parts

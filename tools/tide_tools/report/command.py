@@ -11,6 +11,7 @@ from tide_tools.outputs import require_file, written
 from tide_tools.report.results import Results
 from tide_tools.report.table import (
     conclusion,
+    parts_table,
     print_answer,
     print_answers,
     print_weaknesses,
@@ -58,6 +59,8 @@ def report(
     if details:
         print_whole(console, results_table(results))
         for run in results.runs:
+            if any(part.bound_ns is not None for chain in run.chains for part in chain.parts):
+                print_whole(console, parts_table(run))
             print_answers(console, run, len(results.runs) > 1)
     sentence = conclusion(results)
     if sentence:

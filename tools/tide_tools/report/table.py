@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from rich.console import Console
 from rich.table import Table
 
-from tide_tools.analysis.observed import Observation
 from tide_tools.analysis.premises import GROUPS, Group, group_of, short
 from tide_tools.report.results import LABELS, NAMES, ChainResult, Results, Run, exact
 from tide_tools.report.verdict import RELEASE, State
@@ -322,6 +321,25 @@ def _grouped(every: Sequence[Of], premise: Callable[[Of], str]) -> Iterator[tupl
 
 
 # ---- bound, worst observation and their ratio ----
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One chain of one run. bound_ns None: the chain has no bound. worst_ns None: nothing ended."""
+
+    run: str
+    chain: str
+    bound_ns: int | None
+    worst_ns: int | None
+    samples: int
+
+    @property
+    def ratio(self) -> float | None:
+        return self.worst_ns / self.bound_ns if self.worst_ns is not None and self.bound_ns else None
+
+    @property
+    def is_above(self) -> bool:
+        return self.worst_ns is not None and self.bound_ns is not None and self.worst_ns > self.bound_ns
 
 
 def observed_table(every: Sequence[Observation]) -> Table:

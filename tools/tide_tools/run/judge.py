@@ -10,7 +10,6 @@ because each bound relies on its neighbours to end in time."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -18,10 +17,9 @@ from typing import Any, Literal
 
 from tide_tools.analysis.bounds import AnalysisError, bounds_of
 from tide_tools.analysis.lower import NoBoundError, described_executor
-from tide_tools.analysis.observed import Observation, as_run, bounded_runs, observations
 from tide_tools.analysis.premises import Reach, of_executors, places_of, reaches_of
 from tide_tools.analysis.result import Assumption, Bounds, ChainBound
-from tide_tools.report.results import Answer, ChainResult, Results, Run, counted
+from tide_tools.report.results import Answer, ChainResult, Run, counted
 from tide_tools.run.plan import NODE_DEPTH, Variant, is_given, limit_ns, maker_of
 from tide_tools.system.model import Callback, Chain, System, nanoseconds
 from tide_tools.system.places import Executor, Line
@@ -623,17 +621,6 @@ def described_label(system: System) -> str:
     """The label of the run with the description's executor."""
     executor = described_executor(system)
     return Variant.named("tide-preemptive" if executor == "lanes" else executor).label
-
-
-def with_bounds(system: System, results: Results, losses: int = 0) -> tuple[Results, list[Observation]]:
-    """The results combined with their bounds. Raises as `bounded_runs` does."""
-    data = json.loads(results.to_json())
-    known = {(run["executor"], run["send"]): bounds for run, bounds in bounded_runs(system, data, losses, True)}
-    runs = [
-        bounded(as_run(system, data["runs"][number]), run, known.get((run.executor, run.send)))
-        for number, run in enumerate(results.runs)
-    ]
-    return results.model_copy(update={"runs": runs}), observations(system, data, losses, True)
 
 
 def bounded(system: System, run: Run, bounds: Bounds | None) -> Run:

@@ -16,7 +16,6 @@ from rich.table import Table
 
 from tide_tools.analysis.bounds import AnalysisError, bounds_of
 from tide_tools.analysis.lower import NoBoundError
-from tide_tools.analysis.observed import DESCRIBED
 from tide_tools.analysis.premises import origins_of
 from tide_tools.analysis.result import Bounds, ChainBound
 from tide_tools.errors import UsageError
@@ -163,8 +162,8 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
         told["lines"] = evidence.of_lines(recorded.lines, recorded.start_ns, recorded.end_ns, traced)
         told |= evidence.board_starts(runs_of_boards(system, recorded), recorded.lines)
     run = Run(
-        executor=DESCRIBED,
-        send=DESCRIBED,
+        executor="described",  # each board has the policy that the description gives it
+        send="described",
         periods=periods,
         chains=chains,
         paths=paths_of(system, recorded, periods),

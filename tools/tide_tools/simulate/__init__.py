@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a description, a plan or a campaign of random systems in virtual time, with every check on."""
+"""Run a description or a plan in virtual time, with every check on."""

@@ -12,16 +12,13 @@ from rich.table import Table
 
 from tide_tools.analysis.bounds import AnalysisError
 from tide_tools.analysis.lower import NoBoundError
-from tide_tools.analysis.observed import Observation
 from tide_tools.analysis.premises import origins_of
-from tide_tools.campaign.checkpoint import OtherCampaignError
 from tide_tools.outputs import require_file, results_folder, written
 from tide_tools.play.boards import UnplayableError
 from tide_tools.play.server import ServerError
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.programs.simulator import SimulationError, Simulator, terminable, violations
-from tide_tools.report.table import milliseconds, observed_table
-from tide_tools.simulate.campaign import LARGEST_SEED, MODES, Campaign, run_campaign
+from tide_tools.report.table import Observation, milliseconds, observed_table
 from tide_tools.simulate.described import is_description, print_outcome, progress_on, simulate_description
 from tide_tools.system.load import load, problem_lines, require_played
 from tide_tools.system.servers import cores_line, on_one_core
@@ -39,8 +36,7 @@ def simulate(
     settings: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Values that override settings of the plan.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Number of seeds in a campaign.")] = None,
-    first: Annotated[int, typer.Option(min=0, help="First seed of a campaign, or of the runs of a description.")] = 1,
+    first: Annotated[int, typer.Option(min=0, help="First seed of the runs of a description.")] = 1,
     runs: Annotated[int, typer.Option(min=1, help="Number of runs of a description, with one seed each.")] = 30,
     search: Annotated[
         bool,
@@ -48,31 +44,6 @@ def simulate(
             "--search",
             help="Search for the worst case of each chain of a description, by further runs that bring it closer to "
             "its bound.",
-        ),
-    ] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of a campaign to replay alone.")] = None,
-    host: Annotated[
-        bool,
-        typer.Option(
-            "--host",
-            help="Simulate chains on host executors with several lanes, without board, line and agent; requires "
-            "--seeds or --seed.",
-        ),
-    ] = False,
-    overload: Annotated[
-        bool,
-        typer.Option(
-            "--overload",
-            help="Simulate lanes with budgets, some of them overloaded; compare the other lanes with bounds in which "
-            "more urgent lanes count by their budgets only. Requires --seeds or --seed.",
-        ),
-    ] = False,
-    actions: Annotated[
-        bool,
-        typer.Option(
-            "--actions",
-            help="Simulate actions and services of a board through rclc, with lost frames, cut lines and agents that "
-            "die; requires --seeds or --seed.",
         ),
     ] = False,
     systems: Annotated[
@@ -86,19 +57,14 @@ def simulate(
     trace: Annotated[Path | None, typer.Option(help="File for a trace: events with times, one per line.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder for results.json and observed.svg, or for campaign.json of a campaign. With the folder of an "
-            "interrupted campaign, the campaign resumes."
-        ),
+        typer.Option(help="Folder for results.json and observed.svg."),
     ] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Discard an interrupted campaign in --out.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Run the shipped runtime in exact virtual time, with every check on.
 
     For a description, each run draws the start of each chain, execution times and delays of the agent within the limits
-    of the description. A run of a plan without faults is compared with the bounds of the analysis. A campaign (--seeds)
-    draws a system and its faults from each seed.
+    of the description. A run of a plan without faults is compared with the bounds of the analysis.
 
     Exit status: 0 success; 1 a rule was violated, or a chain was late, lost an instance or exceeded its bound; 2 the
     arguments are wrong.
@@ -107,69 +73,26 @@ def simulate(
 
       tide simulate examples/systems/arm_and_base.toml --search
 
-      tide simulate --seeds 100000
-
-      tide simulate --seed 4711 --trace trace.txt
-
-      tide simulate --seeds 20000 --host
-
-      tide simulate --seeds 1000000 --overload --out campaign
-
-      tide simulate --seeds 100000 --actions
-
       tide simulate examples/published/pods/pods-reliable.plan success_percent=40 --systems tide,batch
     """
-    if max(first, seed or 0) > LARGEST_SEED:
-        _refuse(f"the largest seed is {LARGEST_SEED}")
-    if plan is None and seeds is None and seed is None and not (host or overload or actions):
-        plan = Path("system.toml")
-    if plan is not None and is_description(plan):
-        if any((seeds is not None, seed is not None, settings, systems, trace, host, overload, actions, restart)):
+    plan = plan or Path("system.toml")
+    if is_description(plan):
+        if settings or systems or trace:
             _refuse("with a description only --runs, --first, --search, --out and --json are possible")
+        if first + runs > 2**64:
+            _refuse("the largest seed is 2^64 - 1")
         _described(plan, runs, first, search, out, as_json)
         return
-    chosen = [name for name, value in (("PLAN", plan), ("--seeds", seeds), ("--seed", seed)) if value is not None]
-    if len(chosen) != 1:
-        _refuse(f"give {' or '.join(chosen)}, not both" if chosen else "give --seeds COUNT or --seed NUMBER, too")
-    if seeds is not None and first + seeds - 1 > LARGEST_SEED:
-        _refuse(f"the last seed would be above {LARGEST_SEED}")
-    if seeds is not None and (systems or trace):
-        _refuse("--systems and --trace belong to a single run, not to a campaign")
-    if seeds is None and restart:
-        _refuse("--restart belongs to a campaign, --seeds COUNT")
-    if host and (plan is not None or systems or (out and seeds is None)):
-        _refuse("--host belongs to --seeds and --seed; a PLAN, --systems and the --out of a run do not go with it")
-    for word, given, others in (("--overload", overload, host or actions), ("--actions", actions, host)):
-        if given and (others or plan is not None or systems or trace or (seed is not None and (out or as_json))):
-            _refuse(f"{word} belongs to --seeds and --seed alone; --out and --json to its campaigns")
     console = Console(quiet=as_json, emoji=False)
     try:
-        mode = next((name for name, given in zip(MODES, (host, overload, actions), strict=True) if given), "")
-        program = f"tide-sim {mode}".rstrip()
-        with (
-            terminable(),
-            _place(out if seeds is None else None) as place,
-            _traced(trace) as told,
-            Simulator(program) as simulator,
-        ):
-            if seeds is not None:
-                campaign = Campaign(program, first, seeds)
-                run_campaign(console, simulator, campaign, out, restart)
-                broken = bool(campaign.failed)
-                if as_json:
-                    typer.echo(json.dumps(campaign.to_json(), indent=1))
-            elif overload or actions:
-                broken = _replay_board(console, simulator, seed or 0)
-            else:
-                words = [str(plan), *(settings or [])] if seed is None else ["--seed", str(seed)]
-                words += ["--systems", systems] if systems else []
-                words += ["--trace", str(told)] if told else []
-                data = simulator.results(words)
-                broken = _single(console, data, place)
-                if as_json:
-                    typer.echo(json.dumps(data, indent=1))
-    except OtherCampaignError as error:
-        _refuse(str(error))
+        with terminable(), _place(out) as place, _traced(trace) as told, Simulator() as simulator:
+            words = [str(plan), *(settings or [])]
+            words += ["--systems", systems] if systems else []
+            words += ["--trace", str(told)] if told else []
+            data = simulator.results(words)
+            broken = _single(console, data, place)
+            if as_json:
+                typer.echo(json.dumps(data, indent=1))
     except SimulationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(error.status) from None
@@ -177,8 +100,7 @@ def simulate(
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
-        resumable = seeds is not None and out is not None
-        typer.echo("interrupted; the same command continues" if resumable else "interrupted", err=True)
+        typer.echo("interrupted", err=True)
         raise typer.Exit(130) from None
     if broken:
         raise typer.Exit(1)
@@ -225,15 +147,6 @@ def _traced(trace: Path | None) -> AbstractContextManager[Path | None]:
 def _refuse(text: str) -> None:
     typer.echo(text, err=True)
     raise typer.Exit(2)
-
-
-def _replay_board(console: Console, simulator: Simulator, seed: int) -> bool:
-    """Runs tide-sim with this seed and prints its result. True: a rule was violated."""
-    done = simulator.call(["--seed", str(seed)])
-    if done.returncode not in (0, 1):
-        raise SimulationError(done.stderr.strip() or f"tide-sim ended with status {done.returncode}", 1)
-    console.print(done.stdout.rstrip("\n"), highlight=False, markup=False, soft_wrap=True)
-    return done.returncode == 1
 
 
 def _single(console: Console, data: dict[str, Any], out: Path | None) -> bool:
