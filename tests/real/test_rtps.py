@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A participant without an agent and unmodified rclpy nodes: discovery, reliable samples both ways, fragments, nodes
-and endpoints that come later and go."""
+and endpoints that come later and go, the node as `ros2 node list` and `ros2 topic info -v` show it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rclpy.type_hash import TypeHash
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
@@ -17,6 +18,7 @@ from tide_test_support import probe
 from tide_tools.programs.child import Child, Children
 
 PROBE = "probe"
+STRING_HASH = TypeHash(1, bytes.fromhex("df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"))
 AT_ONCE = 4  # a server and a client of rclpy keep ten messages
 LARGE = (60_000, 150_000, 1_401, 100_000)  # in one datagram, and in fragments of Fast DDS; in fragments to it
 
@@ -82,6 +84,36 @@ def test_samples_both_ways_and_nodes_that_come_and_go(tmp_path: Path) -> None:
             ended(again)
     assert counters["malformed"] == counters["lost"] == counters["overwritten"] == counters["restarted"] == 0
     assert counters["unsupported"] == 0
+
+
+def test_the_board_is_a_node_with_its_endpoints(tmp_path: Path) -> None:
+    """Its service and client are added when the host's node is known already."""
+    with Children() as children, host(domain()) as ros:
+        board = start_board(children, tmp_path)
+        node = ros.node
+        of_board = ("rtps_peer", "/loop")
+        eventually(lambda: of_board in node.get_node_names_and_namespaces(), "the board's node is listed")
+
+        def publishers() -> list[tuple[str, str, str, bool]]:
+            return [
+                (one.node_name, one.node_namespace, one.topic_type, one.topic_type_hash == STRING_HASH)
+                for one in node.get_publishers_info_by_topic("/small/up")
+            ]
+
+        listed = [(*of_board, "std_msgs/msg/String", True)]
+        eventually(lambda: publishers() == listed, "its publisher is of the node", progress=publishers)
+        topics = [(f"/{size}/down", ["std_msgs/msg/String"]) for size in ("large", "small")]
+        eventually(
+            lambda: sorted(node.get_subscriber_names_and_types_by_node(*of_board)) == topics, "so are its subscriptions"
+        )
+        service = [("/board/set", ["std_srvs/srv/SetBool"])]
+        eventually(lambda: node.get_service_names_and_types_by_node(*of_board) == service, "so is its service")
+        client = [("/host/set", ["std_srvs/srv/SetBool"])]
+        eventually(lambda: node.get_client_names_and_types_by_node(*of_board) == client, "so is its client")
+        with host(domain()) as late:
+            eventually(lambda: of_board in late.node.get_node_names_and_namespaces(), "a late node sees it")
+        ended(board)
+        eventually(lambda: of_board not in node.get_node_names_and_namespaces(), "it is gone")
 
 
 def test_services_both_ways(tmp_path: Path) -> None:

@@ -100,6 +100,12 @@ void tide_rtps_open(tide_cdr_t *cdr, const tide_rtps_submessage_t *submessage);
 /* put: appends a whole submessage. get: reads the body from a cursor made by tide_rtps_open. Both leave errors in
  * cdr->status. */
 
+/* 16 octets, as in a GUID's parameter and in rmw_dds_common/msg/Gid. */
+void tide_rtps_put_guid(tide_cdr_t *cdr, const tide_guid_t *guid);
+
+/* What was appended since the submessage at `start`, the last one, belongs to it. */
+void tide_rtps_extend(tide_cdr_t *cdr, size_t start);
+
 void tide_rtps_put_info_dst(tide_cdr_t *cdr, const uint8_t prefix[TIDE_RTPS_PREFIX_BYTES]);
 /* Nanoseconds since 1970, up to 2106, in units of 0.23 ns. */
 void tide_rtps_put_info_ts(tide_cdr_t *cdr, int64_t ns);

@@ -27,14 +27,21 @@ extern "C" {
 #define TIDE_RTPS_DATAGRAM_BYTES_MINIMUM 768u /* an announcement fits, with 300 characters of names */
 #define TIDE_RTPS_FRAGMENTS 256u              /* of a received sample, at most */
 
-/* ---- local endpoints: zero them, fill in the first part, add them, and leave them in place ---- */
+/* ---- local nodes and endpoints: zero them, fill in the first part, add them, and leave them in place ---- */
+
+/* A node as `ros2 node list` shows it. Endpoints of no node are listed with an unknown one. */
+typedef struct tide_rtps_node {
+  const char *name, *name_space; /* "driver", "/robot"; the namespace starts with a slash */
+  struct tide_rtps_node *next;   /* the participant's */
+} tide_rtps_node_t;
 
 typedef struct tide_rtps_endpoint {
-  const char *topic, *type; /* as DDS has them: "rt/chatter", "std_msgs::msg::dds_::String_" */
-  const char *type_hash;    /* "RIHS01_..."; null: none is announced */
-  tide_rtps_qos_t qos;      /* tide_rtps_qos_default; lifespan and liveliness leases are announced only */
-  uint8_t level;            /* order of sending: larger levels first */
-  void *context;            /* the program's */
+  const char *topic, *type;     /* as DDS has them: "rt/chatter", "std_msgs::msg::dds_::String_" */
+  const char *type_hash;        /* "RIHS01_..."; null: none is announced */
+  const tide_rtps_node_t *node; /* null: of none */
+  tide_rtps_qos_t qos;          /* tide_rtps_qos_default; lifespan and liveliness leases are announced only */
+  uint8_t level;                /* order of sending: larger levels first */
+  void *context;                /* the program's */
   /* The participant's. */
   struct tide_rtps_endpoint *next;
   uint32_t entity;
@@ -77,11 +84,13 @@ struct tide_rtps_match;
  * a lost one is sent again. Only a sample in fragments is put together in memory; one writer's at a time. */
 typedef struct tide_rtps_reader {
   tide_rtps_endpoint_t endpoint;
-  void (*sample)(void *context, const tide_rtps_sample_t *sample); /* endpoint.context */
-  uint8_t *memory;                                                 /* null: samples in fragments are skipped */
-  uint32_t memory_bytes;                                           /* the largest sample in fragments + 4 */
-  struct {                                                         /* the participant's */
-    struct tide_rtps_match *match;                                 /* whose sample it is; null: nobody's */
+  /* context: endpoint.context. False: there is no room. A reliable writer's sample is then requested again, at once
+   * after tide_participant_resume; another one is lost. */
+  bool (*sample)(void *context, const tide_rtps_sample_t *sample);
+  uint8_t *memory;                 /* null: samples in fragments are skipped */
+  uint32_t memory_bytes;           /* the largest sample in fragments + 4 */
+  struct {                         /* the participant's */
+    struct tide_rtps_match *match; /* whose sample it is; null: nobody's */
     int64_t sequence, progress_ns;
     uint32_t sample_bytes, received; /* received: fragments */
     uint16_t fragment_bytes;
@@ -101,13 +110,15 @@ typedef struct tide_rtps_proxy { /* of a remote reader or writer */
   bool counted, answered, owes_answer;
 } tide_rtps_proxy_t;
 
-typedef struct tide_rtps_peer { /* a remote participant: 208 bytes on a Cortex-M */
+typedef struct tide_rtps_peer { /* a remote participant: 256 bytes on a Cortex-M */
   uint8_t prefix[TIDE_RTPS_PREFIX_BYTES];
   uint8_t address[4];  /* from which it announced itself */
   uint16_t port, data; /* of its discovery and of its samples; port 0: a free entry */
+  uint16_t graph_port; /* of its reader of ros_discovery_info */
   bool is_owed_announcement;
   int64_t lease_ns, expires_ns, since_ns;
-  tide_rtps_proxy_t readers[2], writers[2]; /* of publications, and of subscriptions */
+  tide_rtps_proxy_t readers[3], writers[2]; /* of publications, of subscriptions, and of the graph */
+  uint32_t graph_reader;                    /* entity of the reader of ros_discovery_info; 0: none is known */
 } tide_rtps_peer_t;
 
 typedef struct tide_rtps_match { /* a local endpoint with a remote one: 64 bytes on a Cortex-M */
@@ -116,6 +127,7 @@ typedef struct tide_rtps_match { /* a local endpoint with a remote one: 64 bytes
   uint16_t peer, port;
   uint8_t policy; /* not 0: the QoS policy for which they are not matched */
   bool reliable, wants_history;
+  bool is_refused; /* the next sample of a reliable writer, for which the program had no room */
   tide_rtps_proxy_t proxy;
   /* Of the sample in fragments that is being sent: the next one to send; of one that is repaired, too, or else those
    * requested from repair_fragment on. */
@@ -148,6 +160,7 @@ typedef struct tide_rtps_counters {
   uint32_t duplicates;   /* samples received again */
   uint32_t ahead;        /* samples of reliable writers received before an earlier one, and so requested again */
   uint32_t lost;         /* samples, as TIDE_RTPS_EVENT_LOST */
+  uint32_t refused;      /* samples for which the program had no room */
   uint32_t unsupported;  /* samples with another encoding than plain CDR */
   uint32_t too_large;    /* samples in fragments */
   uint32_t overwritten;  /* samples that a matched reader was not sent before their slot was written again */
@@ -186,8 +199,10 @@ typedef struct tide_participant {
   tide_rtps_counters_t counters;
   int64_t wall_ns; /* written by the program: time since 1970 minus its clock; 0: samples have no timestamp */
   /* The participant's. */
+  tide_rtps_node_t *nodes;
   tide_rtps_endpoint_t *endpoints;
-  int64_t announced[2]; /* the last number of publications and of subscriptions */
+  tide_rtps_endpoint_t graph; /* the writer of ros_discovery_info, once there is a node */
+  int64_t announced[3];       /* the last number of publications, of subscriptions, and of the graph */
   struct {
     int64_t number;
     uint32_t entity;
@@ -208,9 +223,16 @@ tide_rtps_qos_t tide_rtps_qos_default(void);
  * configuration is copied, what it points to is not. */
 int tide_participant_init(tide_participant_t *participant, const tide_participant_config_t *config, int64_t now_ns);
 
+/* At any time. The first node makes this participant publish ros_discovery_info: its nodes with their endpoints, as
+ * `ros2 node list` and `ros2 topic info -v` show them. Call tide_participant_remove for a node's endpoints before
+ * remove_node. TIDE_ERROR_TOO_LARGE: the nodes and endpoints do not fit a datagram (see add_writer). */
+int tide_participant_add_node(tide_participant_t *participant, tide_rtps_node_t *node, int64_t now_ns);
+void tide_participant_remove_node(tide_participant_t *participant, const tide_rtps_node_t *node);
+
 /* At any time. Endpoints that were added when remote ones are known already make these announced again.
- * TIDE_ERROR_FULL: after 65,535 endpoints; TIDE_ERROR_TOO_LARGE: the names do not fit a datagram, or a sample has too
- * many fragments. */
+ * TIDE_ERROR_FULL: after 65,535 endpoints; TIDE_ERROR_TOO_LARGE: the names do not fit a datagram, a sample has too many
+ * fragments, or ros_discovery_info would not fit a datagram (16 bytes an endpoint of a node, 32 and its names a node;
+ * 80 endpoints of one node fit TIDE_RTPS_DATAGRAM_BYTES). */
 int tide_participant_add_writer(tide_participant_t *participant, tide_rtps_writer_t *writer, int64_t now_ns);
 int tide_participant_add_reader(tide_participant_t *participant, tide_rtps_reader_t *reader, int64_t now_ns);
 /* The endpoint is the caller's again. The last four of each kind are announced as gone; a remote participant that has
@@ -223,6 +245,8 @@ void tide_participant_remove(tide_participant_t *participant, tide_rtps_endpoint
 uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t bytes);
 int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
                                    const tide_rtps_sample_identity_t *related, int64_t now_ns);
+/* There is room again for samples of this reader. */
+void tide_participant_resume(tide_participant_t *participant, const tide_rtps_reader_t *reader, int64_t now_ns);
 /* The identity of a local endpoint. */
 tide_guid_t tide_participant_guid(const tide_participant_t *participant, const tide_rtps_endpoint_t *endpoint);
 /* All matched reliable readers have acknowledged all samples. */

@@ -23,9 +23,9 @@
 #define ENCAPSULATION_BYTES 4u
 
 /* The sizes that the header states. */
-_Static_assert(sizeof(void *) > 4 || (sizeof(tide_rtps_peer_t) <= 208 && sizeof(tide_rtps_match_t) <= 64), "sizes");
+_Static_assert(sizeof(void *) > 4 || (sizeof(tide_rtps_peer_t) <= 256 && sizeof(tide_rtps_match_t) <= 64), "sizes");
 
-enum { PUBLICATIONS, SUBSCRIPTIONS };
+enum { PUBLICATIONS, SUBSCRIPTIONS, GRAPH };
 static const uint32_t builtin_writer[2] = {TIDE_RTPS_ENTITY_PUBLICATIONS_WRITER, TIDE_RTPS_ENTITY_SUBSCRIPTIONS_WRITER};
 static const uint32_t builtin_reader[2] = {TIDE_RTPS_ENTITY_PUBLICATIONS_READER, TIDE_RTPS_ENTITY_SUBSCRIPTIONS_READER};
 
@@ -222,6 +222,7 @@ static void release_peer(tide_participant_t *participant, tide_rtps_peer_t *peer
 static void begin_peer(tide_rtps_peer_t *peer, int64_t now) {
   peer->is_owed_announcement = true;
   peer->since_ns = now;
+  peer->graph_reader = 0;
   for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS; kind++) {
     proxy_init(&peer->writers[kind], 1, now);
     proxy_init(&peer->readers[kind], 1, now);
@@ -255,7 +256,7 @@ static bool is_settled(const tide_rtps_peer_t *peer, int64_t now) {
   if (now - peer->since_ns < RESIDENCE_NS) return false;
   for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS; kind++)
     if (!peer->writers[kind].answered || peer->writers[kind].next < peer->writers[kind].end) return false;
-  return true;
+  return peer->graph_reader == 0 || peer->readers[GRAPH].due_ns == NEVER;
 }
 
 /* A free entry; else that of the participant which has been there longest without a match though all its endpoints are
@@ -323,6 +324,67 @@ static void match_endpoints(tide_participant_t *participant, tide_rtps_peer_t *p
   if (policy == 0) tell_of(participant, TIDE_RTPS_EVENT_MATCHED, match, 0);
 }
 
+/* ---- ros_discovery_info: which endpoints are of which node ---- */
+
+#define GRAPH_OVERHEAD_BYTES (20u + 16u + 28u + 32u) /* header, INFO_DST, DATA with encapsulation, HEARTBEAT */
+
+static void put_gids(tide_cdr_t *cdr, const tide_participant_t *participant, const tide_rtps_node_t *node,
+                     bool is_writer) {
+  uint32_t count = 0;
+  const tide_rtps_endpoint_t *endpoint;
+  for (endpoint = participant->endpoints; endpoint != NULL; endpoint = endpoint->next)
+    count += endpoint->node == node && endpoint->is_writer == is_writer;
+  tide_cdr_put_u32(cdr, count);
+  for (endpoint = participant->endpoints; endpoint != NULL; endpoint = endpoint->next) {
+    const tide_guid_t guid = tide_participant_guid(participant, endpoint);
+    if (endpoint->node == node && endpoint->is_writer == is_writer) tide_rtps_put_guid(cdr, &guid);
+  }
+}
+
+/* rmw_dds_common/msg/ParticipantEntitiesInfo */
+static void put_entities(tide_cdr_t *cdr, const tide_participant_t *participant) {
+  tide_guid_t own = {.entity = TIDE_RTPS_ENTITY_PARTICIPANT};
+  memcpy(own.prefix, participant->config.prefix, sizeof own.prefix);
+  uint32_t count = 0;
+  const tide_rtps_node_t *node;
+  for (node = participant->nodes; node != NULL; node = node->next) count++;
+  tide_rtps_put_guid(cdr, &own);
+  tide_cdr_put_u32(cdr, count);
+  for (node = participant->nodes; node != NULL; node = node->next) {
+    tide_cdr_put_string(cdr, node->name_space, strlen(node->name_space));
+    tide_cdr_put_string(cdr, node->name, strlen(node->name));
+    put_gids(cdr, participant, node, false);
+    put_gids(cdr, participant, node, true);
+  }
+}
+
+static bool graph_fits(const tide_participant_t *participant) {
+  tide_cdr_t cdr;
+  tide_cdr_measure(&cdr);
+  put_entities(&cdr, participant);
+  return cdr.position <= participant->config.datagram_bytes - GRAPH_OVERHEAD_BYTES;
+}
+
+/* The latest sample is made when it is sent, so earlier ones are gone. */
+static void change_graph(tide_participant_t *participant) {
+  if (participant->graph.topic == NULL) return;
+  const int64_t number = ++participant->announced[GRAPH];
+  for (size_t i = 0; i < participant->config.peer_count; i++) {
+    participant->config.peers[i].readers[GRAPH].requested = 0;
+    participant->config.peers[i].readers[GRAPH].end = number;
+  }
+}
+
+static void match_graph(const tide_participant_t *participant, tide_rtps_peer_t *peer,
+                        const tide_rtps_endpoint_data_t *remote, int64_t now) {
+  peer->graph_port = remote->data.port != 0 ? remote->data.port : peer->data;
+  if (peer->graph_reader == remote->guid.entity || !remote->qos.reliable ||
+      tide_rtps_incompatible(&participant->graph.qos, &remote->qos) != 0)
+    return;
+  peer->graph_reader = remote->guid.entity;
+  proxy_init(&peer->readers[GRAPH], participant->announced[GRAPH], now);
+}
+
 /* ---- the program's calls ---- */
 
 int tide_participant_init(tide_participant_t *participant, const tide_participant_config_t *config, int64_t now) {
@@ -353,21 +415,59 @@ static void put_endpoint(tide_cdr_t *cdr, const tide_participant_t *participant,
   tide_rtps_put_endpoint(cdr, &data);
 }
 
+static void link_endpoint(tide_participant_t *participant, tide_rtps_endpoint_t *endpoint, bool is_writer) {
+  endpoint->is_writer = is_writer;
+  endpoint->entity = ++participant->entities << 8 | (is_writer ? TIDE_RTPS_KIND_WRITER : TIDE_RTPS_KIND_READER);
+  endpoint->number = ++participant->announced[is_writer ? PUBLICATIONS : SUBSCRIPTIONS];
+  endpoint->next = participant->endpoints;
+  participant->endpoints = endpoint;
+}
+
 static int add_endpoint(tide_participant_t *participant, tide_rtps_endpoint_t *endpoint, bool is_writer, int64_t now) {
-  const int kind = is_writer ? PUBLICATIONS : SUBSCRIPTIONS;
   if (endpoint->topic == NULL || endpoint->type == NULL) return TIDE_ERROR_ARGUMENT;
   if (participant->entities >= UINT16_MAX) return TIDE_ERROR_FULL;
   tide_cdr_t cdr;
   tide_cdr_measure(&cdr);
   put_endpoint(&cdr, participant, endpoint);
   if (cdr.position > LIST_BYTES) return TIDE_ERROR_TOO_LARGE;
-  endpoint->is_writer = is_writer;
-  endpoint->entity = ++participant->entities << 8 | (is_writer ? TIDE_RTPS_KIND_WRITER : TIDE_RTPS_KIND_READER);
-  endpoint->number = ++participant->announced[kind];
-  endpoint->next = participant->endpoints;
-  participant->endpoints = endpoint;
-  fetch_again(participant, !kind, now);
+  link_endpoint(participant, endpoint, is_writer);
+  if (endpoint->node != NULL && !graph_fits(participant)) {
+    participant->endpoints = endpoint->next;
+    participant->announced[is_writer ? PUBLICATIONS : SUBSCRIPTIONS]--;
+    return TIDE_ERROR_TOO_LARGE;
+  }
+  if (endpoint->node != NULL) change_graph(participant);
+  fetch_again(participant, is_writer ? SUBSCRIPTIONS : PUBLICATIONS, now);
   return TIDE_OK;
+}
+
+int tide_participant_add_node(tide_participant_t *participant, tide_rtps_node_t *node, int64_t now) {
+  if (node->name == NULL || node->name_space == NULL) return TIDE_ERROR_ARGUMENT;
+  node->next = participant->nodes;
+  participant->nodes = node;
+  if (!graph_fits(participant)) {
+    participant->nodes = node->next;
+    return TIDE_ERROR_TOO_LARGE;
+  }
+  if (participant->graph.topic == NULL) {
+    participant->graph.topic = "ros_discovery_info";
+    participant->graph.type = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
+    participant->graph.type_hash = "RIHS01_91a0593bacdcc50ea9bdcf849a938b128412cc1ea821245c663bcd26f83c295e";
+    participant->graph.qos = tide_rtps_qos_default();
+    participant->graph.qos.durability = 1;
+    link_endpoint(participant, &participant->graph, true);
+    fetch_again(participant, SUBSCRIPTIONS, now);
+  }
+  change_graph(participant);
+  return TIDE_OK;
+}
+
+void tide_participant_remove_node(tide_participant_t *participant, const tide_rtps_node_t *node) {
+  tide_rtps_node_t **link = &participant->nodes;
+  while (*link != NULL && *link != node) link = &(*link)->next;
+  if (*link == NULL) return;
+  *link = node->next;
+  change_graph(participant);
 }
 
 int tide_participant_add_writer(tide_participant_t *participant, tide_rtps_writer_t *writer, int64_t now) {
@@ -399,6 +499,7 @@ void tide_participant_remove(tide_participant_t *participant, tide_rtps_endpoint
   const int64_t number = ++participant->announced[kind];
   participant->removed[kind][number % 4].number = number;
   participant->removed[kind][number % 4].entity = endpoint->entity;
+  if (endpoint->node != NULL) change_graph(participant);
 }
 
 uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t bytes) {
@@ -452,6 +553,17 @@ size_t tide_participant_matched(const tide_participant_t *participant, const tid
   return count;
 }
 
+void tide_participant_resume(tide_participant_t *participant, const tide_rtps_reader_t *reader, int64_t now) {
+  for (size_t i = 0; i < participant->config.match_count; i++) {
+    tide_rtps_match_t *match = &participant->config.matches[i];
+    if (match->local == &reader->endpoint && match->policy == 0 && match->reliable && match->is_refused) {
+      match->is_refused = false;
+      match->proxy.tries = 0;
+      match->proxy.due_ns = now;
+    }
+  }
+}
+
 void tide_participant_leave(tide_participant_t *participant, int64_t now) {
   participant->is_leaving = true;
   participant->announcement = 0;
@@ -493,8 +605,8 @@ static void take_announcement(tide_participant_t *participant, const uint8_t *pr
   peer->data = remote.data.port;
   peer->lease_ns = remote.lease_ns;
   peer->expires_ns = remote.lease_ns < NEVER - now ? now + remote.lease_ns : NEVER;
-  for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS; kind++) {
-    revive(&peer->writers[kind], now);
+  for (int kind = PUBLICATIONS; kind <= GRAPH; kind++) {
+    if (kind != GRAPH) revive(&peer->writers[kind], now);
     revive(&peer->readers[kind], now);
   }
   for (size_t i = 0; i < participant->config.match_count; i++) {
@@ -518,25 +630,32 @@ static void take_endpoint(tide_participant_t *participant, tide_rtps_peer_t *pee
   }
   if (is_gone) {
     release_matches(participant, peer, remote.guid.entity, now);
+    if (peer->graph_reader == remote.guid.entity) peer->graph_reader = 0;
     return;
   }
   for (tide_rtps_endpoint_t *local = participant->endpoints; local != NULL; local = local->next) {
-    if (local->is_writer == (kind == SUBSCRIPTIONS) && text_equals(remote.topic, local->topic) &&
-        text_equals(remote.type, local->type))
+    if (local->is_writer != (kind == SUBSCRIPTIONS) || !text_equals(remote.topic, local->topic) ||
+        !text_equals(remote.type, local->type))
+      continue;
+    if (local == &participant->graph) {
+      match_graph(participant, peer, &remote, now);
+    } else {
       match_endpoints(participant, peer, local, &remote, now);
+    }
   }
 }
 
-/* bytes: the sample with its encapsulation header, from the datagram or put together. */
-static void deliver(tide_participant_t *participant, const tide_rtps_match_t *match, const tide_rtps_data_t *data,
+/* bytes: the sample with its encapsulation header, from the datagram or put together. False: the program has no room
+ * for it. */
+static bool deliver(tide_participant_t *participant, const tide_rtps_match_t *match, const tide_rtps_data_t *data,
                     const uint8_t *bytes, int64_t source_ns) {
   const tide_rtps_reader_t *reader = (const tide_rtps_reader_t *)match->local;
   const size_t length = data->sample_bytes;
-  if (bytes == NULL || data->is_key) return; /* an instance that is gone; ROS 2 has none */
+  if (bytes == NULL || data->is_key) return true; /* an instance that is gone; ROS 2 has none */
   const size_t padding = length < ENCAPSULATION_BYTES ? 0 : bytes[3] & 3u;
   if (length < ENCAPSULATION_BYTES + padding || bytes[0] != 0 || bytes[1] > 1) {
     participant->counters.unsupported++;
-    return;
+    return true;
   }
   tide_rtps_sample_t sample = {.bytes = bytes + ENCAPSULATION_BYTES,
                                .length = length - ENCAPSULATION_BYTES - padding,
@@ -546,7 +665,9 @@ static void deliver(tide_participant_t *participant, const tide_rtps_match_t *ma
                                .source_ns = source_ns};
   memcpy(sample.identity.guid.prefix, peer_of(participant, match)->prefix, TIDE_RTPS_PREFIX_BYTES);
   if (sample.related.guid.entity == 0) sample.related.guid = sample.identity.guid;
-  reader->sample(reader->endpoint.context, &sample);
+  if (reader->sample(reader->endpoint.context, &sample)) return true;
+  participant->counters.refused++;
+  return false;
 }
 
 /* The sample is delivered, or will never be. */
@@ -555,10 +676,29 @@ static void pass(tide_participant_t *participant, tide_rtps_match_t *match, int6
   if (!match->reliable && match->proxy.answered) tell_lost(participant, match, sequence - match->proxy.next);
   if (reader->assembly.match == match) reader->assembly.match = NULL;
   if (match->reliable) {
+    match->is_refused = false;
     proxy_advance(&match->proxy, sequence + 1, now);
   } else {
     match->proxy.next = sequence + 1;
     match->proxy.answered = true;
+  }
+}
+
+/* A complete sample. One of a reliable writer that is refused counts as missing: it is requested again. */
+static void take_whole(tide_participant_t *participant, tide_rtps_match_t *match, const tide_rtps_data_t *data,
+                       const uint8_t *bytes, int64_t source_ns, int64_t now) {
+  tide_rtps_reader_t *reader = (tide_rtps_reader_t *)match->local;
+  if (!match->reliable) {
+    pass(participant, match, data->sequence, now);
+    (void)deliver(participant, match, data, bytes, source_ns);
+  } else if (deliver(participant, match, data, bytes, source_ns)) {
+    pass(participant, match, data->sequence, now);
+  } else {
+    if (reader->assembly.match == match) reader->assembly.match = NULL;
+    match->is_refused = true;
+    match->proxy.end = later(match->proxy.end, data->sequence + 1);
+    match->proxy.owes_answer = false;
+    match->proxy.due_ns = now + retry_ns(&match->proxy);
   }
 }
 
@@ -601,8 +741,7 @@ static void take_fragments(tide_participant_t *participant, tide_rtps_match_t *m
     if (!match->proxy.owes_answer) match->proxy.due_ns = now + RETRY_NS;
   }
   if (reader->assembly.received < count) return;
-  pass(participant, match, data->sequence, now);
-  deliver(participant, match, data, reader->memory, source_ns);
+  take_whole(participant, match, data, reader->memory, source_ns, now);
 }
 
 static void take_sample(tide_participant_t *participant, tide_rtps_match_t *match, const tide_rtps_data_t *data,
@@ -616,8 +755,7 @@ static void take_sample(tide_participant_t *participant, tide_rtps_match_t *matc
   } else if (data->fragment_bytes != 0) {
     take_fragments(participant, match, data, source_ns, now);
   } else {
-    pass(participant, match, data->sequence, now);
-    deliver(participant, match, data, data->payload, source_ns);
+    take_whole(participant, match, data, data->payload, source_ns, now);
   }
 }
 
@@ -676,6 +814,12 @@ static void take_repair(tide_participant_t *participant, tide_rtps_peer_t *peer,
     if (verdict == RESTARTED) restart_peer(participant, peer, now);
     return;
   }
+  if (peer->graph_reader != 0 && repair->writer == participant->graph.entity && repair->reader == peer->graph_reader) {
+    const int64_t last = participant->announced[GRAPH];
+    if (repair->id == TIDE_RTPS_ACKNACK) verdict = on_acknack(&peer->readers[GRAPH], repair, last, last, true, now);
+    if (verdict == RESTARTED) restart_peer(participant, peer, now);
+    return;
+  }
   const size_t index = (size_t)(peer - participant->config.peers);
   for (size_t i = 0; i < participant->config.match_count; i++) {
     tide_rtps_match_t *match = &participant->config.matches[i];
@@ -704,7 +848,12 @@ static void take_repair(tide_participant_t *participant, tide_rtps_peer_t *peer,
       tide_rtps_reader_t *reader = (tide_rtps_reader_t *)match->local;
       lost = 0;
       if (repair->id == TIDE_RTPS_GAP) on_gap(proxy, repair, now);
+      const int64_t due = proxy->due_ns;
       if (repair->id == TIDE_RTPS_HEARTBEAT) verdict = on_heartbeat(proxy, repair, now, &lost);
+      if (match->is_refused) { /* an answer would bring the sample again, so it waits */
+        proxy->owes_answer = false;
+        proxy->due_ns = due;
+      }
       if (proxy->next != next && reader->assembly.match == match) reader->assembly.match = NULL;
       tell_lost(participant, match, lost);
     }
@@ -870,6 +1019,19 @@ static void put_announced(tide_cdr_t *cdr, const tide_participant_t *participant
                                     .set = {.base = number + 1}};
     tide_rtps_put_repair(cdr, &gap);
   }
+}
+
+static void put_graph(tide_cdr_t *cdr, const tide_participant_t *participant, const tide_rtps_peer_t *peer) {
+  static const uint8_t little_endian[ENCAPSULATION_BYTES] = {0, 1, 0, 0};
+  const size_t start = cdr->position;
+  const tide_rtps_data_t data = {.reader = peer->graph_reader,
+                                 .writer = participant->graph.entity,
+                                 .sequence = participant->announced[GRAPH],
+                                 .payload = little_endian,
+                                 .payload_bytes = sizeof little_endian};
+  tide_rtps_put_data(cdr, &data);
+  put_entities(cdr, participant); /* nothing in it needs more than an alignment of 4 */
+  tide_rtps_extend(cdr, start);
 }
 
 /* The lowest number that the reader lacks and may be sent now: a requested one, or else a new one; 0: none. Nothing is
@@ -1075,17 +1237,31 @@ static bool send_of_peer(tide_participant_t *participant, tide_rtps_peer_t *peer
       put_acknack(&cdr, participant, proxy, builtin_writer[kind], builtin_reader[kind], NULL, now);
     datagram->deadline_ns = earlier(datagram->deadline_ns, proxy->due_ns);
   }
-  for (int kind = PUBLICATIONS; kind <= SUBSCRIPTIONS && cdr.position == empty; kind++) {
+  for (int kind = PUBLICATIONS; kind <= GRAPH && cdr.position == empty; kind++) {
     tide_rtps_proxy_t *proxy = &peer->readers[kind];
     const int64_t last = participant->announced[kind];
-    const int64_t number = number_to_send(proxy, true, last);
+    int64_t number = number_to_send(proxy, true, last);
+    if (kind == GRAPH && peer->graph_reader == 0) break;
+    if (kind == GRAPH) datagram->to.port = peer->graph_port;
+    if (kind == GRAPH && number != 0 && number < last) { /* the HEARTBEAT says that it is gone */
+      proxy->requested = 0;
+      proxy->due_ns = now;
+      number = number_to_send(proxy, true, last);
+    }
     if (number != 0) {
-      put_announced(&cdr, participant, kind, number);
+      if (kind == GRAPH) {
+        put_graph(&cdr, participant, peer);
+      } else {
+        put_announced(&cdr, participant, kind, number);
+      }
       mark_sent(proxy, number);
       if (number_to_send(proxy, true, last) == 0) proxy->due_ns = now;
     }
-    if (proxy->due_ns <= now && number_to_send(proxy, true, last) == 0)
-      put_heartbeat(&cdr, participant, proxy, builtin_writer[kind], builtin_reader[kind], 1, now);
+    if (proxy->due_ns <= now && number_to_send(proxy, true, last) == 0) {
+      const bool is_graph = kind == GRAPH;
+      put_heartbeat(&cdr, participant, proxy, is_graph ? participant->graph.entity : builtin_writer[kind],
+                    is_graph ? peer->graph_reader : builtin_reader[kind], is_graph ? last : 1, now);
+    }
     datagram->deadline_ns = earlier(datagram->deadline_ns, proxy->due_ns);
   }
   TIDE_INVARIANT(cdr.status == TIDE_OK);

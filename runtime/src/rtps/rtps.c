@@ -26,7 +26,7 @@ static uint32_t get_entity(tide_cdr_t *cdr) {
   return (uint32_t)octets[0] << 24 | (uint32_t)octets[1] << 16 | (uint32_t)octets[2] << 8 | octets[3];
 }
 
-static void put_guid(tide_cdr_t *cdr, const tide_guid_t *guid) {
+void tide_rtps_put_guid(tide_cdr_t *cdr, const tide_guid_t *guid) {
   tide_cdr_put_bytes(cdr, guid->prefix, sizeof guid->prefix);
   put_entity(cdr, guid->entity);
 }
@@ -131,6 +131,8 @@ static void end(tide_cdr_t *cdr, size_t body) {
   cdr->bytes[body - 1] = (uint8_t)(length >> 8);
 }
 
+void tide_rtps_extend(tide_cdr_t *cdr, size_t start) { end(cdr, start + 4); }
+
 void tide_rtps_put_info_dst(tide_cdr_t *cdr, const uint8_t prefix[TIDE_RTPS_PREFIX_BYTES]) {
   const size_t body = begin(cdr, TIDE_RTPS_INFO_DST, 0);
   tide_cdr_put_bytes(cdr, prefix, TIDE_RTPS_PREFIX_BYTES);
@@ -207,7 +209,7 @@ static void put_octets_parameter(tide_cdr_t *cdr, uint16_t id, uint8_t first, ui
 
 static void put_guid_parameter(tide_cdr_t *cdr, uint16_t id, const tide_guid_t *guid) {
   const size_t body = begin_parameter(cdr, id);
-  put_guid(cdr, guid);
+  tide_rtps_put_guid(cdr, guid);
   end(cdr, body);
 }
 
@@ -270,7 +272,7 @@ static void open_list(tide_cdr_t *list, const uint8_t *bytes, size_t length) {
 
 static void put_identity_parameter(tide_cdr_t *cdr, uint16_t id, const tide_rtps_sample_identity_t *identity) {
   const size_t body = begin_parameter(cdr, id);
-  put_guid(cdr, &identity->guid);
+  tide_rtps_put_guid(cdr, &identity->guid);
   put_number(cdr, identity->sequence);
   end(cdr, body);
 }

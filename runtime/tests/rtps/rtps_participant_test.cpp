@@ -172,6 +172,107 @@ TEST(Discovery, EndpointsComeAndGo) {
   });
 }
 
+// What ros_discovery_info says of a participant with two nodes: namespace, name, readers, writers.
+struct Listed {
+  std::string name;
+  std::vector<uint32_t> readers, writers;
+};
+std::vector<Listed> listed(const std::vector<uint8_t> &bytes, const uint8_t *prefix) {
+  tide_cdr_t cdr;
+  tide_cdr_reader(&cdr, bytes.data(), bytes.size(), false);
+  const auto gid = [&] {
+    const uint8_t *octets = tide_cdr_view(&cdr, 16);
+    if (octets == nullptr || memcmp(octets, prefix, TIDE_RTPS_PREFIX_BYTES) != 0) throw std::runtime_error("gid");
+    return static_cast<uint32_t>(octets[12] << 24 | octets[13] << 16 | octets[14] << 8 | octets[15]);
+  };
+  const auto text = [&] {
+    size_t length = 0;
+    const char *characters = tide_cdr_get_string(&cdr, &length);
+    return std::string(characters, length);
+  };
+  if (gid() != TIDE_RTPS_ENTITY_PARTICIPANT) throw std::runtime_error("participant");
+  std::vector<Listed> nodes(tide_cdr_get_u32(&cdr));
+  for (Listed &node : nodes) {
+    node.name = text();
+    node.name += "|" + text();
+    for (std::vector<uint32_t> *gids : {&node.readers, &node.writers}) {
+      gids->resize(tide_cdr_get_u32(&cdr));
+      for (uint32_t &one : *gids) one = gid();
+    }
+  }
+  if (cdr.status != TIDE_OK || tide_cdr_remaining(&cdr) != 0) throw std::runtime_error("entities");
+  return nodes;
+}
+
+TEST(Discovery, NodesAreListedWithTheirEndpoints) {
+  for_each_seed(30, [](uint64_t seed) {
+    Pair pair(seed);
+    pair.network.faults = {20, 10, 10};
+    const auto watch = [&] {
+      RtpsReader &reader = pair.b.reader("ros_discovery_info", quality(true, 1), 2000, pair.network.now);
+      reader.reader.endpoint.type = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
+      return &reader;
+    };
+    RtpsReader *graph = watch();
+    const auto latest = [&] { return listed(graph->received.back().bytes, pair.a.config.prefix); };
+    tide_rtps_node_t first{"first", "/", nullptr}, second{"second", "/robot", nullptr};
+    ASSERT_EQ(tide_participant_add_node(&pair.a.participant, &first, pair.network.now), TIDE_OK);
+    RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now, 0, &first);
+    pair.a.writer("rt/y", quality(true), 4, 100, pair.network.now);  // of no node
+    pair.network.run(20'000 * kMs);
+    ASSERT_FALSE(graph->received.empty());
+    ASSERT_EQ(latest().size(), 1u);
+    EXPECT_EQ(latest()[0].name, "/|first");
+    EXPECT_EQ(latest()[0].writers, std::vector<uint32_t>{writer.writer.endpoint.entity});
+    // Changes in quick succession: the last one arrives.
+    ASSERT_EQ(tide_participant_add_node(&pair.a.participant, &second, pair.network.now), TIDE_OK);
+    pair.network.run(pair.network.dice.between(0, 5) * kMs);
+    RtpsReader &reader = pair.a.reader("rt/z", quality(true), 100, pair.network.now, 0, &second);
+    pair.network.run(pair.network.dice.between(0, 5) * kMs);
+    tide_participant_remove(&pair.a.participant, &writer.writer.endpoint, pair.network.now);
+    pair.network.run(20'000 * kMs);
+    ASSERT_EQ(latest().size(), 2u);
+    EXPECT_EQ(latest()[0].name, "/robot|second");
+    EXPECT_EQ(latest()[0].readers, std::vector<uint32_t>{reader.reader.endpoint.entity});
+    EXPECT_TRUE(latest()[1].writers.empty());
+    // Who starts anew reads it again.
+    pair.b.config.prefix[3]++;
+    pair.b.start(pair.network.now);
+    graph = watch();
+    pair.network.run(20'000 * kMs);
+    ASSERT_EQ(graph->received.size(), 1u);
+    EXPECT_EQ(latest().size(), 2u);
+    tide_participant_remove_node(&pair.a.participant, &second);
+    pair.network.run(20'000 * kMs);
+    ASSERT_EQ(latest().size(), 1u);
+    EXPECT_EQ(latest()[0].name, "/|first");
+    EXPECT_EQ(pair.a.participant.counters.restarted + pair.b.participant.counters.restarted, 0u);
+    // Then nothing more is sent than announcements.
+    const uint64_t before = pair.network.datagrams;
+    pair.network.faults = {};
+    pair.network.run(30'000 * kMs);
+    EXPECT_EQ(pair.network.datagrams - before, 2u * 10 * 2);
+  });
+}
+
+// 80 endpoints of one node fit the usual datagram, as the header says, and what does not fit is refused.
+TEST(Discovery, EndpointsOfANodeAreRefusedBeforeTheyFillADatagram) {
+  RtpsBoard board{1};
+  board.start(0);
+  tide_rtps_node_t node{"node", "/robot", nullptr};
+  ASSERT_EQ(tide_participant_add_node(&board.participant, &node, 0), TIDE_OK);
+  for (int i = 0; i < 80; i++) board.reader("rt/x", quality(true), 10, 0, 0, &node);
+  EXPECT_THROW(
+      {
+        for (int i = 0; i < 5; i++) board.reader("rt/x", quality(true), 10, 0, 0, &node);
+      },
+      std::runtime_error);
+  board.reader("rt/x", quality(true), 10, 0);  // of no node
+  tide_rtps_node_t other{"other", "/a/namespace/that/is/longer/than/what/is/left/of/the/datagram", nullptr};
+  EXPECT_EQ(tide_participant_add_node(&board.participant, &other, 0), TIDE_ERROR_TOO_LARGE);
+  EXPECT_EQ(board.participant.nodes, &node);
+}
+
 TEST(Discovery, IncompatibleQosIsToldOnce) {
   Pair pair;
   pair.a.writer("rt/x", quality(false), 4, 100, pair.network.now);
@@ -371,6 +472,52 @@ TEST(Exchange, LargeSamplesOfTwoWritersTakeTurns) {
     pair.network.run(60'000 * kMs, [&] { return reader.received.size() == 6; });
     EXPECT_EQ(reader.received.size(), 6u);
   });
+}
+
+// What has no room is sent again when there is, in order.
+TEST(Exchange, RefusedSamplesComeAgain) {
+  for_each_seed(50, [](uint64_t seed) {
+    Pair pair(seed);
+    Dice &dice = pair.network.dice;
+    const size_t largest = dice.chance(50) ? 200 : 4000;
+    RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 20, largest, pair.network.now);
+    RtpsReader &reader = pair.b.reader("rt/x", quality(true), largest, pair.network.now);
+    pair.network.run(100 * kMs);
+    pair.network.faults = {static_cast<int>(dice.between(0, 10)), 5, 5};
+    reader.room = static_cast<size_t>(dice.between(0, 3));
+    for (int i = 0; i < 20; i++)
+      pair.a.write(writer, static_cast<size_t>(dice.between(0, static_cast<int64_t>(largest))), pair.network.now);
+    pair.network.run(dice.between(0, 500) * kMs);
+    while (reader.received.size() < 20) {
+      const size_t before = reader.received.size();
+      EXPECT_EQ(reader.room, 0u);
+      reader.room = 1;
+      tide_participant_resume(&pair.b.participant, &reader.reader, pair.network.now);
+      pair.network.run(60'000 * kMs, [&] { return reader.received.size() > before; });
+      ASSERT_EQ(reader.received.size(), before + 1);
+    }
+    expect_unchanged(reader);
+    EXPECT_GT(pair.b.participant.counters.refused, 0u);
+    EXPECT_EQ(pair.b.participant.counters.lost, 0u);
+  });
+}
+
+// Without faults a sample is there one round trip after there is room.
+TEST(Exchange, ResumedSamplesComeAtOnce) {
+  Pair pair;
+  RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 20, 100, pair.network.now);
+  RtpsReader &reader = pair.b.reader("rt/x", quality(true), 100, pair.network.now);
+  pair.network.run(100 * kMs);
+  reader.room = 0;
+  pair.a.write(writer, 10, pair.network.now);
+  pair.network.run(10'000 * kMs);
+  const uint64_t before = pair.network.datagrams;
+  pair.network.run(10'000 * kMs);
+  EXPECT_LT(pair.network.datagrams - before, 100u);  // it is not asked for all the time
+  reader.room = 1;
+  tide_participant_resume(&pair.b.participant, &reader.reader, pair.network.now);
+  pair.network.run(1 * kMs);
+  EXPECT_EQ(reader.received.size(), 1u);
 }
 
 TEST(Exchange, ASampleTooLargeIsSkippedAndTold) {

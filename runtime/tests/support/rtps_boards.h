@@ -37,6 +37,7 @@ struct RtpsReader {
     tide_rtps_sample_identity_t related;
   };
   std::vector<Sample> received;
+  size_t room = SIZE_MAX;  // for so many more samples; further ones are refused
 };
 
 // A participant with its memory. Boards are numbered from 1, which is the last octet of their address.
@@ -77,7 +78,7 @@ struct RtpsBoard {
     is_on = true;
   }
   RtpsWriter &writer(const char *topic, tide_rtps_qos_t qos, uint32_t depth, size_t bytes, int64_t now,
-                     uint8_t level = 0) {
+                     uint8_t level = 0, const tide_rtps_node_t *node = nullptr) {
     RtpsWriter &made = writers.emplace_back();
     made.slots.resize(depth);
     made.memory.resize(depth * (bytes + 4));
@@ -85,6 +86,7 @@ struct RtpsBoard {
     made.writer.endpoint.type = "T";
     made.writer.endpoint.qos = qos;
     made.writer.endpoint.level = level;
+    made.writer.endpoint.node = node;
     made.writer.slots = made.slots.data();
     made.writer.memory = made.memory.data();
     made.writer.depth = depth;
@@ -92,22 +94,28 @@ struct RtpsBoard {
     if (tide_participant_add_writer(&participant, &made.writer, now) != TIDE_OK) throw std::runtime_error("writer");
     return made;
   }
-  RtpsReader &reader(const char *topic, tide_rtps_qos_t qos, size_t bytes, int64_t now, uint8_t level = 0) {
+  RtpsReader &reader(const char *topic, tide_rtps_qos_t qos, size_t bytes, int64_t now, uint8_t level = 0,
+                     const tide_rtps_node_t *node = nullptr) {
     RtpsReader &made = readers.emplace_back();
     made.memory.resize(bytes + 4);
     made.reader.endpoint.topic = topic;
     made.reader.endpoint.type = "T";
     made.reader.endpoint.qos = qos;
     made.reader.endpoint.level = level;
+    made.reader.endpoint.node = node;
     made.reader.endpoint.context = &made;
     made.reader.memory = made.memory.data();
     made.reader.memory_bytes = static_cast<uint32_t>(made.memory.size());
     made.reader.sample = [](void *context, const tide_rtps_sample_t *sample) {
-      static_cast<RtpsReader *>(context)->received.push_back({{sample->bytes, sample->bytes + sample->length},
-                                                              sample->identity.sequence,
-                                                              sample->source_ns,
-                                                              sample->identity.guid,
-                                                              sample->related});
+      auto *reader = static_cast<RtpsReader *>(context);
+      if (reader->room == 0) return false;
+      reader->room--;
+      reader->received.push_back({{sample->bytes, sample->bytes + sample->length},
+                                  sample->identity.sequence,
+                                  sample->source_ns,
+                                  sample->identity.guid,
+                                  sample->related});
+      return true;
     };
     if (tide_participant_add_reader(&participant, &made.reader, now) != TIDE_OK) throw std::runtime_error("reader");
     return made;

@@ -46,7 +46,7 @@ inline void exercise_participant(const uint8_t *script, size_t count) {
         peer.write(other, next() * 15u, network.now);
         continue;
       case 3: {  // whatever
-        const size_t length = std::min<size_t>(next(), count - at);
+        const size_t wanted = next(), length = std::min(wanted, count - at);
         tide_cdr_put_bytes(&cdr, script + at, length);
         at += length;
         break;
@@ -86,7 +86,8 @@ inline void exercise_participant(const uint8_t *script, size_t count) {
           data.fragment_count = static_cast<uint16_t>(1 + next() % 3);
         }
         data.payload = content;
-        data.payload_bytes = std::min<size_t>(next(), count - at);
+        data.payload_bytes = next();
+        data.payload_bytes = std::min(data.payload_bytes, count - at);
         std::copy_n(script + at, data.payload_bytes, content);
         at += data.payload_bytes;
         tide_rtps_put_data(&cdr, &data);

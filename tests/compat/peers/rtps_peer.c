@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A participant on the loopback interface, for tests against real ROS 2 without an agent. It sends every
+/* The node /loop/rtps_peer on the loopback interface, for tests against real ROS 2 without an agent. It sends every
  * std_msgs/String that it receives on /small/down and /large/down back, on /small/up and /large/up. It serves
  * std_srvs/SetBool as /board/set, and passes each request on to /host/set.
  *
@@ -49,6 +49,7 @@ static tide_rtps_writer_t serving = {
     .slots = reply_slots, .memory = replies, .related = answered, .depth = DEPTH, .slot_bytes = SMALL_BYTES};
 static tide_rtps_writer_t asking = {
     .slots = request_slots, .memory = requests, .related = asked, .depth = DEPTH, .slot_bytes = SMALL_BYTES};
+static tide_rtps_node_t node = {.name = "rtps_peer", .name_space = "/loop"};
 static volatile sig_atomic_t is_ending;
 
 static int64_t now_ns(void) {
@@ -72,14 +73,15 @@ static void on_event(void *context, const tide_rtps_event_t *event) {
          event->local == NULL ? "" : event->local->topic, event->count);
 }
 
-static void on_sample(void *context, const tide_rtps_sample_t *sample) {
+static bool on_sample(void *context, const tide_rtps_sample_t *sample) {
   uint8_t *room = tide_participant_write_begin(&participant, context, sample->length);
   require(room != NULL, "a sample is too large");
   memcpy(room, sample->bytes, sample->length);
   tide_participant_write_end(&participant, context, sample->length, NULL, now_ns());
+  return true;
 }
 
-static void on_request(void *context, const tide_rtps_sample_t *sample) {
+static bool on_request(void *context, const tide_rtps_sample_t *sample) {
   (void)context;
   const tide_rtps_sample_identity_t request = {sample->related.guid, sample->identity.sequence};
   const tide_rtps_sample_identity_t own = {tide_participant_guid(&participant, &replied.endpoint), 0};
@@ -93,19 +95,22 @@ static void on_request(void *context, const tide_rtps_sample_t *sample) {
   tide_participant_write_end(&participant, &serving, cdr.position, &request, now_ns());
   *tide_participant_write_begin(&participant, &asking, 1) = data;
   tide_participant_write_end(&participant, &asking, 1, &own, now_ns());
+  return true;
 }
 
-static void on_reply(void *context, const tide_rtps_sample_t *sample) {
+static bool on_reply(void *context, const tide_rtps_sample_t *sample) {
   (void)context;
   const tide_guid_t own = tide_participant_guid(&participant, &replied.endpoint);
-  if (!tide_guid_equal(&sample->related.guid, &own)) return; /* another client's */
+  if (!tide_guid_equal(&sample->related.guid, &own)) return true; /* another client's */
   printf("{\"replied\": %" PRId64 ", \"success\": %u}\n", sample->related.sequence, sample->bytes[0]);
+  return true;
 }
 
 static void add(tide_rtps_endpoint_t *endpoint, const char *topic, const char *type, const char *type_hash) {
   endpoint->topic = topic;
   endpoint->type = type;
   endpoint->type_hash = type_hash;
+  endpoint->node = &node;
   endpoint->qos = tide_rtps_qos_default();
 }
 
@@ -149,6 +154,7 @@ int main(int count, char **arguments) {
   clock_gettime(CLOCK_REALTIME, &wall);
   participant.wall_ns = wall.tv_sec * INT64_C(1000000000) + wall.tv_nsec - start;
 
+  require(tide_participant_add_node(&participant, &node, start) == TIDE_OK, "the node");
   static const char string[] = "std_msgs::msg::dds_::String_";
   add(&small_up.endpoint, "rt/small/up", string, STRING_HASH);
   add(&large_up.endpoint, "rt/large/up", string, STRING_HASH);
