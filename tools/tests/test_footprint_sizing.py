@@ -92,6 +92,19 @@ def test_program_uses_every_handle_and_header_every_pool() -> None:
     assert all(f"#define {name} {value}\n" in header(client, "x") for name, value in pools(client).items())
 
 
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("systems/**/*.toml")), ids=lambda file: file.stem)
+def test_every_publisher_of_an_example_has_the_chain_of_its_callback(file: Path) -> None:
+    """The chain that takes a topic may have no callback on the board; the command ended with a KeyError."""
+    system = load(file)
+    for one in system.boards():
+        client = client_of(only_board(system, one.name))
+        text = program(client)
+        assert text.count("tide_rclc_chain_add_publisher(") == len(client.publications)
+        for index, end in enumerate(client.publications):
+            owner = next(n for n, chain in enumerate(client.chains) if end.callback in chain.callbacks)
+            assert f"tide_rclc_chain_add_publisher(&chains[{owner}], &publishers[{index}])" in text
+
+
 SOURCE = """struct link { int (*start)(int); };
 static int start_now(int x) { return x; }
 static struct link line = {.start = start_now};

@@ -117,6 +117,7 @@ def program(client: Client) -> str:
         "  errors += rclc_executor_init(&executor, &support.context, TIDE_HANDLES, &allocator);",
     ]
     chain_at = {chain.name: index for index, chain in enumerate(client.chains)}
+    sender_at = {id(one): index for index, chain in enumerate(client.chains) for one in chain.callbacks}
     for chain, index in zip(client.chains, chain_at.values(), strict=True):
         level = client.levels[chain.name]
         lines.append(f'  errors += tide_chain_init(&chains[{index}], "{chain.name}", {level}, 1000000, 1000000);')
@@ -130,7 +131,7 @@ def program(client: Client) -> str:
         lines += [
             f"  errors += rclc_publisher_init(&publishers[{index}], &node, &support_{number[id(end)]}, "
             f'"{end.topic}", {_qos(end)});',
-            f"  errors += tide_rclc_chain_add_publisher(&chains[{chain_at[end.chain.name]}], &publishers[{index}]);",
+            f"  errors += tide_rclc_chain_add_publisher(&chains[{sender_at[id(end.callback)]}], &publishers[{index}]);",
         ]
     for index, (end, *_) in enumerate(client.subscribed):
         item = number[id(end)]
