@@ -18,13 +18,14 @@ extern "C" {
 rosidl_runtime_c__String micro_ros_string_utilities_init(const char *data);
 /* An empty string with room for size characters. */
 rosidl_runtime_c__String micro_ros_string_utilities_init_with_size(size_t size);
-/* The string with new text, in its own memory if that suffices, else in new memory (the old memory is released). */
+/* Sets the string to a copy of the text: in its own memory if that suffices, else in new memory (the old memory is
+ * released). */
 rosidl_runtime_c__String micro_ros_string_utilities_set(rosidl_runtime_c__String str, const char *data);
 /* The text ends with a NUL unless it fills the caller's memory. */
 const char *micro_ros_string_utilities_get_c_str(rosidl_runtime_c__String str);
-/* The string with data added at its end, growing as in set. */
+/* Appends data to the string, growing as in set. */
 rosidl_runtime_c__String micro_ros_string_utilities_append(rosidl_runtime_c__String str, const char *data);
-/* The string without its last n characters; unchanged when it has fewer. */
+/* Removes the last n characters; the string stays unchanged when it has fewer. */
 rosidl_runtime_c__String micro_ros_string_utilities_remove_tail_chars(rosidl_runtime_c__String str, size_t n);
 /* Releases the memory of a string made here. */
 void micro_ros_string_utilities_destroy(rosidl_runtime_c__String *str);

@@ -16,15 +16,16 @@
 extern "C" {
 #endif
 
-/* Capacity of one member: its path from the message, such as "header.frame_id" or "transforms.child_frame_id" (the
- * elements of a sequence share one path). size counts elements, or characters with the NUL. */
+/* Capacity of one member. path: where the member is in the message, such as "header.frame_id" or
+ * "transforms.child_frame_id" (the elements of a sequence share one path). size counts elements, or characters with the
+ * NUL. */
 typedef struct micro_ros_utilities_memory_rule_t {
   const char *rule;
   size_t size;
 } micro_ros_utilities_memory_rule_t;
 
 /* A capacity of zero selects that of micro_ros_utilities_memory_conf_default. Bounded members without a rule get the
- * capacity of their bound. allocator null: the default allocator (rcutils_set_default_allocator). */
+ * capacity of their bound. A null allocator selects the default allocator (rcutils_set_default_allocator). */
 typedef struct micro_ros_utilities_memory_conf_t {
   size_t max_string_capacity;              /* characters with the NUL */
   size_t max_ros2_type_sequence_capacity;  /* elements of sequences of messages */
@@ -46,12 +47,12 @@ size_t micro_ros_utilities_get_dynamic_size(const rosidl_message_type_support_t 
 /* Bytes that the buffer of create_static_message_memory must have, whatever its alignment. */
 size_t micro_ros_utilities_get_static_size(const rosidl_message_type_support_t *type_support,
                                            const micro_ros_utilities_memory_conf_t conf);
-/* Gives every string and sequence of ros_msg zeroed memory, overwriting their pointers without releasing; other members
- * stay as they are. False, with nothing allocated, when the allocator fails. */
+/* Gives every string and sequence of ros_msg zeroed memory; other members stay as they are. Pointers are overwritten,
+ * so memory that they had is not released. False, with nothing allocated, when the allocator fails. */
 bool micro_ros_utilities_create_message_memory(const rosidl_message_type_support_t *type_support, void *ros_msg,
                                                const micro_ros_utilities_memory_conf_t conf);
-/* As create_message_memory, from a buffer that must outlive the message. False, without change, when buffer_len is too
- * small. */
+/* Like create_message_memory, but takes the memory from a buffer that must outlive the message. False, without change,
+ * when buffer_len is too small. */
 bool micro_ros_utilities_create_static_message_memory(const rosidl_message_type_support_t *type_support, void *ros_msg,
                                                       const micro_ros_utilities_memory_conf_t conf, uint8_t *buffer,
                                                       size_t buffer_len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QoS events. micro-ROS agents report none, so an event cannot be initialised, as with the stock client. The header
- * exists for programs that also work without events. */
+/* QoS events. micro-ROS agents report no events, so an event cannot be initialised, as with the stock client. The
+ * header exists for programs that also work without events. */
 #ifndef RCL__EVENT_H_
 #define RCL__EVENT_H_
 

@@ -3,8 +3,9 @@
  * changes. The first call requests it from the agent and waits up to the timeout of creating an object
  * (rmw_uros_set_context_entity_creation_session_timeout); later calls use the latest report. From one thread at a time.
  *
- * Memory: TIDE_GRAPH_BYTES of tide/pools.h, which the message must fit; a larger one is dropped and the previous one
- * stays. Codes: RCL_RET_UNSUPPORTED, no memory configured; RCL_RET_TIMEOUT, the agent reports no graph. */
+ * Memory: the agent's message must fit TIDE_GRAPH_BYTES of tide/pools.h. A larger message is dropped, and the previous
+ * report stays in use. Codes: RCL_RET_UNSUPPORTED, no memory configured; RCL_RET_TIMEOUT, the agent reports no
+ * graph. */
 #ifndef RCL__GRAPH_H_
 #define RCL__GRAPH_H_
 

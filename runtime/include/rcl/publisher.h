@@ -26,14 +26,14 @@ rcl_publisher_options_t rcl_publisher_get_default_options(void);
 rcl_ret_t rcl_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
                              const rosidl_message_type_support_t *type_support, const char *topic_name,
                              const rcl_publisher_options_t *options);
-/* RCL_RET_ERROR with TIDE_ERROR_FULL: no pool buffer was free to report it to the agent; the publisher is still valid:
- * try again.
+/* RCL_RET_ERROR with TIDE_ERROR_FULL: no pool buffer was free to request the removal from the agent. The publisher is
+ * still valid: try again.
  */
 rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node);
 /* Serialises into the daemon's pool and returns; it never waits for the wire (see tide_rclc_support_set_send for other
- * modes). When the pool is full a reliable publisher waits for a free buffer up to the time of
- * tide_rclc_publisher_set_wait_ms, a best-effort one does not.
- * From any thread. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL, _TOO_LARGE, _DISCONNECTED. */
+ * modes). When the pool is full, a reliable publisher waits for a free buffer, at most for the time set by
+ * tide_rclc_publisher_set_wait_ms; a best-effort publisher does not wait. From any thread. RCL_RET_ERROR with
+ * tide_rclc_last_status: TIDE_ERROR_FULL, _TOO_LARGE, _DISCONNECTED. */
 rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
                       rmw_publisher_allocation_t *allocation);
 /* Waits until the agent has acknowledged all published messages (best effort: until they have been sent); timeout in

@@ -36,10 +36,10 @@ rcl_ret_t rcl_service_fini(rcl_service_t *service, rcl_node_t *node);
 rcl_ret_t rcl_take_request(const rcl_service_t *service, rmw_request_id_t *request_header, void *ros_request);
 rcl_ret_t rcl_take_request_with_info(const rcl_service_t *service, rmw_service_info_t *request_header,
                                      void *ros_request);
-/* Answers a request, at once or at any later time and in any order; only its header is needed. When the pool is full it
- * waits up to the time set by rmw_uros_set_service_session_timeout, by default not at all. From any
- * thread. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free buffer in the pool: try again),
- * _TOO_LARGE, _DISCONNECTED (best effort). */
+/* Answers a request, at once or at any later time and in any order; only its header is needed. When the pool is full
+ * the call waits up to the time set by rmw_uros_set_service_session_timeout, by default not at all. From any thread.
+ * RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free buffer in the pool: try again), _TOO_LARGE,
+ * _DISCONNECTED (best effort). */
 rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *response_header, void *ros_response);
 bool rcl_service_is_valid(const rcl_service_t *service);
 rmw_service_t *rcl_service_get_rmw_handle(const rcl_service_t *service);

@@ -13,9 +13,9 @@ extern "C" {
 struct rclc_action_server_s;
 struct rclc_action_client_s;
 
-/* A goal, at a server or at a client. The handle is in the runtime's memory and valid from the goal's callback, or from
- * rclc_action_send_goal_request, until its result was sent (server) or taken (client). Programs read it, from any
- * thread. */
+/* A goal, at a server or at a client. The handle is in the runtime's memory. It is valid from the goal's callback, or
+ * from rclc_action_send_goal_request, until the goal's result was sent (server) or taken (client). Programs may read
+ * the handle from any thread. */
 typedef struct rclc_action_goal_handle_t {
   union {
     struct rclc_action_server_s *action_server;

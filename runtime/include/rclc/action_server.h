@@ -32,14 +32,14 @@ rcl_ret_t rclc_action_server_init_default(rclc_action_server_t *action_server, r
                                           const char *action_name);
 rcl_ret_t rclc_action_server_fini(rclc_action_server_t *action_server, rcl_node_t *node);
 
-/* ros_feedback: PACKAGE__action__NAME_FeedbackMessage, whose goal_id this call fills in. Sent like a message of any
- * publisher. RCL_RET_INVALID_ARGUMENT: the goal has ended. */
+/* ros_feedback: PACKAGE__action__NAME_FeedbackMessage, whose goal_id this call fills in. Feedback is sent like a
+ * message of any publisher. RCL_RET_INVALID_ARGUMENT: the goal has ended. */
 rcl_ret_t rclc_action_publish_feedback(rclc_action_goal_handle_t *goal_handle, void *ros_feedback);
 /* Ends the goal. ros_response: PACKAGE__action__NAME_GetResult_Response, whose status this call fills in; it is
  * serialised before the call returns. RCL_RET_OK: the result was sent, or is kept for later requests.
- * RCLC_RET_ACTION_WAIT_RESULT_REQUEST: try again later; so does RCL_RET_ERROR with the cause TIDE_ERROR_FULL. With the
- * cause TIDE_ERROR_TOO_LARGE no node can hold the result, or a member exceeds its bound: the goal has ended as
- * aborted, and clients get an empty result. The handle is released on the next run of the executor. */
+ * RCLC_RET_ACTION_WAIT_RESULT_REQUEST, or RCL_RET_ERROR with the cause TIDE_ERROR_FULL: try again later. With the cause
+ * TIDE_ERROR_TOO_LARGE no node can hold the result, or a member exceeds its bound: the goal has ended as aborted, and
+ * clients get an empty result. The handle is released on the next run of the executor. */
 rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_action_goal_state_t status,
                                   void *ros_response);
 

@@ -49,8 +49,9 @@ rcl_ret_t rclc_executor_add_subscription_with_context(rclc_executor_t *executor,
 rcl_ret_t rclc_executor_add_timer(rclc_executor_t *executor, rcl_timer_t *timer);
 rcl_ret_t rclc_executor_add_guard_condition(rclc_executor_t *executor, rcl_guard_condition_t *gc,
                                             rclc_gc_callback_t callback);
-/* The callback fills in response_msg, which is sent when it returns; if no pool buffer is free then, it is sent as soon
- * as one is, before the next request is taken. To answer later: tide_rclc_service_defer. */
+/* The callback fills in response_msg, which is sent when the callback returns. If no pool buffer is free then, the
+ * response is sent as soon as a buffer is free, before the next request is taken. To answer later:
+ * tide_rclc_service_defer. */
 rcl_ret_t rclc_executor_add_service(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
                                     void *response_msg, rclc_service_callback_t callback);
 rcl_ret_t rclc_executor_add_service_with_request_id(rclc_executor_t *executor, rcl_service_t *service,
@@ -63,9 +64,9 @@ rcl_ret_t rclc_executor_add_client(rclc_executor_t *executor, rcl_client_t *clie
                                    rclc_client_callback_t callback);
 rcl_ret_t rclc_executor_add_client_with_request_id(rclc_executor_t *executor, rcl_client_t *client, void *response_msg,
                                                    rclc_client_callback_with_request_id_t callback);
-/* handles_number: concurrent goals. ros_goal_request: array of as many requests, ros_goal_request_size apart; a request
- * can be reused when its goal's handle is free. A null cancel_callback refuses cancellations. Takes one handle of the
- * executor. */
+/* handles_number: concurrent goals. ros_goal_request: array of handles_number requests, ros_goal_request_size bytes
+ * apart; a request is reused when its goal's handle is free. A null cancel_callback refuses cancellations. Takes one
+ * handle of the executor. */
 rcl_ret_t rclc_executor_add_action_server(rclc_executor_t *executor, rclc_action_server_t *action_server,
                                           size_t handles_number, void *ros_goal_request, size_t ros_goal_request_size,
                                           rclc_action_server_handle_goal_callback_t goal_callback,
@@ -98,8 +99,8 @@ rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_tri
                                     void *trigger_object);
 /* RCLC_SEMANTICS_RCLCPP_EXECUTOR (default): each callback takes its message when it starts, and what it publishes is
  * sent at once. RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME: a round takes the messages of all subscriptions before its
- * first callback, and what its callbacks send to the agent (messages, requests, responses) is sent when the last one
- * has ended, most urgent first; messages that arrive meanwhile belong to the next round. Outgoing messages wait in the
+ * first callback. What its callbacks send to the agent (messages, requests, responses) is sent when the last callback
+ * has ended, most urgent first. Messages that arrive meanwhile belong to the next round. Outgoing messages wait in the
  * pool; if it is full they are refused. Local messages (tide/rclc_local.h) are delivered at once. RCL_RET_UNSUPPORTED:
  * with several lanes or readyset; RCL_RET_ERROR from within a round. */
 typedef enum { RCLC_SEMANTICS_RCLCPP_EXECUTOR, RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME } rclc_executor_semantics_t;

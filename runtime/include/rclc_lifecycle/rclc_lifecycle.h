@@ -51,7 +51,7 @@ typedef struct rclc_lifecycle_node_t {
   tide_lifecycle_answer_t answers[5]; /* the runtime's */
 } rclc_lifecycle_node_t;
 
-/* Argument of the functions below that create services; must live as long as they. */
+/* Argument of the functions below that create services; must live as long as the services. */
 typedef struct rclc_lifecycle_service_context_t {
   rclc_lifecycle_node_t *lifecycle_node;
 } rclc_lifecycle_service_context_t;
@@ -75,8 +75,8 @@ rcl_ret_t rclc_lifecycle_register_on_activate(rclc_lifecycle_node_t *node, int (
 rcl_ret_t rclc_lifecycle_register_on_deactivate(rclc_lifecycle_node_t *node, int (*cb)(void));
 rcl_ret_t rclc_lifecycle_register_on_cleanup(rclc_lifecycle_node_t *node, int (*cb)(void));
 
-/* A change by the program itself. RCL_RET_ERROR: the current state has no such transition. RCL_RET_OK even when the
- * callback refused; check the state. */
+/* A change by the program itself. RCL_RET_ERROR: the current state has no such transition. Returns RCL_RET_OK even when
+ * the callback refused the change: check the state. */
 rcl_ret_t rclc_lifecycle_change_state(rclc_lifecycle_node_t *lifecycle_node, unsigned int transition_id,
                                       bool publish_update);
 /* Returns the result of the transition's callback; RCL_RET_OK without one. */

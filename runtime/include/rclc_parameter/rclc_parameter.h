@@ -37,8 +37,8 @@ typedef enum rclc_parameter_type_t {
 } rclc_parameter_type_t;
 
 /* Returns whether a change is accepted. Called before a value changes (old and new), and before a client creates a
- * parameter (old is null) or deletes one (new is null). Both are valid only during the call; of a value only type and
- * the member of that type are set. Parameters cannot be changed from it. */
+ * parameter (old is null) or deletes one (new is null). Both pointers are valid only during the call. Of a value, only
+ * its type and the member for that type are set. The callback cannot change parameters. */
 typedef bool (*rclc_parameter_callback_t)(const Parameter *old_param, const Parameter *new_param, void *context);
 
 typedef struct rclc_parameter_options_t {
@@ -109,8 +109,8 @@ rcl_ret_t rclc_add_parameter_constraint_integer(rclc_parameter_server_t *paramet
 rcl_ret_t rclc_add_parameter_constraint_double(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                                double from_value, double to_value, double step);
 
-/* For programs written for the first version of the interface, whose callback gets only the new value and cannot
- * refuse, and which read integers into an int. */
+/* For programs written for the first version of the interface: its callback gets only the new value and cannot refuse,
+ * and such programs read integers into an int. */
 typedef void (*tide_parameter_callback_of_first_edition_t)(Parameter *parameter);
 rcl_ret_t tide_parameter_add_server_of_first_edition(rclc_executor_t *executor,
                                                      rclc_parameter_server_t *parameter_server,

@@ -19,9 +19,9 @@ typedef void (*rmw_uros_continous_serialization)(ucdrBuffer *ucdr);
  * the last four octets before ucdr->iterator: write the true count there.
  *
  * A sample that fits one pool buffer (node) is published as usual. A longer sample needs a reliable publisher: it is
- * sent while serialization_cb writes it, and rcl_publish returns when the agent has acknowledged all of it. After the
- * publisher's session timeout without progress (rmw_uros_set_publisher_session_timeout), or if fewer octets were
- * written than announced, rcl_publish returns RCL_RET_ERROR, nothing is delivered and the session starts anew
+ * sent while serialization_cb writes it, and rcl_publish returns when the agent has acknowledged all of it. rcl_publish
+ * returns RCL_RET_ERROR if fewer octets were written than announced, or after the publisher's session timeout without
+ * progress (rmw_uros_set_publisher_session_timeout). Then nothing is delivered and the session starts anew
  * (tide/long_write.h). If the session is lost meanwhile, serialization_cb runs to its end without effect (ucdr->error).
  * The message itself must fit one node.
  *

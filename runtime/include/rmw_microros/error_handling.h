@@ -41,9 +41,9 @@ typedef struct {
 typedef void (*rmw_uros_error_handling)(const rmw_uros_error_entity_type_t entity, const rmw_uros_error_source_t source,
                                         const rmw_uros_error_context_t context, const char *file, const int line);
 
-/* Sets a function that is called with each error before the failing call returns, in the calling thread, also when the
- * program ignores the code; null: none. It must not block, and may make the calls that the caller of the failing call
- * may make. file and line are empty ("", 0); the description names the limit that was reached. */
+/* Sets a function that is called with each error, in the calling thread, before the failing call returns. It is called
+ * even if the program ignores the return code. Null: none. It must not block, and may make the calls that the caller of
+ * the failing call may make. file and line are empty ("", 0); the description names the limit that was reached. */
 void rmw_uros_set_error_handling_callback(rmw_uros_error_handling error_cb);
 
 #ifdef __cplusplus

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sequences of basic types, in the caller's memory, which is never replaced, or, if there is none and a heap exists, in
- * memory of the default allocator (tide/message_heap.h). For each basic type NAME:
+/* Sequences of basic types. A sequence uses the caller's memory, which is never replaced. If the caller provides none
+ * and a heap exists, the sequence uses memory of the default allocator (tide/message_heap.h). For each basic type NAME:
  * - rosidl_runtime_c__NAME__Sequence__init: `size` zeroes from the default allocator; without a heap, true for size 0
  * only. Previous contents are not released.
  * - rosidl_runtime_c__NAME__Sequence__fini: resets the sequence; releases memory of the default allocator.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings in memory that the caller owns (data and capacity; `tide generate` declares it), which is never replaced; or,
- * if there is none and a heap exists, in memory of the default allocator (tide/message_heap.h). A null pointer gives
- * false. Re-entrant. */
+/* A string uses memory that the caller owns (data and capacity; `tide generate` declares it), which is never replaced.
+ * If the caller provides none and a heap exists, the string uses memory of the default allocator (tide/message_heap.h).
+ * A null pointer gives false. Re-entrant. */
 #ifndef ROSIDL_RUNTIME_C__U16STRING_FUNCTIONS_H_
 #define ROSIDL_RUNTIME_C__U16STRING_FUNCTIONS_H_
 

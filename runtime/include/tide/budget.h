@@ -5,9 +5,9 @@
  * after the activation in which it was used.
  *
  * Events and time go in; the priority to run at and the time of the next check come out. Nothing here reads a clock,
- * sets a priority or allocates. `tide/budget_posix.h` does that for threads, sim/engine/machine.h for simulated ones,
- * and an RTOS port in its context-switch hooks. All times are int64_t nanoseconds on one monotonic clock; the
- * arithmetic is exact.
+ * sets a priority or allocates. `tide/budget_posix.h` uses it for threads, sim/engine/machine.h for simulated ones, and
+ * an RTOS port in its context-switch hooks. All times are int64_t nanoseconds on one monotonic clock; the arithmetic is
+ * exact.
  *
  * Two rules:
  *
@@ -26,8 +26,9 @@
  *
  * TIDE_BUDGET_POSIX follows POSIX.1-2017, 2.8.4 to the letter. That rule has known defects (Stanovich, Baker, Wang,
  * Gonzalez Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010) and is included for
- * comparison. It keeps a single activation time for all budget used since the activation, even for parts that were
- * replenished later, so too much budget is replenished early. An overrun is not deducted, but replenished as budget.
+ * comparison. The rule keeps a single activation time for all budget used since the activation, even for parts that
+ * were replenished later, so too much budget is replenished early. An overrun is not deducted, but replenished as
+ * budget.
  *
  * With both rules, a lane with maximum_replenishments outstanding stays at its low priority until the first of them is
  * due, even if budget is left. One replenishment is needed for each activation within one period that ends with budget
@@ -87,7 +88,7 @@ typedef struct tide_budget {
   bool high;             /* the owner has its full priority */
   int64_t now_ns;        /* time of the latest event */
   int64_t stopped_ns;    /* time of the latest preempt */
-  int64_t used_ns;       /* corrected: of the first portion; POSIX: since activation_ns */
+  int64_t used_ns;       /* time used: of the first portion (corrected rule), or since activation_ns (POSIX rule) */
   int64_t available_ns;  /* POSIX only */
   int64_t activation_ns; /* POSIX only */
   tide_budget_counters_t counters;

@@ -18,7 +18,8 @@
  * deducted from the next replenishment, so over many periods the lane gets its budget to the nanosecond.
  *
  * A thread that sleeps without calling tide_posix_budget_block counts as waiting for the processor. After a sleep
- * longer than a period it may then use up to twice its budget in one period. Lanes of an executor call it.
+ * longer than a period it may then use up to twice its budget in one period. Lanes of an executor call
+ * tide_posix_budget_block.
  *
  * Linux itself offers SCHED_DEADLINE (tide_posix_schedule in tide/posix_thread.h). Its budgets are hard: without budget
  * a thread waits even when the processor is idle. Its threads are ordered by deadline, not by priority.

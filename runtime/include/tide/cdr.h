@@ -49,8 +49,8 @@ void tide_cdr_put_f64(tide_cdr_t *cdr, double value);
 void tide_cdr_put_bool(tide_cdr_t *cdr, bool value);
 /* Raw bytes, not aligned. */
 void tide_cdr_put_bytes(tide_cdr_t *cdr, const void *bytes, size_t count);
-/* count elements of element_bytes (1, 2, 4, 8) each, aligned to their size, in the byte order of the stream. With no
- * elements nothing is written, not even alignment, as peers do. */
+/* count elements of element_bytes (1, 2, 4, 8) each, aligned to their size, in the byte order of the stream. Without
+ * elements nothing is written, not even padding for alignment, as in other implementations. */
 void tide_cdr_put_array(tide_cdr_t *cdr, const void *elements, size_t count, size_t element_bytes);
 /* length counts the characters without the NUL; text need not be terminated. */
 void tide_cdr_put_string(tide_cdr_t *cdr, const char *text, size_t length);
@@ -69,8 +69,8 @@ void tide_cdr_get_array(tide_cdr_t *cdr, void *elements, size_t count, size_t el
 /* count bools; a value above 1 is TIDE_ERROR_MALFORMED. */
 void tide_cdr_get_bools(tide_cdr_t *cdr, bool *elements, size_t count);
 /* Returns a view of the characters in the buffer; *length excludes the NUL. Null after an error. An absent NUL or a
- * length beyond the buffer is TIDE_ERROR_MALFORMED. Length 0 (no NUL counted) is read as an empty string, as peers send
- * it. */
+ * length beyond the buffer is TIDE_ERROR_MALFORMED. Length 0 (no NUL counted) is read as an empty string, as other
+ * implementations send it. */
 const char *tide_cdr_get_string(tide_cdr_t *cdr, size_t *length);
 /* Copies the characters of a wstring and returns their number, 0 after an error. More than capacity is
  * TIDE_ERROR_CAPACITY_MESSAGE, a character beyond 16 bits TIDE_ERROR_MALFORMED. */

@@ -9,9 +9,10 @@
  *   tide_chain_watch(&watch, &brake, tide_rclc_timer_callback(&timer), tide_rclc_subscription_callback(&command));
  *
  * An instance begins at the timer's nominal expiry, or when the first callback becomes ready, and ends when the last
- * callback has run. Instances do not overlap: one that has not ended when the next begins is missing, and a later end
- * counts for the next instance. So if all instances of a chain are late by more than a period, one missing instance is
- * reported. The first and the last callback run on this machine; those in between may run elsewhere.
+ * callback has run. Instances do not overlap: an instance that has not ended when the next one begins counts as
+ * missing, and its later end counts for the next instance. So a chain whose instances are all late by more than a
+ * period has one missing instance. The first and the last callback run on this machine; those in between may run
+ * elsewhere.
  *
  * Late and missing instances are reported in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with
  * tide_rclc_diagnostics, as a warning on /diagnostics.

@@ -104,8 +104,8 @@ typedef struct tide_callback {
   int64_t arrived_ns; /* time of the latest notification in `arrived` */
   uint32_t arrived;   /* notifications that no lane has handled yet, on platforms where interrupts only record them */
   uint64_t runs;
-  int64_t ready_since_ns;             /* of the next run: time of the latest notification or of the timer's expiry */
-  int64_t ready_ns, start_ns, end_ns; /* of its latest run */
+  int64_t ready_since_ns;             /* of the next run: time of the latest notification, or of the timer's expiry */
+  int64_t ready_ns, start_ns, end_ns; /* times of the latest run */
   int64_t execution_maximum_ns;       /* longest time from start to end, preemption included */
 } tide_callback_t;
 
@@ -253,10 +253,10 @@ typedef struct tide_executor_config {
   void *context;
   tide_measure_t *measure; /* clock of the execution times of its callbacks (tide/measure.h); may be null */
 #if TIDE_PATIENCE
-  /* For several lanes of one band, the tide policy and no source. A callback made ready by tide_executor_notify_from
-   * may wait this long for a lane that becomes free by itself. Usually the notifying lane is the first to be free, so
-   * no lane has to be woken. One idle lane then wakes at the next expiry, and the others this much later. 0: all wake
-   * at each expiry, and a notification always wakes an idle lane. */
+  /* For several lanes in one band, with the tide policy and no source of frames. A callback made ready by
+   * tide_executor_notify_from may wait this long for a lane that becomes free by itself. Usually the notifying lane is
+   * the first to be free, so no lane has to be woken. One idle lane then wakes at the next expiry of a timer, and the
+   * others this much later. 0: all wake at each expiry, and a notification always wakes an idle lane. */
   int64_t patience_ns;
 #endif
 } tide_executor_config_t;
@@ -264,10 +264,10 @@ typedef struct tide_executor_config {
 typedef struct tide_executor_counters {
   uint64_t rounds, callbacks_run, frames_digested, timers_expired, sleeps, trigger_false;
   /* Updates of the set of ready callbacks: how often a lane looked for newly ready callbacks and found one. A wait
-   * counts as one update, as wait_for_work of rclcpp does. Readyset updates at polling points. Tide updates at each
-   * choice, as in section V-C of the paper on multi-threaded executors, unless no update is needed: without a source a
-   * notified callback is in the set at once, so a lane takes the head of the set while no timer is due. A round of
-   * several callbacks counts as one. */
+   * counts as one update, as wait_for_work of rclcpp does. The readyset policy updates the set at polling points. The
+   * tide policy updates it at each choice, as in section V-C of the paper on multi-threaded executors, unless no update
+   * is needed. Without a source, a notified callback is in the set at once, so a lane takes the head of the set while
+   * no timer is due. A round of several callbacks counts as one update. */
   uint64_t set_updates;
 } tide_executor_counters_t;
 
@@ -311,10 +311,10 @@ void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counter
 int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_measurement_t *measurement);
 
 /* Add a callback. The caller sets kind, priority, always, execute, context, handle, group and measurement; this call
- * zeroes the rest. A group belongs to the executor of its first callback. With always callbacks and trigger any, a
- * round of the tide policy runs the most urgent ready callback and all always callbacks, most urgent first. O(lanes).
- * TIDE_ERROR_FULL: the executor or the group is full. TIDE_ERROR_EXISTS: added already. TIDE_ERROR_UNSUPPORTED: always,
- * with several lanes or readyset. */
+ * zeroes the rest. A group belongs to the executor of its first callback. With the trigger any and `always` callbacks,
+ * a round of the tide policy runs the most urgent ready callback and all always callbacks, most urgent
+ * first. O(lanes). TIDE_ERROR_FULL: the executor or the group is full. TIDE_ERROR_EXISTS: added already.
+ * TIDE_ERROR_UNSUPPORTED: always, with several lanes or readyset. */
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback);
 /* Add a timer; its first expiry is one period from now. The caller sets period_ns (1 or more), overrun, on_expiry and
  * callback.priority, and optionally callback.context and callback.handle; this call sets the rest. */

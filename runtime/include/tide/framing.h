@@ -71,7 +71,7 @@ typedef struct tide_framing_reader {
   uint8_t state;
   uint8_t escaped;
   uint8_t source;  /* source address of the current frame */
-  uint16_t length; /* of the current message */
+  uint16_t length; /* length of the current message */
   uint16_t received;
   uint16_t crc; /* checksum received with the message */
   tide_framing_counters_t counters;

@@ -63,8 +63,8 @@ void tide_custom_link_close(tide_custom_link_t *link);
  * effect if a read cannot be ended: it ends by itself after a slice. */
 void tide_custom_link_wake(tide_custom_link_t *link);
 
-/* Send submitted messages, receive, and poll the session. Returns at the deadline (or up to a millisecond before it,
- * the resolution of the transport's clock), or earlier when something was sent or received, or it was woken. With a
+/* Send submitted messages, receive, and poll the session. Returns when something was sent or received, when it was
+ * woken, or at the deadline (up to a millisecond before it, because the transport's clock counts milliseconds). With a
  * deadline in the past it does not wait; call it so after publishing if no other context does. From one context at a
  * time; a nested call does nothing. Has the signature of tide_pump_t.run. */
 void tide_custom_link_run(void *link, int64_t deadline_ns);

@@ -27,7 +27,7 @@ extern "C" {
 typedef struct tide_serial_output {
   uint8_t *frame; /* the owner's buffer of TIDE_FRAMING_WORST_BYTES(largest message) */
   size_t capacity;
-  size_t length, written; /* bytes of the frame being sent; equal: all are handed over */
+  size_t length, written; /* bytes of the frame, and how many of them were handed to the driver */
   uint32_t baud;          /* 0: no pacing, bytes take no time */
   uint8_t source, destination;
   int64_t free_at_ns; /* time at which the bytes handed over so far have left the line */
@@ -39,7 +39,7 @@ void tide_serial_output_init(tide_serial_output_t *output, uint8_t *storage, siz
 /* Make a frame of the message. Linear in its length. TIDE_ERROR_STATE: the last frame is not completely handed over
  * yet. TIDE_ERROR_TOO_LARGE: does not fit the storage. */
 int tide_serial_output_load(tide_serial_output_t *output, const tide_frame_parts_t *parts);
-/* Returns the number of bytes still to be handed to the driver, and a pointer to them. */
+/* Returns the number of bytes that the driver still has to take, and a pointer to them. */
 size_t tide_serial_output_rest(const tide_serial_output_t *output, const uint8_t **bytes);
 /* Report that the driver took count bytes now. */
 void tide_serial_output_wrote(tide_serial_output_t *output, size_t count, int64_t now_ns);

@@ -44,8 +44,8 @@
 #define TIDE_RELIABLE_STREAMS 1
 #endif
 
-/* Messages longer than the link quantum, both ways, on reliable streams only. Without: TIDE_ERROR_TOO_LARGE, and
- * received ones are dropped and counted. */
+/* Messages longer than the link quantum, both ways, on reliable streams only. Without it, sending a longer message is
+ * TIDE_ERROR_TOO_LARGE, and received ones are dropped and counted. */
 #ifndef TIDE_FRAGMENTS
 #if TIDE_RELIABLE_STREAMS && !TIDE_LEAN
 #define TIDE_FRAGMENTS 1
@@ -55,7 +55,8 @@
 #endif
 
 /* Receive slots reserved for each reader, and retransmissions requested only for frames that will find a slot. Without
- * it all readers share the slots, and the least urgent frame of any reader is evicted. For programs with one reader. */
+ * it, which suits programs with one reader, all readers share the slots, and the least urgent frame of any reader is
+ * evicted. */
 #ifndef TIDE_RESERVATIONS
 #if TIDE_LEAN
 #define TIDE_RESERVATIONS 0
@@ -85,7 +86,7 @@
 #endif
 #endif
 
-/* A system with sockets: rmw_uros_discover_agent. Without: TIDE_ERROR_UNSUPPORTED. */
+/* A system with sockets: rmw_uros_discover_agent. Without it: TIDE_ERROR_UNSUPPORTED. */
 #ifndef TIDE_SOCKETS
 #define TIDE_SOCKETS TIDE_DESKTOP
 #endif
@@ -101,7 +102,7 @@
 #endif
 #endif
 
-/* {node}, {ns} and {namespace} in names of topics and services. Without: TIDE_ERROR_NAME. */
+/* {node}, {ns} and {namespace} in names of topics and services. Without it: TIDE_ERROR_NAME. */
 #ifndef TIDE_NAME_SUBSTITUTIONS
 #define TIDE_NAME_SUBSTITUTIONS TIDE_DESKTOP
 #endif
@@ -142,8 +143,8 @@
 #define TIDE_CONTROL_PLACES 6
 #endif
 
-/* The names of loggers of nodes in a namespace (rcl_node_get_logger_name), one after the other. Only programs that call
- * this function use the memory. */
+/* Bytes for the logger names of nodes in a namespace (rcl_node_get_logger_name), stored one after the other. Only
+ * programs that call this function use the memory. */
 #ifndef TIDE_LOGGER_NAME_BYTES
 #define TIDE_LOGGER_NAME_BYTES (TIDE_DESKTOP ? 2048 : 256)
 #endif

@@ -21,8 +21,8 @@ typedef struct tide_goal {
   struct tide_action *action;       /* null: free */
   union {
     struct {
-      int64_t accepted_ns;         /* since the epoch */
-      rmw_request_id_t request_id; /* of the goal request */
+      int64_t accepted_ns;         /* time since the epoch */
+      rmw_request_id_t request_id; /* id of the goal request */
       rmw_request_id_t askers[TIDE_ACTION_ASKERS];
       uint8_t asker_count;
       bool response_due; /* a response to the goal request must be sent */

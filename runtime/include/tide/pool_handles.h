@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's side of what a program creates by the rclc interface: a structure for each object, and the table of all
- * pools. Programs do not use it directly; tide/pools.h defines the storage. */
+/* The runtime's part of the objects that a program creates by the rclc interface: a structure for each object, and the
+ * table of all pools. Programs do not use it directly; tide/pools.h defines the storage. */
 #ifndef TIDE_POOL_HANDLES_H
 #define TIDE_POOL_HANDLES_H
 
@@ -41,7 +41,7 @@ typedef struct tide_local_topic_handle {
   bool open;                                        /* has publishers or subscriptions, or messages still being read */
   bool plain;                                       /* messages of fixed size, delivered in place */
   uint16_t users;                                   /* number of its publishers and subscriptions */
-  uint16_t shared_publishers, shared_subscriptions; /* of reach BOTH */
+  uint16_t shared_publishers, shared_subscriptions; /* number of those with reach BOTH */
   char *name;                                       /* tide_pools.name_bytes */
   const tide_message_type_t *type;
   tide_local_topic_t topic;
@@ -64,7 +64,7 @@ typedef struct tide_publisher_handle {
   bool reliable;
   bool is_large;      /* the publisher's last sample did not fit the smallest node */
   uint16_t keep_last; /* depth of a best-effort publisher with KEEP_LAST; 0: not one */
-  int32_t wait_ms;    /* for a free node */
+  int32_t wait_ms;    /* longest wait for a free node */
   const struct tide_local_functions *local;
   tide_local_topic_handle_t *local_topic;
   tide_reach_t reach;
@@ -94,7 +94,7 @@ typedef struct tide_service_end {
   tide_callback_t callback;       /* its priority is also that of sent messages */
   rclc_executor_handle_t *handle; /* null: in no executor */
   uint32_t decode_errors;
-  int32_t wait_ms; /* how long a send of the program may wait for a free node */
+  int32_t wait_ms; /* longest wait for a free node */
 } tide_service_end_t;
 
 typedef struct tide_service_handle {
@@ -116,7 +116,7 @@ typedef struct tide_asked {
 typedef struct tide_client_handle {
   tide_service_end_t end;  /* first member */
   tide_asked_t *asked;     /* array of tide_pools.client_request_count */
-  int64_t sequence_number; /* last one given */
+  int64_t sequence_number; /* number of the last request */
   uint32_t forgotten, unexpected;
 } tide_client_handle_t;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runtime's side of parameters: a structure for each, and their table. Programs do not use it directly;
- * tide/pools.h defines the storage. */
+/* The runtime's part of parameters: a structure for each parameter, and the table of the pools. Programs do not use it
+ * directly; tide/pools.h defines the storage. */
 #ifndef TIDE_POOL_PARAMETERS_H
 #define TIDE_POOL_PARAMETERS_H
 
@@ -66,7 +66,7 @@ typedef struct tide_parameter_pools {
   tide_parameter_t *parameters;
   char *names;    /* names of name_bytes, one for each parameter, then for each server */
   char *texts;    /* two texts of text_bytes for each parameter */
-  uint8_t *items; /* arrays of item_count, one for each service of each server */
+  uint8_t *items; /* one array of item_count elements for each service of each server */
   uint8_t server_count, parameter_count, item_count;
   uint16_t name_bytes, text_bytes;
 } tide_parameter_pools_t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The static memory of a program that uses the rclc interface. Nothing is allocated, neither before nor after main is
- * entered: RAM use is known at link time, and each refusal names the limit that was reached (tide_rclc_last_status).
+ * entered, so RAM use is known at link time. Each refusal names the limit that was reached (tide_rclc_last_status).
  *
  * Without these lines a program gets the defaults. To choose other sizes, write in exactly one C file:
  *
@@ -39,7 +39,7 @@
 #ifndef TIDE_CLIENTS
 #define TIDE_CLIENTS 0
 #endif
-/* Queue depth: requests that a service, or replies that a client, keeps until its callback has run: 1 to 255. */
+/* Queue depth, 1 to 255: requests that a service, or replies that a client, keeps until its callback has run. */
 #ifndef TIDE_SERVICE_DEPTH
 #define TIDE_SERVICE_DEPTH 8
 #endif
@@ -68,8 +68,9 @@
 #ifndef TIDE_ACTION_RESULT_BYTES
 #define TIDE_ACTION_RESULT_BYTES 256
 #endif
-/* Parameter servers (rclc_parameter), each with six services and a publisher on top of the numbers above; the number of
- * all their parameters, at most 254; the bytes of a name and of a description including NUL; 0: no descriptions. */
+/* Parameter servers (rclc_parameter), each with six services and a publisher on top of the numbers above. Then the
+ * number of all their parameters (at most 254) and the bytes of a name and of a description, including NUL. 0 bytes: no
+ * descriptions. */
 #ifndef TIDE_PARAMETER_SERVERS
 #define TIDE_PARAMETER_SERVERS 0
 #endif
@@ -120,13 +121,13 @@
 #endif
 /* Largest number of samples that a subscription queues. With a larger QoS depth further samples wait in receive slots
  * as long as they delay no other reader (not in the lean profile). With KEEP_LAST the oldest sample is dropped for a
- * new one once it has waited for 20 ms. With KEEP_ALL and reliable none is dropped: the agent waits, and so do all
- * messages on the stream of that level. */
+ * new one once it has waited for 20 ms. With KEEP_ALL and a reliable subscription no sample is dropped: the agent
+ * waits, and so do all messages on the stream of that level. */
 #ifndef TIDE_SUBSCRIPTION_DEPTH
 #define TIDE_SUBSCRIPTION_DEPTH 4
 #endif
-/* Local delivery (tide/rclc_local.h): topics, subscriptions to them, the largest message, and the number of messages:
- * for each publisher as many as there are lanes, for each subscription its depth plus one. */
+/* Local delivery (tide/rclc_local.h): topics, subscriptions to them, the largest message, and the number of messages. A
+ * publisher needs as many messages as there are lanes, a subscription its depth plus one. */
 #ifndef TIDE_LOCAL_TOPICS
 #define TIDE_LOCAL_TOPICS 0
 #endif
@@ -154,16 +155,16 @@
 #ifndef TIDE_LARGE_NODE_BYTES
 #define TIDE_LARGE_NODE_BYTES 2048
 #endif
-/* Largest message of the link in bytes. The largest frame's payload is this less 4: longer messages leave in fragments,
- * and a more urgent message waits for at most one fragment. */
+/* Largest message of the link in bytes. The largest frame's payload is 4 bytes smaller. Longer messages leave in
+ * fragments, and a more urgent message waits for at most one fragment. */
 #ifndef TIDE_MTU_BYTES
 #define TIDE_MTU_BYTES 512
 #endif
 /* Slots for received messages that wait for their callback, including one for the arriving frame. Each subscription,
- * service and client reserves as many slots as its depth, which no other reader's backlog can take; the sum of all
- * depths plus two suffices for all. With fewer slots all readers get the same number; with fewer slots than readers
- * none is reserved. In the subscription's tide_reader_t, account.reserved is the number granted and account.dropped
- * counts dropped frames. */
+ * service and client reserves as many slots as its depth, and no other reader's backlog can take them. The sum of all
+ * depths plus two suffices. With fewer slots all readers reserve the same number; with fewer slots than readers none is
+ * reserved. In the subscription's tide_reader_t, account.reserved is the number granted and account.dropped counts
+ * dropped frames. */
 #ifndef TIDE_SLOTS
 #define TIDE_SLOTS 16
 #endif

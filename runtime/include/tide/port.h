@@ -23,14 +23,14 @@ typedef struct tide_link_address {
   tide_link_kind_t kind;
   const char *device; /* serial: path of the tty; the strings must outlive the link */
   uint32_t baud;      /* serial */
-  bool paced;       /* serial: compute the end of a transmission from the baud rate even when the driver reports it, for
-                       adapters that report it wrongly; a pseudo terminal is always paced */
-  bool agent_side;  /* serial: use the agent's address on the line, not the client's: for tests and tools */
-  const char *host; /* UDP, TCP: IPv4 or IPv6 address, or name */
+  bool paced;         /* serial: compute the end of a transmission from the baud rate, for adapters that report it
+                         wrongly; a pseudo terminal is always paced */
+  bool agent_side;    /* serial: use the agent's address on the line, not the client's: for tests and tools */
+  const char *host;   /* UDP, TCP: IPv4 or IPv6 address, or name */
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
-  uint8_t *storage; /* custom, if the link runs in a task and there is no heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the
-                       mtu, valid until the link is closed; not needed on POSIX */
+  uint8_t *storage; /* custom link that runs in a task without a heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the mtu, valid
+                       until the link is closed; not needed on POSIX */
   size_t storage_bytes;
   /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, in the same numbers as a lane's (SCHED_FIFO on
    * POSIX). The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment or
@@ -41,8 +41,8 @@ typedef struct tide_link_address {
   /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such callers
    * wait for a ping, an acknowledgment or the creation of an entity; lanes of an executor never poll, nor does the
    * link's thread. 0: TIDE_BUSY_POLL_USUAL_US; TIDE_BUSY_POLL_OFF: never; at most TIDE_BUSY_POLL_MAXIMUM_US. This is an
-   * upper limit: the actual polling time is reduced when polling does not succeed, so long waits soon cost nothing. A
-   * process on one processor never polls; a thread with a real-time policy polls for at most a quarter of its time. */
+   * upper limit: the polling time is reduced when polling does not succeed, so long waits soon cost nothing. A process
+   * on one processor never polls; a thread with a real-time policy polls for at most a quarter of its time. */
   int32_t busy_poll_us;
 } tide_link_address_t;
 
@@ -88,10 +88,10 @@ void tide_port_serve_link(tide_session_t *session);
  * tide_session_poll, and a sleep that ends when a message arrives. Null if none is needed, as always on POSIX. */
 const tide_pump_t *tide_port_pump(tide_session_t *session);
 
-/* Run run(context, index) for each of count lanes at the same time, index from 0, each with the scheduling of its
- * settings, and return when all have returned; the caller only waits. Every lane gets its scheduling before any of them
- * runs. If the system refuses one, none runs, the result is the error, and *refused (may be null) is the index of that
- * lane. TIDE_ERROR_NOT_PERMITTED: the system refuses the scheduling to this user (see
+/* Run run(context, index) for each of count lanes at the same time, each with the scheduling of its settings; index
+ * counts from 0. Return when all have returned; the caller only waits. Every lane gets its scheduling before any of
+ * them runs. If the system refuses the scheduling of a lane, no lane runs, the result is the error, and *refused (may
+ * be null) is the index of that lane. TIDE_ERROR_NOT_PERMITTED: the system refuses the scheduling to this user (see
  * tide_lane_settings_t.may_run_normally); TIDE_ERROR_ARGUMENT: there is no such priority or processor; TIDE_ERROR_FULL:
  * no resources for a thread; TIDE_ERROR_UNSUPPORTED: this port has no threads (more than one lane), or no such
  * scheduling. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of a POSIX host that are scheduled before they run: policy, priority, processor and a resident stack are in
- * force before the thread executes any code of the program or the runtime, so no order of calls leaves a thread with a
- * wrong priority. (The published timer tests of ROS had to set the scheduling before
- * ros::init, or some threads ran without it and the latencies were ruined.) The starting thread's scheduling does not
- * matter and may change before or after; only a SCHED_DEADLINE thread cannot start others, as Linux forbids it. */
+/* Threads of a POSIX host that are scheduled before they run. Policy, priority, processor and a resident stack are in
+ * force before the thread executes any code of the program or the runtime. So no order of calls leaves a thread with a
+ * wrong priority. (The published timer tests of ROS had to set the scheduling before ros::init, or some threads ran
+ * without it and the latencies were ruined.) The starting thread's scheduling does not matter, except that Linux lets
+ * no SCHED_DEADLINE thread start others. */
 #ifndef TIDE_POSIX_THREAD_H
 #define TIDE_POSIX_THREAD_H
 

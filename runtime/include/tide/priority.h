@@ -26,7 +26,7 @@ typedef uint16_t tide_priority_t;
  * streams that the stock client uses; an agent that knows nothing of levels treats them as independent streams.
  *
  * Requests of the session have a stream of their own, which is as urgent as level 0. tide's agent answers on the stream
- * that asked, so its answers do not wait behind samples that no reader takes. A stock agent answers on 0x80. */
+ * of the request, so its answers do not wait behind samples that no reader takes. A stock agent answers on 0x80. */
 #define TIDE_STREAM_BEST_EFFORT(level) ((uint8_t)(0x01u + (level)))
 #define TIDE_STREAM_RELIABLE(level) ((uint8_t)(0x80u + (level)))
 #define TIDE_STREAM_REQUESTS 0xFFu /* reliable */

@@ -9,19 +9,19 @@
  * several lanes (tide_rclc_executor_set_lanes). Only the lane that runs a subscription processes its received frames.
  * While that lane is busy its frames wait, and reliable ones are not acknowledged, so that the agent sends no more than
  * the pool of slots holds. Frames that belong to no lane (answers to requests, subscriptions in no executor) are
- * processed by any lane that is awake. Subscriptions of the same level share a stream of the agent, which keeps its
- * order, so one executor's frame may wait behind another executor's of the same level. Give their chains different
- * levels if that matters, and do not leave an executor that has subscriptions unspun.
+ * processed by any lane that is not asleep. Subscriptions of the same level share a stream of the agent, which keeps
+ * its order. So a frame of one executor may wait behind a frame of the same level for another executor. Give their
+ * chains different levels if that matters, and do not leave an executor that has subscriptions unspun.
  *
  * Sharing data between lanes. Callbacks of different lanes run at the same time or preempt each other at any
- * instruction. Those of one lane never do, and no callback overlaps itself. So with a lane for each level, data used
- * only by callbacks of one level needs no protection. Data that callbacks of several lanes use needs a lock with
- * priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds only, since the urgent lane waits
- * meanwhile), C11 atomics, or a topic. The runtime's own calls are safe from every lane: rcl_publish (even on the same
+ * instruction. Callbacks of one lane never do, and no callback overlaps itself. So with a lane for each level, data
+ * used only by callbacks of one level needs no protection. Data that callbacks of several lanes use needs a topic, C11
+ * atomics, or a lock with priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds only, because the
+ * urgent lane waits meanwhile). The runtime's own calls are safe from every lane: rcl_publish (even on the same
  * publisher; the message stays the caller's), rcl_timer_* except init and fini, rcl_trigger_guard_condition,
  * rmw_uros_*. The message passed when a subscription is added belongs to its callback. rclc_executor_remove_* and the
  * fini of a timer, subscription or guard condition return an error (TIDE_ERROR_STATE) while a lane runs the callback,
- * also from within it; cancel a timer from its callback instead. */
+ * even when called from the callback. To stop a timer from its own callback, cancel it. */
 #ifndef TIDE_RCLC_H
 #define TIDE_RCLC_H
 
@@ -43,9 +43,9 @@ typedef enum tide_send {
                               the frame has left the wire, too */
 } tide_send_t;
 
-/* Call it before handles are added; default TIDE_POLICY_TIDE. The others are baselines: TIDE_POLICY_BATCH behaves like
- * rclc, with one lane; TIDE_POLICY_READYSET like rclcpp's executors, with any number of lanes of one level, the default
- * trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). */
+/* Call it before handles are added; default TIDE_POLICY_TIDE. The other policies are baselines. TIDE_POLICY_BATCH
+ * behaves like rclc, with one lane. TIDE_POLICY_READYSET behaves like rclcpp's executors, with any number of lanes of
+ * one level, the default trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). */
 rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t policy);
 /* Set the lanes of an executor, before handles are added; needs TIDE_EXECUTOR_LANES of <tide/pools.h>. Pass the lanes
  * with rising least_level; settings are copied. rclc_executor_spin then starts a thread for each lane. All threads have
@@ -59,12 +59,13 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
  * The preemptive form: rising priorities on one processor, below that of the link's thread. An urgent timer or frame
  * then waits for nothing less urgent, except the runtime's critical sections (microseconds; a mutex with priority
  * inheritance). If the system refuses real-time scheduling, rclc_executor_spin fails with TIDE_ERROR_NOT_PERMITTED
- * before any callback has run: run as root or with CAP_SYS_NICE, or raise the limit (ulimit -r, or rtprio in
- * /etc/security/limits.conf); or set may_run_normally and accept what its comment says.
+ * before any callback has run. Run as root or with CAP_SYS_NICE, raise the limit (ulimit -r, or rtprio in
+ * /etc/security/limits.conf), or set may_run_normally and accept what its comment says.
  *
  * Requires a policy other than batch, the default trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise).
- * With several lanes rclc_executor_spin_some and spin_period return TIDE_ERROR_UNSUPPORTED: one caller cannot run them
- * all; with one lane they run it in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than TIDE_EXECUTOR_LANES. */
+ * With several lanes rclc_executor_spin_some and spin_period return TIDE_ERROR_UNSUPPORTED, because one caller cannot
+ * run all lanes. With one lane they run it in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than
+ * TIDE_EXECUTOR_LANES. */
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
 int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
@@ -80,8 +81,8 @@ int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
  *
  * Memory: TIDE_GROUPS of <tide/pools.h>. Causes: TIDE_ERROR_CAPACITY_GROUPS; TIDE_ERROR_STATE from set_group when the
  * handle is already in an executor, and from fini while callbacks of the group are in one; TIDE_ERROR_EXISTS from add
- * when the group has callbacks in another executor; TIDE_ERROR_UNSUPPORTED: a runtime without lanes. A null group:
- * none. */
+ * when the group has callbacks in another executor; TIDE_ERROR_UNSUPPORTED: a runtime without lanes. A null group: the
+ * callback has none. */
 struct tide_group_handle;
 typedef struct tide_callback_group {
   struct tide_group_handle *impl;
@@ -96,15 +97,15 @@ rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, cons
 rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
 
 /* Delay (at most 1,000 ms) of the HEARTBEAT that requests a missing acknowledgment, from the end of the last frame that
- * its level can send now. Peers acknowledge without being asked, so the default (-1: measured; 20 ms before the first
+ * its level can send now. Agents acknowledge without a request, so the default (-1: measured; 20 ms before the first
  * measurement) costs nothing while nothing is lost. 0 (at once, as PoDS) detects a loss soonest, but costs a HEARTBEAT
  * and its answer on the wire for every message. At any time, from any thread. */
 rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns);
 /* Whether small reliable samples share a frame while they wait for the agent's acknowledgments (pack in
- * tide_transmitter_config_t): off by default; useful for programs that send more than sixteen small samples per round
+ * tide_transmitter_config_t). Off by default; useful for programs that send more than sixteen small samples per round
  * trip. Samples then reach ROS 2 in bursts, and a reader with a small depth may miss some. Not for serial lines, where
- * more urgent frames would wait for longer ones. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0.
- * At any time, from any thread. */
+ * more urgent frames would wait for longer ones. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0. At any time, from
+ * any thread. */
 rcl_ret_t tide_rclc_support_set_packing(rclc_support_t *support, bool pack);
 /* Whether all less urgent levels are held back while a reliable message of this level waits for its acknowledgment, as
  * PoDS does for all levels. A repair of this level then never waits for a less urgent frame, but less urgent levels
@@ -137,8 +138,8 @@ rcl_ret_t tide_rclc_chain_add_timer(tide_chain_t *chain, rcl_timer_t *timer);
 rcl_ret_t tide_rclc_chain_add_publisher(tide_chain_t *chain, rcl_publisher_t *publisher);
 rcl_ret_t tide_rclc_chain_add_subscription(tide_chain_t *chain, rcl_subscription_t *subscription);
 /* The first callback of a chain that begins with an event; an interrupt triggers it. Several triggers before the
- * callback begins count as one; a program whose events come in bursts counts them, and triggers again while there are
- * more. */
+ * callback begins count as one. A program whose events come in bursts counts them, and triggers again while some are
+ * not handled. */
 rcl_ret_t tide_rclc_chain_add_guard_condition(tide_chain_t *chain, rcl_guard_condition_t *guard);
 
 rcl_ret_t tide_rclc_timer_set_overrun(rcl_timer_t *timer, tide_overrun_t overrun);

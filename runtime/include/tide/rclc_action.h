@@ -59,10 +59,11 @@ typedef struct tide_action_counters {
   uint32_t results_gone;   /* server: kept results replaced by newer ones before any request */
   uint32_t askers_gone;    /* server: more than two clients requested the same result, and the oldest request was
                               dropped */
-  uint32_t unknown;        /* feedback, replies and requests for goals that are not, or no longer, known */
+  uint32_t unknown;        /* feedback, replies and requests for goals that are unknown or forgotten */
   uint32_t malformed;      /* messages too large for their memory, or malformed */
   uint32_t dropped;        /* oldest messages dropped, beyond TIDE_SERVICE_DEPTH or TIDE_SUBSCRIPTION_DEPTH */
-  uint32_t replies_lost;   /* not sent, or without goals that fit no node: too large, or refused by the agent */
+  uint32_t replies_lost;   /* messages not sent (too large, or refused by the agent), or sent without the goals that fit
+                              no node */
 } tide_action_counters_t;
 rcl_ret_t tide_rclc_action_server_get_counters(const rclc_action_server_t *action_server,
                                                tide_action_counters_t *counters);

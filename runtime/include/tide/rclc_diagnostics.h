@@ -6,14 +6,14 @@
  *   tide_rclc_diagnostics_init(&node, &support, &executor, 1000);     after the lanes are set, before anything spins
  *
  * Each status is a separate reliable message of some 300 to 450 octets: the link, the memory, each executor, each lane
- * with a budget. The statuses are published one after another, once per period each, so that at most one delays a more
- * urgent frame. A status never waits: without a session, or while half of the pool is in use, it is skipped and
+ * with a budget. The statuses are published one after another, each once per period, so that at most one of them delays
+ * a more urgent frame. A status never waits: without a session, or while half of the pool is in use, it is skipped and
  * counted. Its callback has level 0, the least urgent. A description contains the reports as a chain of one timer, with
  * the period divided by the number of statuses.
  *
- * A status is a warning for ten reports after messages were refused, dropped or lost, an instance of a watched chain
- * (tide/chain_watch.h) was late or missing, or a lane had more outstanding replenishments than it has room for. A lane
- * that uses up its budget does not cause a warning. */
+ * A status is a warning for ten reports after one of these events: messages were refused, dropped or lost; an instance
+ * of a watched chain (tide/chain_watch.h) was late or missing; or a lane had more outstanding replenishments than it
+ * can store. A lane that uses up its budget does not cause a warning. */
 #ifndef TIDE_RCLC_DIAGNOSTICS_H
 #define TIDE_RCLC_DIAGNOSTICS_H
 

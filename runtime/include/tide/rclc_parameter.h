@@ -39,7 +39,7 @@ rcl_ret_t tide_rclc_parameter_server_restore(rclc_parameter_server_t *parameter_
 rcl_ret_t tide_rclc_parameter_server_set_priority(rclc_parameter_server_t *parameter_server, tide_priority_t priority);
 
 typedef struct tide_parameter_counters {
-  uint32_t requests;      /* of the six services */
+  uint32_t requests;      /* requests to the six services */
   uint32_t requests_lost; /* malformed, or beyond the number that the services keep */
   uint32_t answers_lost;  /* answers lost for lack of a session, or too large for the pool (then sent without values) */
   uint32_t events_lost;

@@ -12,11 +12,11 @@
  *   }
  *   static void on_done(rcl_timer_t *timer, int64_t last_call) { rcl_send_response(&service, &asked, &response); }
  *
- * Faults. Client and agent retransmit lost messages (reliable), and a request that waits for a new session or a server
- * is sent as soon as there is one, so a request may be executed twice after a restart of the agent. The agent drops a
- * request after five seconds without a server. A reply is lost if the agent is killed while it holds the reply, or if a
- * ROS 2 server sent it before DDS had discovered this client (a new one, under load): the program needs its own timeout
- * and then calls tide_rclc_client_forget.
+ * Faults. Client and agent retransmit lost messages (reliable). A request that waits for a new session or a server is
+ * sent as soon as there is one. So a request may be executed twice after a restart of the agent. The agent drops a
+ * request after five seconds without a server. A reply is lost if the agent is killed while it holds the reply. It is
+ * also lost if a ROS 2 server sent it before DDS had discovered this client (a new one, under load). So the program
+ * needs its own timeout, after which it calls tide_rclc_client_forget.
  *
  * Set-up calls as in tide/rclc.h. rcl_send_request, rcl_send_response, tide_rclc_client_forget and get_counters: from
  * any thread at any time. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trace of a program (tide/trace.h) over its own link: its records are published on the topic "~/tide_trace"
+/* The trace of a program (tide/trace.h) over its own link. Its records are published on the topic "~/tide_trace"
  * (std_msgs/msg/UInt8MultiArray, whole blocks of docs/internals/trace.md), best effort, at the least urgent level.
  * `tide trace record` and `tide run` receive them. Optional; needs no generated messages:
  *
@@ -16,8 +16,8 @@
  * instructions on a Cortex-M7, and a message has 30 records.
  *
  * Messages leave only while there is a session and half of the pool is free; otherwise records stay in their rings. A
- * full ring drops the new record and counts it. A lost message shows as a gap in the numbers of the blocks. About once
- * a second a message contains the time of this clock and, after rmw_uros_sync_session, of the agent's. Budgets of lanes
+ * full ring drops the new record and counts it. A lost message leaves a gap in the numbers of the blocks. About once a
+ * second a message contains the time of this clock and, after rmw_uros_sync_session, of the agent's. Budgets of lanes
  * have no ring here (tide/rclc_diagnostics.h reports their counters). */
 #ifndef TIDE_RCLC_TRACE_H
 #define TIDE_RCLC_TRACE_H
@@ -45,8 +45,9 @@ typedef struct tide_trace_settings {
   uint16_t place;               /* number of this board; distinguishes boards in one file */
   uint32_t period_ms;           /* period of the timer, 1 or more. Less than half a message of records waits for up to a
                                    second */
-  uint32_t most_messages;       /* a period; 1 or more */
-  bool chains_only;             /* omit records of level 0, which belong to no chain; the trace's own are among them */
+  uint32_t most_messages;       /* messages per period; 1 or more */
+  bool chains_only;             /* omit records of level 0, which belong to no chain (the callback that sends the trace
+                                   has level 0, too) */
 } tide_trace_settings_t;
 
 /* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a

@@ -5,7 +5,7 @@
  * (about 20 bytes: length, kind, target object), so a link may call it from an interrupt: it is the reception handler
  * of the paper. Commit handles messages without a stream at once: acknowledgments, HEARTBEATs, statuses. STATUS and
  * INFO of a stream are also handled at once if they are next in order, so they need no slot and do not wait behind
- * data. All other frames of streams are only queued by priority; they are then called noted.
+ * data. All other frames of streams are only queued by priority, and are called noted from then on.
  *
  * Delivery. The executor requests the most urgent noted frame. Only then is its payload verified and delivered, in
  * place: a sample stays in its slot until it is released. A stream keeps its order. A frame that arrives early in a
@@ -13,17 +13,17 @@
  * equally urgent.
  *
  * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is either next in order or held
- * until it is. A gap is reported as soon as a header shows it, unless the missing frame was repeated and found no slot:
- * it is requested again when a slot becomes free, after TIDE_BURST_NS, or when the sender asks. A noted frame that was
- * not yet verified is neither acknowledged nor requested again. Waiting samples of a reader that keeps its last samples
- * (account.keep) do not hold up their stream: once frames three quarters of the window ahead have arrived, the next
- * frames are verified and acknowledged while they wait. Frames acknowledged in this way outlive the session. They are
- * lost only to newer frames of their history, or to a reader below its reservation.
+ * until it is. A gap is reported as soon as a header shows it. The exception is a missing frame that was repeated and
+ * found no slot: it is requested again when a slot becomes free, after TIDE_BURST_NS, or when the sender asks. A noted
+ * frame that was not yet verified is neither acknowledged nor requested again. Waiting samples of a reader that keeps
+ * its last samples (account.keep) do not hold up their stream: once frames three quarters of the window ahead have
+ * arrived, the next frames are verified and acknowledged while they wait. Frames acknowledged in this way outlive the
+ * session. They are lost only to newer frames of their history, or when another reader needs its reservation.
  *
  * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. When all of those are
  * in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message larger than
  * every tide_reassembly is skipped to its end and counted, so its stream continues. One tide_reassembly is kept for
- * each account that has received a message in fragments: no account takes a second one unless enough remain for the
+ * each account that has received a message in fragments. No account takes a second one unless enough remain for the
  * first of each other account. So a reader that does not read, or a sender that stops in the middle of a message,
  * delays no other reader. This holds if each stream carries the messages of one account and there is a tide_reassembly
  * for each account. Messages without a reader take none.
@@ -41,11 +41,11 @@
  * which counts as received in its stream and as dropped in its account.
  *
  * Cost: commit and each step of process O(slots + reassemblies + streams + accounts), also while all slots are in use.
- * Three things cost more: on links with checksums a frame that is evicted or acknowledged early is verified, linear in
- * its bytes; an urgent frame that raises the k frames before it in its stream moves these in the heap, O(k log slots);
- * and a step that frees a slot or a reassembly searches the slots once for each stream that waits for one. most_urgent
- * O(1); verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 272 bytes; a slot 72, a pointer and
- * its bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
+ * Three things cost more. On links with checksums a frame that is evicted or acknowledged early is verified, linear in
+ * its bytes. An urgent frame that raises the k frames before it in its stream moves them in the heap, O(k log slots). A
+ * step that frees a slot or a reassembly searches the slots once for each stream that waits for one. most_urgent O(1);
+ * verify and deliver linear in the frame. Memory (Cortex-M7): tide_receiver_t 272 bytes; a slot 72, a pointer and its
+ * bytes; a stream 24; a reassembly 24 and its bytes; an account 20, and 8 more with fragments.
  *
  * Not thread-safe: tide_daemon wraps the calls. Nothing allocates. */
 #ifndef TIDE_RECEIVER_H
@@ -90,7 +90,7 @@ typedef struct tide_slot {
   uint8_t owner;  /* number of the executor that may process the frame; 0: any */
   bool arrived;   /* registered in its stream */
   bool passed;    /* acknowledged early, so its stream does not wait for this frame */
-  bool continues; /* a FRAGMENT other than the last */
+  bool continues; /* a FRAGMENT that is not the last of its message */
   bool whole;     /* consists of DATA only */
   bool unwanted;  /* has no reader: only its sequence number matters */
   bool answers;   /* consists of STATUS and INFO only */
@@ -99,12 +99,12 @@ typedef struct tide_slot {
   uint16_t length;
   uint16_t crc; /* received checksum; meaningful when verify is set */
   uint16_t sequence;
-  tide_priority_t priority; /* its own, or the higher one of a later frame in its stream */
+  tide_priority_t priority; /* its own priority, or the higher one of a later frame in its stream */
   uint16_t references;      /* calls of tide_receiver_retain so far; set by on_submessage only */
   uint16_t released;        /* calls of tide_receiver_release so far */
   uint16_t position;        /* offset of the next submessage to deliver; 0: none delivered yet */
   uint8_t *bytes;
-  struct tide_reassembly *reassembly; /* target of its FRAGMENT */
+  struct tide_reassembly *reassembly; /* where its message is reassembled, if this is a FRAGMENT */
   tide_account_t *account;            /* account that uses the slot; null: free */
   uint64_t arrival;                   /* running number: FIFO order */
   int64_t arrived_ns;
@@ -124,7 +124,7 @@ typedef struct tide_reassembly {
 } tide_reassembly_t;
 
 /* The history depth limits the waiting frames, but frames that arrive within this time are a burst, of which nothing is
- * dropped. The same as Limits::burst_ns of the agent. */
+ * dropped. Same value as Limits::burst_ns of the agent. */
 #define TIDE_BURST_NS INT64_C(20000000)
 
 /* A frame may belong to one of several executors. Then priority_of returns the priority plus TIDE_FRAME_OWNER(number of
@@ -212,16 +212,16 @@ void tide_receiver_set_session(tide_receiver_t *receiver, uint8_t session, uint3
  * already acknowledged; samples in use stay valid. Any time, also from on_control. */
 void tide_receiver_reset(tide_receiver_t *receiver);
 
-/* Reserve slots for a reader: as many as it requests, or fewer when all accounts together request more than exist. In
- * that case all get the same number, perhaps none; account->reserved holds it. When its frames arrive, waiting frames
- * of accounts beyond their reservation are evicted. O(accounts * slots). */
+/* Reserve slots for a reader: as many as it requests, or fewer when all accounts together request more slots than
+ * exist. In that case all get the same number, perhaps none; account->reserved holds it. When its frames arrive,
+ * waiting frames of accounts beyond their reservation are evicted. O(accounts * slots). */
 void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *account, uint16_t wanted);
 /* End the reservation. The account's frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
-/* True if the account's oldest sample should be dropped: its queued samples (the given number) and its messages in
- * slots exceed the history depth, and the oldest is too old for a burst (is_old) or slots are short: none is free
- * beyond the reservations, or a stream withholds frames. If slots are short, an old sample is dropped as soon as the
- * account uses its whole reservation. O(slots). */
+/* True if the account's oldest sample should be dropped. Two conditions must hold. First, its queued samples (the given
+ * number) and its messages in slots exceed the history depth. Second, the oldest is too old for a burst (is_old), or
+ * slots are short: none is free beyond the reservations, or a stream withholds frames. If slots are short, an old
+ * sample is dropped as soon as the account uses its whole reservation. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
 /* While full, frames of the account wait unacknowledged, and their streams wait with them. */
@@ -246,7 +246,7 @@ int32_t tide_receiver_most_urgent(const tide_receiver_t *receiver);
 /* Verify and deliver the most urgent noted frame. Frames of its stream that waited for it can be processed next.
  * Returns the number of submessages delivered; 0 when there was no frame, or it was bad, early or a duplicate. */
 int tide_receiver_process_most_urgent(tide_receiver_t *receiver);
-/* As tide_receiver_process_most_urgent, for the frame that arrived first: the batch executor's FIFO. */
+/* Like tide_receiver_process_most_urgent, but for the frame that arrived first (the FIFO of the batch executor). */
 int tide_receiver_process_oldest(tide_receiver_t *receiver);
 /* As tide_receiver_most_urgent, among the frames of one share. O(noted frames) if the most urgent frame of all belongs
  * to another share. */

@@ -65,10 +65,10 @@ typedef struct tide_sample {
 typedef struct tide_reader {
   uint16_t object;          /* datareader, requester or replier */
   uint16_t request;         /* id of the READ_DATA: samples carry it */
-  tide_priority_t priority; /* priority of the callback; its level chooses the stream */
+  tide_priority_t priority; /* priority of the callback; the level in it selects the stream */
   uint8_t owner;            /* number of the executor that processes its frames (TIDE_FRAME_OWNER); 0: none */
   bool reliable;
-  bool keep_all;            /* when `depth` samples are queued, further ones wait, and their stream with them */
+  bool keep_all;            /* when `depth` samples are queued, further samples wait, and their stream with them */
   uint8_t keep_last;        /* history depth: beyond it, samples that have waited for more than TIDE_BURST_NS are
                                dropped for newer ones. May exceed `depth`: the rest then wait in their slots as long as
                                no other reader needs these. 0: they do not wait */
@@ -84,10 +84,10 @@ typedef struct tide_reader {
   uint8_t depth, first;
   uint8_t count;              /* samples queued, except the one being taken */
   tide_sample_t current;      /* the sample being taken; memory is null when there is none */
-  uint32_t received, dropped; /* dropped: the queue was full and the oldest was removed (keep last) */
+  uint32_t received, dropped; /* dropped: oldest samples removed from a full queue */
   tide_account_t account;     /* its slots, of which at most `depth` are reserved; counts frames dropped for lack of
                                * slots */
-  /* Called when one more sample is queued, from tide_daemon_process_*, outside the critical section. May be null. */
+  /* Called from tide_daemon_process_* when one more sample is queued, outside the critical section. May be null. */
   void (*on_sample)(void *context, struct tide_reader *reader);
   void *context;
   struct tide_reader *next;
@@ -106,14 +106,14 @@ typedef struct tide_session_config {
   size_t object_count;
   uint16_t mtu;              /* MTU of the transport; announced as mtu - 4 */
   uint16_t vendor;           /* written into CREATE_CLIENT; default TIDE_XRCE_VENDOR */
-  uint8_t object_stream;     /* stream of CREATE, DELETE and READ_DATA; default TIDE_STREAM_REQUESTS, without reliable
-                                streams TIDE_STREAM_BEST_EFFORT(0). On a best-effort stream the requests are repeated
-                                until answered, READ_DATA twice */
+  uint8_t object_stream;     /* stream of CREATE, DELETE and READ_DATA; default TIDE_STREAM_REQUESTS, or
+                                TIDE_STREAM_BEST_EFFORT(0) in a build without reliable streams. On a best-effort stream
+                                the requests are repeated until answered, READ_DATA twice */
   uint8_t create_flags;      /* TIDE_XRCE_FLAG_REUSE, _REPLACE; 0: both flags; TIDE_SESSION_CREATE_PLAIN: no flag */
   uint8_t creations_at_once; /* unanswered CREATEs at a time; default 4; 1 on a best-effort stream */
-  int64_t connect_period_ns; /* between unanswered CREATE_CLIENTs; default 1 s. The first three intervals are a fifth of
-                                that; after a refusal they are five times as long */
-  int64_t request_period_ns; /* between repeats of a request without an answer; default 1 s */
+  int64_t connect_period_ns; /* time between unanswered CREATE_CLIENTs; default 1 s. The first three intervals are a
+                                fifth of it; after a refusal the intervals are five times as long */
+  int64_t request_period_ns; /* time between repeats of a request without an answer; default 1 s */
   int64_t silence_limit_ns;  /* after this time without a message the session sends a GET_INFO; default 1 s. It
                                 reconnects after eight unanswered ones (at intervals of half this time), or when the
                                 answer is "no session" */
@@ -127,7 +127,7 @@ typedef struct tide_session_config {
 typedef struct tide_session_counters {
   uint32_t connects, reconnects, objects_created, requests_repeated, pings, statuses_unexpected, samples_unwanted;
   uint32_t samples_malformed; /* DATA of an unknown format or truncated */
-  uint32_t samples_too_large; /* dropped by tide's agent, which reported it, because no message can carry them */
+  uint32_t samples_too_large; /* dropped by tide's agent because no message can carry them; the agent reported it */
   uint32_t held_maximum;      /* largest number of samples kept while there was no session */
   uint32_t polls;             /* calls of poll; reveals a busy-waiting caller */
 } tide_session_counters_t;
@@ -172,12 +172,12 @@ typedef struct tide_session {
   int64_t deadline_ns; /* what poll last returned; TIDE_FOREVER while a poll runs */
   int64_t state_since_ns;
   int64_t progress_ns;   /* last answer to a creation */
-  int64_t request_at_ns; /* the next CREATE_CLIENT or DELETE of the client */
+  int64_t request_at_ns; /* time of the next CREATE_CLIENT or DELETE of the client */
   int64_t ping_sent_ns;
   int64_t ping_round_trip_ns; /* round trip of the last answered ping; -1 before */
   uint32_t ping_answers;      /* number of answered pings; needed because a new ping resets the round trip */
   tide_xrce_status_agent_t agent_answer;
-  tide_reader_t *readers[TIDE_SESSION_READER_BUCKETS]; /* by object number */
+  tide_reader_t *readers[TIDE_SESSION_READER_BUCKETS]; /* indexed by object number */
   uint16_t object_numbers[9];                          /* last number given, by kind */
   tide_event_t changed; /* set when state, a status, a ping or the time synchronisation changes */
   tide_session_counters_t counters;
@@ -226,9 +226,10 @@ int tide_session_remove_reader(tide_session_t *session, tide_reader_t *reader);
 void tide_session_set_reader_owner(tide_session_t *session, tide_reader_t *reader, uint8_t owner);
 int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *reader, tide_priority_t priority);
 
-/* True when the reader of the share's most urgent frame has room for it, or when the frame must replace an older sample
- * (keep_last) because the history is full or frames of other readers wait behind it. No sample of a burst is lost:
- * samples that arrived less than TIDE_BURST_NS ago are kept, and later ones wait in their slots. From any context. */
+/* True when the reader of the share's most urgent frame has room for it. Also true when the frame must replace an older
+ * sample (keep_last), because the history is full or frames of other readers wait behind it. No sample of a burst is
+ * lost: samples that arrived less than TIDE_BURST_NS ago are kept, and later ones wait in their slots. From any
+ * context. */
 bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share);
 /* Number of samples in the reader's queue. */
 size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader);
@@ -237,8 +238,8 @@ size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader)
 const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader);
 void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 
-/* Services. A replier's samples start with TIDE_SAMPLE_IDENTITY_BYTES that identify the requester; its reply starts
- * with the same bytes. A requester's samples start with TIDE_REPLY_HEADER_BYTES: the ids of the request that is
+/* Services. A replier's samples start with TIDE_SAMPLE_IDENTITY_BYTES that identify the requester; the reply to it
+ * starts with the same bytes. A requester's samples start with TIDE_REPLY_HEADER_BYTES: the ids of the request that is
  * answered, as tide_xrce_get_request reads them. CDR alignment starts after these bytes. */
 #define TIDE_SAMPLE_IDENTITY_BYTES 24u
 #define TIDE_REPLY_HEADER_BYTES 4u
@@ -246,14 +247,15 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 /* Bytes of a node used besides the sample's payload: the submessage header and two ids. */
 #define TIDE_WRITE_HEADER_BYTES 8u
 
-/* Publish. Begin reserves a node, writes the WRITE_DATA header, and leaves the writer at the payload. End submits it.
+/* Publish. tide_session_write_begin reserves a node, writes the WRITE_DATA header, and leaves the writer at the
+ * payload. tide_session_write_end submits the node.
  *   tide_write_t write;
  *   if (tide_session_write_begin(...) == TIDE_OK) { encode into write.cdr; status = tide_session_write_end(&write); }
  * bytes: the size of the serialised sample, at most 65,531; fewer may be written. While there is no session, or the
  * object is not yet created, reliable samples are kept as long as there are nodes. One node always stays free for the
- * creation of objects, so give reliable writers two or more. Best-effort samples are refused in that state, and all
- * samples while the session is closing. TIDE_ERROR_DISCONNECTED: refused for that reason. TIDE_ERROR_FULL: no node.
- * TIDE_ERROR_REFUSED: the agent refused the object. */
+ * creation of objects, so give reliable writers two or more. Best-effort samples are refused in that state. All samples
+ * are refused while the session is closing. TIDE_ERROR_DISCONNECTED: refused for one of these reasons. TIDE_ERROR_FULL:
+ * no node. TIDE_ERROR_REFUSED: the agent refused the object. */
 typedef struct tide_write {
   tide_session_t *session;
   tide_node_t *node;
@@ -263,10 +265,10 @@ typedef struct tide_write {
 } tide_write_t;
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes);
-/* As write_begin. keep_last: depth of a best-effort sample with history KEEP_LAST, else 0. Older samples of the object
- * that wait for the link are evicted and counted (tide_transmitter_keep_last). If no node is free, the oldest sample of
- * the writer with the most waiting samples is evicted (tide_transmitter_acquire_last). So a line that cannot carry all
- * samples carries the newest. The lean profile ignores keep_last. */
+/* As write_begin. keep_last: the depth for a best-effort sample with history KEEP_LAST, else 0. Older samples of the
+ * object that wait for the link are evicted and counted (tide_transmitter_keep_last). If no node is free, the oldest
+ * sample of the writer with the most waiting samples is evicted (tide_transmitter_acquire_last). So a line that cannot
+ * carry all samples carries the newest. The lean profile ignores keep_last. */
 int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                                   uint16_t keep_last, tide_priority_t priority, uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);
@@ -286,10 +288,10 @@ int tide_session_ping(tide_session_t *session);
  * ignored. Offsets are filtered by round trip. */
 int tide_session_synchronise(tide_session_t *session);
 
-/* Blocking helpers. They poll the session, deliver received frames, run `pump` (null if interrupts or a thread drive
- * the link) and sleep on the platform until the condition or the deadline. They return TIDE_OK, TIDE_ERROR_TIMEOUT,
- * TIDE_ERROR_REFUSED or TIDE_ERROR_VERSION. Never call them from a callback of the link, nor while an executor runs in
- * another thread. */
+/* Blocking helpers. These functions poll the session, deliver received frames, run `pump` (null if interrupts or a
+ * thread drive the link) and sleep on the platform until the condition or the deadline. They return TIDE_OK,
+ * TIDE_ERROR_TIMEOUT, TIDE_ERROR_REFUSED or TIDE_ERROR_VERSION. Never call them from a callback of the link, nor while
+ * an executor runs in another thread. */
 typedef struct tide_pump {
   void (*run)(void *context, int64_t deadline_ns);
   void *context;

@@ -23,9 +23,9 @@ typedef enum tide_status {
   TIDE_ERROR_NOT_FOUND = -11,      /* no such object, stream or handle */
   TIDE_ERROR_EXISTS = -12,         /* already there */
   TIDE_ERROR_LINK = -13,           /* the link could not be opened or was cut */
-  TIDE_ERROR_EXPIRED = -14,        /* dropped because it was not delivered in time */
+  TIDE_ERROR_EXPIRED = -14,        /* a message was dropped because it was not delivered in time */
   TIDE_ERROR_UNSUPPORTED = -15,    /* this build lacks this part of the interface */
-  TIDE_ERROR_CAPACITY_NODES = -16, /* the following name the limit of the program that was reached */
+  TIDE_ERROR_CAPACITY_NODES = -16, /* the codes below name the limit of the program that was reached */
   TIDE_ERROR_CAPACITY_PUBLISHERS = -17,
   TIDE_ERROR_CAPACITY_SUBSCRIPTIONS = -18,
   TIDE_ERROR_CAPACITY_HANDLES = -19,
@@ -33,7 +33,7 @@ typedef enum tide_status {
   TIDE_ERROR_CAPACITY_OBJECTS = -21,
   TIDE_ERROR_CAPACITY_NAMES = -22,
   TIDE_ERROR_CAPACITY_MESSAGE = -23, /* a received string or sequence does not fit the memory of the message */
-  TIDE_ERROR_NOT_PERMITTED = -24,    /* the operating system does not permit this for the user */
+  TIDE_ERROR_NOT_PERMITTED = -24,    /* the operating system does not permit the operation to this user */
   TIDE_ERROR_CAPACITY_TIMERS = -25,
   TIDE_ERROR_CAPACITY_GUARD_CONDITIONS = -26,
   TIDE_ERROR_CAPACITY_EXECUTORS = -27,

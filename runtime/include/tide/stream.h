@@ -45,7 +45,7 @@ void tide_input_stream_init(tide_input_stream_t *stream, uint8_t id, uint8_t win
  * see the verdicts; HOLD marks the message as held. Sets acknowledge for every reliable message. O(1). After DELIVER
  * the message counts as missing until advance: if it cannot be delivered, drop it, and the peer sends it again. */
 tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint16_t sequence);
-/* Report that the next message was delivered. True: the new next one is held; deliver that one, too. */
+/* Report that the next message was delivered. True: the new next message is held; deliver it, too. */
 bool tide_input_stream_advance(tide_input_stream_t *stream);
 /* Report that a held message was dropped (overflow): it counts as missing again. */
 void tide_input_stream_forget(tide_input_stream_t *stream, uint16_t sequence);
@@ -53,8 +53,8 @@ void tide_input_stream_forget(tide_input_stream_t *stream, uint16_t sequence);
  * are given up: next advances, at most to the first message that is held; returns how many. When bit 0 of held is set
  * afterwards, deliver that message (next), advance, and so on. Best effort: no effect. */
 uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first, uint16_t last);
-/* Content of the ACKNACK: first unacknowledged is next, and bit n of the result says that next + n is missing. Covers
- * the messages that are known to have been sent and fit the window. */
+/* Content of the ACKNACK: the first unacknowledged number is next, and bit n of the result says that next + n is
+ * missing. The result covers the messages that are known to have been sent and fit the window. */
 uint16_t tide_input_stream_missing(const tide_input_stream_t *stream);
 
 #ifdef __cplusplus

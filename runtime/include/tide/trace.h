@@ -11,8 +11,8 @@
  * only for objects that have a ring. Otherwise the pointers do not exist and the image contains no tracing code.
  *
  * Cost: a record at most 40 instructions (lab/bench/trace_bench.c), without a lock or another reading of the clock.
- * Memory: 16 bytes a record, 32 bytes a ring on a 32-bit board (40 on a 64-bit one), 4 bytes a level for the instances;
- * all the program's. Re-entrancy: one context at a time writes to a ring, another reads from it; different rings are
+ * Memory, all the program's: 16 bytes a record, 32 bytes a ring on a 32-bit board (40 on a 64-bit one), 4 bytes a level
+ * for the instances. Re-entrancy: one context at a time writes to a ring, another reads from it; different rings are
  * independent. */
 #ifndef TIDE_TRACE_H
 #define TIDE_TRACE_H
@@ -32,22 +32,22 @@ typedef enum tide_trace_kind {
   TIDE_TRACE_READY,       /* another callback became ready; like RELEASE, recorded when it starts, with its own time */
   TIDE_TRACE_START,       /* a callback starts; detail: its kind (tide_callback_kind_t) */
   TIDE_TRACE_END,
-  TIDE_TRACE_PREEMPTION, /* the callback of this priority has to wait while the lane runs; only if lanes share one
-                            processor and its interrupts */
+  TIDE_TRACE_PREEMPTION, /* the callback of this priority has to wait while the lane runs; recorded only if lanes share
+                            one processor and its interrupts */
   TIDE_TRACE_SUBMIT,     /* a message was submitted to the daemon */
   TIDE_TRACE_WIRE_START, /* a frame was given to the link; detail 1: it carries no message */
   TIDE_TRACE_WIRE_END,   /* the last byte of the frame has left */
   TIDE_TRACE_RECEIVED,   /* a frame was received into a slot; instance: its sequence number; detail: its stream */
   TIDE_TRACE_DIGESTED,   /* its message was delivered; instance and detail as for RECEIVED */
-  TIDE_TRACE_LOST,       /* a message that will not be sent; detail: tide_node_outcome_t, or TIDE_TRACE_REFUSED. Or
-                            frames that did not arrive or found no slot; detail: TIDE_TRACE_NOT_RECEIVED, instance:
-                            their number */
+  TIDE_TRACE_LOST,       /* a message will not be sent; detail: tide_node_outcome_t, or TIDE_TRACE_REFUSED. Or frames
+                            that did not arrive or found no slot; detail: TIDE_TRACE_NOT_RECEIVED, instance: their
+                            number */
   TIDE_TRACE_BUDGET,     /* detail 1: exhausted, 0: replenished */
   TIDE_TRACE_FRAME,      /* follows a wire start; instance: the frame's sequence number; detail: its stream */
-  TIDE_TRACE_CLIENT,     /* instance: the key of a client. In an agent's trace the ring belongs to this client:
-                            frames have the instance sequence number plus object id << 16, and detail: the stream.
+  TIDE_TRACE_CLIENT,     /* instance: the key of a client. In an agent's trace the ring belongs to this client. Its
+                            frames have as instance the sequence number plus object id << 16, and as detail the stream.
                             In a client's trace it is the client's own key. */
-  TIDE_TRACE_CLOCK,      /* in a trace sent over the link (tide/rclc_trace.h); detail 0: the program's clock; detail 1,
+  TIDE_TRACE_CLOCK,      /* in a trace sent over the link (tide/rclc_trace.h). Detail 0: the program's clock. Detail 1,
                             which follows: the agent's wall clock at the same time; instance: the round trip in
                             microseconds */
   TIDE_TRACE_DEADLINE /* a watched chain (tide/chain_watch.h): an instance ended late, or is missing at the beginning of
@@ -98,9 +98,9 @@ typedef int (*tide_trace_sink_t)(void *context, const uint8_t *bytes, size_t cou
  * number of records, or the sink's code. Uses a block of stack. O(records). */
 int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_sink_t sink, void *context);
 
-/* Write the next block, of at most `capacity` octets and TIDE_TRACE_BLOCK_RECORDS records, omitting those of level
- * left_out (TIDE_TRACE_ALL_LEVELS: none). *passed: number of ring records that it covers, for tide_trace_pass. Returns
- * its size in octets; 0: the ring is empty, or a record does not fit. O(passed). */
+/* Write the next block, of at most `capacity` octets and TIDE_TRACE_BLOCK_RECORDS records, without the records of level
+ * left_out (TIDE_TRACE_ALL_LEVELS: with all). *passed: number of ring records that it covers, for tide_trace_pass.
+ * Returns its size in octets; 0: the ring is empty, or a record does not fit. O(passed). */
 #define TIDE_TRACE_ALL_LEVELS (-1)
 size_t tide_trace_next_block(const tide_trace_ring_t *ring, int left_out, uint8_t *bytes, size_t capacity,
                              uint32_t *passed);

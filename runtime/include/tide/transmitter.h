@@ -14,18 +14,19 @@
  * A message longer than the link quantum leaves in FRAGMENTs, and a more urgent frame may pass between two of them.
  * Each level has its own stream, so an urgent message never waits behind a gap of a less urgent one.
  *
- * Choice. The most urgent of these is sent next: control submessages, ACKNACKs, HEARTBEATs, the head of
- * execution_buffer; at equal level in this order. The level of a node is that of its stream. Within a level the
- * position in the chain decides, except that a reliable stream is first come, first served. A stream whose window is
- * full takes its nodes out of execution_buffer until an acknowledgment opens it, so it delays no other stream.
+ * Choice. In each step the most urgent of these is sent: control submessages, ACKNACKs, HEARTBEATs, the head of
+ * execution_buffer. At equal level they go in this order. The level of a node is that of its stream. Within a level the
+ * position in the chain decides, except that a reliable stream is first come, first served. While the window of a
+ * stream is full, its nodes are not in execution_buffer, so the stream delays no other stream.
  *
  * ACKNACKs travel alone, never as a further submessage of a data frame. Within a data frame an acknowledgment would
  * share the order and the losses of that stream, and would count only after the last byte of the data (10 ms for 100 B
- * at 115,200 baud instead of 1.7). A shared frame would save 8 bytes of 20. In the three-chain system, reliable both
- * ways, 4 % of them leave directly before data (14 of 333 in 100 periods), so sharing would save 0.1 % of the line.
+ * at 115,200 baud; alone it takes 1.7 ms). A shared frame would save 8 bytes of 20. In the three-chain system, reliable
+ * both ways, 4 % of them leave directly before data (14 of 333 in 100 periods), so sharing would save 0.1 % of the
+ * line.
  *
  * Nodes and levels. One node of each class is kept for each level that has used that class. No level takes a second
- * node unless each other level can still get its first, and no level evicts another level's only node. So if a level
+ * node unless every other level can still get its first, and no level evicts another level's only node. So if a level
  * floods, or its peer does not acknowledge, only messages of this level are refused. This holds if there is a node for
  * each level that uses the class, and one for the requests of the session. Levels that are 32 apart count as one. A
  * program with one level uses all nodes.
@@ -69,8 +70,8 @@ typedef struct tide_node {
   uint8_t size_class;
   uint8_t account; /* account of its writer, below 32; or TIDE_NODE_* */
   tide_priority_t priority;
-  uint16_t first_sequence; /* reliable: of its first fragment; set when that leaves for the first time. Best effort:
-                              when it began to wait for its turn, in units of 2^20 ns */
+  uint16_t first_sequence; /* reliable: of its first fragment; set when this fragment leaves for the first time. Best
+                              effort: time at which it began to wait for its turn, in units of 2^20 ns */
   uint16_t fragment_count;
   uint16_t next_fragment; /* first fragment never sent */
   uint16_t resend;        /* bit n: fragment window_base + n is to be sent again */
@@ -95,8 +96,8 @@ typedef struct tide_size_class {
   uint16_t count;
 } tide_size_class_t;
 
-/* A message longer than any node. Its writer fills a few nodes (the parts) repeatedly while they are sent in their
- * stream, each as a run of FRAGMENTs. Memory: the writer's, initially all zero. */
+/* A message longer than any node. Its writer fills a few nodes (the parts) repeatedly; each part is sent in the stream
+ * as a run of FRAGMENTs. Memory: the writer's, initially all zero. */
 typedef struct tide_long_message {
   tide_node_t *free; /* its nodes outside of the stream, by next_free */
   tide_node_t *last; /* its newest part in the stream; null: none is there */
@@ -112,14 +113,15 @@ typedef struct tide_output_stream {
   uint8_t id;             /* 0: unused element */
   uint16_t next_sequence; /* best effort: sequence number of the next frame */
   uint16_t first_unacknowledged;
-  uint16_t next_to_send; /* reliable: first number that was never on the wire, at most window after the former */
+  uint16_t next_to_send; /* reliable: first number that was never on the wire, at most `window` after
+                            first_unacknowledged */
   bool heartbeat_due;
   bool acknack_due; /* an ACKNACK of the input stream of the same id is due */
   bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips it */
   uint8_t heartbeats_unanswered; /* since the last progress */
   uint16_t acknack_first, acknack_missing;
   uint16_t nodes;            /* nodes in use by this stream */
-  uint16_t queued;           /* of the stream's nodes, those in execution_buffer */
+  uint16_t queued;           /* number of the stream's nodes that are in execution_buffer */
   uint16_t resent;           /* bit n: first_unacknowledged + n was sent more than once */
   tide_node_t *first, *last; /* reliable nodes not yet acknowledged, in order */
   tide_node_t *sending;      /* first of these nodes not yet sent completely; null: none, or a long message is being
@@ -171,21 +173,22 @@ typedef struct tide_transmitter_config {
                                    acknowledgment (the published PoDS behaviour). False: the wire is never left idle,
                                    except for hold_levels. */
   bool pack;                    /* A reliable sample joins the previous one of the same writer, priority and stream if
-                                   that one has not left yet, because the window is full or the link busy. They share a
-                                   frame and are retransmitted together. No frame exceeds message_bytes, so this suits
-                                   datagram links. On a serial line more urgent frames would wait for the longer
+                                   the previous one has not left yet, because the window is full or the link busy. They
+                                   share a frame and are retransmitted together. No frame exceeds message_bytes, so this
+                                   suits datagram links. On a serial line more urgent frames would wait for the longer
                                    frame. */
   uint32_t hold_levels[4];      /* bit n % 32 of word n / 32: hold_until_acknowledged for messages of level n */
-  int64_t heartbeat_delay_ns;   /* from the end of the last frame that a stream can send now to the HEARTBEAT that
+  int64_t heartbeat_delay_ns;   /* time from the end of the last frame that a stream can send now to the HEARTBEAT that
                                    requests its acknowledgment. Peers acknowledge every reliable message unasked, so the
                                    HEARTBEAT only finds losses at the end of a burst. 0: at once, as PoDS. -1: adaptive,
                                    from the measured round trip (mean + 4 deviations, at least heartbeat_floor_ns; 20 ms
                                    before the first measurement) */
   int64_t heartbeat_floor_ns;   /* least adaptive delay; 0: 2 ms. If frames take long, an acknowledgment may wait behind
                                    one, and a HEARTBEAT would delay it further. */
-  int64_t heartbeat_period_ns;  /* between HEARTBEATs while nothing is acknowledged; 0: 100 ms. With an adaptive delay
-                                   the repeats start at twice the delay and double up to this. Every fourth HEARTBEAT
-                                   beyond the eighth unanswered one halves the rate, down to an eighth. */
+  int64_t heartbeat_period_ns;  /* time between HEARTBEATs while nothing is acknowledged; 0: 100 ms. With an adaptive
+                                   delay the repeats start at twice the delay and double up to heartbeat_period_ns.
+                                   Every fourth HEARTBEAT beyond the eighth unanswered one halves the rate, down to an
+                                   eighth. */
   /* May be null. Called from the context of the call that ends the node; the node is free after it returns. */
   void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome);
   void *context;
@@ -225,15 +228,15 @@ int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, ti
 /* Like acquire, for a writer. writer: id of its object; 0: none. */
 int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                  uint16_t writer, tide_node_t **node);
-/* As acquire_for, for a sample of a best-effort writer with history KEEP_LAST. If no node is free, its oldest sample
- * that waits in execution_buffer is evicted and counted, those behind it move up, and the new one takes the last one's
- * turn. If none of its samples waits, the oldest one of the writer of this level with the most waiting samples is
+/* As acquire_for, for a sample of a best-effort writer with history KEEP_LAST. If no node is free, the writer's oldest
+ * sample in execution_buffer is evicted and counted. The samples behind it move up, and the new one takes the turn of
+ * the last. If none of its samples waits, the oldest one of the writer of this level with the most waiting samples is
  * evicted; each writer keeps one. TIDE_ERROR_FULL: no writer has two of this length. O(nodes * own waiting samples).
  * The lean profile evicts none. */
 int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer, tide_node_t **node);
-/* Called before such a sample is submitted: while `depth` others of its writer wait, the oldest is evicted, unless it
- * has waited for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free. So a burst alone loses
+/* Called before such a sample is submitted. If `depth` others of its writer wait already, the oldest is evicted, unless
+ * it has waited for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free. So a burst alone loses
  * nothing. O(streams in use) while fewer than depth of the stream wait; O(nodes * depth) for each evicted sample. */
 void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
                                 int64_t now_ns);
@@ -254,8 +257,8 @@ void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node
  * messages before it in its stream are acknowledged or have expired, too. Stock clients do not understand such a
  * HEARTBEAT, so agents should not limit messages for them. */
 int tide_transmitter_submit(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns);
-/* submit, then next if the wire is free and nothing else waits for it: returns 1 if this message is the next frame,
- * which then never was in execution_buffer. */
+/* Submits the node, then takes the next frame if the wire is free and nothing else waits for it. Returns 1 if this
+ * message is the next frame; then it never was in execution_buffer. */
 int tide_transmitter_submit_next(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns,
                                  tide_frame_parts_t *frame);
 
@@ -263,7 +266,7 @@ int tide_transmitter_submit_next(tide_transmitter_t *transmitter, tide_node_t *n
  * complete: this is the last part. The message occupies its (reliable) stream until the peer has acknowledged all of
  * it; messages submitted meanwhile follow it. Acknowledged parts return to message->free, after on_done.
  * TIDE_ERROR_FULL: another writer's long message occupies the stream. TIDE_ERROR_DISCONNECTED: the message is lost. On
- * an error the node is in message->free. It ends when it is complete and parts is 0. O(log nodes). */
+ * an error the node is in message->free. The message ends when it is complete and parts is 0. O(log nodes). */
 int tide_transmitter_submit_part(tide_transmitter_t *transmitter, tide_long_message_t *message, tide_node_t *node,
                                  uint8_t stream, bool complete, int64_t now_ns);
 /* Give up a long message of which parts were submitted. The protocol cannot cancel a fragmented message, and a peer
@@ -277,8 +280,8 @@ bool tide_transmitter_pack(tide_transmitter_t *transmitter, tide_node_t *node, u
 
 /* Submit a short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0). It is
  * sent before everything else of its priority. The queue has TIDE_CONTROL_PLACES elements (TIDE_ERROR_FULL). session
- * 0xFF: the session that is set when it leaves; any other is written as given (CREATE_CLIENT). It is not padded and
- * survives a reset. */
+ * 0xFF: the id of the session in force when it leaves. Any other id is written as given (CREATE_CLIENT). It is not
+ * padded and survives a reset. */
 int tide_transmitter_submit_control(tide_transmitter_t *transmitter, const uint8_t *submessage, size_t length,
                                     uint8_t session, tide_priority_t priority);
 /* Request an ACKNACK for an input stream. It replaces an earlier request for the stream that was not sent yet. */
@@ -308,8 +311,8 @@ int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
  * order; partly sent ones start from the beginning. All other nodes are discarded, and long messages are lost. May be
  * called while a frame is on the wire. */
 void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
-/* As reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns them as
- * a list by next_in_stream in the order of submission, each with its bytes, length, priority and expires_ns. Submit
+/* As reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns them in
+ * the order of submission, as a list by next_in_stream, each with its bytes, length, priority and expires_ns. Submit
  * each node again, or abandon it. O(nodes^2) at worst. */
 tide_node_t *tide_transmitter_take_back(tide_transmitter_t *transmitter);
 /* Change heartbeat_delay_ns, or a bit of hold_levels, at any time. It takes effect with the next frame.
@@ -351,8 +354,8 @@ struct tide_transmitter {
   tide_node_t *free_nodes[4];
 #if TIDE_RESERVATIONS
   uint16_t free_counts[4];
-  uint32_t levels[4];  /* per class; bit n % 32: messages of level n have used its nodes */
-  uint32_t starved[4]; /* per class: bits of the writer accounts that have starved */
+  uint32_t levels[4];  /* one word per class; bit n % 32: messages of level n have used its nodes */
+  uint32_t starved[4]; /* per class: bit n: writer account n has starved */
   uint8_t kept[4];     /* per class: number of bits in levels and starved */
 #endif
 #if TIDE_NODE_COUNTS
