@@ -3,8 +3,8 @@
  *
  * A lane is an interrupt that software pends when a callback is ready for it, or its next timer is due. The handler
  * runs one round of the lane (at most one callback) and returns; if there is more work it pends itself again. So a more
- * urgent lane preempts a callback at any instruction, a less urgent one never does, and all of them, the link and the
- * main program use the main stack: its depth is the sum of the deepest handler of each priority in use, which tide
+ * urgent lane preempts a callback at any instruction, and a less urgent lane never does. All lanes, the link and the
+ * main program use the main stack. Its depth is the sum of the deepest handler of each priority in use, which tide
  * footprint computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
  *
  * Priorities. TIDE_SCHEDULING_FIFO: by settings.priority, larger is more urgent, and among equals by least_level; only
@@ -15,11 +15,11 @@
  * TIDE_SCHEDULING_SPORADIC: a budget (tide/budget.h), enforced by the wake-up timer. A lane that exhausts it continues
  * at low_priority from the next instruction, even within a callback, and rises when it is replenished: ARMv7-M allows
  * changing the priority of an active interrupt. But with one stack, lanes that the callback has preempted cannot
- * continue before it returns. If one of them is more urgent than low_priority, the callback continues at that one's
- * priority, and its further time is charged to the lane's next portions. So in the long run the lane gets only its
- * budget, and yields late by at most one callback. A lane that rises while a less urgent callback runs on top of it on
- * the stack waits for the end of that callback, which meanwhile has the lane's priority. Time of
- * interrupts is charged to the lane that they interrupt; an activation begins when the lane gets the processor.
+ * continue before it returns. If one of them is more urgent than low_priority, the callback continues at the priority
+ * of that lane, and its further time is charged to the exhausted lane's next portions. So in the long run the lane gets
+ * only its budget, and yields late by at most one callback. A lane that rises while a less urgent callback runs on top
+ * of it on the stack waits for the end of that callback, which meanwhile has the lane's priority. Time of interrupts is
+ * charged to the lane that they interrupt; an activation begins when the lane gets the processor.
  *
  * A callback must not wait for a less urgent lane. Any other wait (a reliable publish into full pools) also blocks all
  * less urgent lanes. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A UART with DMA, modelled on the MPS2 boards, none of which has one: the CMSDK UART holds one byte and ignores the
- * baud rate. A timer moves one byte in each byte time of the line and, a byte time after the last one, reports the end
- * of the transmission; the receive interrupt puts bytes into the ring, and a second timer reports silence of two byte
- * times. These interrupts model hardware, so they cost instructions that a DMA would not.
+/* A UART with DMA, modelled on the MPS2 boards. None of these boards has one: the CMSDK UART holds one byte and ignores
+ * the baud rate. A timer moves one byte in each byte time of the line, and reports the end of the transmission a byte
+ * time after the last byte. The receive interrupt puts bytes into the ring, and a second timer reports silence of two
+ * byte times. These interrupts model hardware, so they cost instructions that a DMA would not.
  *
- * One-shots, armed anew from the absolute time of the next byte: with QEMU 7.2's `sleep=off` periodic timers run at
- * half their rate. */
+ * The timers are one-shot and armed anew from the absolute time of the next byte, because with QEMU 7.2's `sleep=off`
+ * periodic timers run at half their rate. */
 #include <stddef.h>
 
 #include "chip.h"

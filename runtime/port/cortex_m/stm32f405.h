@@ -2,9 +2,9 @@
 /* The STM32F405 for the port without an operating system, from the reference manual RM0090 and the data sheet: the few
  * registers that are used here, 168 MHz, TIM2 as the clock, SysTick as the wake-up.
  *
- * QEMU's netduinoplus2 runs the same image. QEMU has neither RCC (it reads 0, which reveals the emulator, since on a
- * chip an oscillator is on after a reset) nor DMA, and its TIM2 counts at 1 GHz instead of 84 MHz; tide_stm32_start
- * sets the prescaler accordingly.
+ * QEMU's netduinoplus2 runs the same image. QEMU emulates no DMA and no RCC. The RCC reads 0, which reveals the
+ * emulator, because on a chip an oscillator is on after a reset. QEMU's TIM2 counts at 1 GHz instead of 84 MHz;
+ * tide_stm32_start sets the prescaler accordingly.
  */
 #ifndef TIDE_STM32F405_H
 #define TIDE_STM32F405_H

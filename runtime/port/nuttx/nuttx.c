@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NuttX for the lanes of the port of kernels (runtime/port/rtos): threads with FIFO, round robin, and budgets. Those
- * are the port's (CONFIG_TIDE_BUDGETS), by the kernel's switch notes and a watchdog; or the system's own sporadic
- * server (CONFIG_SCHED_SPORADIC), which needs nothing from the runtime. */
+/* NuttX for the lanes of the port of kernels (runtime/port/rtos): threads with FIFO, round robin, and budgets. Budgets
+ * are those of the port (CONFIG_TIDE_BUDGETS), by the kernel's switch notes and a watchdog, or those of the system's
+ * sporadic server (CONFIG_SCHED_SPORADIC), which needs nothing from the runtime. */
 #include <errno.h>
 #include <string.h>
 #include <time.h>
@@ -195,8 +195,8 @@ int tide_kernel_prepare_budgets(void) {
   if (note_driver_register(&driver) != 0) return TIDE_ERROR_FULL;
   platform->event_init(platform->context, &unused);
   (void)sem_init(&look, 0, 0);
-  (void)sem_setprotocol(&look,
-                        SEM_PRIO_NONE); /* no priority inheritance, as who posts this semaphore does not hold it */
+  (void)sem_setprotocol(&look, SEM_PRIO_NONE); /* no priority inheritance, because the thread that posts this semaphore
+                                                  does not hold it */
   prepared = true;
   return TIDE_OK;
 }

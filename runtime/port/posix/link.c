@@ -6,17 +6,17 @@
  * does not wait for a thread to wake. The link's thread does most other work. The daemon's critical section, in which
  * frames start, guards the descriptor and the outgoing frame as well.
  *
- * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. Otherwise it would
- * run after each one, because it has the top priority, and no two would be sent together. The thread handles missing
- * acknowledgments, datagrams that the system does not take now, and in a flood messages that wait for others. While the
- * thread is running, submitted messages join its batch.
+ * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. Otherwise the
+ * thread, which has the top priority, would run after each datagram, and no two datagrams would be sent together. The
+ * thread handles missing acknowledgments, datagrams that the system does not take now, and in a flood messages that
+ * wait for others. While the thread is running, submitted messages join its batch.
  *
  * Waiting callers also receive datagrams, so that an answer need not wake two threads in turn; `receiving` serialises
- * them. If one thread of the program does all the waiting and publishing, it delays no other thread, and it attends the
- * link: while it waits, and for a while after it waited or published, the link's thread does not listen. After that the
- * link's thread takes over, so that a long callback, or a program that only computes, delays an acknowledgment by
- * ATTENTION_NS at most. With a second thread or lanes the link's thread always listens, because it may be more urgent
- * than the one that waits. */
+ * them. If one thread of the program does all the waiting and publishing, it delays no other thread, so it attends the
+ * link itself. While it waits, and for a while after it waited or published, the link's thread does not listen. After
+ * that the link's thread takes over, so that a long callback, or a program that only computes, delays an acknowledgment
+ * by ATTENTION_NS at most. With a second thread or lanes the link's thread always listens, because it may be more
+ * urgent than the one that waits. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,7 @@
 #define FLOOD_MESSAGES_MAXIMUM 256
 /* The shortest delay of a HEARTBEAT if the transmitter measures it (tide_transmitter_config_t.heartbeat_delay_ns). */
 #define HEARTBEAT_LEAST_NS INT64_C(2000000)
-/* A program that waited or published no longer ago than this receives by itself. */
+/* For this time after it waited or published, a program receives by itself. */
 #define ATTENTION_NS HEARTBEAT_LEAST_NS
 /* After a second thread was seen the link's thread listens for this time. */
 #define SHARED_NS INT64_C(1000000000)
@@ -120,10 +120,11 @@ struct link {
   tide_posix_link_times_t times; /* copied when the link was created */
 
   /* Who receives. */
-  _Atomic uintptr_t user;            /* the thread that published or waited last */
-  _Atomic int64_t shared_until_ns;   /* the user counts as one of several before it; TIDE_FOREVER: there are lanes */
-  atomic_bool attending;             /* the user's thread waits and receives */
-  int64_t relieved_ns;               /* time at which the attending caller last took over the timer's work */
+  _Atomic uintptr_t user; /* the thread that published or waited last */
+  _Atomic int64_t
+      shared_until_ns;   /* until then the program counts as having several threads; TIDE_FOREVER: it has lanes */
+  atomic_bool attending; /* the user's thread waits and receives */
+  int64_t relieved_ns;   /* time at which the attending caller last took over the timer's work */
   _Atomic int64_t attended_until_ns; /* the thread does not listen before this time */
 
   /* The following members are used in the critical section. */
@@ -137,7 +138,7 @@ struct link {
   int64_t recent_messages;
   tide_link_counters_t counters;
 
-  /* The thread's own. */
+  /* Used by the thread only. */
   bool is_pseudo_terminal, tells_when_empty;
   int64_t drained_check_ns; /* 0, or when to query the driver again */
   int64_t reopen_ns, poll_ns;
@@ -210,10 +211,10 @@ static void set_timer(const link_t *link, int64_t time_ns) {
   (void)timerfd_settime(link->timer, TFD_TIMER_ABSTIME, &due, NULL); /* 0 stops it */
 }
 
-/* Requests work from the thread at this time; the work must already be visible. Either this sees the thread's wake-up
- * time, or the thread sees the request before it sleeps. A request for a later time only sets a timer: the thread is
- * not woken now to compute its wake-up time. A caller that attends the link checks by itself, except for work that only
- * the thread does (time 0). */
+/* Requests work from the thread at this time; the work must already be visible. Either this function sees the thread's
+ * wake-up time, or the thread sees the request before it sleeps. A request for a later time only sets a timer: the
+ * thread is not woken now to compute its wake-up time. A caller that attends the link checks by itself, except for work
+ * that only the thread does (time 0). */
 static void ask(link_t *link, int64_t time_ns) {
   if (time_ns == TIDE_FOREVER || is_own_thread(link)) return;
   int64_t asked_ns = atomic_load(&link->asked_ns);
@@ -361,7 +362,8 @@ static bool is_only_user(link_t *link, int64_t now_ns) {
 static int64_t complete_ns_locked(const link_t *link);
 
 /* When the thread must act on a submitted message: report its end, send the batch, or request a missing acknowledgment.
- * The session determines the time of the latter; it is polled at the earliest possible one. */
+ * The session determines when an acknowledgment must be requested, and is polled at the earliest time at which that is
+ * possible. */
 static int64_t due_ns_locked(const link_t *link, const tide_frame_parts_t *frame) {
   const bool waits = link->kind->append != NULL || link->output.written < link->output.length;
   if (link->busy && waits) return 0; /* the output waits for the descriptor, and so does the thread */
@@ -686,8 +688,8 @@ static const kind_t tcp_kind = {.open = open_tcp, .load = load_tcp, .push = push
 
 /* ---- callers that attend the link ----
  *
- * A waiting caller receives its answer itself if it notices it first. It polls for a while before it sleeps, if that is
- * useful (busy_poll.h). */
+ * A waiting caller receives its answer itself if it notices the answer before the link's thread does. It polls for a
+ * while before it sleeps, if that is useful (busy_poll.h). */
 
 /* hold of a tide_link_t, with the critical section held. */
 static void hold_locked(void *context) { ((link_t *)context)->holders++; }
@@ -705,8 +707,9 @@ static void let_go(link_t *link) {
   (void)pthread_mutex_unlock(&links_mutex);
 }
 
-/* Does due work. A caller that attends the link also replaces the requests so far by the next deadline, because an
- * acknowledgment that arrived need not be requested any more, unless a batch waits for its time. */
+/* Does due work. A caller that attends the link also replaces all earlier requests by the next deadline, because an
+ * acknowledgment that arrived need not be requested any more. It does not replace them while a batch waits for its
+ * time. */
 static void serve(link_t *link, bool has_flushed) {
   int64_t asked_ns = atomic_load(&link->asked_ns);
   const int64_t next_ns = tide_session_poll_received(link->session);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timing of links. Programs leave these values unchanged; tests set them before they open a link, so that results do
+/* Timing of links. Programs leave these values unchanged. Tests set them before they open a link, so that results do
  * not depend on the speed of the machine, and the next poll does not hide a lost wake-up.
  */
 #ifndef TIDE_PORT_POSIX_LINK_TIMES_H

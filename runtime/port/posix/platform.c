@@ -308,9 +308,9 @@ static void event_set(void *context, tide_event_t *event) {
   (void)pthread_mutex_unlock(&event_mutex);
 }
 
-/* Releases the mutex while it sleeps, on its own semaphore instead of a condition variable: NuttX keeps counting timed
- * waits that have ended, and at the next change wakes as many threads, thousands of times in vain. True: woken at
- * wake_up_ns. */
+/* Releases the mutex while it sleeps. It sleeps on its own semaphore instead of a condition variable, because NuttX
+ * keeps counting timed waits that have ended, and at the next change wakes as many threads, thousands of times in vain.
+ * True: woken at wake_up_ns. */
 static bool event_sleep(tide_event_t *event, int64_t deadline_ns, int64_t wake_up_ns) {
   sem_t woken;
   int result;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* With DMA the ring is circular, and its only state is a position: ring bytes less the stream's remaining count.
- * Interrupts at idle, half and full ensure that it is read at least once in half a ring. Without DMA each byte is
- * passed on as it arrives. */
+/* With DMA the ring is circular, and the driver's only state is a position: ring bytes less the stream's remaining
+ * count. Interrupts at idle, half and full ensure that the position is read at least once in half a ring. Without DMA
+ * each byte is passed on as it arrives. */
 #include "stm32_uart.h"
 
 #if TIDE_STM32_F4
@@ -87,7 +87,7 @@ static void open_without_streams(tide_stm32_uart_t *uart) {
 }
 
 /* Enables the interrupt, whose handler writes all bytes, the first one included. On a chip the interrupt comes by
- * itself. QEMU 7.2 has no interrupts for an empty register and for the end, so it is pended. */
+ * itself. QEMU 7.2 has no interrupts for an empty register and for the end, so this code pends the interrupt. */
 static void start_without_streams(const uint8_t *bytes, size_t count) {
   sender.bytes = bytes;
   sender.left = count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A UART of an STM32, below the HAL: of the families F7 and H7 (Cortex-M7 with a data cache) by DMA, of the F4 by DMA
- * or by interrupts, without streams: then each byte costs an interrupt and a round of the link, some 3 % of an F405 at
- * 115,200 Bd, and a critical section of 4,000 instructions must be shorter than a byte.
+/* A UART of an STM32, below the HAL. The families F7 and H7 (Cortex-M7 with a data cache) use DMA. The F4 uses DMA, or
+ * interrupts if it has no streams. Without streams each byte costs an interrupt and a round of the link, some 3 % of an
+ * F405 at 115,200 Bd, and a critical section of 4,000 instructions must be shorter than a byte.
  *
  * The board sets up what differs between chips and boards: clocks, pins, the request or channel of each stream
  * (CHSEL on F7, the DMAMUX on H7), and the three interrupts, all with the runtime's priority
@@ -56,7 +56,7 @@ typedef struct tide_stm32_uart {
 } tide_stm32_uart_t;
 #endif
 
-typedef struct tide_stm32_stream { /* of DMA1 and DMA2 */
+typedef struct tide_stm32_stream { /* a stream of DMA1 or DMA2 */
   volatile uint32_t control, count, peripheral, memory, memory_other, fifo;
 } tide_stm32_stream_t;
 
@@ -70,7 +70,7 @@ typedef struct tide_stm32_channel {
 
 typedef struct tide_stm32_line {
   tide_stm32_uart_t *uart;
-  uint32_t clock_hz;                      /* of the UART's kernel */
+  uint32_t clock_hz;                      /* kernel clock of the UART */
   tide_stm32_channel_t receive, transmit; /* F4 only: null streams mean interrupts instead of DMA */
   bool has_cache;                         /* the core has a data cache and it is on: Cortex-M7 */
   uint32_t interrupt;                     /* the UART's number; used without streams */
