@@ -45,8 +45,8 @@ typedef struct sensor {
 
 static sensor_t gyro = {.topic = "gyro"}, wheels = {.topic = "wheels"};
 static rcl_publisher_t pose_publisher;
-static geometry_msgs__msg__Vector3 estimate; /* of the group */
-static unsigned overlapped, copied;          /* of the group */
+static geometry_msgs__msg__Vector3 estimate; /* used by callbacks of the group */
+static unsigned overlapped, copied;          /* used by callbacks of the group */
 static atomic_flag inside = ATOMIC_FLAG_INIT;
 
 static const rosidl_message_type_support_t *vector_type(void) {
