@@ -92,7 +92,7 @@ def ask_link(document: Document) -> LinkAnswer:
 
 
 def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
-    """Like `ask_link`; the options are those of native.bound_executors."""
+    """Like `ask_link`. The options are those of native.bound_executors."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -130,11 +130,11 @@ def _refusals() -> Iterator[None]:
 
 # ---- paths ----
 # Bounds of paths: reaction time and data age over chains of different periods, from the bounds of their chains
-# (docs/analysis/paths.md). They hold for all offsets.
+# (docs/analysis/paths.md). These bounds hold for all offsets.
 
 
 def path_bounds(system: System, chains: Mapping[str, ChainBound]) -> tuple[PathBound, ...]:
-    """chains: those of this system, by name."""
+    """chains: the bounds of this system's chains, by name."""
     return tuple(_bound(system, path, chains) for path in system.paths)
 
 
@@ -280,8 +280,8 @@ Asked = tuple[Times, tuple[Times, ...], Times]  # own sections: jitters, times a
 
 @dataclass(frozen=True)
 class BoardsFound:
-    """The bounds of all sections. answers: by name. jitters_ns: release jitter of each. away_ns: time that a chain
-    spends on other boards before it returns to the section."""
+    """The bounds of all sections. answers: by name. jitters_ns: release jitter of each section. away_ns: time that a
+    chain spends on other boards before it returns to the section."""
 
     sections: dict[str, list[Section]]  # by chain
     answers: dict[str, LinkChainAnswer]
@@ -294,8 +294,8 @@ class BoardsFound:
 def bound_boards(
     system: System, executor: ClientExecutor | None, losses: int, ask: Ask, joined: Collection[str] = ()
 ) -> BoardsFound:
-    """Raises NoBoundError for an entry that has no analysis. executor: that of all boards. None: as described. joined:
-    chains that wait for several messages."""
+    """Raises NoBoundError for an entry that has no analysis. executor: the executor of all boards. None: as described.
+    joined: chains that wait for several messages."""
     refuse_link(system, executor, losses)
     return _Composition(system, executor, losses, ask, joined).run()
 
@@ -405,8 +405,8 @@ class _Composition:
         return self._system.model_copy(update={"executors": executors, "links": links, "chains": chains})
 
     def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
-        """Adds the entries outside the board to the section's callbacks: its stays elsewhere, the message that releases
-        it (from the agent or from its publisher on the host), and the agent's passing on of its last message."""
+        """Adds the entries outside the board to the section's callbacks: its stays elsewhere; the message that releases
+        it, from the agent or from its publisher on the host; and the passing on of its last message by the agent."""
         whole = (*section.chain.callbacks, None)
         for one, callback in zip(callbacks, section.callbacks, strict=False):  # the document has more entries after
             # a service
@@ -426,7 +426,7 @@ class _Composition:
             callbacks.append(relay)
 
     def _find_strangers(self) -> dict[str, list[Document]]:
-        """For each board, and for the host: the sections of the others that use the same host executors."""
+        """For each board, and for the host: the sections of other boards that use the same host executors."""
         hosts = {one.name for one in self._system.executors if one.where == "host"}
         visits = {one.name: {each.executor for each in one.callbacks} & hosts for one in self._every.values()}
         visited: dict[str, set[str]] = {place: set() for place in self._places}
@@ -499,7 +499,7 @@ class _Composition:
         ]
 
     def _jitter_ns(self, name: str) -> int:
-        """The section's release jitter: its latest release less its earliest."""
+        """The section's release jitter: its latest release minus its earliest."""
         section = self._every[name]
         around = self._around.get(name)
         if around is not None:  # the part behind it follows in the surrounding section
@@ -533,8 +533,8 @@ def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tup
 def _divided(
     found: BoardsFound, section: Section, own: list[tuple[str, int, str | None, str | None]]
 ) -> list[tuple[str, int, str | None, str | None]]:
-    """The parts, with the time away divided into the parts of the sections there. Time away that overlaps execution is
-    not part of the bound."""
+    """The parts, with the time on other boards divided into the parts of the sections there. Time on other boards that
+    overlaps execution is not part of the bound."""
     host_ns = sum(value_ns for kind, value_ns, *_ in own if kind == "host")
     away_ns = min(found.away_ns[section.name], host_ns)
     rest = [part for part in own if part[0] != "host"]
@@ -660,7 +660,8 @@ def _latest_burst(chain: Chain, members: list[ChainBound]) -> ChainBound:
 
 
 def _bursts_together(uses: tuple[tuple[str, str, Use], ...]) -> tuple[tuple[str, str, Use], ...]:
-    """Adds up the uses of the chains of each burst, because messages of all its events may be under way at once."""
+    """Adds up the uses of the chains of each burst, because messages of all events of a burst may be under way at
+    once."""
     found: dict[tuple[str, str], Use] = {}
     for name, board, use in uses:
         key = _MEMBER.sub("", name), board
@@ -870,7 +871,7 @@ def _more(one: Use, other: Use) -> Use:
 
 
 def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[ChainBound, ...]:
-    """All chains; those in `roots`, and the chains that depend on them, without a bound."""
+    """The bounds with all chains; those in `roots`, and the chains that depend on them, have no bound."""
     if not roots:
         return chains
     found = dict(roots)
@@ -1105,9 +1106,9 @@ def _bounds_over_lines(
 
 def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
     """A callback never overlaps itself, so an instance may have to wait although a lane is free. The analysis ignores
-    this where bounds end before the next release, which tightens them considerably: until a bound is exceeded, no
-    instance meets the preceding one there, so this cannot cause the first excess. Elsewhere it counts, whether or not
-    the deadline is met."""
+    this where bounds end before the next release, which tightens them considerably. Until a bound is exceeded, no
+    instance meets the preceding one there, so ignoring it cannot cause the first excess. Elsewhere the analysis counts
+    this wait, whether or not the deadline is met."""
     late = [chain for chain in system.chains if chain.deadline_ms > chain.period_ms]
     meeting = {one.name for chain in late for one in stretches_of(system, chain)}
     while True:
@@ -1358,7 +1359,7 @@ def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
 
 
 def _starving(system: System) -> dict[str, Root]:
-    """Chains that stock rclcpp may starve, and those that share an executor with them or follow them: no time limits
+    """Chains that stock rclcpp may starve, and those that share an executor with them or follow them. No time limits
     the end of a chain that never runs."""
     roots = {name: starvation_root(system, name, group) for name, group in shared_exclusive_groups(system).items()}
     found: dict[str, Root] = {}

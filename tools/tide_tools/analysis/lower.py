@@ -32,7 +32,8 @@ HOST = ""  # Section.place of sections that touch no board
 @dataclass(frozen=True)
 class Section:
     """The part of a chain from its arrival at a board until it finally leaves. away: its visits to other boards in
-    between: the sections there, and the index of the callback here that follows. least_ns: its shortest time."""
+    between, as the sections there and the index of the callback here that follows. least_ns: the section's shortest
+    time."""
 
     name: str
     chain: Chain
@@ -336,7 +337,7 @@ def _shared_lines(system: System) -> list[Finding]:
 
 def shared_lanes(system: System) -> list[Finding]:
     """Reports boards with several lanes but fewer than priorities. Callbacks of one lane do not preempt each other, and
-    no bound covers this if others have lanes of their own."""
+    no bound covers this if other callbacks have lanes of their own."""
     findings = []
     for index, one in enumerate(system.executors):
         if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
@@ -456,9 +457,9 @@ def _takes_one_at_a_time(executor: Executor) -> bool:
 
 class _Begun:
     """A message that is not published in every run begins its own tree, with a timer whose period is the shortest time
-    between two such messages. The tree repeats the callbacks and messages before it, which only adds work. If that is a
-    single callback of a board, or of an executor of one lane, the run that makes the message is counted in the other
-    tree: after the run only the sending is left (docs/analysis/joins.md, Several messages)."""
+    between two such messages. The tree repeats the callbacks and messages before it, which only adds work. If only a
+    single callback of a board, or of an executor of one lane, comes before the message, the run that makes the message
+    is counted in the other tree. After that run only the sending is left (docs/analysis/joins.md, Several messages)."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -611,8 +612,8 @@ def _messages_of(system: System, chain: Chain) -> set[int]:
 def _service_amid(
     system: System, chain: Chain, tree: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]
 ) -> str:
-    """The error in the position of a service in this chain, which must follow everything that the tree shares, as part
-    of a message. Empty: no error."""
+    """The error in the position of a service in this chain, as part of a message. A service must follow everything that
+    the tree shares. Empty: no error."""
     path = system.path(chain)
     first = next((n for n, one in enumerate(path) if one.requests), len(path))
     behind = {id(one) for one in path[first:]}
@@ -626,8 +627,8 @@ def _service_amid(
 
 
 def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
-    """Entries that are not supported together with chains that share a timer and visit a board. waiting: boards where
-    publishing waits."""
+    """Entries that are not supported together with chains that share a timer and visit a board. waiting: the boards on
+    which publishing waits."""
     if not has_trees(system):
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
@@ -753,8 +754,8 @@ def _waiting_boards(system: System, executor: ClientExecutor | None) -> set[str]
 
 
 def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
-    """Reports requests and replies on boards where publishing waits: they themselves never wait for an acknowledgment,
-    and the analysis supports waiting only for whole chains."""
+    """Reports requests and replies on boards where publishing waits. Requests and replies never wait for an
+    acknowledgment, and the analysis supports waiting only for whole chains."""
     return [
         Finding(
             ("chains", index, "callbacks", position),
@@ -784,8 +785,8 @@ def _waiting_loads(system: System, waiting: set[str]) -> list[Finding]:
 
 
 def _shared_subscriptions(system: System, executor: ClientExecutor | None, losses: int) -> Iterator[Finding]:
-    """Reports subscriptions of several publishers on a batch executor, whose rounds take one message of each
-    subscription, or with losses, which are bounded only for chains that end before their next release."""
+    """Reports subscriptions of several publishers in two cases: on a batch executor, whose rounds take one message of
+    each subscription; and with losses, which are bounded only for chains that end before their next release."""
     for words, (first, *_) in servers_of(system).items():
         if first.kind != "subscription" or system.where(first) == "host":
             continue
@@ -895,7 +896,7 @@ def hosts_of(system: System) -> list[Document]:
 
 
 def _over_first(chain: Chain, joined: Collection[str]) -> str | None:
-    """Reason why an instance must end before the next one. chain: of the system, or a section of one."""
+    """Reason why an instance must end before the next one. chain: a chain of the system, or a section of one."""
     if any(one.requests or one.replies for one in chain.callbacks):
         return "there is no bound for a service that is called again before it has answered"
     if chain.name in joined or chain.name.rpartition(NUMBER)[0] in joined:
@@ -929,7 +930,7 @@ def _add_sections(document: Document, system: System, whole: System) -> None:
 def _relay_services(document: Document, system: System, client: str) -> None:
     """A request or reply from the board to itself passes through the agent and has another size on its return. In this
     board's model a message to another board is directly followed by the message that comes back from there; no callback
-    receives the former."""
+    receives the outgoing message."""
     relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
     used = False
     for chain, entry in zip(system.chains, document["chains"], strict=True):
@@ -1131,7 +1132,7 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
 
 
 def _is_sporadic(by_name: Mapping[str, Chain], chain: Chain) -> bool:
-    """by_name: chains of the system. chain: one of them, or a section of one."""
+    """by_name: the chains of the system, by name. chain: one of these chains, or a section of one."""
     whole = [by_name[name] for name in {chain.name, chain.name.rpartition(NUMBER)[0]} if name in by_name]
     sent = [before.sends_to(after) for one in whole for before, after in pairwise(one.callbacks)]
     on_condition = any(isinstance(one, Publication) and one.distance_ms is not None for one in sent)
@@ -1180,8 +1181,8 @@ def _link_chain(
 
 
 def sending(system: System, callback: Callback, after: Callback | None, client: str) -> Document:
-    """The message with which a chain continues. The time to create the others is execution, as a callback creates all
-    before it ends."""
+    """The message with which a chain continues. The time to create the other messages is execution, because a callback
+    creates all of them before it ends."""
     here = callback.executor == client
     sent = callback.sends_to(after)
     entry: Document = {
@@ -1238,8 +1239,8 @@ def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterabl
 
 
 def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:
-    """Statements about the executors that the bounds assume: on a board the requested one, whatever the description
-    has; on the host any order."""
+    """Statements about the executors that the bounds assume: on a board the requested executor, whatever the
+    description says; on the host any order."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     models = []
     for executor in system.executors:

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analysis in this process (tools/analysis/native.cpp, whose reading part lists the members of a document:
-dictionaries and lists). What is wrong with a document is a
-ValueError whose text has one line for each entry that is. Results do not change and outlive what they came from. Other
-threads run while bounds are computed."""
+"""The analysis in this process. Documents are dictionaries and lists; the reading part of tools/analysis/native.cpp
+lists their members. A wrong document raises a ValueError whose text has one line for each wrong entry. Results are
+immutable, and outlive the document. Other threads run while bounds are computed."""
 
 from typing import Any, final
 
 @final
 class Breakdown:
-    """What the demand in the window of a chain consists of (tools/analysis/threads.h)."""
+    """The parts of the demand in the window of a chain (tools/analysis/threads.h)."""
 
     @property
     def precedence_ns(self) -> int: ...
     @property
     def interference_ns(self) -> tuple[tuple[str, int], ...]:
-        """By chain, without those that account for nothing."""
+        """The interference of each chain that causes any."""
     @property
     def own_ns(self) -> int: ...
     @property
@@ -49,11 +48,12 @@ class Shortfall:
     def given_permille(self) -> int: ...
     @property
     def part(self) -> tuple[str, int, str | None]:
-        """The largest part of what was reached: kind, time, and the chain whose it is; an empty kind: none is known."""
+        """The largest part of the value reached: kind, time, and the chain that causes it; an empty kind: none is
+        known."""
 
 @final
 class ChainAnswer:
-    """A chain of one executor under one analysis. response_ns None: there is no bound. Of bound_executors a bound holds
+    """A chain of one executor under one analysis. response_ns None: there is no bound. Bounds of bound_executors hold
     whether or not deadlines are met."""
 
     @property
@@ -64,7 +64,7 @@ class ChainAnswer:
     def analysis(self) -> str: ...
     @property
     def holds_for(self) -> str:
-        """The policy that the bound is proved for, be that of the executor or one that covers it: any_order, default,
+        """The policy for which the bound is proved, which is the executor's or one that covers it: any_order, default,
         wait_set or priority."""
     @property
     def response_ns(self) -> int | None: ...
@@ -81,10 +81,11 @@ class ChainAnswer:
     def breakdown(self) -> Breakdown | None: ...
     @property
     def parts(self) -> tuple[tuple[str, int, str | None], ...]:
-        """The breakdown as shares of the bound: kind, time, and the chain whose it is; they add up to it."""
+        """The breakdown as shares of the bound, which they add up to: kind, time, and the chain that causes the
+        share."""
     @property
     def depends_on(self) -> tuple[tuple[str, str], ...]:
-        """Chains, and why: interference or blocking."""
+        """Pairs of a chain and the reason: interference or blocking."""
 
 @final
 class PathAnswer:
@@ -139,23 +140,23 @@ class LinkChainAnswer:
         """Without a bound: the chain that failed first, which may be this one."""
     @property
     def reached_ns(self) -> int:
-        """What that would take at least, against limit_ns; 0: it was not looked at."""
+        """The least value that the root would take, to compare with limit_ns; 0: not computed."""
     @property
     def limit_ns(self) -> int: ...
     @property
     def reached_parts(self) -> tuple[tuple[str, int, str | None], ...]:
-        """What it would be made of."""
+        """The parts of reached_ns."""
     @property
     def lateness_ns(self) -> int: ...
     @property
     def up(self) -> tuple[int, int]:
-        """Of a chain that has a bound: instances whose messages to the agent are queued, under way or not acknowledged
-        at the same time, and frames of its stream without an acknowledgment, at most."""
+        """Maxima for a chain with a bound: instances whose messages to the agent are queued, under way or not
+        acknowledged at the same time; and frames of its stream without an acknowledgment."""
     @property
     def down(self) -> tuple[int, int]: ...
     @property
     def parts(self) -> tuple[tuple[str, int, str | None], ...]:
-        """Kind, time, and the chain whose it is; they add up to the bound."""
+        """Kind, time, and the chain that causes the part; the parts add up to the bound."""
     @property
     def depends_on(self) -> tuple[str, ...]: ...
 
@@ -177,7 +178,7 @@ class LinkAnswer:
     def assumptions(self) -> tuple[Assumption, ...]: ...
 
 def frames(mtu_bytes: int, to_agent: bool, payload_bytes: int) -> int:
-    """Of a message on a link whose quantum is its MTU."""
+    """Number of frames of a message on a link whose quantum is its MTU."""
 
 def bound_executors(
     document: dict[str, Any],
@@ -187,18 +188,19 @@ def bound_executors(
     cap_running: bool = False,
     sharpen: bool = False,
 ) -> ExecutorsAnswer:
-    """By the safe analysis that fits each executor; the options are those of tools/analysis/threads.h."""
+    """Bounds by the safe analysis that fits each executor. The options are those of tools/analysis/threads.h."""
 
 def compare_executors(
     document: dict[str, Any], *, refine: bool = False, joint: bool = False, cap_running: bool = False
 ) -> tuple[ChainAnswer, ...]:
-    """By every analysis that applies, published ones included; each executor for itself, without paths."""
+    """Bounds by every analysis that applies, including the published ones, for each executor by itself and without
+    paths."""
 
 def bound_link(document: dict[str, Any]) -> LinkAnswer:
-    """Chains between a microcontroller and ROS 2 over a serial line."""
+    """Bounds of chains between a microcontroller and ROS 2 over a serial line."""
 
 def judge_random_sets(recipe: dict[str, Any], *, first: int, count: int, only_safe: bool = False) -> dict[str, int]:
-    """How many of the random chain sets with the seeds first to first + count - 1 each analysis of reentrant callbacks
-    finds schedulable: as published, safe and as tight as it can be; only_safe: the safe ones, with nothing refined.
-    recipe: utilisation, threads, chains, callbacks, shortest_ms, longest_ms, periods, priorities, shares,
+    """For each analysis of reentrant callbacks, how many of the random chain sets with the seeds first to first + count
+    - 1 it finds schedulable: as published, safe, and as tight as possible. only_safe: only the safe analyses, without
+    refinement. recipe: utilisation, threads, chains, callbacks, shortest_ms, longest_ms, periods, priorities, shares,
     most_utilisation (Recipe in tools/analysis/trials.h)."""

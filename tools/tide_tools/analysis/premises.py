@@ -253,7 +253,7 @@ def of_executors(bounds: Bounds) -> list[str]:
 
 
 def places_of(system: System, premise: str, named: Iterable[str] = ()) -> frozenset[str] | None:
-    """The executors that a premise concerns; None: everything. named: the boards that it names."""
+    """The executors that a premise concerns; None: everything. named: the boards that the premise names."""
     about = _known(premise)[2]
     if about == "machine":
         return None
@@ -295,7 +295,7 @@ def reaches_of(system: System, bounds: Bounds) -> dict[str, Reach]:
 
 
 def _before(system: System, chain: Chain) -> set[str]:
-    """The chains from which it branches or which it joins, and the other chains of their timer, whose callbacks it may
+    """The chains that this chain branches from or joins, and the other chains of their timer, whose callbacks it may
     share."""
     timer = system.timer_of(chain)
     return {one.name for one in system.chains if system.timer_of(one) is timer}

@@ -50,8 +50,8 @@ _ANY_INSTANCES = 2  # assumed for a chain without a bound
 
 class Use(NamedTuple):
     """Maximum number of instances of a chain with messages queued, in transit or unacknowledged at the same time:
-    messages that its board sends, and those that it receives. None: the chain has no bound. depth: how many of them
-    wait at a subscription at most."""
+    messages that its board sends, and those that it receives. None: the chain has no bound. depth: the largest number
+    of them that wait at a subscription."""
 
     sent: int | None
     taken: int | None
@@ -182,7 +182,8 @@ def only_board(system: System, board: str | None) -> System:
 
 
 def client_of(system: System, uses: Uses | None = None) -> Client:
-    """The board's part of the description. uses: messages in transit, from the bounds; None: two for each writer."""
+    """The board's part of the description. uses: messages in transit, from the bounds. None: two messages for each
+    writer are assumed."""
     executors = tuple(executor for executor in system.executors if executor.where == "mcu")
     names = {executor.name for executor in executors}
     every = levels_of_boards(system)
@@ -362,8 +363,8 @@ def _deepest(client: Client) -> int:
 
 
 def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
-    """For each subscription, client and service: the frames that wait for its callback, and the depth of its queue,
-    which is that of its pool unless the program sets less."""
+    """For each subscription, client and service: the frames that wait for its callback, and the depth of its queue. The
+    depth is that of the pool unless the program sets a smaller one."""
     readers = [(sum(_waiting(client, end) for end in ends), subscription_depth) for ends in client.subscribed]
     of_service: dict[str, int] = {}
     for end in client.services:
@@ -374,7 +375,7 @@ def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
 
 def _slots(readers: list[tuple[int, int]], slots: int) -> int:
     """The number of slots that waiting frames may use, plus the slots that readers reserve in addition. Readers reserve
-    as many as their queues hold, or an equal share if there are fewer. Nobody else uses reserved slots."""
+    as many as their queues hold, or an equal share if there are fewer. Only their reader uses reserved slots."""
     share = max((depth for _, depth in readers), default=0)
     while sum(min(depth, share) for _, depth in readers) > slots - 1:
         share -= 1
@@ -382,7 +383,8 @@ def _slots(readers: list[tuple[int, int]], slots: int) -> int:
 
 
 def _least_slots(readers: list[tuple[int, int]]) -> int:
-    """The least number of slots that suffices. More slots may be too few again, because readers then reserve more."""
+    """The least number of slots that suffices. A larger pool may be too small again, because readers then reserve more
+    slots."""
     slots = _SPARE_SLOTS
     while (used := _slots(readers, slots)) > slots:
         slots = used
@@ -431,7 +433,7 @@ AGENT_RESERVED_NODES = 8
 
 @dataclass(frozen=True)
 class Need:
-    """Pools of one board. sizes: by key of system.toml; lacking: those that are too small, as sentences with the
+    """Pools of one board. sizes: by key of system.toml. lacking: the sizes that are too small, as sentences with the
     remedy. agent: the same for nodes of the agent."""
 
     board: Executor

@@ -321,8 +321,8 @@ def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -
 def _compared(
     file: Path, system: System, executors: Sequence[str], wanted: _Wanted
 ) -> tuple[list[Bounds], dict[str, list[str]]]:
-    """The bounds of every executor that can be analysed, and why the others cannot: so a robot that calls a service on
-    rclc can be compared, although no analysis supports that service where publishing waits."""
+    """The bounds of every executor that can be analysed, and the reasons why the others cannot. So a robot that calls a
+    service on rclc can be compared, although no analysis supports that service where publishing waits."""
     every: list[Bounds] = []
     refused: dict[str, list[str]] = {}
     for executor in executors:

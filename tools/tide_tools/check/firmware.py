@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"(0x[0-9a-fA-F]+|\d+)[uUlL]*")
 class _Declared:
     line: int
     name: str | None
-    level: int | str  # the source text, if it is not a number
+    level: int | str  # the source text, if the value is not a number
     period_ns: int | str
     deadline_ns: int | str
 

@@ -58,7 +58,7 @@ def _coloured(text: str, colour: str) -> str:
 
 
 def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None) -> Table:
-    """chains: None means all. Each has two bounds: from the tick of its timer, and from a change at its input."""
+    """chains: None means all. Each chain has two bounds: from the tick of its timer, and from a change at its input."""
     title = f"{bounds.system}, executor {bounds.executor.replace('_', ', ')}: bounds in ms"
     table = _table(("chain", "from tick", "from event", "deadline", "slack", "met"), ("met",), title)
     for chain in bounds.chains if chains is None else chains:

@@ -55,7 +55,7 @@ def _plain(title: str) -> str:
 
 
 def _key(title: str) -> str:
-    """The function's name and, as several files may define a static function of that name, its file."""
+    """The function's name, with its file, because several files may define a static function of that name."""
     file, colon, name = title.rpartition(":")
     return f"{Path(file).name}{colon}{name.split('.')[0]}"
 
@@ -97,8 +97,9 @@ def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]
 
 
 def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) -> set[str]:
-    """Possible targets of a call: functions assigned to the member; else those with the pointer's name (for
-    initialisers without a member name), else those that a parameter of that name may be given (put: put_create)."""
+    """Possible targets of a call: the functions assigned to the member. If there are none (initialisers without a
+    member name), the functions with the pointer's name; else those that a parameter of that name may be given (put:
+    put_create)."""
     assigned = targets.get(name, set()) | (_HANDED_OVER.get(name, {name}) & functions)
     if name in _HANDED_OVER:
         return assigned

@@ -148,7 +148,7 @@ def _share(executor: Executor, budget_ns: int) -> float:
 
 Value = TypeVar("Value")
 QUANTA = (0, 64, 128, 256)
-BUDGET_STEPS = (8, 32)  # of a lane's period
+BUDGET_STEPS = (8, 32)  # steps as fractions of a lane's period: 1/8, 1/32
 
 
 class Moves:

@@ -23,8 +23,9 @@ from tide_tools.system.model import System
 
 @dataclass(frozen=True)
 class Score:
-    """Larger is better: fewer chains without a bound, fewer late ones, then a larger smallest slack relative to the
-    deadline, then fewer lanes. Without any bound the smallest slack is minus infinity."""
+    """Compares choices: larger is better. Fewer chains without a bound come first, then fewer late chains, then a
+    larger smallest slack relative to the deadline, then fewer lanes. Without any bound the smallest slack is minus
+    infinity."""
 
     unbounded: int
     late: int
@@ -177,7 +178,7 @@ def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable
 
 # ---- as few changes as possible ----
 # Finds the choice that meets every deadline and is closest to the description. The order of the chains is the user's:
-# it changes last and least. Tried in turn: the description as it is; other values in the same order, breadth first;
+# it changes last and least. Tries in turn: the description as it is; other values in the same order, breadth first;
 # other orders with the same values, the nearest first; both together. Then unnecessary changes are undone one by one,
 # so that none of the remaining ones can be omitted alone.
 
@@ -186,7 +187,8 @@ _BEAM = 6  # choices pursued for each number of changes
 
 
 def distance(choice: Choice, origin: Choice) -> tuple[int, int, int, int]:
-    """Smaller is closer: exchanged pairs of chains, boards with another executor, changed values, additional lanes."""
+    """Distance to the description; smaller is closer: exchanged pairs of chains, boards with another executor, changed
+    values, additional lanes."""
     pairs = [(left, right) for left in range(len(origin.priorities)) for right in range(left)]
     exchanged = sum(
         (origin.priorities[left] > origin.priorities[right]) != (choice.priorities[left] > choice.priorities[right])

@@ -98,10 +98,10 @@ def meeting_worst(
 ) -> tuple[int, ...]:
     """Offsets by timer with which callbacks of other timers meet the worst instance of a chain. own: the chain's runs.
 
-    A callback meets a step of the chain if it begins just before the step is ready, or ends with it, so that their
-    messages meet. The offset of one other timer changes; or those of all, because several lanes are busy only if
-    several chains meet; or the chain's own offset, because only some instances of another timer may send all
-    messages."""
+    A callback meets a step of the chain if it begins just before the step is ready. It also meets the step if both end
+    together, so that their messages meet. One of three things changes: the offset of one other timer; the offsets of
+    all, because several lanes are busy only if several chains meet; or the chain's own offset, because only some
+    instances of another timer may send all messages."""
     steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
     if not steps or not others:
         return offsets_ns
@@ -140,7 +140,7 @@ def beside_worst(
     offsets_ns: tuple[int, ...], periods_ns: Sequence[int], own: Sequence[Ran], worst: Worst, mine: int
 ) -> tuple[int, ...]:
     """Offsets with which the timer `mine` expires when the worst instance of another timer's chain began its longest
-    wait, because what delays one then delays the other, too. own: the runs of that chain."""
+    wait. What delays one chain then delays the other, too. own: the runs of the other chain."""
     steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
     if not steps:
         return offsets_ns
@@ -239,7 +239,7 @@ def pool_words(need: Need) -> dict[str, object]:
 
 class BoardsPlayer:
     """Draws and plans runs in which all boards have one policy, or each the described one (`described`). The caller
-    provides the random source. needs: the pools that the bounds assume, if already known."""
+    provides the random number generator. needs: the pools that the bounds assume, if already known."""
 
     def __init__(
         self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
@@ -637,8 +637,8 @@ class BoardsPlayer:
         return plan_line("callback", fields)
 
     def _message(self, chain: Chain, position: int, sent: Publication | Request | Reply) -> tuple[str, str, str]:
-        """The plan's line for a message with a placeholder for its size; the field with its transfer times between host
-        executors; and the field that says that any of its bytes may be escaped."""
+        """The plan's line for a message, with a placeholder for its size. Also the field with its transfer times
+        between host executors, and the field that says that any of its bytes may be escaped."""
         callback = chain.callbacks[position]
         receivers = self._receivers.get(id(sent), [])
         fields: dict[str, object] = {

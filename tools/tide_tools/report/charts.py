@@ -3,9 +3,8 @@
 
 Positions along the axis are percentages and text sizes are pixels, so a picture fits a phone and its text stays
 readable. Colours are those of Okabe and Ito, which the colour-blind can tell apart. Grey parts are visible on white and
-on black. The values of a mark are shown when the mouse is over it. Rejected: plotly for pages (5 MB each) and
-matplotlib for files, which
-drew every chart twice."""
+on black. The values of a mark are shown when the mouse pointer is over it. Rejected: plotly for pages (5 MB each) and
+matplotlib for files, which drew every chart twice."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class PartResult(_Entry):
 
 
 class Answer(_Entry):
-    """The result of a run for a premise of its bounds. margin: the remaining share of the limit. chains: those whose
+    """The result of a run for one premise of its bounds. margin: the remaining share of the limit. chains: those whose
     bounds depend on the premise where it has this verdict. None: all."""
 
     id: str

@@ -124,7 +124,7 @@ def _by_time(part: str) -> str:
 
 
 def _failures(seen: Observation, completeness: Completeness) -> tuple[str, ...]:
-    """The number of instances that were due is only given if the start of each was observed."""
+    """The number of instances that were due is given only if the start of each of them was observed."""
     of = f" of {seen.due}" if seen.due and not completeness.doubt else ""
     counts = ((seen.unanswered, "unanswered"), (seen.not_started, "not started"), (seen.late, "late"))
     return tuple(f"{count}{of} {word}" for count, word in counts if count)

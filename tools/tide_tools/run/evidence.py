@@ -173,9 +173,9 @@ _BREAK_NS = 1_000_000  # a shorter break between two callbacks is the executor's
 
 def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Lines) -> Evidence:
     """How late timers start their chains on an idle processor, and how long an answer waits for its callback on an idle
-    processor. runs: by board, for each run of a callback the chain, the release that it begins (None: a message began
-    it), start and end. A timer counts if it expired while no callback ran and no frame came. taken_by: answers that
-    were the only frame since the last callback ended. taken_most: answers that may have waited for several other
+    processor. runs: for each board, every run of a callback as the chain, the release that it begins (None: a message
+    began it), start and end. A timer counts if it expired while no callback ran and no frame came. taken_by: answers
+    that were the only frame since the last callback ended. taken_most: answers that may have waited for several other
     frames."""
     late: dict[str, int] = {}
     sure: dict[str, int] = {}

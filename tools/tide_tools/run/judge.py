@@ -2,11 +2,12 @@
 """The result of a run for every premise of its bounds: held, broken, or not observable in that run.
 
 A result applies to the chains whose bounds depend on it. Where the run knows what happened on each executor, it judges
-by executor; a premise has several results where these differ. A time that was longer than described voids the bounds
-that the analysis raises when it is given that time; all others are proved by the observed times. A premise that is not
-a number in the analysis voids all bounds that it may affect. Rejected: one result for all chains, which let a logger's
-node void the e-stop's guarantee; and voiding all bounds that a time may affect, which in nearly every robot are all,
-because each bound relies on its neighbours to end in time."""
+by executor; a premise has several results where these differ. A time that was longer than described voids only the
+bounds that rise when the analysis is repeated with that time. All other bounds are proved with the observed times. A
+premise that is not a number in the analysis voids all bounds that it may affect. Rejected: one result for all chains,
+because a broken premise of a logger's node would void the e-stop's guarantee. Also rejected: voiding all bounds that a
+time may affect, which in nearly every robot are all bounds, because each bound relies on its neighbours to end in
+time."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ _BY_EXECUTOR = {
     *("line_on_time", "depth", "shared_agent"),
     *("undescribed", "interrupts", "loads", "cores", "events"),
 }
-_METHODS = (  # of the judge, by the premise that each judges
+_METHODS = (  # the judge's function for each premise
     *("execution", "shortest_execution", "digestion", "release_jitter", "escapes", "sizes", "losses", "pools", "depth"),
     *("line_alone", "heard_at_start", "timers_run", "over_in_time", "machine", "events", "loads", "undescribed"),
     *("interrupts", "other_real_time", "line_on_time", "shared_agent"),
@@ -173,7 +174,7 @@ class _Judge:
         return self.system.model_copy(update={"chains": chains})
 
     def by_others(self, assumption: Assumption, answers: Iterable[list[Answer]]) -> Answer:
-        """A time that the description leaves out counts as 0; it is judged with the premise that uses it."""
+        """A time that the description leaves out counts as 0, and is judged with the premise that uses it."""
         ids = {_ANSWERED_BY[name] for name in assumption.values if name in _ANSWERED_BY}
         places = places_of(self.system, assumption.id, assumption.places)
         chains = self.chains_of(assumption, UNSEEN, places)
@@ -197,8 +198,8 @@ class _Judge:
         ]
 
     def not_measured(self) -> Verdict | None:
-        """The verdict if callbacks were not observed, because the times of others then decide nothing. None: all were
-        observed."""
+        """The verdict if some callbacks were not observed, because then the times of the others decide nothing. None:
+        all were observed."""
         every = self.measured()
         missing = [f"{chain.name}/{callback.name}" for chain, callback, times in every if not times]
         if not missing:
@@ -228,8 +229,8 @@ class _Judge:
         return (BROKEN if over_ns > 0 else HELD), said, _share(took_ns, most_ns) if sign > 0 else None
 
     def digestion(self, values: dict[str, int]) -> Verdict:
-        """Time to process a received frame. It is contradicted only by an answer that arrived alone; one that waited
-        behind others may agree with it."""
+        """Time to process a received frame. It is contradicted only by an answer that arrived alone; an answer that
+        waited behind others may agree with it."""
         board, limit_ns = next(iter(self.at)), values["process_ns"]
         alone_ns, most_ns = (self.seen.get(key, {}).get(board) for key in ("taken_by", "taken_most"))
         if alone_ns is None and most_ns is None:
@@ -528,7 +529,8 @@ class _Judge:
         return _within(max(values.values()), NODE_DEPTH, f"nodes of a run keep {NODE_DEPTH} messages")
 
     def over_in_time(self, several: dict[str, int]) -> Verdict:
-        """Chains that were still running after their period. several: those that may be, with the number of periods."""
+        """Chains that were still running after their period. several: the chains that may do so, with the number of
+        periods."""
         seen = self.seen.get("in_time")
         if seen is None:
             return UNSEEN, "instances were not recorded", None

@@ -97,7 +97,7 @@ _SERVICE_LEAD_NS = 1_500_000  # of a request or reply, whose sending time is not
 class Reserve:
     """Determines how long a simulated callback computes, so that the whole callback takes at most the described time.
     The described time of a host's callback is a worst case. It contains the executor's time before the callback begins,
-    and the time of the publish at its end. Neither is known beforehand, so the observed values plus a margin are
+    and the time of the publish at its end. Neither time is known beforehand, so the observed values plus a margin are
     subtracted. Not re-entrant: two runs of a callback do not disturb each other."""
 
     def __init__(self, execution_ns: int, least_ns: int, sends: bool) -> None:
@@ -107,8 +107,8 @@ class Reserve:
 
     def led(self, place: int, lead_ns: int) -> None:
         """Records the time from a cause, which is a timer's expiry or another host executor's message, to the start of
-        the callback. place: index of the cause. The least such time is that of the executor and DDS; a longer one may
-        contain a wait for other callbacks."""
+        the callback. place: index of the cause. The least such time is the time that the executor and DDS take; a
+        longer one may contain a wait for other callbacks."""
         lead_ns = max(lead_ns, 0)  # clocks may be set
         self._lead_ns[place] = min(lead_ns, self._lead_ns.get(place, lead_ns))
 
@@ -269,7 +269,7 @@ class _Play:
         self._run(index, now_ns, place=place)
 
     def is_asked(self, request: bytes) -> bool:
-        """True if the request is one of this chain's: it names its chain if several chains call the service."""
+        """True if the request belongs to this chain. If several chains call the service, a request names its chain."""
         assert self.serves is not None
         mark = self.serves.get("mark")
         if mark is None:
@@ -384,7 +384,7 @@ def _connect(node: Node, plays: list[_Play]) -> None:
 
 
 def _serve(node: Node, plays: list[_Play], clock: _Clock) -> None:
-    """Creates one service for each name, for all its clients."""
+    """Creates one service object for each name, which serves all its clients."""
     every: dict[str, list[_Play]] = {}
     for one in plays:
         if one.serves is not None:

@@ -145,7 +145,7 @@ def link_of(system: System, board: Executor) -> Line | UdpLink:
 
 
 def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Callback | None]]:
-    """The topics of each chain with the callbacks that publish and receive their messages. None: nothing receives
+    """The topics of each chain, with the callbacks that publish and receive their messages. None: nothing receives
     them."""
     taken = system.taken()
     for chain in system.chains:
@@ -257,7 +257,7 @@ def _sample(type_name: str, payload_bytes: int, mark: int | None = None) -> Samp
 
 
 def _mark_of(system: System, asks: Callback) -> int | None:
-    """Index among the chains that ask the same service. None: there is no other, or nobody reads it."""
+    """Index among the chains that call the same service. None: there is no other chain, or nothing reads the index."""
     if asks.requests is None:
         return None
     service = asks.requests.service.lstrip("/")

@@ -40,7 +40,7 @@ TIMES = "execution_times.txt"
 
 @dataclass(frozen=True)
 class Outcome:
-    """run: as in results.json. no_bounds: why the run has no bounds."""
+    """run: as in results.json. no_bounds: the reason why the run has no bounds."""
 
     system: System
     run: Run
@@ -58,8 +58,8 @@ class Outcome:
 
 
 def run_once(system: System, settings: Settings, folder: Path, out: Path, report: Report) -> Outcome:
-    """folder: of the description. out: for the logs. Raises PlanError when the description cannot be played, and
-    RunError when a part failed."""
+    """folder: the folder of the description. out: the folder for the logs. Raises PlanError when the description cannot
+    be played, and RunError when a part failed."""
     recorded = Robot(system, settings, folder, out).run(report)
     with contextlib.suppress(UsageError):  # nothing was recorded
         recorded.steps = read_run(out)[0]
@@ -83,8 +83,8 @@ def _spent(system: System, recorded: Recorded) -> dict[str, list[int]]:
 
 
 def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
-    """For the chains that were observed as a whole: shares: the longest instance of each as a share of its period;
-    missing: instances that did not end; over: chains with an instance that did not end within its period. unseen: all
+    """For the chains that were observed as a whole. shares: the longest instance of each as a share of its period.
+    missing: instances that did not end. over: chains with an instance that did not end within its period. unseen: all
     other chains."""
     played = [one for one in chains if is_played(system, system.chain(one.name))]
     shares = {
@@ -183,7 +183,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
 
 
 def undisturbed_table(outcome: Outcome) -> Table:
-    """The instances that the bounds cover, where they are fewer than the observed ones."""
+    """The instances that the bounds cover, if they are fewer than the observed ones."""
     table = empty_table("instances that nothing disturbed: observation beside bound in ms", gap=1)
     by_board = any(len(chain.undisturbed) > 1 for chain in outcome.run.chains)
     for heading in ("chain", "until it leaves")[: 1 + by_board]:

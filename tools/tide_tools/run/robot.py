@@ -97,7 +97,7 @@ class Recorded:
     counters: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # for people
     lines: dict[str, list[Frame]] = field(default_factory=dict)  # frames by board, for each emulated line
-    steps: list[Step] = field(default_factory=list)  # of the traces of boards, agent and nodes
+    steps: list[Step] = field(default_factory=list)  # steps of the traces of boards, agent and nodes
     handed: list[Handed] = field(default_factory=list)  # known messages between boards and hosts
     undescribed: list[str] | None = None  # endpoints of the user's nodes that are not described; None: nobody looked
     clock_set_ns: int = 0  # by how much the wall clock was set during the run
@@ -132,8 +132,8 @@ def last_json(child: Child) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Places:
-    """Processors for the played boards, assigned in turn, and for everything else. The latter also run the threads of
-    the boards' links, because a kernel thread near these passes on their output (kept_off)."""
+    """Processors for the played boards, assigned in turn, and for everything else. Everything else includes the threads
+    of the boards' links, because a kernel thread near these passes on their output (kept_off)."""
 
     boards: tuple[int, ...]
     others: frozenset[int]
@@ -150,7 +150,7 @@ class Robot:
     """One run. Raises PlanError before anything has been started, RunError afterwards."""
 
     def __init__(self, system: System, settings: Settings, folder: Path, out: Path) -> None:
-        """folder: of the description. out: for the logs."""
+        """folder: the folder of the description. out: the folder for the logs."""
         self.system, self.settings, self.folder, self.out = system, settings, folder, out
         self.executors = used_executors(system)
         self.boards = [one for one in self.executors if one.where == "mcu"]
@@ -387,9 +387,9 @@ class Robot:
                 raise RunError(missing_text(self.system, missing, self.settings.start_limit_s, self.out))
 
     def _wait_servers(self) -> None:
-        """Waits until DDS has matched the boards' service clients with servers, because a request waits at the agent
-        until then and no bound includes this time. A user's board may have clients of services that are not described
-        and have no server: after a shorter limit the run begins without them."""
+        """Waits until DDS has matched the boards' service clients with servers. A request waits at the agent until
+        then, and no bound includes this time. A user's board may have clients of services that are not described and
+        have no server: after a shorter limit the run begins without them."""
         is_ours = not any(map(is_given, self.boards))
         limit_s = self.settings.start_limit_s if is_ours else min(self.settings.start_limit_s, _SERVERS_OF_OTHERS_S)
         patience = Patience(limit_s)
@@ -409,7 +409,7 @@ class Robot:
 
     def _wait_repetition(self, children: Children, report: Report) -> None:
         """Waits until DDS has repeated its announcements. The observer sees all participants, but a program of the user
-        cannot be queried and may have missed the only announcement of another node, as a third of joining nodes do. DDS
+        cannot be queried. It may have missed the only announcement of another node, as a third of joining nodes do. DDS
         announces every participant again after three seconds, and until then messages between the two are lost."""
         if not any(map(is_given, (*self.boards, *self.hosts))):
             return
@@ -619,7 +619,7 @@ def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tu
 
 
 def missing_text(system: System, missing: list[dict[str, str]], limit_s: float, folder: Path) -> str:
-    """A sentence about the first end that the observer misses. folder: of the logs."""
+    """A sentence about the first end that the observer misses. folder: the folder of the logs."""
     if not missing:
         return "the observer saw no topics in time; is DDS discovery on loopback possible here?"
     first = missing[0]

@@ -194,9 +194,9 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
 
 @dataclass(frozen=True)
 class _Point:
-    """missed: times and numbers of the messages that the observer missed, by their publisher's numbers. apart_ns: the
-    described time between two of its messages; 0: none, as after an event or on a condition. is_occasional: not each
-    message before it leads to one."""
+    """missed: times and numbers of the messages that the observer missed, according to their publisher's numbers.
+    apart_ns: the described time between two messages of the topic; 0: none is described, as after an event or on a
+    condition. is_occasional: not every preceding message leads to a message on this topic."""
 
     name: str
     times_ns: list[int]
@@ -279,8 +279,8 @@ def _ways(points: list[_Point], until_ns: int) -> list[list[int]]:
 
 
 def _longest(ways: list[list[int]], place: int, starts: Iterable[int]) -> list[list[int]]:
-    """Of the ways that pass through the same start, the longest; several if several starts have the same time (a
-    burst). place: index of the start on a way."""
+    """If several ways pass through the same start, the longest of them; several ways if several starts have the same
+    time (a burst). place: index of the start on a way."""
     room = Counter(starts)
     kept = []
     for way in sorted(ways, key=lambda way: way[0] - way[-1]):
@@ -291,7 +291,7 @@ def _longest(ways: list[list[int]], place: int, starts: Iterable[int]) -> list[l
 
 
 def _rate(sent: Publication, chain: Chain, recorded: Recorded) -> Rate:
-    """chain: that of the callback that publishes it."""
+    """chain: the chain of the callback that publishes it."""
     times_ns = [at_ns for at_ns in recorded.topics.get(sent.topic, []) if at_ns >= recorded.start_ns]
     gaps = [after - before for before, after in pairwise(times_ns)]
     mean_ns = (times_ns[-1] - times_ns[0]) // len(gaps) if gaps else None
@@ -367,8 +367,8 @@ def _unasked(system: System, chain: Chain, recorded: Recorded) -> str:
 
 
 def _observed_until(system: System, chain: Chain, recorded: Recorded, points: list[_Point], seen: Seen) -> int:
-    """The end of the run, or of what the observer saw. Messages missed by it are not attributed to a board, and those
-    of a publisher that is not described are not told from the chain's."""
+    """The end of the run, or of what the observer saw. Messages that the observer missed are not attributed to a board.
+    Messages of a publisher that is not described cannot be distinguished from the chain's."""
     until_ns = recorded.end_ns
     makers = Counter(sent.topic for each in system.chains for one in each.callbacks for sent in one.publishes)
     several = [one.name for one in points if recorded.publishers.get(one.name, 0) > makers[one.name]]
@@ -398,7 +398,7 @@ def _count(
 ) -> list[list[int]]:
     """Selects the ways that count as instances where instances have no numbers, and counts the missing ones: from the
     described rates, and from starts without an end. origin: index of the last point with only occasional messages, each
-    of which the following points answer."""
+    of which is answered by the following points."""
     first, start, last = points[0], points[origin], points[-1]
     topic = system.condition_of(chain)
     came = [at_ns for at_ns in start.times_ns if at_ns < until_ns]
@@ -504,8 +504,8 @@ def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -
 #
 # The instances of a run that the bounds cover. A bound assumes that processors are available, and that callbacks, agent
 # and DDS take no longer than described. Where a run observed a violation, the bound does not cover the instances under
-# way at that time, nor those that met one of them later on a common executor or link, because work may have been left
-# for them. All other instances are undisturbed, and none of them may be longer than its bound.
+# way at that time. It does not cover instances that met one of them later on a common executor or link either, because
+# work may have been left for them. All other instances are undisturbed, and none of them may be longer than its bound.
 #
 # A busy window begins when no earlier work is left, so an instance outside the window of a disturbed one is
 # undisturbed. This is the argument of busy windows (Lehoczky, "Fixed priority scheduling of periodic task sets with
@@ -517,7 +517,8 @@ def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -
 class UnderWay:
     """An instance from its release to its end. until_ns: if it did not end, the time at which it should have.
     is_broken: it violated its chain's description. late_from_ns: release of the next instance, if this one was still
-    under way. Bounds exclude that, for other chains as for its own, but they limit how long this instance itself is."""
+    under way. Bounds exclude the late instance, both for other chains and for its own, but limit how long this instance
+    itself is."""
 
     chain: str
     index: int

@@ -211,7 +211,8 @@ def simulate_bounded(system: System, bounds: Bounds, server: Server, runs: int, 
 
 @contextmanager
 def progress_on(console: Console, seconds: Callable[[], float] = time.process_time) -> Iterator[Report]:
-    """A bar on a terminal; elsewhere a line each few seconds of processor time, so that a busy machine adds none."""
+    """A bar on a terminal. Elsewhere a line after every few seconds of processor time, so that a busy machine adds
+    none."""
     columns = (TextColumn("runs"), BarColumn(bar_width=30), MofNCompleteColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=None)
@@ -253,7 +254,7 @@ class _Trial:
             self._keep(best, player, run)
             report(self._outcome.runs, runs + (runs * len(best) if search else 0))
         # Each further run changes the worst run of one chain, or moves that chain beside the worst instance of another
-        # one, and may be the worst of any chain. Chains that are far from their bounds get more of them.
+        # one, and may be the worst of any chain. Chains that are far from their bounds get more of these runs.
         source = random.Random(f"{self._system.name} {first} search")
         for _ in range(runs * len(best) if search else 0):
             (place,) = source.choices([*best], [self._looseness(place, best[place][0]) for place in best])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The levels of chains (tide/priority.h): numbers from 1 to 126 that order a board's frames and callbacks, or the
-callbacks of an executor of the host. Priorities belong to the whole description, levels to one executor with its link,
-in the same order; only chains that share a callback of a board, and chains of one timer, have the same level there. All
-programs that execute a description take its levels from here. Bounds need only the order."""
+callbacks of an executor of the host. Priorities belong to the whole description, levels to one executor with its link.
+Levels have the same order as priorities. Only chains that share a callback of a board, and chains of one timer, have
+the same level there. All programs that execute a description take its levels from here. Bounds need only the order."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def levels(system: System, executor: str) -> dict[str, int]:
 
 
 def shared_priorities(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]) -> dict[str, int]:
-    """The priority, by chain, of chains that share a callback of this board: that of the most urgent one. servers: the
-    callbacks of several chains (tide_tools.system.servers). Includes chains that share one with another chain of the
-    same priority (tide_tools.analysis.lower)."""
+    """The priorities of chains that share a callback of this board, by chain: that of the most urgent of these chains.
+    servers: the callbacks of several chains (tide_tools.system.servers). Includes chains that share one with another
+    chain of the same priority (tide_tools.analysis.lower)."""
     alike: dict[int, list[str]] = defaultdict(list)
     for chain in chains:
         if any(callback.executor == board for callback in chain.callbacks):
@@ -91,8 +91,8 @@ def _together(priorities: Mapping[str, int], groups: Iterable[Sequence[str]]) ->
 
 
 def tree_priorities(system: System) -> dict[str, int]:
-    """The priority, by chain, of chains that share a timer in a system with boards: on boards all have that of the most
-    urgent chain, so a shared callback has the same level whichever chain continues."""
+    """The priorities of chains that share a timer in a system with boards, by chain. On boards all of them have that of
+    the most urgent chain, so a shared callback has the same level whichever chain continues."""
     if not system.boards() or all(chain.branches_from is None for chain in system.chains):
         return {}
     trees: dict[str, list[Chain]] = defaultdict(list)
@@ -113,8 +113,8 @@ def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
 
 
 def names_by_level(system: System, executor: str | None = None) -> dict[int, str]:
-    """Names of the chains on this executor, by level. executor None: those on any executor, without levels that differ
-    between executors. Raises KeyError if the description has no such executor, and LevelError."""
+    """Names of the chains on this executor, by level. executor None: the chains on any executor, without levels that
+    differ between executors. Raises KeyError if the description has no such executor, and LevelError."""
     every = meetings(system)
     names: dict[int, set[str]] = {}
     for one in every if executor is None else (executor,):
@@ -193,8 +193,8 @@ def too_many_levels(system: System) -> list[Finding]:
 
 def priorities_of(system: System, executor: str | None = None) -> dict[int, int]:
     """Priorities of the callbacks of a system without boards, or of this executor of the host, by identity. A callback
-    has its own priority, or the chain-aware one (tide_chain_add), in which later callbacks of a chain are more urgent;
-    a callback of several chains has the highest. Raises LevelError."""
+    has its own priority, or the chain-aware one (tide_chain_add), in which later callbacks of a chain are more urgent.
+    A callback of several chains has the highest of their priorities. Raises LevelError."""
     names = [one.name for one in system.executors if executor in (None, one.name)]
     callbacks = [one for chain in system.chains for one in chain.callbacks if one.executor in names]
     own = {id(callback): callback.priority for callback in callbacks if callback.priority is not None}

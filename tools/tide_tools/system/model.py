@@ -304,7 +304,7 @@ class Chain(_Entry):
 
     @property
     def deadline_ns(self) -> int:
-        """Deadline from the nominal expiry of its timer, even if deadline_ms counts from the event: a change just after
+        """Deadline from the nominal expiry of its timer, even if deadline_ms counts from the event. A change just after
         one expiry is seen at the next, a period later. For a chain that begins with an event it counts from the
         event."""
         deadline_ns = nanoseconds(self.deadline_ms)
@@ -443,8 +443,8 @@ class System(_Entry):
         return tuple(one for one in self.executors if one.where == "mcu")
 
     def link_of_board(self, board: Executor) -> Line | UdpLink | None:
-        """The link that the board names; else the one that its chains name, if they touch no other board; else the only
-        one. None: undetermined."""
+        """The link that the board names. Otherwise the one that its chains name, if they touch no other board;
+        otherwise the only link. None: undetermined."""
         if board.link is not None:
             return self.link(board.link)
         if len(self.links) == 1:

@@ -73,8 +73,8 @@ def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
 
 
 def on_one_core(system: System) -> System:
-    """The system with all callbacks of a board on its first executor: callbacks wait less on several cores than on one
-    for all (docs/analysis/boards.md, Several cores). The other executors remain, without callbacks."""
+    """The system with all callbacks of a board on its first executor. Callbacks wait less on several cores than on one
+    core for all of them (docs/analysis/boards.md, Several cores). The other executors remain, without callbacks."""
     cores = cores_of_boards(system)
     if not cores:
         return system

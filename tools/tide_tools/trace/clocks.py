@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The relation of a board's clock to the host's: a straight line, fitted to limits.
 
-A limit consists of a time of the board and an upper or lower bound on the host clock's offset at that time. Limits come
-from messages (received after they were made), from the agent's wall clock, and, most exactly, from frames that both the
-board and its agent recorded: a frame is received after it was sent, at both ends."""
+A limit consists of a time of the board and an upper or lower bound on the offset of the host clock at that time. Limits
+come from messages (received after they were made), from the agent's wall clock, and, most exactly, from frames that
+both the board and its agent recorded: a frame is received after it was sent, at both ends."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class Sent:
 
 @dataclass
 class Agent:
-    """The agent's records of one client, on its machine's clock. up: for each frame the times of its reception and of
-    its message's delivery to DDS."""
+    """The agent's records of one client, on its machine's clock. up: the times of each frame's reception and of its
+    message's delivery to DDS."""
 
     up: dict[Frame, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     down: list[Sent] = field(default_factory=list)
@@ -243,7 +243,7 @@ def _limits(frames: BoardFrames, agent: Agent, clock: Clock) -> tuple[list[Limit
 
 
 def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], taken: Iterable[int] = ()) -> int | None:
-    """Key of the board's client: the recorded one, else the client with the same frames. taken: clients of other
+    """Key of the board's client: the recorded one, else the client with the same frames. taken: the clients of other
     boards. If several match, the nearest in time."""
     if frames.key is not None:
         return frames.key if frames.key in agents else None
@@ -259,8 +259,9 @@ def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], ta
 
 
 def refined(frames: BoardFrames, clock: Clock, agent: Agent) -> Clock | None:
-    """The clock corrected by frames: set to the middle of the range that frames in both directions leave, or, with
-    frames in one direction only, moved as little as necessary. None: the two traces contradict each other.
+    """The clock corrected by frames. With frames in both directions it is set to the middle of the range that they
+    leave; with frames in one direction only, it is moved as little as necessary. None: the two traces contradict each
+    other.
 
     A frame's start counts, because its end may be recorded after the agent has received the frame. The time on the line
     is then included in both directions, so it does not shift the middle."""

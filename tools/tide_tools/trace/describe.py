@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A system.toml from a trace of ros2_tracing: which callback publishes what, and which callback receives it.
 
-Pointers are valid only within one process, so each is looked up together with its process. Times run from the start of
-a callback to its end on the clock, including preemption; they get a margin, as the worst case was not observed."""
+Pointers are valid only within one process, so each pointer is looked up together with its process. Times run from the
+start of a callback to its end on the clock, including preemption; they get a margin, as the worst case was not
+observed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Folders of traces. `tide trace record` writes a file for each board and record.json, which relates their clocks to
-the host's. `tide run` writes traces.json: the board of each trace and the meaning of its numbers. All its times are on
-one machine's monotonic clock, except those of the user's boards, whose clocks it also contains."""
+the host's. `tide run` writes traces.json: the board of each trace and the meaning of its numbers. All times in
+traces.json are on one machine's monotonic clock, except those of the user's boards, whose clocks it also contains."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Record:
 @dataclass(frozen=True)
 class TracedCallback:
     """role: the kind of callback; a client is started by the reply to the preceding callback's request. service: the
-    one that it serves; a board's callbacks with the same service share its object."""
+    service that the callback serves; a board's callbacks with the same service share its object."""
 
     name: str
     role: Role

@@ -12,8 +12,8 @@ from functools import partial
 
 # ---- arrays, read from their octets ----
 #
-# An agent of 50 boards reports 800 values each second. rclpy creates an object of each, which took as much processor
-# time as all watched topics.
+# An agent of 50 boards reports 800 values each second. rclpy creates an object for each value, which took as much
+# processor time as all watched topics.
 
 _ENCAPSULATION_BYTES = 4
 
@@ -207,8 +207,8 @@ _VALUE = re.compile(r"(\d+) replies, last (\d+) us, greatest (\d+) us")
 @dataclass(frozen=True)
 class ServiceTold:
     """Response times of one service of a board. They begin when the request arrives in DDS. If the board calls the
-    service, they end with the reply; if it serves, with the reply's arrival in DDS. greatest_ns: since the client
-    appeared."""
+    service, they end with the reply. If the board serves it, they end with the reply's arrival in DDS. greatest_ns:
+    since the client appeared."""
 
     service: str
     serves: bool
@@ -218,7 +218,7 @@ class ServiceTold:
 
     @property
     def span(self) -> tuple[str, str]:
-        """A readable description of the interval."""
+        """The interval in words."""
         if self.serves:
             return f"request of {self.service} to the board", "its reply at the agent"
         return f"request of {self.service} at the agent", "its reply there"

@@ -22,9 +22,9 @@ def absolute(topic: str) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A publication of a chain. on_board: a board sends the message, and it is observed when the agent writes it to
-    DDS. apart_ns: described time between two messages; 0: none, because an event or a condition decides. is_occasional:
-    some runs of the callback do not publish."""
+    """A publication of a chain. on_board: a board sends the message, which is observed when the agent writes it to DDS.
+    apart_ns: described time between two messages; 0: none, because an event or a condition decides. is_occasional: some
+    runs of the callback do not publish."""
 
     topic: str
     type: str
@@ -36,15 +36,15 @@ class Point:
 
     @property
     def words(self) -> str:
-        """A readable description of the time of observation."""
+        """The time of observation in words."""
         return f"{self.topic} at the agent" if self.on_board else self.topic
 
 
 @dataclass(frozen=True)
 class ChainPoints:
-    """points: in the order of the chain; ends, beside: other topics of its last callback, and of those before it, that
-    no chain receives; unseen: its other publications, with the reason for each. services: those that a board calls or
-    serves in it, as reported by its agent; asked: those that a board calls."""
+    """points: in the order of the chain. ends, beside: other topics of its last callback, and of its earlier callbacks,
+    that no chain receives. unseen: its other publications, with the reason for each. services: those that a board calls
+    or serves in it, as reported by its agent; asked: those that a board calls."""
 
     chain: Chain
     period_ns: int
@@ -57,18 +57,19 @@ class ChainPoints:
 
     @property
     def origin(self) -> int:
-        """The last point that comes only occasionally, or the first: what follows answers each of its messages."""
+        """The last point whose messages come only occasionally, or else the first: later points answer each of its
+        messages."""
         return max((n for n, one in enumerate(self.points) if one.is_occasional), default=0)
 
     @property
     def has_way(self) -> bool:
-        """Whether a latency is observable, from the first to the last point."""
+        """Whether a latency from the first to the last point is observable."""
         return len(self.points) >= 2
 
 
 def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> list[ChainPoints]:
-    """One for each chain, most urgent first; largest_bytes: largest messages still received; only: names of chains,
-    none: all."""
+    """One entry for each chain, most urgent first. largest_bytes: the largest messages still received. only: names of
+    the chains to watch; empty: all."""
     where = {executor.name: executor.where for executor in system.executors}
     taken, several = system.taken(), several_publish(system)
     found = []

@@ -361,7 +361,7 @@ def heading(view: View) -> Text:
 
 
 def picture(view: View, console: Console) -> RenderableType:
-    """As many rows of each table as the terminal has lines for."""
+    """As many rows of each table as fit the terminal."""
     lines = console.height - 3 - len(view.notes)
     parts: list[RenderableType] = [heading(view)]
     most = max(3, min(len(view.chains), int(lines * _SHARE_OF_CHAINS) - _OVERHEAD))

@@ -117,8 +117,8 @@ class _Watched:
 
     @property
     def unanswered(self) -> int:
-        """The number of unanswered starts of the topic with most of them, without those answered late and ends that
-        this watch itself missed."""
+        """The number of unanswered starts, for the topic with most of them. Starts that were answered late, and ends
+        that this watch itself missed, are left out."""
         return max((max(0, one.count - topic.times.missed - one.late) for topic, one in self.answers), default=0)
 
     @property
@@ -196,8 +196,8 @@ def _not_published(topic: WatchedTopic) -> int:
 def lately(
     late: int, unanswered: int, not_started: int, above_ns: int | None, measured: Latencies, part: str, doubt: str = ""
 ) -> Verdict:
-    """The verdict for a part of a chain that is watched from outside, where none of the premises is observable.
-    above_ns: the greatest latency, if one was above the bound. doubt: what else weakens it."""
+    """The verdict for a part of a chain that is watched from outside, where no premise is observable. above_ns: the
+    greatest latency, if one was above the bound. doubt: other reasons that weaken it."""
     bound_ns = measured.bound_ns
     seen = Observation(max(1, measured.count), late, unanswered, not_started, above_ns)
     every = "; ".join(filter(None, (doubt, "premises are not watched")))
