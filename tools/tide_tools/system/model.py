@@ -59,15 +59,15 @@ class Publication(_Entry):
         Milliseconds | None,
         Field(
             description="For a message published on a condition, for example on change: the least time between two "
-            "such messages. It is the period of a chain that branches from the message. Absent: each run publishes "
-            "the message, or each nth."
+            "such messages. This distance is the period of a chain that branches from the message. Absent: each run, "
+            "or each nth run, publishes the message."
         ),
     ] = None
     reliability: Annotated[
         Reliability | None,
         Field(
-            description="As for a chain. Absent: that of the chain that receives the message; if there is none, that "
-            "of the callback's chain."
+            description="Reliability of the message, as for a chain. Absent: the reliability of the chain that "
+            "receives the message; if no chain receives it, that of the callback's chain."
         ),
     ] = None
 
@@ -225,8 +225,8 @@ class Chain(_Entry):
         Field(
             ge=1,
             le=CHAIN_PRIORITY_MAXIMUM,
-            description="Larger is more urgent. Chains on one board or executor need different priorities; a board has "
-            "at most 126 of them.",
+            description="Priority of the chain; larger is more urgent. Chains on one board or executor need different "
+            "priorities; a board has at most 126 of them.",
         ),
     ]
     period_ms: Milliseconds

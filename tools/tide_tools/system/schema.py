@@ -10,7 +10,7 @@ from tide_tools.system.fields import PUBLICATIONS_MAXIMUM, Entry
 from tide_tools.system.model import System
 from tide_tools.system.places import Line
 
-_NAME = "Lower case letters, digits and _, beginning with a letter; at most 64."
+_NAME = "It has lower case letters, digits and _, and begins with a letter."
 _DESCRIPTIONS = {
     "System.system": "The system's name and purpose.",
     "System.executors": "The executors of callbacks, on microcontrollers and on the host.",
@@ -18,19 +18,19 @@ _DESCRIPTIONS = {
     "System.groups": "Callbacks that must not overlap each other, or that may overlap even themselves.",
     "System.chains": "Callbacks in data-dependency order, each with a deadline.",
     "System.paths": "Paths of data over several chains, with limits for reaction time and data age.",
-    "DataPath.name": f"Unique. {_NAME}",
+    "DataPath.name": f"Unique name of the path. {_NAME}",
     "System.locks": "Data that callbacks of several lanes share, with each callback's longest critical section.",
-    "Lock.name": f"Unique. {_NAME}",
+    "Lock.name": f"Unique name of the lock. {_NAME}",
     "Header.name": f"Name of the system. {_NAME}",
     "Header.description": "The system's purpose, in one line.",
-    "Executor.name": f"Callbacks name their executor by it. {_NAME}",
+    "Executor.name": f"Callbacks refer to their executor by this name. {_NAME}",
     "Executor.where": "mcu: a microcontroller, a board of its own and a client of the agent. host: a ROS 2 process.",
-    "Load.name": f"Unique on its board. {_NAME}",
-    "SerialLink.name": f"Chains name their link by it. {_NAME}",
+    "Load.name": f"Name of the load, unique on its board. {_NAME}",
+    "SerialLink.name": f"Chains refer to their link by this name. {_NAME}",
     "SerialLink.kind": "A serial line: 8N1, full duplex.",
-    "SerialLink.baud": "Bits per second; a byte takes ten.",
-    "UdpLink.name": f"Chains name their link by it. {_NAME}",
-    "UsbLink.name": f"Chains name their link by it. {_NAME}",
+    "SerialLink.baud": "Bits per second; a byte takes ten bits.",
+    "UdpLink.name": f"Chains refer to their link by this name. {_NAME}",
+    "UsbLink.name": f"Chains refer to their link by this name. {_NAME}",
     "UsbLink.kind": "A serial port over USB, CDC ACM.",
     "UdpLink.kind": "UDP or TCP on IPv4. Networks guarantee no bound: agent_ms and return_ms are taken as given.",
     "UdpLink.port": "UDP port of the agent.",
@@ -43,19 +43,19 @@ _DESCRIPTIONS = {
     "Request.type": "ROS 2 type, for example std_srvs/srv/Trigger.",
     "Reply.service": "Same as in the request that it answers.",
     "Reply.type": "Same as in the request that it answers.",
-    "Group.name": f"Callbacks name their group by it. {_NAME}",
+    "Group.name": f"Callbacks refer to their group by this name. {_NAME}",
     "Group.kind": "exclusive: one callback at a time. reentrant: each callback may overlap all others and itself.",
-    "Callback.name": f"Unique in its chain. {_NAME}",
+    "Callback.name": f"Name of the callback, unique in its chain. {_NAME}",
     "Callback.kind": "A timer or an event begins a chain. A subscription receives the preceding callback's message, a "
     "service its request, and a client the preceding service's reply.",
-    "Callback.executor": "Name of the executor that runs it.",
+    "Callback.executor": "Name of the executor that runs the callback.",
     "Callback.publishes": "The message that the callback publishes at its end, for the next callback of the chain and "
     "for chains that branch from it: a table, or a list of tables.",
     "Callback.requests": "The request that the callback sends to a service at its end. The service is the next "
     "callback of the chain.",
     "Callback.replies": "Services only: the reply that the service sends at its end.",
-    "Callback.group": "Name of the callback's group. Absent: it may overlap all callbacks except itself.",
-    "Chain.name": f"Unique. {_NAME}",
+    "Callback.group": "Name of the callback's group. Absent: the callback may overlap all callbacks except itself.",
+    "Chain.name": f"Unique name of the chain. {_NAME}",
     "Chain.period_ms": "Period of the chain's timer. For events: the least time from one event to the next, except in "
     "bursts.",
     "Chain.deadline_ms": "Longest permitted time from the nominal expiry of the chain's timer, or from an event at its "
