@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strings whose memory comes from the default allocator (rcutils_set_default_allocator). A string in the caller's own
- * memory works too, as long as the text fits its capacity (without a NUL if it fills it exactly). Only memory of the
- * default allocator can grow. If the string cannot grow it stays unchanged. If the allocator fails, the result is an
- * empty string {NULL, 0, 0}. Not from a callback with a deadline: the cost is the allocator's. */
+ * memory works too, as long as the text fits the capacity. A text that fills the capacity exactly has no NUL. Only
+ * memory of the default allocator can grow. If the string cannot grow it stays unchanged. If the allocator fails, the
+ * result is an empty string {NULL, 0, 0}. Not from a callback with a deadline: the cost is the allocator's. */
 #ifndef MICRO_ROS_UTILITIES__STRING_UTILITIES_H_
 #define MICRO_ROS_UTILITIES__STRING_UTILITIES_H_
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory for the strings and sequences of any message, at run time. A program that knows its messages at compile time
- * needs none of this: `tide generate` declares PACKAGE__msg__NAME__Storage and PACKAGE__msg__NAME__bind. */
+ * does not need these functions: `tide generate` declares PACKAGE__msg__NAME__Storage and PACKAGE__msg__NAME__bind. */
 #ifndef MICRO_ROS_UTILITIES__TYPE_UTILITIES_H_
 #define MICRO_ROS_UTILITIES__TYPE_UTILITIES_H_
 
@@ -47,8 +47,9 @@ size_t micro_ros_utilities_get_dynamic_size(const rosidl_message_type_support_t 
 /* Bytes that the buffer of create_static_message_memory must have, whatever its alignment. */
 size_t micro_ros_utilities_get_static_size(const rosidl_message_type_support_t *type_support,
                                            const micro_ros_utilities_memory_conf_t conf);
-/* Gives every string and sequence of ros_msg zeroed memory; other members stay as they are. Pointers are overwritten,
- * so memory that they had is not released. False, with nothing allocated, when the allocator fails. */
+/* Gives every string and sequence of ros_msg zeroed memory; other members stay as they are. Previous pointers are
+ * overwritten, and the memory that they point to is not released. False, with nothing allocated, when the allocator
+ * fails. */
 bool micro_ros_utilities_create_message_memory(const rosidl_message_type_support_t *type_support, void *ros_msg,
                                                const micro_ros_utilities_memory_conf_t conf);
 /* Like create_message_memory, but takes the memory from a buffer that must outlive the message. False, without change,

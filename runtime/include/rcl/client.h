@@ -37,8 +37,9 @@ rcl_ret_t rcl_client_fini(rcl_client_t *client, rcl_node_t *node);
  * default not at all. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free buffer in the pool),
  * _TOO_LARGE, _DISCONNECTED (best effort). */
 rcl_ret_t rcl_send_request(const rcl_client_t *client, const void *ros_request, int64_t *sequence_number);
-/* Take the oldest reply. RCL_RET_CLIENT_TAKE_FAILED: there is none; RCL_RET_ERROR: it does not fit the message (it is
- * dropped and counted). Only sequence_number of the header is set. Only for a client that is not in an executor. */
+/* Take the oldest reply. RCL_RET_CLIENT_TAKE_FAILED: there is no reply. RCL_RET_ERROR: the reply does not fit the
+ * message; it is dropped and counted. Only sequence_number of the header is set. Only for a client that is not in an
+ * executor. */
 rcl_ret_t rcl_take_response(const rcl_client_t *client, rmw_request_id_t *request_header, void *ros_response);
 rcl_ret_t rcl_take_response_with_info(const rcl_client_t *client, rmw_service_info_t *request_header,
                                       void *ros_response);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ROS 2 graph as the agent reports it: one message with all nodes and their topics and services, sent again after
- * changes. The first call requests it from the agent and waits up to the timeout of creating an object
+ * changes. The first call requests this report from the agent and waits up to the timeout of creating an object
  * (rmw_uros_set_context_entity_creation_session_timeout); later calls use the latest report. From one thread at a time.
  *
  * Memory: the agent's message must fit TIDE_GRAPH_BYTES of tide/pools.h. A larger message is dropped, and the previous

@@ -25,8 +25,8 @@ const char *rcl_node_get_name(const rcl_node_t *node);
 const char *rcl_node_get_namespace(const rcl_node_t *node);
 /* "/namespace/name". */
 const char *rcl_node_get_fully_qualified_name(const rcl_node_t *node);
-/* "namespace.name", or the name alone. With a namespace the string outlives the node, and all such names share
- * TIDE_LOGGER_NAME_BYTES (tide/options.h): null when they are used up. */
+/* "namespace.name", or the name alone. With a namespace the string outlives the node. All such names share
+ * TIDE_LOGGER_NAME_BYTES (tide/options.h); null when these bytes are used up. */
 const char *rcl_node_get_logger_name(const rcl_node_t *node);
 rcl_ret_t rcl_node_get_domain_id(const rcl_node_t *node, size_t *domain_id);
 rmw_node_t *rcl_node_get_rmw_handle(const rcl_node_t *node);

@@ -30,10 +30,10 @@ rcl_ret_t rcl_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
  * still valid: try again.
  */
 rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node);
-/* Serialises into the daemon's pool and returns; it never waits for the wire (see tide_rclc_support_set_send for other
- * modes). When the pool is full, a reliable publisher waits for a free buffer, at most for the time set by
- * tide_rclc_publisher_set_wait_ms; a best-effort publisher does not wait. From any thread. RCL_RET_ERROR with
- * tide_rclc_last_status: TIDE_ERROR_FULL, _TOO_LARGE, _DISCONNECTED. */
+/* Serialises the message into the daemon's pool and returns. The call never waits for the wire (see
+ * tide_rclc_support_set_send for other modes). When the pool is full, a reliable publisher waits for a free buffer, at
+ * most for the time set by tide_rclc_publisher_set_wait_ms; a best-effort publisher does not wait. From any thread.
+ * RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL, _TOO_LARGE, _DISCONNECTED. */
 rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
                       rmw_publisher_allocation_t *allocation);
 /* Waits until the agent has acknowledged all published messages (best effort: until they have been sent); timeout in

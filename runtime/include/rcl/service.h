@@ -31,8 +31,9 @@ rcl_ret_t rcl_service_init(rcl_service_t *service, const rcl_node_t *node,
                            const rcl_service_options_t *options);
 /* As rcl_publisher_fini. */
 rcl_ret_t rcl_service_fini(rcl_service_t *service, rcl_node_t *node);
-/* Take the oldest request. RCL_RET_SERVICE_TAKE_FAILED: there is none; RCL_RET_ERROR: it does not fit the message (it
- * is dropped and counted, and its client gets no answer). Only for a service that is not in an executor. */
+/* Take the oldest request. RCL_RET_SERVICE_TAKE_FAILED: there is no request. RCL_RET_ERROR: the request does not fit
+ * the message; it is dropped and counted, and its client gets no answer. Only for a service that is not in an
+ * executor. */
 rcl_ret_t rcl_take_request(const rcl_service_t *service, rmw_request_id_t *request_header, void *ros_request);
 rcl_ret_t rcl_take_request_with_info(const rcl_service_t *service, rmw_service_info_t *request_header,
                                      void *ros_request);

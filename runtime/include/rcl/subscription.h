@@ -28,8 +28,8 @@ rcl_ret_t rcl_subscription_init(rcl_subscription_t *subscription, const rcl_node
                                 const rcl_subscription_options_t *options);
 /* As rcl_publisher_fini. */
 rcl_ret_t rcl_subscription_fini(rcl_subscription_t *subscription, rcl_node_t *node);
-/* Take the oldest sample. RCL_RET_SUBSCRIPTION_TAKE_FAILED: there is none; RCL_RET_ERROR: it does not fit the message
- * (the sample is dropped and counted). */
+/* Take the oldest sample. RCL_RET_SUBSCRIPTION_TAKE_FAILED: there is no sample. RCL_RET_ERROR: the sample does not fit
+ * the message; it is dropped and counted. */
 rcl_ret_t rcl_take(const rcl_subscription_t *subscription, void *ros_message, rmw_message_info_t *message_info,
                    rmw_subscription_allocation_t *allocation);
 bool rcl_subscription_is_valid(const rcl_subscription_t *subscription);

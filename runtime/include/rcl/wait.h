@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wait sets, for entities that are in no executor. Only one thread at a time may use a wait set; several
- * threads may wait with separate wait sets for separate entities, also while executors spin. */
+/* Wait sets, for entities that are in no executor. Only one thread at a time may use a wait set. Several threads may
+ * wait with separate wait sets for separate entities, even while executors spin. */
 #ifndef RCL__WAIT_H_
 #define RCL__WAIT_H_
 
@@ -35,12 +35,12 @@ typedef struct rcl_wait_set_s {
 
 rcl_wait_set_t rcl_get_zero_initialized_wait_set(void);
 bool rcl_wait_set_is_valid(const rcl_wait_set_t *wait_set);
-/* Takes one block from the allocator: a pointer for each entry. RCL_RET_BAD_ALLOC: it refused. */
+/* Takes one block from the allocator: a pointer for each entry. RCL_RET_BAD_ALLOC: the allocator refused. */
 rcl_ret_t rcl_wait_set_init(rcl_wait_set_t *wait_set, size_t number_of_subscriptions, size_t number_of_guard_conditions,
                             size_t number_of_timers, size_t number_of_clients, size_t number_of_services,
                             size_t number_of_events, rcl_context_t *context, rcl_allocator_t allocator);
 rcl_ret_t rcl_wait_set_fini(rcl_wait_set_t *wait_set);
-/* Call it before adding entities again, because rcl_wait leaves only the ready ones. */
+/* Call it before adding entities again, because rcl_wait leaves only the ready entities in the set. */
 rcl_ret_t rcl_wait_set_clear(rcl_wait_set_t *wait_set);
 /* Change the capacities and clear all entries. A new block is allocated only if the present one is too small;
  * RCL_RET_BAD_ALLOC: nothing changed. */
@@ -59,7 +59,7 @@ rcl_ret_t rcl_wait_set_add_service(rcl_wait_set_t *wait_set, const rcl_service_t
 rcl_ret_t rcl_wait_set_add_event(rcl_wait_set_t *wait_set, const rcl_event_t *event, size_t *index);
 /* Sleeps until an entity is ready or timeout_ns has passed (RCL_RET_TIMEOUT); 0: does not wait; negative: for ever. The
  * entries of entities that are not ready are then null. There are no spurious wake-ups. An entity stays ready until it
- * is taken or called (rcl_take, rcl_timer_call ...); a guard condition is ready once for all its triggers.
+ * is taken or called (rcl_take, rcl_timer_call ...). A guard condition is ready once, however often it was triggered.
  * RCL_RET_SUBSCRIPTION_INVALID, RCL_RET_CLIENT_INVALID, RCL_RET_SERVICE_INVALID: an entity was finalised after it was
  * added. RCL_RET_WAIT_SET_EMPTY: a wait set of capacity 0. */
 rcl_ret_t rcl_wait(rcl_wait_set_t *wait_set, int64_t timeout_ns);

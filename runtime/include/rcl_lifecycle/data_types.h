@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* States and transitions of a lifecycle node. The default ones are constants of the library. */
+/* States and transitions of a lifecycle node. The default states and transitions are constants of the library. */
 #ifndef RCL_LIFECYCLE__DATA_TYPES_H_
 #define RCL_LIFECYCLE__DATA_TYPES_H_
 

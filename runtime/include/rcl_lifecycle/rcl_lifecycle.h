@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state machine of a lifecycle node and its interface to ROS 2: five services and ~/transition_event. Nothing is
- * allocated; services and publisher come from the program's pools (TIDE_LIFECYCLE_NODES of tide/pools.h). Calls for one
- * state machine from one thread at a time. */
+ * allocated; services and publisher come from the program's pools (TIDE_LIFECYCLE_NODES of tide/pools.h). Only one
+ * thread at a time may make calls for a state machine. */
 #ifndef RCL_LIFECYCLE__RCL_LIFECYCLE_H_
 #define RCL_LIFECYCLE__RCL_LIFECYCLE_H_
 

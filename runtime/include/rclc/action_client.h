@@ -33,7 +33,7 @@ rcl_ret_t rclc_action_client_init_default(rclc_action_client_t *action_client, r
 rcl_ret_t rclc_action_client_fini(rclc_action_client_t *action_client, rcl_node_t *node);
 
 /* Call it after the client was added to an executor. ros_request: PACKAGE__action__NAME_SendGoal_Request in memory of
- * the program; this call fills in its goal_id, and callbacks find it in the handle. *goal_handle may be null.
+ * the program. This call fills in the goal_id, and callbacks find the request in the handle. *goal_handle may be null.
  * RCL_RET_ERROR: all goals of the client are in use, or the request could not be sent. */
 rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, void *ros_request,
                                         rclc_action_goal_handle_t **goal_handle);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Set-up calls from one thread; rclc_action_publish_feedback and rclc_action_send_result from any thread at any time,
- * for different goals at the same time, too. tide's additions are in tide/rclc_action.h. */
+/* Set-up calls are made from one thread. rclc_action_publish_feedback and rclc_action_send_result may be called from
+ * any thread at any time, for different goals also at the same time. tide's additions are in tide/rclc_action.h. */
 #ifndef RCLC__ACTION_SERVER_H_
 #define RCLC__ACTION_SERVER_H_
 
@@ -12,12 +12,13 @@
 extern "C" {
 #endif
 
-/* Returned by rclc_action_send_result: no client has requested the result yet, and there is no memory to keep it. */
+/* Returned by rclc_action_send_result: no client has requested the result yet, and there is no memory to keep the
+ * result. */
 #define RCLC_RET_ACTION_WAIT_RESULT_REQUEST 2104
 
 /* RCL_RET_ACTION_GOAL_ACCEPTED; anything else refuses the goal. */
 typedef rcl_ret_t (*rclc_action_server_handle_goal_callback_t)(rclc_action_goal_handle_t *goal_handle, void *context);
-/* Returns whether the goal will be cancelled. The program then ends it by GOAL_STATE_CANCELED. */
+/* Returns whether the goal will be cancelled. The program then ends the goal by GOAL_STATE_CANCELED. */
 typedef bool (*rclc_action_server_handle_cancel_callback_t)(rclc_action_goal_handle_t *goal_handle, void *context);
 
 struct tide_action;
@@ -35,8 +36,8 @@ rcl_ret_t rclc_action_server_fini(rclc_action_server_t *action_server, rcl_node_
 /* ros_feedback: PACKAGE__action__NAME_FeedbackMessage, whose goal_id this call fills in. Feedback is sent like a
  * message of any publisher. RCL_RET_INVALID_ARGUMENT: the goal has ended. */
 rcl_ret_t rclc_action_publish_feedback(rclc_action_goal_handle_t *goal_handle, void *ros_feedback);
-/* Ends the goal. ros_response: PACKAGE__action__NAME_GetResult_Response, whose status this call fills in; it is
- * serialised before the call returns. RCL_RET_OK: the result was sent, or is kept for later requests.
+/* Ends the goal. ros_response: PACKAGE__action__NAME_GetResult_Response. This call fills in the status, and serialises
+ * the response before it returns. RCL_RET_OK: the result was sent, or is kept for later requests.
  * RCLC_RET_ACTION_WAIT_RESULT_REQUEST, or RCL_RET_ERROR with the cause TIDE_ERROR_FULL: try again later. With the cause
  * TIDE_ERROR_TOO_LARGE no node can hold the result, or a member exceeds its bound: the goal has ended as aborted, and
  * clients get an empty result. The handle is released on the next run of the executor. */

@@ -35,8 +35,8 @@ rclc_executor_t rclc_executor_get_zero_initialized_executor(void);
 rcl_ret_t rclc_executor_init(rclc_executor_t *executor, rcl_context_t *context, const size_t number_of_handles,
                              const rcl_allocator_t *allocator);
 rcl_ret_t rclc_executor_fini(rclc_executor_t *executor);
-/* Longest wait of one round of rclc_executor_spin. Default 1 s. It has no effect on latency, since no wake-up is
- * ever lost. */
+/* Longest wait of one round of rclc_executor_spin. Default 1 s. The value has no effect on latency, because no wake-up
+ * is ever lost. */
 rcl_ret_t rclc_executor_set_timeout(rclc_executor_t *executor, const uint64_t timeout_ns);
 rcl_ret_t rclc_executor_prepare(rclc_executor_t *executor);
 
@@ -84,9 +84,9 @@ rcl_ret_t rclc_executor_remove_service(rclc_executor_t *executor, const rcl_serv
 rcl_ret_t rclc_executor_remove_client(rclc_executor_t *executor, const rcl_client_t *client);
 rcl_ret_t rclc_executor_remove_guard_condition(rclc_executor_t *executor, const rcl_guard_condition_t *gc);
 
-/* Waits at most timeout_ns for a ready callback, then runs the ready ones, at most as many as there are handles, and
- * returns RCL_RET_OK (also at the timeout, like the stock library). RCL_RET_ERROR: a message was dropped because it
- * does not fit the memory of the program's message; the other callbacks have run. Of the calls below only
+/* Waits at most timeout_ns for a ready callback, then runs the ready callbacks, at most as many as there are handles.
+ * Returns RCL_RET_OK, also at the timeout, like the stock library. RCL_RET_ERROR: a message was dropped because it does
+ * not fit the memory of the program's message; the other callbacks have run. Of the calls below only
  * rclc_executor_spin_one_period also returns this code. */
 rcl_ret_t rclc_executor_spin_some(rclc_executor_t *executor, const uint64_t timeout_ns);
 /* Returns when tide_executor_stop(tide_rclc_executor_core(executor)) was called. */
@@ -101,8 +101,8 @@ rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_tri
  * sent at once. RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME: a round takes the messages of all subscriptions before its
  * first callback. What its callbacks send to the agent (messages, requests, responses) is sent when the last callback
  * has ended, most urgent first. Messages that arrive meanwhile belong to the next round. Outgoing messages wait in the
- * pool; if it is full they are refused. Local messages (tide/rclc_local.h) are delivered at once. RCL_RET_UNSUPPORTED:
- * with several lanes or readyset; RCL_RET_ERROR from within a round. */
+ * pool, and are refused if the pool is full. Local messages (tide/rclc_local.h) are delivered at once.
+ * RCL_RET_UNSUPPORTED: with several lanes or readyset; RCL_RET_ERROR from within a round. */
 typedef enum { RCLC_SEMANTICS_RCLCPP_EXECUTOR, RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME } rclc_executor_semantics_t;
 rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_semantics_t semantics);
 bool rclc_executor_trigger_any(rclc_executor_handle_t *handles, unsigned int size, void *obj);

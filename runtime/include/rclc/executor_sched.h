@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface of the published prototype of the budget-based executor (Staschulat, Lange, Dasari 2021), as thin
- * wrappers of tide_rclc_executor_set_lanes: a lane for each subscription, with a fixed priority or with a budget. Its
+ * wrappers of tide_rclc_executor_set_lanes. Each subscription has a lane, with a fixed priority or with a budget. Its
  * structures contain the system's sched_param if the system supports sporadic servers (NuttX), otherwise members of the
  * same names.
  *
@@ -13,7 +13,7 @@
  *   rclc_executor_add_subscription_sched(&executor, &subscription, &message, callback, ON_NEW_DATA, &sp);
  *   rclc_executor_start_multi_threading_for_nuttx(&executor);
  *
- * For existing programs; new ones set lanes directly (tide/rclc.h). Memory: a fixed table for
+ * For existing programs; new programs set lanes directly (tide/rclc.h). Memory: a fixed table for
  * RCLC_SCHED_SUBSCRIPTIONS callbacks of all executors, linked only when these calls are used. */
 #ifndef RCLC__EXECUTOR_SCHED_H_
 #define RCLC__EXECUTOR_SCHED_H_
@@ -60,8 +60,8 @@ typedef struct rclc_sched_param {
   int sched_ss_max_repl; /* 1 or more */
 } rclc_sched_param_t;
 
-/* For unchanged published programs: from here on struct sched_param means the structure above, so this file cannot pass
- * one to the system any more. Include system headers before this one. */
+/* For unchanged published programs. From here on struct sched_param means the structure above, so a file that includes
+ * this header can no longer pass one to the system. Include system headers before this one. */
 #ifdef RCLC_SCHED_PARAM_AS_PUBLISHED
 #define sched_param rclc_sched_param
 #endif
@@ -96,7 +96,7 @@ rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl
                                                   rclc_gc_callback_t callback,
                                                   const rclc_executor_sched_parameter_t *sparam);
 
-/* Starts the lanes and returns when tide_executor_stop of the executor's core has ended them, or with the error that
+/* Starts the lanes. Returns when tide_executor_stop of the executor's core has ended them, or with the error that
  * prevented them from running: see tide_rclc_executor_set_lanes and rclc_executor_spin. Needs TIDE_EXECUTOR_LANES >=
  * the number of subscriptions. */
 rcl_ret_t rclc_executor_start_multi_threading_for_nuttx(rclc_executor_t *executor);
@@ -104,7 +104,7 @@ rcl_ret_t rclc_executor_start_multi_threading_for_nuttx(rclc_executor_t *executo
 /* The paper's spelling. */
 #define rclc_executor_start_multi_threading_for_nuttX rclc_executor_start_multi_threading_for_nuttx
 
-/* rcl_publish, which any lane may call. */
+/* Calls rcl_publish, which any lane may call. */
 rcl_ret_t rclc_executor_publish(const rcl_publisher_t *publisher, const void *ros_message,
                                 rmw_publisher_allocation_t *allocation);
 

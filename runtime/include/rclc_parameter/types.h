@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The messages of rcl_interfaces used by the parameter interface: the generated ones in a program that generated
- * rcl_interfaces (`tide generate`), else the same structures from here. The runtime needs neither. */
+/* The messages of rcl_interfaces used by the parameter interface. A program that generated rcl_interfaces (`tide
+ * generate`) uses the generated messages; otherwise these structures are the same. The runtime needs neither of
+ * them. */
 #ifndef RCLC_PARAMETER__TYPES_H_
 #define RCLC_PARAMETER__TYPES_H_
 

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* tide itself never calls an allocator: programs pass one, and functions of a program's own messages use it
+/* tide itself never calls an allocator. Programs pass an allocator, and functions of a program's own messages use it
  * (micro_ros_utilities, tide/message_heap.h). */
 typedef struct rcutils_allocator_s {
   void *(*allocate)(size_t size, void *state);

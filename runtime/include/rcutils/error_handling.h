@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last error. rcl, rmw and rcutils share one record of it. */
+/* The last error. rcl, rmw and rcutils share one record of the last error. */
 #ifndef RCUTILS__ERROR_HANDLING_H_
 #define RCUTILS__ERROR_HANDLING_H_
 

@@ -112,7 +112,7 @@ typedef struct rmw_message_info_s {
  * pointer, except UDP host and port, which are copied. */
 typedef struct rmw_init_options_s {
   uint8_t link;      /* tide_link_kind_t */
-  bool link_is_free; /* no link was chosen: use a custom transport if one is set when the link is opened, else UDP */
+  bool link_is_free; /* no link was chosen: when the link is opened, use a custom transport if one is set, else UDP */
   const char *device;
   uint32_t baud;
   char host[40];

@@ -12,7 +12,7 @@
  * Two rules:
  *
  * TIDE_BUDGET_CORRECTED (default). The budget is a queue of portions, each with the time from which it may be used.
- * Portions are used in queue order. A used portion, or the used part of one, moves to the end of the queue and is
+ * Portions are used in queue order. A used portion, or the used part of a portion, moves to the end of the queue and is
  * usable one period later. An activation sets the time of unused portions to the time of the activation. The portions
  * always add up to the budget:
  *   - A lane that nothing preempts never has more than floor(L/T)*B + min(B, L mod T) at its priority in any window of
@@ -30,9 +30,9 @@
  * were replenished later, so too much budget is replenished early. An overrun is not deducted, but replenished as
  * budget.
  *
- * With both rules, a lane with maximum_replenishments outstanding stays at its low priority until the first of them is
- * due, even if budget is left. One replenishment is needed for each activation within one period that ends with budget
- * left.
+ * With both rules, a lane stays at its low priority while maximum_replenishments are outstanding, until the first of
+ * them is due, even if budget is left. One replenishment is needed for each activation within one period that ends with
+ * budget left.
  *
  * Cost: O(maximum_replenishments) at worst, O(1) for a lane that uses its budget without a break. Memory: the caller's
  * structure and 16 bytes per replenishment, which must stay until the last call. Not thread-safe: the owner locks. */
@@ -72,8 +72,8 @@ typedef struct tide_budget_config {
 
 typedef struct tide_budget_counters {
   uint64_t activations;
-  uint64_t exhaustions;    /* times it ran out of budget and fell to its low priority */
-  uint64_t replenishments; /* times it rose to its priority again */
+  uint64_t exhaustions;    /* times the lane ran out of budget and fell to its low priority */
+  uint64_t replenishments; /* times the lane rose to its priority again */
   uint64_t denied;         /* times budget was delayed because maximum_replenishments were outstanding */
   uint64_t forgiven;       /* times budget was lost because it stayed unused for longer than a period */
   uint64_t used_ns;        /* processor time used at its priority */
@@ -106,10 +106,10 @@ int tide_budget_init(tide_budget_t *budget, const tide_budget_config_t *config, 
 
 /* The lane became runnable. */
 void tide_budget_ready(tide_budget_t *budget, int64_t now_ns);
-/* The lane was given the processor. An owner that cannot observe context switches calls ready and run in succession:
- * the deadline is then the earliest time at which the budget can be used up. */
+/* The lane was given the processor. An owner that cannot observe context switches calls ready and run in succession.
+ * The deadline is then the earliest time at which the budget can be used up. */
 void tide_budget_run(tide_budget_t *budget, int64_t now_ns);
-/* Time has passed: call this at the deadline or any other time, also with consumed_ns 0. */
+/* Time has passed: call this at the deadline, or at any other time, also with consumed_ns 0. */
 void tide_budget_account(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
 /* The lane lost the processor to another thread. */
 void tide_budget_preempt(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns);
@@ -123,8 +123,8 @@ static inline int32_t tide_budget_priority(const tide_budget_t *budget) {
 /* Processor time that the lane may use at its priority, after the latest event; 0 at its low priority. Portions that
  * become usable later are not included. */
 int64_t tide_budget_available_ns(const tide_budget_t *budget);
-/* When to call account next if no other event comes before: the budget is then exhausted or replenished. INT64_MAX:
- * never. Earlier calls are harmless. */
+/* When to call tide_budget_account next if no other event comes before. The budget is exhausted or replenished at that
+ * time. INT64_MAX: never. Earlier calls are harmless. */
 int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
 
 /* Functions that a lane calls before and after its waits; a port fills them in (tide_posix_budget_hooks). Null
@@ -139,13 +139,14 @@ int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
  */
 typedef struct tide_budget_hooks {
   void *context;
-  /* There is work for the lane. Called by the thread that adds the work, before it wakes the lane, and by the lane
+  /* There is work for the lane. The thread that adds the work calls it, before it wakes the lane. The lane calls it
    * after each of its waits, for work added while it was falling asleep. No effect when the lane is ready already.
    */
   void (*ready)(void *context);
-  /* From the lane: it has no work and is about to wait. */
+  /* Called by the lane when it has no work and is about to wait. */
   void (*block)(void *context);
-  /* From the lane, within a callback: its counters up to now, and whether it has its priority (*high). May be null. */
+  /* Called by the lane within a callback: returns its counters up to now, and whether it has its priority (*high). May
+   * be null. */
   void (*read)(void *context, tide_budget_counters_t *counters, bool *high);
 } tide_budget_hooks_t;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Budgets for threads of a POSIX system that has no SCHED_SPORADIC (Linux): a supervising thread, more urgent than all
- * lanes, keeps a tide_budget_t for each of them, reads their processor clocks, and changes their SCHED_FIFO priorities.
+/* Budgets for threads of a POSIX system that has no SCHED_SPORADIC (Linux). A supervising thread, more urgent than all
+ * lanes, keeps a tide_budget_t for each lane, reads the lanes' processor clocks, and changes their SCHED_FIFO
+ * priorities.
  *
  *   static tide_posix_budgets_t budgets;
  *   static tide_posix_budget_t lane;
@@ -70,8 +71,8 @@ typedef struct tide_posix_budgets {
  * must be zeroed before. TIDE_ERROR_ARGUMENT; TIDE_ERROR_STATE: it is already running; TIDE_ERROR_NOT_PERMITTED: no
  * real-time scheduling for this user. Budgets need real-time scheduling, because a nice value limits nothing. */
 int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cpu);
-/* Detaches all lanes and ends the supervisor. Other threads may call functions for these lanes meanwhile, except
- * attach; such a call takes effect before the stop or not at all. Keep the structure's memory until it has returned. */
+/* Detaches all lanes and ends the supervisor. Meanwhile other threads may call functions for these lanes, except
+ * attach. Such a call takes effect before the stop or not at all. Keep the structure's memory until it has returned. */
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
 
 /* Give a thread a budget; it counts as ready. The thread is the caller (pthread_self()) or one that does not end before

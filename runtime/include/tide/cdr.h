@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CDR (XCDR version 1, plain) as DDS-XRCE and ROS 2 use it: primitives aligned to their size (at most 8) from the
- * origin of the stream, strings with a length that counts the NUL, sequences with a 32-bit count.
+/* CDR (XCDR version 1, plain) as DDS-XRCE and ROS 2 use it. Primitives are aligned to their size (at most 8) from the
+ * origin of the stream, strings have a length that counts the NUL, and sequences have a 32-bit count.
  *
  * A cursor's error is sticky: after the first failure further calls do nothing, so a sequence of calls needs only one
  * check at its end. No allocation, re-entrant, cost proportional to the bytes moved. */
@@ -77,8 +77,8 @@ const char *tide_cdr_get_string(tide_cdr_t *cdr, size_t *length);
 size_t tide_cdr_get_wstring(tide_cdr_t *cdr, uint16_t *text, size_t capacity);
 /* A view of count raw bytes in the buffer; null after an error. */
 const uint8_t *tide_cdr_view(tide_cdr_t *cdr, size_t count);
-/* The count of a sequence whose elements take at least element_bytes_minimum each on the wire; a count that cannot fit
- * in the remaining bytes is TIDE_ERROR_MALFORMED (so a hostile count never drives a long loop). */
+/* Returns the count of a sequence whose elements take at least element_bytes_minimum each on the wire. A count that
+ * cannot fit in the remaining bytes is TIDE_ERROR_MALFORMED, so a hostile count never drives a long loop. */
 uint32_t tide_cdr_get_count(tide_cdr_t *cdr, size_t element_bytes_minimum);
 
 #ifdef __cplusplus

@@ -11,8 +11,8 @@
  * An instance begins at the timer's nominal expiry, or when the first callback becomes ready, and ends when the last
  * callback has run. Instances do not overlap: an instance that has not ended when the next one begins counts as
  * missing, and its later end counts for the next instance. So a chain whose instances are all late by more than a
- * period has one missing instance. The first and the last callback run on this machine; those in between may run
- * elsewhere.
+ * period has one missing instance. The first and the last callback run on this machine; the callbacks between them may
+ * run elsewhere.
  *
  * Late and missing instances are reported in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with
  * tide_rclc_diagnostics, as a warning on /diagnostics.
@@ -33,8 +33,8 @@ typedef enum tide_violation { TIDE_VIOLATION_LATE, TIDE_VIOLATION_MISSING } tide
 typedef struct tide_watched_chain {
   int64_t since_ns[2]; /* start times of the even and odd instances; set by the watch */
   /* Called after an instance ended late (over_ns: by how much), or when the next one begins before it has ended
-   * (over_ns: its age). Runs in the lane that detected it, outside any lock; it must not block.
-   * Set before tide_chain_watch; may be null. */
+   * (over_ns: its age). Runs in the lane that detected the violation, outside any lock; it must not block. Set before
+   * tide_chain_watch; may be null. */
   void (*on_violation)(struct tide_watched_chain *watch, tide_violation_t violation, int64_t over_ns);
   void *context; /* the program's */
   /* Set by tide_chain_watch. */
@@ -46,8 +46,8 @@ typedef struct tide_watched_chain {
   /* Each member is written by only one of the two callbacks, without a lock. */
   uint32_t started, late, missing; /* numbers of instances */
   uint32_t over;                   /* number of the latest ended instance, from 1 */
-  int64_t longest_ns, usual_ns;    /* longest_ns: of all ended instances; usual_ns: a shorter instance is neither late
-                                      nor the longest so far */
+  int64_t longest_ns, usual_ns;    /* longest_ns: the longest of all ended instances; usual_ns: an instance shorter than
+                                      this is neither late nor the longest so far */
 } tide_chain_watch_t;
 
 /* missing: neither ended nor running. longest_ns: from beginning to end. */
@@ -58,14 +58,15 @@ typedef struct tide_watch_counters {
 
 /* Watch a chain that has a deadline no longer than its period. The callbacks belong to an executor; none of its lanes
  * spins yet. TIDE_ERROR_ARGUMENT: no deadline, one beyond the period, or a period that is not the timer's.
- * TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of them begins or ends another watched
- * chain. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
+ * TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of the callbacks begins or ends another
+ * watched chain. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
 int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_callback_t *first,
                      tide_callback_t *last);
 /* Call it in the last callback's lane; from elsewhere a 32-bit machine may read a half-written longest_ns. */
 tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *watch);
 /* Name and counters of the watched chain that ends with the executor's callback of this index, from 0; from any thread.
- * Returns 1 if there is one, 0 if none ends with it. TIDE_ERROR_NOT_FOUND: no callback has this index. */
+ * Returns 1 if there is such a chain, 0 if none ends with this callback. TIDE_ERROR_NOT_FOUND: no callback has this
+ * index. */
 int tide_executor_get_watch(tide_executor_t *executor, size_t place, const char **name,
                             tide_chain_watch_counters_t *counters);
 

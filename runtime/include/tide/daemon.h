@@ -7,14 +7,15 @@
  * any number of lanes at once.
  *
  * The wire never waits for a preempted thread. A single critical section of the platform covers the event that makes a
- * frame ready or the wire free, and the start of the most urgent frame. So outside of it the wire is never idle while a
- * frame could be sent, and an urgent frame is delayed by no more than the rest of the frame on the wire and one start.
- * Rejected: calling start outside of the section. A less urgent thread that is preempted inside start would keep the
- * wire, and all frames, until it runs again. Letting another thread use the wire meanwhile would need a second buffer,
- * and in every link a start that can be aborted.
+ * frame ready or the wire free, and the start of the most urgent frame. So outside of the section the wire is never
+ * idle while a frame could be sent. An urgent frame is delayed by no more than the rest of the frame on the wire and
+ * one start. Rejected: calling start outside of the section. A less urgent thread that is preempted inside start would
+ * keep the wire, and all frames, until it runs again. Letting another thread use the wire meanwhile would need a second
+ * buffer, and in every link a start that can be aborted.
  *
- * Critical sections are short and bounded. They contain no copy, no checksum and no on_submessage, and one start of
- * the link at most. Two lanes never deliver frames of the same stream at the same time, so a stream keeps its order.
+ * Critical sections are short and bounded. Critical sections contain no copy, no checksum and no on_submessage, and at
+ * most one start of the link. Two lanes never deliver frames of the same stream at the same time, so a stream keeps its
+ * order.
  *
  * Memory (Cortex-M7): tide_daemon_t about 1 KiB, plus the memory named in the configurations of its two halves. */
 #ifndef TIDE_DAEMON_H
@@ -38,11 +39,12 @@ struct tide_daemon;
  *
  * start puts one message on the wire and returns at once. TIDE_LINK_SENT: the message has left, and no further call
  * follows (a waiting message then needs tide_daemon_poll). TIDE_OK: the parts stay valid until the link calls
- * tide_daemon_on_transmit_complete, exactly once, when the last byte has left: later, from any context, or already
- * within start. After a negative return the message counts as sent and lost, and the streams repair it.
+ * tide_daemon_on_transmit_complete. The link calls it exactly once, when the last byte has left: later, from any
+ * context, or already within start. After a negative return the message counts as sent and lost, and the streams repair
+ * it.
  *
  * start is called with the critical section held, from any context that makes a frame ready or the wire free: a
- * submitter, the executor, the link's context. So it must be short and bounded, must never wait, and must be able to
+ * submitter, the executor, the link's context. So start must be short and bounded, must never wait, and must be able to
  * run in an interrupt. It should only store the parts and start the hardware. Work that is linear in the message
  * (framing, checksum) should be done as the bytes leave (tide_framing_writer); otherwise it must not exceed the
  * interrupt latency that the board tolerates. start may take locks if they are held briefly and never during calls of
@@ -59,12 +61,12 @@ typedef enum tide_wait {
 typedef struct tide_link {
   void *context;
   int (*start)(void *context, const tide_frame_parts_t *frame);
-  /* Optional: waits for an event that a message of this link sets, as event_wait of the platform does. The link may let
+  /* Optional: waits for an event that a message of this link sets, like event_wait of the platform. The link may let
    * the caller receive meanwhile, so that an answer wakes one thread instead of two in turn. Called from any thread,
-   * never with the critical section held; it returns at deadline_ns even when the link is closed meanwhile. `hold` is
-   * called before it, with the critical section held; from then until `wait` returns, the context stays valid.
-   * TIDE_WAIT_NOT, without an event: called by a submitter with many unacknowledged messages, so that acknowledgments
-   * need not wake the link's context; it never waits. */
+   * never with the critical section held. It returns at deadline_ns even when the link is closed meanwhile. `hold` is
+   * called before `wait`, with the critical section held. From then until `wait` returns, the context stays valid. With
+   * TIDE_WAIT_NOT there is no event, and the call never waits. A submitter with many unacknowledged messages makes this
+   * call, so that acknowledgments need not wake the link's context. */
   int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
   void (*hold)(void *context);
   int64_t heartbeat_floor_ns; /* replaces the transmitter's value while this link is attached */
@@ -130,7 +132,8 @@ int tide_daemon_attach_link(tide_daemon_t *daemon, const tide_link_t *link, uint
 void tide_daemon_detach_link(tide_daemon_t *daemon);
 
 /* Submission takes bounded time and never waits. acquire gives the caller a node to fill outside the critical section.
- * TIDE_ERROR_FULL: no node is free (after expired ones were reclaimed), and no less urgent one could be evicted. */
+ * TIDE_ERROR_FULL: no node is free (after expired messages were reclaimed), and no less urgent message could be
+ * evicted. */
 int tide_daemon_acquire(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, tide_node_t **node);
 /* As tide_transmitter_acquire_for. */
 int tide_daemon_acquire_for(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
@@ -144,8 +147,8 @@ int tide_daemon_acquire_last(tide_daemon_t *daemon, uint32_t bytes, tide_priorit
 void tide_daemon_keep_last_locked(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uint16_t depth);
 void tide_daemon_abandon(tide_daemon_t *daemon, tide_node_t *node);
 int tide_daemon_submit(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream);
-/* As submit, for a caller inside the platform's critical section: the node is submitted and the section is then left
- * with `state`, so what the caller decided inside it still holds at submission. */
+/* Like submit, for a caller inside the platform's critical section. The node is submitted, and the section is then left
+ * with `state`. So what the caller decided inside the section still holds at submission. */
 int tide_daemon_submit_and_leave(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uintptr_t state);
 /* As tide_transmitter_submit_part. */
 int tide_daemon_submit_part(tide_daemon_t *daemon, tide_long_message_t *message, tide_node_t *node, uint8_t stream,
@@ -161,20 +164,20 @@ void tide_daemon_on_message(tide_daemon_t *daemon, const uint8_t *message, size_
  * the platform. From threads. */
 int tide_daemon_wait(tide_daemon_t *daemon, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
 /* Handle due HEARTBEATs and expiries, and start a frame if the wire is idle. Returns when to call it again. The
- * link's context also calls it after each of the functions above, since sending and receiving move that time. */
+ * link's context also calls it after each of the functions above, because sending and receiving change that time. */
 int64_t tide_daemon_poll(tide_daemon_t *daemon);
 
 /* Called by the executor. */
 int32_t tide_daemon_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_most_urgent(tide_daemon_t *daemon);
 int tide_daemon_process_oldest(tide_daemon_t *daemon);
-/* The same three functions for one lane's share of the frames: see tide_receiver_most_urgent_of. */
+/* These three functions do the same for one lane's share of the frames: see tide_receiver_most_urgent_of. */
 int32_t tide_daemon_most_urgent_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 int tide_daemon_process_most_urgent_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 int tide_daemon_process_oldest_of(tide_daemon_t *daemon, const tide_frame_share_t *share);
 void tide_daemon_disown(tide_daemon_t *daemon, uint8_t owner);
 void tide_daemon_release(tide_daemon_t *daemon, void *memory, bool reassembled);
-/* tide_receiver_set_full(account, false), then wake the executor. */
+/* Calls tide_receiver_set_full(account, false), then wakes the executor. */
 void tide_daemon_resume(tide_daemon_t *daemon, tide_account_t *account);
 
 /* Begin a new session: see tide_transmitter_reset and tide_receiver_reset. */

@@ -3,20 +3,20 @@
  *
  * TIDE_POLICY_TIDE (PoDS, section 5.1). timer_list is ordered by next expiry, ready_list by priority. A round moves the
  * timers that are due to ready_list (the head of timer_list shows whether there is one). It registers newly received
- * frames, and processes the most urgent one if nothing more urgent is ready. Then it runs the head of ready_list.
- * Collection is O(1) when nothing is new, and O(log n) for each callback that became ready; no round inspects all
- * handles.
+ * frames, and processes the most urgent frame if nothing more urgent is ready. Then the round runs the head of
+ * ready_list. Collection is O(1) when nothing is new, and O(log n) for each callback that became ready; no round
+ * inspects all handles.
  *
  * TIDE_POLICY_BATCH (rclc's default executor). A round waits for one received packet or a timer, marks every ready
  * handle, and runs all of them in order of registration. Packets are first come, first served, one per round.
  *
  * TIDE_POLICY_READYSET (rclcpp's default executors, as modelled by Sobhani, Choi and Kim, RTAS 2023, section III-A).
- * It is the baseline that the tide policy is compared with. Callbacks are taken from a cached set, in the order
- * timers, subscriptions, services, clients, guards, and within a kind in order of registration; priorities have no
- * effect. The set is refreshed at polling points only, that is when a lane finds no callback in it that may run. Then
- * all frames are processed, and every ready callback enters the set once, however often it was notified. A callback
- * that becomes ready afterwards waits for the next polling point; timers are the exception and are added as they
- * expire. A polling point inspects all callbacks within one critical section, like a wait set: O(n).
+ * This policy is the baseline that the tide policy is compared with. Callbacks are taken from a cached set, in the
+ * order timers, subscriptions, services, clients, guards, and within a kind in order of registration; priorities have
+ * no effect. The set is refreshed at polling points only, that is when a lane finds no callback in it that may run.
+ * Then all frames are processed, and every ready callback enters the set once, however often it was notified. A
+ * callback that becomes ready afterwards waits for the next polling point; timers are the exception and are added as
+ * they expire. A polling point inspects all callbacks within one critical section, like a wait set: O(n).
  *
  * Lanes. A lane runs one callback after the other: a lane is a thread, a task, or the only loop of a bare-metal
  * program. Callbacks of one lane never overlap. The lanes of an executor are grouped into bands by the levels that they
@@ -34,8 +34,8 @@
  *
  * Who may call what, with any number of lanes. From any thread or interrupt: notify, wake, wake_for_frames and stop.
  * From any thread, at any time: the functions of timers, add, remove, set_priority and tide_callback_is_ready. From a
- * callback, or while no lane spins: set_trigger and set_policy. The same holds for add and remove with the batch policy
- * or a trigger other than any, since those inspect all callbacks.
+ * callback, or while no lane spins: set_trigger and set_policy. This also holds for add and remove with the batch
+ * policy or a trigger other than any, because those inspect all callbacks.
  *
  * Locks. The platform's critical section guards the lists; it is never held while the program's code runs. On a
  * platform that excludes lanes and interrupts separately (tide_platform_t.lanes_enter), the lists are guarded against
@@ -88,9 +88,10 @@ typedef struct tide_callback {
   void *context;
   const void *handle;              /* the program's object; the `one` trigger compares with it */
   struct tide_group *group;        /* null: the callback may overlap all others, but not itself */
-  tide_measurement_t *measurement; /* null, or the record of its execution times (tide/measure.h); set by the program
-                                      while it does not run */
-  struct tide_watched_chain *begins, *ends; /* the watched chain that it begins or ends, or null (tide/chain_watch.h) */
+  tide_measurement_t *measurement; /* null, or the record of the callback's execution times (tide/measure.h); set by the
+                                      program while the callback does not run */
+  struct tide_watched_chain *begins, *ends; /* the watched chain that the callback begins or ends, or null
+                                               (tide/chain_watch.h) */
   bool in_round;                  /* waits in the running round; set by the executor, as are all members below */
   bool in_set;                    /* belongs to the cached set (readyset policy) */
   bool arriving;                  /* is in the list of arrivals */
@@ -98,13 +99,14 @@ typedef struct tide_callback {
   struct tide_executor *executor; /* set when added */
   struct tide_band *band;         /* the band of its priority */
   uint16_t index;                 /* order of registration */
-  uint16_t running;               /* number of lanes that run it now */
+  uint16_t running;               /* number of lanes that run the callback now */
   struct tide_callback *round_next, *always_next;
   struct tide_callback *arrived_next;
   int64_t arrived_ns; /* time of the latest notification in `arrived` */
   uint32_t arrived;   /* notifications that no lane has handled yet, on platforms where interrupts only record them */
   uint64_t runs;
-  int64_t ready_since_ns;             /* of the next run: time of the latest notification, or of the timer's expiry */
+  int64_t ready_since_ns;             /* time at which the next run became due: of the latest notification, or of the
+                                         timer's expiry */
   int64_t ready_ns, start_ns, end_ns; /* times of the latest run */
   int64_t execution_maximum_ns;       /* longest time from start to end, preemption included */
 } tide_callback_t;
@@ -116,10 +118,10 @@ static inline bool tide_callback_is_ready(const tide_callback_t *callback) {
 }
 
 /* How often a late timer runs after missed expiries: once for all of them, or once for each. Either way a timer never
- * runs before its expiry, and expiries stay on the grid that first expiry and period define. */
+ * runs before its expiry, and expiries stay on the grid that the first expiry and the period define. */
 typedef enum tide_overrun {
   TIDE_OVERRUN_SKIP,    /* one run for all missed expiries (as in rcl) */
-  TIDE_OVERRUN_CATCH_UP /* one run for each, back to back */
+  TIDE_OVERRUN_CATCH_UP /* one run for each missed expiry, back to back */
 } tide_overrun_t;
 
 typedef struct tide_timer {
@@ -134,28 +136,28 @@ typedef struct tide_timer {
   void (*on_expiry)(struct tide_timer *timer, int64_t since_last_call_ns);
 } tide_timer_t;
 
-/* Mutually exclusive: at most one callback of the group runs at a time, on any lane. The others wait in priority order
- * without occupying a lane, and other callbacks run meanwhile. Reentrant: callbacks of the group may overlap, and each
- * may overlap itself when it becomes ready again while it runs.
+/* Mutually exclusive: at most one callback of the group runs at a time, on any lane. Other callbacks of the group wait
+ * in priority order without occupying a lane, and callbacks outside the group run meanwhile. Reentrant: callbacks of
+ * the group may overlap, and each may overlap itself when it becomes ready again while it runs.
  *
  * Keep a group within one band if possible. In a group across bands an urgent callback waits until the running, less
- * urgent one has ended, and also for everything that preempts the running one. The most urgent ready callback goes next
- * even while its own lane is busy. With one lane callbacks never overlap, so groups have no effect.
+ * urgent callback has ended. It also waits for everything that preempts the running callback. The most urgent ready
+ * callback goes next even while its own lane is busy. With one lane callbacks never overlap, so groups have no effect.
  *
  * Cost: O(log n) when a callback becomes ready, starts and ends. Memory: a pointer for each callback of the group. */
 typedef enum tide_group_kind { TIDE_GROUP_EXCLUSIVE, TIDE_GROUP_REENTRANT } tide_group_kind_t;
 
 typedef struct tide_group {
   tide_group_kind_t kind;
-  tide_queue_t waiting;           /* the other ready callbacks, after the offered or running one */
-  tide_callback_t *offered;       /* the most urgent ready one, in the ready_list of its band */
-  struct tide_lane *taken_by;     /* the lane that runs one of its callbacks */
-  struct tide_executor *executor; /* the executor of its callbacks */
+  tide_queue_t waiting;           /* the other ready callbacks of the group, after the offered or running one */
+  tide_callback_t *offered;       /* the most urgent ready callback of the group, in the ready_list of its band */
+  struct tide_lane *taken_by;     /* the lane that runs a callback of the group */
+  struct tide_executor *executor; /* the executor of the group's callbacks */
   size_t members;
 } tide_group_t;
 
 /* waiting_storage: an array of `capacity` elements, one for each callback that will be in the group; null for a
- * reentrant one. */
+ * reentrant group. */
 int tide_group_init(tide_group_t *group, tide_group_kind_t kind, tide_queue_entry_t **waiting_storage, size_t capacity);
 
 /* Where received frames come from: the executor's interface to the session. Null functions: no frames. A lane processes
@@ -167,19 +169,20 @@ typedef struct tide_source {
   /* Process the most urgent frame in the range and notify its callback. Several lanes may call it at the same time. */
   int (*process_most_urgent)(void *context, tide_priority_t least, tide_priority_t most);
   int (*process_oldest)(void *context); /* process the oldest of all frames; for the policies batch and readyset */
-  int64_t (*poll)(void *context);       /* housekeeping; returns its next deadline. Null: a thread does it. */
-  /* Whether that frame is processed before a callback of the same priority, in addition to the one frame at the start
-   * of each round: true while its reader has room, or stores only outdated samples. Null: never. */
+  int64_t (*poll)(void *context);       /* housekeeping; returns the time of the next call. Null: a thread does it. */
+  /* Whether the most urgent frame is processed before a callback of the same priority, in addition to the one frame at
+   * the start of each round. True while the frame's reader has room, or stores only outdated samples. Null: never. */
   bool (*is_welcome)(void *context, tide_priority_t least, tide_priority_t most);
-  /* Sleeps as event_wait of the platform does, and may receive meanwhile. Null: event_wait. */
+  /* Sleeps like event_wait of the platform, and may receive meanwhile. Null: event_wait. */
   int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns);
 } tide_source_t;
 
-/* Decides whether the round runs. callbacks: all of them in order of registration; see tide_callback_is_ready. The
- * spinning thread calls it when a callback is ready and readiness may have changed, and when a round times out. The
- * triggers `all` and `one` are called with the callbacks locked, a trigger of the program without a lock. If other
- * threads remove callbacks meanwhile, the program's trigger must use tide_executor_each instead of `callbacks`. While
- * the trigger returns false, the executor sleeps; no message is taken and none is lost. */
+/* Decides whether the round runs. callbacks: all callbacks of the executor in order of registration; see
+ * tide_callback_is_ready. The spinning thread calls it when a callback is ready and readiness may have changed, and
+ * when a round times out. The triggers `all` and `one` are called with the callbacks locked, a trigger of the program
+ * without a lock. If other threads remove callbacks meanwhile, the program's trigger must use tide_executor_each
+ * instead of `callbacks`. While the trigger returns false, the executor sleeps; no message is taken and none is
+ * lost. */
 typedef bool (*tide_trigger_t)(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_any(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_all(tide_callback_t *const *callbacks, size_t count, void *object);
@@ -189,7 +192,7 @@ bool tide_trigger_always(tide_callback_t *const *callbacks, size_t count, void *
 /* Shared by lanes of the same least_level. Internal to the executor. */
 typedef struct tide_band {
   tide_queue_t ready_list, timer_list;
-  tide_priority_t least, most; /* priorities of its callbacks and frames */
+  tide_priority_t least, most; /* priorities of the band's callbacks and frames */
   struct tide_lane *idle;      /* lanes without work, when the band has several */
   struct tide_lane *only;      /* the band's lane, when it has only one */
 #if TIDE_PATIENCE
@@ -198,25 +201,26 @@ typedef struct tide_band {
 } tide_band_t;
 
 typedef struct tide_lane { /* internal to the executor, except members that a port or program sets */
-  /* Budget hooks, called before and after each wait of the lane. The port sets them in the lane's thread before it
-   * runs. Null functions: no budget.
+  /* Budget hooks, called before and after each wait of the lane. The port sets the hooks in the lane's thread before
+   * the lane runs. Null functions: no budget.
    */
   tide_budget_hooks_t budget;
-  /* Set by a port without threads before it runs the lane: a spin then runs one round and returns instead of waiting.
-   * `over` says whether the executor was stopped. If not, the next round is due when the lane's event is set, or at the
-   * time next_round_ns; 0: at once. TIDE_FOREVER: at its event. */
+  /* Set by a port without threads before it runs the lane. A spin then runs one round and returns instead of waiting.
+   * `over` says whether the executor was stopped. If it was not stopped, the next round is due when the lane's event is
+   * set, or at the time next_round_ns; 0: at once. TIDE_FOREVER: only when the event is set. */
   bool returns;
   bool over;
-  uint8_t
-      digesting; /* 1: it processes a frame, and looks for work before it sleeps; 2: a wake-up was omitted meanwhile */
+  uint8_t digesting; /* 1: the lane processes a frame, and looks for work before it sleeps; 2: a wake-up was omitted
+                        meanwhile */
   int64_t next_round_ns;
   tide_band_t *band;
   tide_event_t event;
   bool busy;                 /* within a round */
-  bool forgotten;            /* the callback that it runs was removed meanwhile */
+  bool forgotten;            /* the callback that the lane runs was removed meanwhile */
   bool idle, left;           /* idle: waiting in the idle list of its band; left: has left a spin that is ending */
-  uint16_t again;            /* 1 + index of the callback that it ran last, if that is still ready; 0: none */
-  int64_t sleeps_until_ns;   /* while it is idle */
+  uint16_t again;            /* 1 + index of the callback that the lane ran last, if that callback is still ready; 0:
+                                none */
+  int64_t sleeps_until_ns;   /* wake-up time while the lane is idle */
   int64_t since_last_run_ns; /* time since the previous run of the timer that the lane runs */
   tide_callback_t *running;  /* null between callbacks */
   tide_group_t *group;       /* exclusive group of the running callback */
@@ -225,7 +229,7 @@ typedef struct tide_lane { /* internal to the executor, except members that a po
   tide_band_t own_band;                      /* used if it is the first lane with its least_level */
   tide_lane_settings_t settings;             /* set by the program before tide_executor_init */
 #if TIDE_TRACE
-  tide_trace_ring_t *trace; /* null, or the ring for its records; set by the program before the lane runs */
+  tide_trace_ring_t *trace; /* null, or the ring for the lane's records; set by the program before the lane runs */
 #endif
 } tide_lane_t;
 
@@ -241,12 +245,12 @@ typedef struct tide_executor_config {
                          Readyset: the same least_level for all lanes, only trigger any, and no callback is `always` */
   tide_source_t source;
   /* Batch only. False: stored samples are dispatched at once. True: as in the stock rmw_wait, a round first waits for a
-   * new frame, a timer or guard, its deadline or spin_timeout_ns. It waits even when samples are already stored
-   * (received while a publish waited for its acknowledgment, or left because a handle takes one sample a round). Then
-   * all stored samples are dispatched. */
+   * new frame, a timer or guard, its deadline or spin_timeout_ns. The round waits even when samples are already stored,
+   * because they were received while a publish waited for its acknowledgment, or were left because a handle takes one
+   * sample a round. Then all stored samples are dispatched. */
   bool batch_waits_for_new_data;
-  int64_t spin_timeout_ns; /* longest wait of a round of spin with a trigger other than any, and of the wait above; 0: 1
-                              s, as in rclc */
+  int64_t spin_timeout_ns; /* longest wait of a round of spin with a trigger other than any, and of the batch policy's
+                              wait above; 0: 1 s, as in rclc */
   /* Called by the lane around each callback, for traces and measurements; may be null. */
   void (*on_start)(void *context, tide_callback_t *callback, int64_t now_ns);
   void (*on_end)(void *context, tide_callback_t *callback, int64_t now_ns);
@@ -276,7 +280,7 @@ typedef struct tide_executor {
   int64_t next_stamp;  /* order among callbacks of the same priority */
   size_t count;        /* callbacks registered */
   size_t ready_count;  /* callbacks with pending > 0 */
-  size_t prompt_count; /* those of ready_count that need no frame: timers and guards */
+  size_t prompt_count; /* number of ready callbacks that need no frame: timers and guard conditions */
   uint32_t notifications;
   tide_callback_t *always_list;
   tide_callback_t *arrivals, *arrivals_last; /* notified, not yet handled by a lane */
@@ -286,7 +290,7 @@ typedef struct tide_executor {
   tide_trigger_t trigger;
   void *trigger_object;
   bool stopped;
-  bool trigger_is_ours;  /* `all` or `one`: called with the callbacks locked */
+  bool trigger_is_ours;  /* the trigger is `all` or `one`, which are called with the callbacks locked */
   bool all_frames_first; /* tide policy with a trigger other than any: all received frames are processed before a round
                             begins, whatever their priority; set between rounds */
   tide_executor_config_t config;
@@ -307,7 +311,8 @@ int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy);
 /* Take a snapshot of the counters, from any thread. */
 void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counters_t *counters);
 /* A snapshot of the measurement (tide/measure.h) of the callback with this index (from 0). From any thread. Returns 1
- * if it has one, 0 if it has none or the runtime is lean. TIDE_ERROR_NOT_FOUND: no callback has this index. */
+ * if the callback has a measurement, 0 if it has none or the runtime is lean. TIDE_ERROR_NOT_FOUND: no callback has
+ * this index. */
 int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_measurement_t *measurement);
 
 /* Add a callback. The caller sets kind, priority, always, execute, context, handle, group and measurement; this call
@@ -320,16 +325,17 @@ int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback);
  * callback.priority, and optionally callback.context and callback.handle; this call sets the rest. */
 int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer);
 /* Remove a callback: it does not start any more. A callback may remove itself. Its memory may be reused when its
- * execute has returned, that is when tide_executor_is_running is false (on_end has been called then). O(n).
- * TIDE_ERROR_NOT_FOUND: it is in no executor. */
+ * execute has returned: tide_executor_is_running is then false, and on_end has been called. O(n). TIDE_ERROR_NOT_FOUND:
+ * the callback is in no executor. */
 int tide_executor_remove(tide_executor_t *executor, tide_callback_t *callback);
 /* As tide_executor_remove, but refused while a lane runs the callback (TIDE_ERROR_STATE). */
 int tide_executor_remove_idle(tide_executor_t *executor, tide_callback_t *callback);
-/* Calls visit for each callback, in order of registration, with the callbacks locked: keep it short, and do not call
+/* Calls visit for each callback, in order of registration, with the callbacks locked. Keep visit short, and do not call
  * the executor from it. O(callbacks). */
 void tide_executor_each(tide_executor_t *executor, void (*visit)(tide_callback_t *callback, void *context),
                         void *context);
-/* The callback with this index (from 0), or null. Order of registration: a removal moves the later ones down. O(1). */
+/* The callback with this index (from 0), or null. Indices follow the order of registration: a removal moves later
+ * callbacks down. O(1). */
 tide_callback_t *tide_executor_callback_at(tide_executor_t *executor, size_t index);
 /* True while a lane runs the callback. O(lanes). */
 bool tide_executor_is_running(tide_executor_t *executor, const tide_callback_t *callback);
@@ -349,8 +355,8 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns);
  * lane of its band. From any thread or interrupt; O(log n), or O(1) on platforms that exclude lanes and interrupts
  * separately. No effect when the callback is in no executor. */
 void tide_executor_notify(tide_callback_t *callback);
-/* As tide_executor_notify, called from a callback in the thread of the lane that runs it. With the tide policy, the
- * only lane of a band is not woken for callbacks that its own callback makes ready, because the lane looks for work
+/* Like tide_executor_notify, but called from a callback, in the thread of the lane that runs it. With the tide policy,
+ * the only lane of a band is not woken for callbacks that its own callback makes ready, because the lane looks for work
  * before it sleeps. For several lanes see patience_ns. */
 void tide_executor_notify_from(tide_callback_t *callback, size_t lane);
 /* Wake only the lanes to which received frames belong. */
@@ -358,16 +364,16 @@ void tide_executor_wake_for_frames(tide_executor_t *executor);
 /* Wake all lanes without making a callback ready. */
 void tide_executor_wake(tide_executor_t *executor);
 
-/* Run one round of an executor with one lane: wait until deadline_ns for a ready callback, then run one callback (tide)
- * or one batch (batch). Returns the number of callbacks run; 0: stopped while idle. TIDE_ERROR_TIMEOUT: the deadline
- * passed first. TIDE_ERROR_STATE: called within a callback or another thread's round. TIDE_ERROR_UNSUPPORTED: several
- * lanes. */
+/* Run one round of an executor with one lane: wait until deadline_ns for a ready callback, then run one callback (tide
+ * policy) or one batch (batch policy). Returns the number of callbacks run; 0: stopped while idle. TIDE_ERROR_TIMEOUT:
+ * the deadline passed first. TIDE_ERROR_STATE: called within a callback or another thread's round.
+ * TIDE_ERROR_UNSUPPORTED: several lanes. */
 int tide_executor_round(tide_executor_t *executor, int64_t deadline_ns);
-/* As tide_executor_round, for one lane of several; only one thread at a time may run a lane. */
+/* Like tide_executor_round, for one of several lanes; only one thread at a time may run a lane. */
 int tide_executor_lane_round(tide_executor_t *executor, size_t lane, int64_t deadline_ns);
 /* Run rounds until tide_executor_stop. Returns TIDE_OK, or an error as above. */
 int tide_executor_spin(tide_executor_t *executor);
-/* As tide_executor_spin, for one lane of several; with tide_lane_t.returns, one round only. Each lane needs its own
+/* Like tide_executor_spin, for one of several lanes; with tide_lane_t.returns, one round only. Each lane needs its own
  * thread that spins it: callbacks of a band without a spinning lane wait. tide_port_run_lanes starts all lanes. */
 int tide_executor_spin_lane(tide_executor_t *executor, size_t lane);
 /* End spin on every lane, after the running callback (or batch). A stop before spin ends the next spin at once. A spin
@@ -376,7 +382,7 @@ void tide_executor_stop(tide_executor_t *executor);
 
 /* ---- hosts: programs with a heap and an unknown number of callbacks ---- */
 
-/* Replace the storage by a larger one, laid out as in tide_executor_config_t, for callback_count callbacks. The
+/* Replace the storage by larger storage, laid out as in tide_executor_config_t, for callback_count callbacks. The
  * contents are moved, and the old storage belongs to the caller again. From any thread at any time. O(callbacks),
  * within the lock of the lanes. TIDE_ERROR_ARGUMENT: smaller than before, or more than 65535. */
 int tide_executor_grow(tide_executor_t *executor, tide_callback_t **callbacks, tide_queue_entry_t **ready_storage,
@@ -392,8 +398,8 @@ size_t tide_executor_count_starts(tide_executor_t *executor, int64_t now_ns);
 
 /* ---- chains ---- */
 
-/* Callbacks of this executor in data-dependency order, and the chain's level. Period and deadline are for
- * tide_chain_watch (tide/chain_watch.h), which counts late and missing instances; they have no other effect. */
+/* Callbacks of this executor in data-dependency order, and the chain's level. Period and deadline have an effect only
+ * with tide_chain_watch (tide/chain_watch.h), which counts late and missing instances. */
 typedef struct tide_chain {
   const char *name;
   uint8_t level;          /* 1..TIDE_LEVEL_MAXIMUM; larger is more urgent */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Serial stream framing of DDS-XRCE (OMG DDS-XRCE 1.0, annex C): flag 0x7E, source, destination, length (u16 LE),
  * message, CRC-16/ARC (u16 LE) over the unescaped message; after the flag every 0x7E and 0x7D becomes 0x7D followed by
- * the octet XOR 0x20. There is no closing flag. A flag always starts a new frame, so a reader resynchronises at the
+ * the octet XOR 0x20. There is no closing flag. A flag always starts a new frame. So a reader resynchronises at the
  * next flag, whatever preceded it. */
 #ifndef TIDE_FRAMING_H
 #define TIDE_FRAMING_H
@@ -42,7 +42,7 @@ typedef struct tide_framing_writer {
   uint16_t crc;
   uint8_t segment; /* index of the segment being written */
   bool begun, escaped;
-  size_t position; /* in the segment */
+  size_t position; /* position in this segment */
 } tide_framing_writer_t;
 
 /* Begin the frame of a message in three parts (any may be empty). The parts must not change until the frame is
@@ -58,7 +58,7 @@ typedef struct tide_framing_counters {
   uint32_t frames;      /* complete frames passed on (CRC not yet checked) */
   uint32_t truncated;   /* a flag arrived before the frame was complete, or its buffer was removed */
   uint32_t oversize;    /* announced more than the buffer holds */
-  uint32_t foreign;     /* for another address */
+  uint32_t foreign;     /* frames for another address */
   uint32_t noise_bytes; /* octets before any flag or after a complete frame */
 } tide_framing_counters_t;
 
@@ -67,7 +67,7 @@ typedef struct tide_framing_counters {
 typedef struct tide_framing_reader {
   uint8_t *buffer; /* where the current message goes */
   size_t capacity;
-  uint8_t address; /* ours; frames for others are skipped */
+  uint8_t address; /* our address; frames for others are skipped */
   uint8_t state;
   uint8_t escaped;
   uint8_t source;  /* source address of the current frame */
@@ -78,7 +78,7 @@ typedef struct tide_framing_reader {
 } tide_framing_reader_t;
 
 void tide_framing_reader_init(tide_framing_reader_t *reader, uint8_t address);
-/* Where the next message goes; null means no room: messages are then skipped and counted as oversize. A message being
+/* Where the next message goes. Null means no room: messages are then skipped and counted as oversize. A message being
  * read into another buffer is dropped and counted as truncated. */
 void tide_framing_reader_set_buffer(tide_framing_reader_t *reader, uint8_t *buffer, size_t capacity);
 /* Consume bytes up to and including the one that completes a message. Returns the number consumed; *complete is 1 when

@@ -29,8 +29,8 @@ void tide_invariant_failed(const char *condition, const char *file, int line);
 }
 #endif
 
-/* TIDE_INVARIANT(condition): a statement. The condition must have no side effect. With checks off it is compiled but
- * not executed, so that variables used only in it are not reported as unused. */
+/* TIDE_INVARIANT(condition): a statement. The condition must have no side effect. With checks off the condition is
+ * compiled but not executed, so that variables used only in it are not reported as unused. */
 #if TIDE_INVARIANTS
 #define TIDE_INVARIANT(condition) ((condition) ? (void)0 : tide_invariant_failed(#condition, __FILE__, __LINE__))
 #else

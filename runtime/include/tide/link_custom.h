@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A link over four functions of the program, as in micro-ROS's custom transports, so that a radio, a CAN tunnel or a
- * vendor's driver can serve as a link. It has no context of its own: a waiting caller runs it, so it needs neither
- * threads nor interrupts. The functions are called only from tide_custom_link_open, run and close, so they need not be
- * safe against each other. */
+ * vendor's driver can serve as a link. The link has no context of its own: a waiting caller runs it, so the link needs
+ * neither threads nor interrupts. The functions are called only from tide_custom_link_open, run and close, so they need
+ * not be safe against each other. */
 #ifndef TIDE_LINK_CUSTOM_H
 #define TIDE_LINK_CUSTOM_H
 
@@ -18,7 +18,7 @@ typedef struct tide_custom_transport {
   bool framed; /* a stream of bytes: messages travel in serial framing. false: one message a call */
   bool (*open)(void *context);
   bool (*close)(void *context);
-  /* Returns the bytes taken, at most count; unframed: all or none. */
+  /* Returns the number of bytes taken, at most count; unframed: all or none. */
   size_t (*write)(void *context, const uint8_t *bytes, size_t count, uint8_t *error);
   /* Waits at most timeout_ms for the first byte (0: not at all). Returns the number of bytes read, at most count; 0:
    * none arrived.
@@ -31,7 +31,7 @@ typedef struct tide_custom_transport {
 } tide_custom_transport_t;
 
 typedef struct tide_custom_counters {
-  uint32_t messages_sent, messages_lost; /* lost because the transport did not accept them */
+  uint32_t messages_sent, messages_lost; /* messages lost because the transport did not accept them */
   uint32_t bytes_received;
 } tide_custom_counters_t;
 
@@ -45,7 +45,7 @@ typedef struct tide_custom_link {
   uint8_t write_attempts;
   bool open, running;
   bool wakes;        /* a read can be ended, so it waits until there is work */
-  uint16_t slice_ms; /* otherwise the longest wait in read, which delays a message submitted meanwhile; default 1 */
+  uint16_t slice_ms; /* otherwise: the longest wait in read, which delays a message submitted meanwhile; default 1 */
   tide_custom_counters_t counters;
 } tide_custom_link_t;
 
@@ -65,8 +65,8 @@ void tide_custom_link_wake(tide_custom_link_t *link);
 
 /* Send submitted messages, receive, and poll the session. Returns when something was sent or received, when it was
  * woken, or at the deadline (up to a millisecond before it, because the transport's clock counts milliseconds). With a
- * deadline in the past it does not wait; call it so after publishing if no other context does. From one context at a
- * time; a nested call does nothing. Has the signature of tide_pump_t.run. */
+ * deadline in the past the call does not wait. Call it in this way after publishing if no other context does. From one
+ * context at a time; a nested call does nothing. Has the signature of tide_pump_t.run. */
 void tide_custom_link_run(void *link, int64_t deadline_ns);
 
 #ifdef __cplusplus

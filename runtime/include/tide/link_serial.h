@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sending side of a serial link, without I/O: one frame in serial framing, and the time at which its last bit
  * leaves the line. Drivers whose hardware reports the end of transmission (a UART with DMA) need only the framing.
- * Drivers without such a report (a pseudo terminal, most USB adapters) use this time. Not thread-safe. */
+ * Drivers without such a report (a pseudo terminal, most USB adapters) use the computed time. Not thread-safe. */
 #ifndef TIDE_LINK_SERIAL_H
 #define TIDE_LINK_SERIAL_H
 
@@ -43,8 +43,8 @@ int tide_serial_output_load(tide_serial_output_t *output, const tide_frame_parts
 size_t tide_serial_output_rest(const tide_serial_output_t *output, const uint8_t **bytes);
 /* Report that the driver took count bytes now. */
 void tide_serial_output_wrote(tide_serial_output_t *output, size_t count, int64_t now_ns);
-/* Time at which the last bit leaves, or TIDE_FOREVER (INT64_MAX) while bytes are still to be handed over. It is never
- * too early if the driver sends without gaps. */
+/* Time at which the last bit leaves, or TIDE_FOREVER (INT64_MAX) while bytes are still to be handed over. The time is
+ * never too early if the driver sends without gaps. */
 int64_t tide_serial_output_complete_ns(const tide_serial_output_t *output);
 /* Forget the frame: the line was cut. */
 void tide_serial_output_reset(tide_serial_output_t *output);

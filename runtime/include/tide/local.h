@@ -20,11 +20,11 @@
  * Queue rules, as for received samples (tide_reader_t): a subscription keeps the last `depth` messages. A full queue
  * drops the oldest and counts it. The callback never runs more often than there are messages.
  *
- * Memory: the caller provides a pool of blocks of one size for all messages. A topic reserves the most that it can
- * need: its loans, and for each subscription its depth and one message that is being read. So a flood on one topic
- * takes nothing from others, and a publisher that holds no more than its loans is never refused. A callback of a
- * reentrant group that overlaps itself reads several messages at once, so its subscription needs that much more depth.
- * Nothing is allocated.
+ * Memory: the caller provides a pool of blocks of one size for all messages. A topic reserves the largest number of
+ * messages that it can need: its loans, and for each subscription its depth and one message that is being read. So a
+ * flood on one topic takes nothing from others, and a publisher that holds no more than its loans is never refused. A
+ * callback of a reentrant group that overlaps itself reads several messages at once, so its subscription needs a
+ * greater depth. Nothing is allocated.
  *
  * Re-entrancy: borrow, publish, give_back, take and release from any lane, thread or interrupt; subscribe and
  * unsubscribe from threads, also while others publish. Cost: O(1), and O(log n) for each subscription of a published
@@ -64,7 +64,7 @@ typedef struct tide_local_pool {
 typedef struct tide_local_counters {
   uint64_t published; /* messages */
   uint64_t delivered; /* references queued: one for each subscription */
-  uint64_t dropped;   /* delivered references that newer ones replaced in a full queue */
+  uint64_t dropped;   /* delivered references that newer references replaced in a full queue */
   uint32_t refused;   /* borrows without a free message */
   uint32_t used_maximum;
 } tide_local_counters_t;
@@ -91,7 +91,7 @@ typedef struct tide_local_topic {
 /* platform: that of the executors. storage: TIDE_LOCAL_STORAGE_BYTES(count, message_bytes) bytes. */
 int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platform, void *storage, uint32_t count,
                          uint32_t message_bytes);
-/* loans: messages that may be borrowed at the same time: one for each publisher that may be interrupted by another.
+/* loans: number of messages that may be borrowed at the same time, one for each publisher that another may interrupt.
  * TIDE_ERROR_FULL: the pool has too few unreserved messages. */
 int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans);
 /* Adds `change` loans; a negative value removes some. TIDE_ERROR_FULL as above. TIDE_ERROR_ARGUMENT: more are removed
@@ -100,7 +100,7 @@ int tide_local_change_loans(tide_local_topic_t *topic, int32_t change);
 /* Set callback, queue and depth before; add the callback to an executor first, or notify it once for each message
  * published before. TIDE_ERROR_FULL: the pool has fewer than depth + 1 messages left. TIDE_ERROR_EXISTS. */
 int tide_local_subscribe(tide_local_topic_t *topic, tide_local_subscription_t *subscription);
-/* End a subscription. Its queued messages are released; one that is being read stays valid until it is released.
+/* End a subscription. Its queued messages are released; a message that is being read stays valid until it is released.
  * TIDE_ERROR_NOT_FOUND: it is not subscribed. */
 int tide_local_unsubscribe(tide_local_subscription_t *subscription);
 /* End a topic and release its reservation. TIDE_ERROR_STATE: it has subscriptions, or a message is still in use. */
@@ -110,7 +110,7 @@ int tide_local_topic_fini(tide_local_topic_t *topic);
  * counted. */
 int tide_local_borrow(tide_local_topic_t *topic, void **message);
 /* Publish a borrowed message and end the loan. Returns the number of subscriptions that receive it, 0 or more. The
- * message must not be written to any more. TIDE_ERROR_TOO_LARGE: a message has no room for that many bytes; the loan
+ * message must not be written to any more. TIDE_ERROR_TOO_LARGE: a message has no room for this many bytes; the loan
  * continues. */
 int tide_local_publish(tide_local_topic_t *topic, void *message, uint32_t bytes);
 /* End the loan without publishing. */

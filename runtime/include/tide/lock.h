@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Locks for data that callbacks of different lanes share, with a bounded wait.
  *
- * Immediate priority ceiling: while a lane holds a lock it runs as urgently as the most urgent callback that may take
- * it. So an urgent callback waits for at most one critical section of a less urgent one. On one processor a lane never
- * finds a lock held, unless the kernel time-slices lanes of equal priority. With time slicing, and on several
- * processors, lanes wait in FIFO order. The bounds of `tide check` include both (docs/analysis/locks.md).
+ * Immediate priority ceiling: while a lane holds a lock, it runs as urgently as the most urgent callback that may take
+ * the lock. So an urgent callback waits for at most one critical section of a less urgent callback. On one processor a
+ * lane never finds a lock held, unless the kernel time-slices lanes of equal priority. With time slicing, and on
+ * several processors, lanes wait in FIFO order. The bounds of `tide check` include both kinds of waiting
+ * (docs/analysis/locks.md).
  *
  *   static tide_lock_set_t locks;
  *   static tide_lock_t map;
@@ -33,9 +34,9 @@ extern "C" {
 /* Error codes in addition to tide/status.h; one for each misuse. */
 typedef enum tide_lock_error {
   TIDE_ERROR_LOCK_CONTEXT = -39, /* taken in an interrupt, or for a callback that is not running */
-  TIDE_ERROR_LOCK_HELD = -40,    /* taken by a callback that holds it or another one */
+  TIDE_ERROR_LOCK_HELD = -40,    /* taken by a callback that already holds this lock or another one */
   TIDE_ERROR_LOCK_OWNER = -41,   /* given by a lane that does not hold it */
-  TIDE_ERROR_LOCK_CEILING = -42  /* taken by a callback more urgent than its ceiling */
+  TIDE_ERROR_LOCK_CEILING = -42  /* taken by a callback more urgent than the lock's ceiling */
 } tide_lock_error_t;
 
 /* System functions that a lock needs. */
@@ -51,7 +52,7 @@ typedef struct tide_lock_port {
 } tide_lock_port_t;
 
 /* Lock functions of this platform: for threads or tasks of POSIX, NuttX, FreeRTOS and Zephyr, or lanes of a Cortex-M by
- * BASEPRI. Ports with one lane have none because they need none. */
+ * BASEPRI. Ports with one lane have no lock functions, because they need none. */
 const tide_lock_port_t *tide_port_locks(void);
 
 typedef struct tide_lock_waiter tide_lock_waiter_t;
@@ -65,12 +66,13 @@ typedef struct tide_lock_set {
 typedef struct tide_lock { /* internal, except the counters */
   tide_lock_set_t *set;
   struct tide_lock *next;
-  const tide_lane_t *lane; /* the most urgent lane that runs a callback that may take it */
-  int32_t ceiling;         /* the most urgent priority of these callbacks; -1: none is allowed yet */
+  const tide_lane_t *lane; /* the most urgent lane that runs a callback that may take the lock */
+  int32_t ceiling;         /* the most urgent priority of the callbacks that may take the lock; -1: none is allowed
+                              yet */
   const void *owner;       /* the holder; null: the lock is free */
   uintptr_t before;        /* priority to which the owner returns */
   tide_lock_waiter_t *first_waiter, *last_waiter;
-  uint32_t takes, waits; /* times it was taken, and times a caller had to wait for it */
+  uint32_t takes, waits; /* times the lock was taken, and times a caller had to wait for it */
 } tide_lock_t;
 
 /* Call both before the lanes run. TIDE_ERROR_ARGUMENT: a pointer is null. */
@@ -94,7 +96,8 @@ int tide_lock_take(tide_lock_t *lock, const tide_callback_t *callback);
  * holds it. */
 int tide_lock_give(tide_lock_t *lock);
 
-/* As tide_status_text, with the codes of locks; separate, so that a program without locks does not link them. */
+/* Like tide_status_text, including the codes of locks. It is a separate function, so that a program without locks does
+ * not link them. */
 const char *tide_lock_text(int status);
 
 #ifdef __cplusplus

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Publishing a sample that is longer than any node of the pool: it is written in pieces while its beginning is sent.
  *
- * The sample takes two nodes (one, if no more are free; up to four if frames are large) and refills them as the agent
- * acknowledges them. The sample keeps its position in its reliable stream: samples published meanwhile on the same
- * level follow it, and samples of other levels pass it. No copy is kept, so it cannot be sent again: it is delivered
- * when tide_session_long_poll returns TIDE_OK, and lost as a whole if the session ends before.
+ * The sample takes two nodes (one if no more are free, up to four if frames are large), and refills them as the agent
+ * acknowledges their contents. The sample keeps its position in its reliable stream: samples published meanwhile on the
+ * same level follow it, and samples of other levels pass it. No copy is kept, so the sample cannot be sent again. It is
+ * delivered when tide_session_long_poll returns TIDE_OK, and lost as a whole if the session ends before.
  *
  * Giving up a partly sent sample ends the session: XRCE cannot cancel a fragmented message, and an agent would join its
  * beginning to the next sample. The session reconnects and sends all other reliable messages again.
  *
- * A length beyond 65,531 does not fit XRCE's 16 bits. It is announced as 0, "to the end of the message", as the
- * stock client and agent do by default.
+ * A length beyond 65,531 does not fit XRCE's 16 bits. Such a length is announced as 0, "to the end of the message", as
+ * the stock client and agent do by default.
  *
  * From threads and callbacks, one sample at a time on each level. Cost: as tide_session_write_*, for each node. */
 #ifndef TIDE_LONG_WRITE_H
@@ -34,7 +34,7 @@ typedef struct tide_long_write {
 /* Reserve nodes for a sample of the given length in octets and write its header. TIDE_ERROR_FULL: no node is free, or
  * another long sample of this level is under way. TIDE_ERROR_DISCONNECTED: there is no session, or the writer is not
  * created yet. TIDE_ERROR_REFUSED: the agent refused the writer. TIDE_ERROR_UNSUPPORTED: a runtime without reliable
- * streams, or a lean one. */
+ * streams, or a lean runtime. */
 int tide_session_long_begin(tide_session_t *session, tide_long_write_t *write, uint16_t object,
                             tide_priority_t priority, uint32_t bytes);
 /* Returns where to write the next octets, and in *bytes how many fit: 0 when all are written or tide_session_long_flush
@@ -42,10 +42,11 @@ int tide_session_long_begin(tide_session_t *session, tide_long_write_t *write, u
 uint8_t *tide_session_long_place(const tide_long_write_t *write, uint32_t *bytes);
 /* Report that `bytes` octets were written there. */
 void tide_session_long_wrote(tide_long_write_t *write, uint32_t bytes);
-/* Send a full node, or the last one, and acquire the next. TIDE_ERROR_FULL: none is free yet; call again when one has
- * been acknowledged. TIDE_ERROR_DISCONNECTED: the sample is lost with its session. */
+/* Send a full node, or the last one, and acquire the next. TIDE_ERROR_FULL: no node is free yet; call again when a node
+ * has been acknowledged. TIDE_ERROR_DISCONNECTED: the sample is lost with its session. */
 int tide_session_long_flush(tide_long_write_t *write);
-/* TIDE_OK: the agent has acknowledged all of it. TIDE_ERROR_FULL: not yet. TIDE_ERROR_DISCONNECTED: it is lost. */
+/* TIDE_OK: the agent has acknowledged the whole sample. TIDE_ERROR_FULL: not yet. TIDE_ERROR_DISCONNECTED: it is
+ * lost. */
 int tide_session_long_poll(const tide_long_write_t *write);
 /* A value that changes with each acknowledgment in the sample's stream: a waiting caller gives up when it stops
  * changing. */

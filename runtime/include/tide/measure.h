@@ -11,16 +11,16 @@
  *   tide_measurement_line(&of_sample, &measure, line, sizeof line);        and print it
  *
  * `tide check system.toml --measured lines.txt` uses the longest times, `tide trace times system.toml lines.txt` writes
- * them into the description. `tide run` writes such lines for its own programs.
+ * them into the description. `tide run` writes such lines for the programs that it simulates.
  *
  * A run counts the time of the callback itself and the decoding of its message. A thread's processor clock (POSIX)
- * excludes preemption. A cycle counter includes it, so the runs of other measured callbacks within a
- * run are subtracted. That is exact when callbacks preempt each other like nested calls, as lanes with different
+ * excludes preemption. A cycle counter includes preemption, so the runs of other measured callbacks within a run are
+ * subtracted. This subtraction is exact when callbacks preempt each other like nested calls, as lanes with different
  * priorities on one processor do. Interrupts that run no measured callback are included. With several processors, or
  * with time slicing, use a thread clock.
  *
- * Cost of a run: two readings of the clock and two critical sections of a dozen instructions; one comparison for a
- * callback without a measurement; nothing in a lean runtime (tide/options.h). Memory: 40 bytes per callback, the
+ * Cost of a run: two readings of the clock and two critical sections of a dozen instructions. For a callback without a
+ * measurement: one comparison. In a lean runtime (tide/options.h): nothing. Memory: 40 bytes per callback, the
  * program's. No function here allocates or fails. */
 #ifndef TIDE_MEASURE_H
 #define TIDE_MEASURE_H
@@ -59,7 +59,7 @@ uint64_t tide_measure_ns(const tide_measure_t *measure, uint64_t ticks);
 
 #define TIDE_MEASUREMENT_LINE_BYTES 128u
 /* "tide-execution NAME COUNT MINIMUM MAXIMUM SUM\n" in nanoseconds, and a NUL. Truncated to `bytes`.
- * Returns the characters written. Call it while the callback does not run, or with a copy. */
+ * Returns the characters written. Call it while the callback does not run, or pass a copy. */
 size_t tide_measurement_line(const tide_measurement_t *measurement, const tide_measure_t *measure, char *text,
                              size_t bytes);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of strings and sequences from the default allocator of programs: rcutils_set_default_allocator sets it, and
  * the initial one is malloc if the runtime was built with TIDE_HEAP. Each block allocated here has an entry of five
- * words, which tells it from the caller's memory; entries are reused. The runtime itself never allocates. Any
- * thread may allocate and release; on cores without a compare-and-swap instruction (Cortex-M0, RISC-V without A) only
- * one thread may. Do not call these from a callback with a deadline: the cost is the allocator's plus a search of the
- * entries of nearby blocks, or of all entries for a block that crosses 4 KiB. Entries also come from the allocator and
- * are never returned, so the allocator's memory must not be reset as a whole. */
+ * words, by which it is distinguished from the caller's memory. Entries are reused. The runtime itself never allocates.
+ * Any thread may allocate and release; on cores without a compare-and-swap instruction (Cortex-M0, RISC-V without A)
+ * only one thread may. Do not call these functions from a callback with a deadline: the cost is the allocator's plus a
+ * search of the entries of nearby blocks, or of all entries for a block that crosses 4 KiB. Entries also come from the
+ * allocator and are never returned, so the allocator's memory must not be reset as a whole. */
 #ifndef TIDE_MESSAGE_HEAP_H
 #define TIDE_MESSAGE_HEAP_H
 

@@ -29,7 +29,7 @@ typedef struct tide_service_type {
   const tide_message_type_t *response;
 } tide_service_type_t;
 
-/* Layout of the header of every sequence and string. It is read and written by copying, never by casting. */
+/* Layout of the header of every sequence and string. The header is read and written by copying, never by casting. */
 typedef struct tide_sequence {
   void *data;
   size_t size;

@@ -13,14 +13,14 @@
 #ifndef TIDE_OPTIONS_H
 #define TIDE_OPTIONS_H
 
-/* Lean leaves out: messages longer than a frame, lanes and groups, receive slots of each reader (the three below bring
- * them back); time limits of messages, time synchronisation, removal of objects and readers, the batch and readyset
- * policies, triggers, KEEP_LAST of best-effort publishers, custom links, measurement and traces, counters, checks of
- * configurations, answers to an agent that asks what this client is. Functions that need them return
- * TIDE_ERROR_UNSUPPORTED. There is only the port's platform, called by name, so the platform of a configuration may be
- * null. Links never close while they start a frame.
+/* Lean leaves out: messages longer than a frame, lanes and groups, receive slots of each reader (the three options
+ * below add them again); time limits of messages, time synchronisation, removal of objects and readers, the batch and
+ * readyset policies, triggers, KEEP_LAST of best-effort publishers, custom links, measurement and traces, counters,
+ * checks of configurations, answers to an agent that asks what this client is. Functions that need them return
+ * TIDE_ERROR_UNSUPPORTED. A lean runtime has only the port's platform, called by name, so the platform of a
+ * configuration may be null. Links never close while they start a frame.
  *
- * Bare also leaves out critical sections: interrupts only set events, and received bytes are handled when the executor
+ * Bare also leaves out critical sections: interrupts only set events. Received bytes are handled when the executor
  * chooses its next callback. The price: while a callback runs, no frame starts and acknowledgments wait. Needs a port
  * that supports it (Cortex-M). */
 #ifndef TIDE_PROFILE
@@ -44,8 +44,8 @@
 #define TIDE_RELIABLE_STREAMS 1
 #endif
 
-/* Messages longer than the link quantum, both ways, on reliable streams only. Without it, sending a longer message is
- * TIDE_ERROR_TOO_LARGE, and received ones are dropped and counted. */
+/* Messages longer than the link quantum, both ways, on reliable streams only. Without this option, sending a longer
+ * message is TIDE_ERROR_TOO_LARGE, and received ones are dropped and counted. */
 #ifndef TIDE_FRAGMENTS
 #if TIDE_RELIABLE_STREAMS && !TIDE_LEAN
 #define TIDE_FRAGMENTS 1
@@ -55,8 +55,8 @@
 #endif
 
 /* Receive slots reserved for each reader, and retransmissions requested only for frames that will find a slot. Without
- * it, which suits programs with one reader, all readers share the slots, and the least urgent frame of any reader is
- * evicted. */
+ * this option, which suits programs with one reader, all readers share the slots, and the least urgent frame of any
+ * reader is evicted. */
 #ifndef TIDE_RESERVATIONS
 #if TIDE_LEAN
 #define TIDE_RESERVATIONS 0
@@ -117,7 +117,7 @@
 #endif
 #endif
 
-/* Lanes of one band that need not wake each other (patience_ns of an executor); useful where waking a thread is
+/* Lanes of one band need not wake each other (patience_ns of an executor). This is useful where waking a thread is
  * expensive. */
 #if defined(__linux__) || defined(__APPLE__)
 #define TIDE_PATIENCE 1

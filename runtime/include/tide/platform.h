@@ -14,8 +14,8 @@ extern "C" {
 
 #define TIDE_FOREVER INT64_MAX
 
-/* An event for one waiter. Setting it is sticky: an event set before the wait ends the wait at once, so no wake-up is
- * lost. Memory: the owner's, zeroed before event_init. */
+/* An event for one waiter. Setting an event is sticky: an event set before the wait ends the wait at once, so no
+ * wake-up is lost. Memory: the owner's, zeroed before event_init. */
 typedef struct tide_event {
   uint32_t state; /* used by the port */
   void *port;     /* used by the port: a task handle, a semaphore, a fiber */
@@ -31,7 +31,7 @@ typedef struct tide_platform {
   int64_t (*wall_ns)(void *context);
 
   /* Enter and leave a short critical section against other threads and interrupts of the runtime. Sections of one
-   * thread nest; exit gets the value that its enter returned. The runtime's work inside is bounded. */
+   * thread nest; exit gets the value that the matching enter returned. The runtime's work inside is bounded. */
   uintptr_t (*critical_enter)(void *context);
   void (*critical_exit)(void *context, uintptr_t state);
 
@@ -39,7 +39,7 @@ typedef struct tide_platform {
    * that grows with the number of callbacks within this section, so the time with interrupts disabled does not depend
    * on that number. critical_enter may be called inside. If the critical section is already held, lanes_enter must
    * exclude at least as much. Only for platforms on which each band has one lane and an interrupt ends before the
-   * interrupted code continues. Null: the critical section does both. */
+   * interrupted code continues. Null: the critical section excludes both. */
   uintptr_t (*lanes_enter)(void *context);
   void (*lanes_exit)(void *context, uintptr_t state);
 

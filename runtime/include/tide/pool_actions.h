@@ -27,7 +27,7 @@ typedef struct tide_goal {
       uint8_t asker_count;
       bool response_due; /* a response to the goal request must be sent */
       bool canceling;    /* the response to a cancel request must name this goal */
-      bool ending;       /* a thread is sending its result */
+      bool ending;       /* a thread is sending the goal's result */
     } server;
     struct {
       int64_t goal_number, result_number, cancel_number; /* numbers of unanswered requests; 0: none */

@@ -63,7 +63,7 @@ typedef struct tide_publisher_handle {
   tide_priority_t priority;
   bool reliable;
   bool is_large;      /* the publisher's last sample did not fit the smallest node */
-  uint16_t keep_last; /* depth of a best-effort publisher with KEEP_LAST; 0: not one */
+  uint16_t keep_last; /* depth of a best-effort publisher with KEEP_LAST; 0: another publisher */
   int32_t wait_ms;    /* longest wait for a free node */
   const struct tide_local_functions *local;
   tide_local_topic_handle_t *local_topic;
@@ -100,11 +100,11 @@ typedef struct tide_service_end {
 typedef struct tide_service_handle {
   tide_service_end_t end;         /* first member */
   void *response;                 /* the program's response, sent when its callback returns */
-  rmw_request_id_t request_id;    /* id of the request being served, or of the one whose response waits */
+  rmw_request_id_t request_id;    /* id of the request being served, or of the request whose response waits */
   bool deferred;                  /* the program sends the response itself */
   bool response_waits;            /* the response waits for a free node */
-  void (*refuse)(void *response); /* of the runtime's own services: turns a response that is too large for the pool into
-                                     a refusal */
+  void (*refuse)(void *response); /* for the runtime's own services: turns a response that is too large for the pool
+                                     into a refusal */
   uint32_t responses_lost;
 } tide_service_handle_t;
 
@@ -147,12 +147,12 @@ typedef struct tide_executor_handle {
   struct tide_support *support; /* null: free */
   tide_executor_t core;
   tide_lane_t *lanes; /* array of tide_pools.lane_count */
-  uint8_t number;     /* number in tide_reader_t.owner of its frames */
+  uint8_t number;     /* number of this executor in tide_reader_t.owner of its frames */
   bool has_threads;   /* has its own threads, by tide_rclc_executor_set_lanes */
   size_t refused_lane;
   rclc_executor_trigger_t trigger;
   void *trigger_object;
-  size_t first; /* index of its first element in the shared arrays */
+  size_t first; /* index of the executor's first element in the shared arrays */
   size_t count;
   int64_t next_period_ns;
   const tide_rounds_t *rounds; /* null: each callback takes its input and sends its output itself */

@@ -2,7 +2,7 @@
 /* The static memory of a program that uses the rclc interface. Nothing is allocated, neither before nor after main is
  * entered, so RAM use is known at link time. Each refusal names the limit that was reached (tide_rclc_last_status).
  *
- * Without these lines a program gets the defaults. To choose other sizes, write in exactly one C file:
+ * A program that defines nothing gets the defaults. To choose other sizes, write in exactly one C file:
  *
  *   #define TIDE_PUBLISHERS 12
  *   #define TIDE_LARGE_NODE_BYTES 45000
@@ -31,8 +31,8 @@
 #ifndef TIDE_GUARD_CONDITIONS
 #define TIDE_GUARD_CONDITIONS 2
 #endif
-/* Servers and clients of services: one object on the agent each. A program without pools of its own has two of each,
- * and eight on a desktop. */
+/* Servers and clients of services: one object on the agent each. A program without pools of its own has two services
+ * and two clients; on a desktop it has eight of each. */
 #ifndef TIDE_SERVICES
 #define TIDE_SERVICES 0
 #endif
@@ -127,7 +127,7 @@
 #define TIDE_SUBSCRIPTION_DEPTH 4
 #endif
 /* Local delivery (tide/rclc_local.h): topics, subscriptions to them, the largest message, and the number of messages. A
- * publisher needs as many messages as there are lanes, a subscription its depth plus one. */
+ * publisher needs as many messages as there are lanes, a subscription needs its depth plus one. */
 #ifndef TIDE_LOCAL_TOPICS
 #define TIDE_LOCAL_TOPICS 0
 #endif
@@ -175,9 +175,9 @@
 #ifndef TIDE_REASSEMBLY_BYTES
 #define TIDE_REASSEMBLY_BYTES 2048
 #endif
-/* Streams each way: one for each pair of level and reliability in use, in either direction. Level 0 is always in use: a
- * stock agent answers on its reliable stream, and a build without reliable streams sends requests on its best-effort
- * stream. The pools add the stream of requests. */
+/* Streams in each direction: one for each pair of level and reliability in use, in either direction. Level 0 is always
+ * in use: a stock agent answers on its reliable stream, and a build without reliable streams sends requests on its
+ * best-effort stream. The pools add the stream of requests. */
 #ifndef TIDE_STREAMS
 #define TIDE_STREAMS 8
 #endif

@@ -32,11 +32,11 @@ typedef struct tide_link_address {
   uint8_t *storage; /* custom link that runs in a task without a heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the mtu, valid
                        until the link is closed; not needed on POSIX */
   size_t storage_bytes;
-  /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, in the same numbers as a lane's (SCHED_FIFO on
-   * POSIX). The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment or
-   * the start of a frame. TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. If the system
-   * refuses the priority, the thread also inherits, and the link's counters report it. POSIX: needs CAP_SYS_NICE or an
-   * rtprio limit (ulimit -r). */
+  /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, in the numbers used for lanes (SCHED_FIFO on POSIX).
+   * The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment or the start
+   * of a frame. TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. If the system refuses the
+   * priority, the thread also has the inherited scheduling, and the link's counters report it. POSIX: needs
+   * CAP_SYS_NICE or an rtprio limit (ulimit -r). */
   int thread_priority;
   /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such callers
    * wait for a ping, an acknowledgment or the creation of an entity; lanes of an executor never poll, nor does the
@@ -110,7 +110,7 @@ typedef struct tide_link_counters {
   uint32_t writes_partial;    /* the system took only a part: the peer or the line is slower than this side */
   uint32_t messages_oversize; /* received, longer than the mtu: dropped */
   uint64_t bytes_sent, bytes_received;
-  uint32_t batches;                 /* UDP: system calls that sent messages, one or more in each */
+  uint32_t batches;                 /* UDP: system calls that sent messages; each sent one or more */
   int64_t complete_late_maximum_ns; /* longest delay from the end of a transmission to its report */
   /* POSIX: the real-time priority that the link's thread has; 0: none, it shares the processor with everything else. */
   int thread_priority;

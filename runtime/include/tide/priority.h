@@ -3,8 +3,8 @@
  *
  * A priority has two parts: the level, which belongs to a chain and travels on the wire as the number of the
  * stream, and the position within the chain, which is local. Comparing two priorities as numbers gives the
- * chain-aware order: every callback of a more urgent chain is above every callback of a less urgent one, and
- * later in a chain is more urgent.
+ * chain-aware order: every callback of a more urgent chain is above every callback of a less urgent one, and within a
+ * chain later callbacks are more urgent.
  *
  * A program that sets no priority has level 0, whose streams are those of a stock client.
  */

@@ -19,7 +19,7 @@ extern "C" {
 
 typedef struct tide_queue_entry {
   int64_t key;
-  uint32_t order; /* of arrival */
+  uint32_t order; /* order of arrival */
   uint32_t place; /* 1-based index in the heap; 0: not queued. Zero the entry before first use. */
 } tide_queue_entry_t;
 
@@ -38,7 +38,7 @@ int tide_queue_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key)
 static inline tide_queue_entry_t *tide_queue_head(const tide_queue_t *queue) {
   return queue->count == 0u ? (tide_queue_entry_t *)0 : queue->entries[0];
 }
-/* The next key after the head's; INT64_MAX when there is none. O(1). */
+/* The key of the entry that follows the head; INT64_MAX when there is none. O(1). */
 static inline int64_t tide_queue_second_key(const tide_queue_t *queue) {
   int64_t key = INT64_MAX;
   for (size_t index = 1u; index < queue->count && index <= 2u; index++) {

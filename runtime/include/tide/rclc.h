@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tide's additions to the rclc interface. A program that uses none of this runs with the executor policy tide and one
- * priority. Chains and priorities make a chain's latency independent of the rest.
+/* tide's additions to the rclc interface. A program that uses none of these additions runs with the executor policy
+ * tide and one priority. Chains and priorities make a chain's latency independent of the rest.
  *
- * Set-up calls: from one thread, before the executor spins, unless said otherwise. From any thread at any time:
+ * Set-up calls are made from one thread, before the executor spins, unless said otherwise. From any thread at any time:
  * rcl_publish, rcl_trigger_guard_condition, rmw_uros_ping_agent, rmw_uros_sync_session, rmw_uros_epoch_*.
  *
  * Several executors, several lanes. Executors of one support may spin in different threads, and an executor may have
- * several lanes (tide_rclc_executor_set_lanes). Only the lane that runs a subscription processes its received frames.
- * While that lane is busy its frames wait, and reliable ones are not acknowledged, so that the agent sends no more than
- * the pool of slots holds. Frames that belong to no lane (answers to requests, subscriptions in no executor) are
- * processed by any lane that is not asleep. Subscriptions of the same level share a stream of the agent, which keeps
- * its order. So a frame of one executor may wait behind a frame of the same level for another executor. Give their
- * chains different levels if that matters, and do not leave an executor that has subscriptions unspun.
+ * several lanes (tide_rclc_executor_set_lanes). Only the lane that runs a subscription's callback processes the
+ * subscription's received frames. While that lane is busy, its frames wait, and reliable frames are not acknowledged.
+ * So the agent sends no more than the pool of slots holds. Frames that belong to no lane (answers to requests,
+ * subscriptions in no executor) are processed by any lane that is not asleep. Subscriptions of the same level share a
+ * stream of the agent, which keeps its order. So a frame of one executor may wait behind a frame of the same level for
+ * another executor. Give their chains different levels if that matters, and do not leave an executor that has
+ * subscriptions unspun.
  *
  * Sharing data between lanes. Callbacks of different lanes run at the same time or preempt each other at any
  * instruction. Callbacks of one lane never do, and no callback overlaps itself. So with a lane for each level, data
@@ -37,10 +38,11 @@ extern "C" {
 
 typedef enum tide_send {
   TIDE_SEND_ASYNCHRONOUS, /* default: publish copies into the daemon's pool and returns */
-  TIDE_SEND_STOCK, /* like the stock library: best effort returns at once, reliable waits for all acknowledgments, at
-                      most rmw_uros_set_publisher_session_timeout, and meanwhile stores received frames */
-  TIDE_SEND_STOCK_BLOCKING /* like the stock library on a UART whose driver waits for its DMA: best effort waits until
-                              the frame has left the wire, too */
+  TIDE_SEND_STOCK, /* like the stock library: a best-effort publish returns at once. A reliable publish waits for all
+                      acknowledgments, at most rmw_uros_set_publisher_session_timeout, and meanwhile stores received
+                      frames */
+  TIDE_SEND_STOCK_BLOCKING /* like the stock library on a UART whose driver waits for its DMA: a best-effort publish
+                              also waits until the frame has left the wire */
 } tide_send_t;
 
 /* Call it before handles are added; default TIDE_POLICY_TIDE. The other policies are baselines. TIDE_POLICY_BATCH
@@ -64,14 +66,14 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
  *
  * Requires a policy other than batch, the default trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise).
  * With several lanes rclc_executor_spin_some and spin_period return TIDE_ERROR_UNSUPPORTED, because one caller cannot
- * run all lanes. With one lane they run it in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than
+ * run all lanes. With one lane they run this lane in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than
  * TIDE_EXECUTOR_LANES. */
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
 int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
-/* Callback groups, as rclcpp's: with several lanes at most one callback of an exclusive group runs at a time. The
- * others of the group wait in priority order and block no lane. Callbacks of a reentrant group may overlap even
- * themselves (the runs of a subscription then share its one message: use local delivery, or one lane). A callback
+/* Callback groups, as rclcpp's: with several lanes at most one callback of an exclusive group runs at a time. Other
+ * callbacks of the group wait in priority order and block no lane. Callbacks of a reentrant group may overlap even
+ * themselves. The runs of a subscription then share its one message: use local delivery, or one lane. A callback
  * without a group may overlap all callbacks except itself. With one lane groups have no effect. See tide_group_t for
  * cost.
  *
@@ -104,8 +106,8 @@ rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t
 /* Whether small reliable samples share a frame while they wait for the agent's acknowledgments (pack in
  * tide_transmitter_config_t). Off by default; useful for programs that send more than sixteen small samples per round
  * trip. Samples then reach ROS 2 in bursts, and a reader with a small depth may miss some. Not for serial lines, where
- * more urgent frames would wait for longer ones. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0. At any time, from
- * any thread. */
+ * more urgent frames would wait for the longer frames. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0. At any time,
+ * from any thread. */
 rcl_ret_t tide_rclc_support_set_packing(rclc_support_t *support, bool pack);
 /* Whether all less urgent levels are held back while a reliable message of this level waits for its acknowledgment, as
  * PoDS does for all levels. A repair of this level then never waits for a less urgent frame, but less urgent levels
@@ -153,7 +155,7 @@ int tide_rclc_last_status(void);
  * the stock rmw_uros_options_set_udp_address. */
 rmw_ret_t tide_rclc_options_set_serial(rmw_init_options_t *options, const char *device, uint32_t baud);
 /* POSIX: the priority of the link's thread, see tide_link_address_t.thread_priority; default 0, the highest.
- * tide_port_link_counters of the support's session reports the actual one. */
+ * tide_port_link_counters of the support's session reports the actual priority. */
 rmw_ret_t tide_rclc_options_set_link_priority(rmw_init_options_t *options, int priority);
 /* UDP on POSIX: how long a caller that waits for the agent may busy-wait before it sleeps, see
  * tide_link_address_t.busy_poll_us; default 0: the usual limit; TIDE_BUSY_POLL_OFF: never. */

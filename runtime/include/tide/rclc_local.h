@@ -7,10 +7,10 @@
  *   rclc_executor_add_subscription(&executor, &subscription, &message, callback, ON_NEW_DATA);
  *   rcl_publish(&publisher, &points, NULL);
  *
- * Copies. A message of fixed size (no string, no sequence) is delivered in place: the callback gets a pointer to the
- * published message, valid until it returns, not to the memory passed when the subscription was added. rcl_publish
- * copies once; a publisher that borrows (rcl_borrow_loaned_message) does not copy. Other messages
- * are kept serialised, as received ones are, and decoded into the memory passed when the subscription was added.
+ * Copies. A message of fixed size (no string, no sequence) is delivered in place. The callback gets a pointer to the
+ * published message, valid until the callback returns, not to the memory passed when the subscription was added.
+ * rcl_publish copies once; a publisher that borrows (rcl_borrow_loaned_message) does not copy. Other messages are kept
+ * serialised, as received ones are, and decoded into the memory passed when the subscription was added.
  *
  * Delivery:            subscription AGENT    LOCAL    BOTH
  *   publisher AGENT          by the agent    -        by the agent
@@ -19,8 +19,8 @@
  *                                                     subscription would receive each message twice
  * BOTH subscriptions deliver messages in the order of arrival.
  *
- * Memory: TIDE_LOCAL_TOPICS and the sizes after it in <tide/pools.h>; without them none. LOCAL needs no object on the
- * agent and causes no traffic. Further causes (tide_rclc_last_status): TIDE_ERROR_CAPACITY_LOCAL_TOPICS,
+ * Memory: TIDE_LOCAL_TOPICS and the sizes after it in <tide/pools.h>; without local topics none. LOCAL needs no object
+ * on the agent and causes no traffic. Further causes (tide_rclc_last_status): TIDE_ERROR_CAPACITY_LOCAL_TOPICS,
  * _LOCAL_MESSAGES, TIDE_ERROR_TOO_LARGE (more than TIDE_LOCAL_MESSAGE_BYTES), TIDE_ERROR_EXISTS (the topic has another
  * type). */
 #ifndef TIDE_RCLC_LOCAL_H
@@ -49,8 +49,9 @@ rcl_ret_t tide_rclc_publisher_local_counters(const rcl_publisher_t *publisher, t
 /* Number of messages that this subscription's full queue dropped. */
 uint32_t tide_rclc_subscription_local_dropped(const rcl_subscription_t *subscription);
 
-/* Same as rcl's: borrow a message, fill it, publish it or return it. For LOCAL and BOTH publishers of messages of fixed
- * size (RCL_RET_UNSUPPORTED otherwise). TIDE_ERROR_FULL: more loans at once than TIDE_EXECUTOR_LANES; counted. */
+/* Like the functions of rcl: borrow a message, fill it, publish it or return it. For LOCAL and BOTH publishers of
+ * messages of fixed size (RCL_RET_UNSUPPORTED otherwise). TIDE_ERROR_FULL: more loans at once than TIDE_EXECUTOR_LANES;
+ * counted. */
 bool rcl_publisher_can_loan_messages(const rcl_publisher_t *publisher);
 rcl_ret_t rcl_borrow_loaned_message(const rcl_publisher_t *publisher, const rosidl_message_type_support_t *type_support,
                                     void **ros_message);

@@ -19,10 +19,10 @@
 extern "C" {
 #endif
 
-/* Functions of the program that store values. load: returns false if none is stored; value.type is the expected type,
- * and a value of another type counts as none. save: called after a change by client or program, in the context of the
- * change; a null value: the parameter was deleted. It should record the change and return, because the client waits for
- * it. */
+/* Functions of the program that store values. load: returns false if no value is stored. value.type is the expected
+ * type, and a stored value of another type counts as none. save: called after a change by client or program, in the
+ * context of the change. A null value means that the parameter was deleted. It should record the change and return,
+ * because the client waits for it. */
 typedef struct tide_parameter_store {
   bool (*load)(void *context, const char *name, ParameterValue *value);
   void (*save)(void *context, const char *name, const ParameterValue *value);
@@ -31,7 +31,7 @@ typedef struct tide_parameter_store {
 
 /* Sets every existing parameter to its stored value, as if the program set it; the parameter's range and the server's
  * callback may refuse the value. From then on changes are saved. Returns the first refusal; the other parameters are
- * restored nevertheless. */
+ * restored in any case. */
 rcl_ret_t tide_rclc_parameter_server_restore(rclc_parameter_server_t *parameter_server,
                                              const tide_parameter_store_t *store);
 

@@ -5,15 +5,15 @@
  *   tide_rclc_rosout_init(&node, RCUTILS_LOG_SEVERITY_WARN);
  *   RCUTILS_LOG_ERROR_NAMED("wheel", "current %d mA", current);       to the handler as before, and to /rosout
  *
- * A line that is at least as severe as the logger's level and this severity is formatted on the stack of the caller, up
- * to TIDE_ROSOUT_TEXT_BYTES, and goes into a node of the pool. It neither waits nor allocates. A line takes a pool
+ * A line that is at least as severe as both the logger's level and this severity is formatted on the caller's stack, up
+ * to TIDE_ROSOUT_TEXT_BYTES, and stored in a node of the pool. It neither waits nor allocates. A line takes a pool
  * buffer (node) only while less than half of the nodes are in use, so a flood of lines leaves the other half to the
- * program. Lines are reliable: while the agent is away, those that have a node wait for it, and the others are counted
+ * program. Lines are reliable: while the agent is away, lines that have a node wait for it, and other lines are counted
  * as lost.
  *
  * From any thread, also from callbacks, from an error callback (rmw_microros/error_handling.h) and from log handlers. A
  * line from an interrupt that is not a lane is counted but not published. A custom transport that logs each frame it
- * writes would endlessly cause further frames: give such lines a severity below this one. */
+ * writes would endlessly cause further frames: give such lines a severity below the published one. */
 #ifndef TIDE_RCLC_ROSOUT_H
 #define TIDE_RCLC_ROSOUT_H
 

@@ -14,9 +14,9 @@
  *
  * Faults. Client and agent retransmit lost messages (reliable). A request that waits for a new session or a server is
  * sent as soon as there is one. So a request may be executed twice after a restart of the agent. The agent drops a
- * request after five seconds without a server. A reply is lost if the agent is killed while it holds the reply. It is
- * also lost if a ROS 2 server sent it before DDS had discovered this client (a new one, under load). So the program
- * needs its own timeout, after which it calls tide_rclc_client_forget.
+ * request after five seconds without a server. A reply is lost if the agent is killed while it holds the reply. A reply
+ * is also lost if a ROS 2 server sent it before DDS had discovered this client (a new client, under load). So the
+ * program needs its own timeout, after which it calls tide_rclc_client_forget.
  *
  * Set-up calls as in tide/rclc.h. rcl_send_request, rcl_send_response, tide_rclc_client_forget and get_counters: from
  * any thread at any time. */
@@ -41,10 +41,11 @@ rcl_ret_t tide_rclc_client_forget(const rcl_client_t *client, int64_t sequence_n
 rcl_ret_t tide_rclc_service_set_priority(rcl_service_t *service, tide_priority_t priority);
 rcl_ret_t tide_rclc_client_set_priority(rcl_client_t *client, tide_priority_t priority);
 /* Call these in data-dependency order, after the handles were added to their executor. A client's position is that of
- * its callback; the server's work takes a position before it (tide_chain_add_remote). */
+ * its callback. The server's work takes the position before it (tide_chain_add_remote). */
 rcl_ret_t tide_rclc_chain_add_service(tide_chain_t *chain, rcl_service_t *service);
 rcl_ret_t tide_rclc_chain_add_client(tide_chain_t *chain, rcl_client_t *client);
-/* Only exclusive groups. TIDE_ERROR_UNSUPPORTED: a reentrant group, as its runs would share request and response. */
+/* Only exclusive groups. TIDE_ERROR_UNSUPPORTED: a reentrant group, because its runs would share request and
+ * response. */
 rcl_ret_t tide_rclc_service_set_group(rcl_service_t *service, const tide_callback_group_t *group);
 rcl_ret_t tide_rclc_client_set_group(rcl_client_t *client, const tide_callback_group_t *group);
 /* The runtime's callback; null if the service or client is in no executor. */

@@ -2,9 +2,9 @@
 /* The receiving half of the Communication Daemon (PoDS, sections 5.2 and 5.3.2), without I/O.
  *
  * Reception. A link writes each arriving message into a free frame slot and commits it. Commit reads the header only
- * (about 20 bytes: length, kind, target object), so a link may call it from an interrupt: it is the reception handler
- * of the paper. Commit handles messages without a stream at once: acknowledgments, HEARTBEATs, statuses. STATUS and
- * INFO of a stream are also handled at once if they are next in order, so they need no slot and do not wait behind
+ * (about 20 bytes: length, kind, target object), so a link may call it from an interrupt. Commit is the reception
+ * handler of the paper. Commit handles messages without a stream at once: acknowledgments, HEARTBEATs, statuses. STATUS
+ * and INFO of a stream are also handled at once if they are next in order, so they need no slot and do not wait behind
  * data. All other frames of streams are only queued by priority, and are called noted from then on.
  *
  * Delivery. The executor requests the most urgent noted frame. Only then is its payload verified and delivered, in
@@ -12,30 +12,30 @@
  * reliable stream stays in its slot until the gap is filled. A frame that precedes an urgent one in its stream becomes
  * equally urgent.
  *
- * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is either next in order or held
- * until it is. A gap is reported as soon as a header shows it. The exception is a missing frame that was repeated and
+ * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is next in order, or held until
+ * it is next. A gap is reported as soon as a header shows it. The exception is a missing frame that was repeated and
  * found no slot: it is requested again when a slot becomes free, after TIDE_BURST_NS, or when the sender asks. A noted
- * frame that was not yet verified is neither acknowledged nor requested again. Waiting samples of a reader that keeps
+ * frame that is not verified yet is neither acknowledged nor requested again. Waiting samples of a reader that keeps
  * its last samples (account.keep) do not hold up their stream: once frames three quarters of the window ahead have
  * arrived, the next frames are verified and acknowledged while they wait. Frames acknowledged in this way outlive the
  * session. They are lost only to newer frames of their history, or when another reader needs its reservation.
  *
- * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. When all of those are
+ * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. When all of these are
  * in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message larger than
  * every tide_reassembly is skipped to its end and counted, so its stream continues. One tide_reassembly is kept for
- * each account that has received a message in fragments. No account takes a second one unless enough remain for the
- * first of each other account. So a reader that does not read, or a sender that stops in the middle of a message,
- * delays no other reader. This holds if each stream carries the messages of one account and there is a tide_reassembly
- * for each account. Messages without a reader take none.
+ * each account that has received a message in fragments. No account takes a second tide_reassembly unless enough remain
+ * for the first one of each other account. So a reader that does not read, or a sender that stops in the middle of a
+ * message, delays no other reader. This holds if each stream carries the messages of one account and there is a
+ * tide_reassembly for each account. Messages without a reader take no tide_reassembly.
  *
  * Slots belong to readers. Each reader has an account (tide_account_t) with slots reserved for it; all accounts share
  * the rest. Frames without a reader belong to a separate account with one slot. A frame beyond its account's
  * reservation gets a slot only while all reservations stay covered. Otherwise a waiting frame of the same account is
- * evicted, so no account takes slots that another one needs. Of best-effort frames the oldest is evicted (keep last).
- * Of a reliable stream the frame farthest ahead is evicted, and the peer sends it again. So the only frames lost are
- * best-effort ones and those acknowledged early; the account counts both. If the frames of an account differ in
- * urgency, the least urgent one is evicted (by the level of its stream, then by priority). Among frames without a
- * reader the newest one is evicted.
+ * evicted, so no account takes slots that another account needs. Of best-effort frames the oldest is evicted (keep
+ * last). Of a reliable stream the frame farthest ahead is evicted, and the peer sends it again. So the only frames lost
+ * are best-effort frames and frames acknowledged early; the account counts both. If the frames of an account differ in
+ * urgency, the least urgent frame is evicted (by the level of its stream, then by priority). Among frames without a
+ * reader the newest is evicted.
  *
  * A reader may keep only its latest frames (account.keep). A newer frame then evicts the reader's oldest whole frame,
  * which counts as received in its stream and as dropped in its account.
@@ -72,12 +72,12 @@ typedef struct tide_account {
   uint16_t used;             /* slots that hold its frames, noted or not yet released */
   uint8_t stream;            /* stream of its last frame */
   bool full;                 /* the reader accepts no frames now, so its frames wait */
-  uint8_t keep;              /* set by its owner: number of frames that wait at most; older ones are evicted; 0: all
-                              * wait */
-  uint32_t dropped;          /* frames that were evicted (best effort) or replaced by newer ones (keep) */
+  uint8_t keep;              /* set by its owner: largest number of frames that wait, beyond which older frames are
+                              * evicted; 0: all wait */
+  uint32_t dropped;          /* frames that were evicted (best effort) or replaced by newer frames (keep) */
 #if TIDE_FRAGMENTS && TIDE_RESERVATIONS
   uint16_t reassemblies;   /* reassemblies in use */
-  uint16_t waits;          /* times a message waited for a reassembly because its own was in use */
+  uint16_t waits;          /* times a message waited for a reassembly because the account's own was in use */
   uint32_t fragment_bytes; /* size of its largest fragmented message; 0: none so far */
 #endif
 } tide_account_t;
@@ -123,7 +123,7 @@ typedef struct tide_reassembly {
   tide_account_t *account; /* account of the message */
 } tide_reassembly_t;
 
-/* The history depth limits the waiting frames, but frames that arrive within this time are a burst, of which nothing is
+/* The history depth limits the waiting frames. But frames that arrive within this time are a burst, of which nothing is
  * dropped. Same value as Limits::burst_ns of the agent. */
 #define TIDE_BURST_NS INT64_C(20000000)
 
@@ -131,7 +131,7 @@ typedef struct tide_reassembly {
  * the executor, 1..127). Any executor processes a frame without a number. */
 #define TIDE_FRAME_OWNER(owner) ((int32_t)(owner) << 16)
 
-/* The frames that one lane processes: those of its owner with a priority from least to most. */
+/* The frames that one lane processes: frames of its owner with a priority from least to most. */
 typedef struct tide_frame_share {
   tide_priority_t least, most;
   uint8_t owner; /* 0: all owners */
@@ -193,7 +193,7 @@ typedef struct tide_receiver {
   tide_queue_t noted;
   tide_account_t nobody; /* account of frames without a reader; first in the list of accounts */
   uint16_t free;         /* free slots, except the one that is filled next */
-  uint16_t slots_used;   /* slots beyond these are free and need not be inspected */
+  uint16_t slots_used;   /* slots from this index on are free and need not be inspected */
   uint16_t owed;         /* reserved slots that are not in use */
   uint64_t next_arrival;
   int64_t refused_ns; /* time at which a reliable frame last found no slot; 0: not within TIDE_BURST_NS */
@@ -205,16 +205,16 @@ typedef struct tide_receiver {
 
 int tide_receiver_init(tide_receiver_t *receiver, const tide_receiver_config_t *config);
 /* Accept this session only: messages of other sessions are dropped and counted. Messages without a session (ids 0x80
- * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. 0x80: between sessions; messages
- * without a stream pass with any id. Initially everything passes (0xFF). */
+ * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. 0x80: between sessions. Messages
+ * without a stream then pass with any id. Initially everything passes (0xFF). */
 void tide_receiver_set_session(tide_receiver_t *receiver, uint8_t session, uint32_t key);
 /* Start all streams at 0 again. Noted frames are dropped, except those
  * already acknowledged; samples in use stay valid. Any time, also from on_control. */
 void tide_receiver_reset(tide_receiver_t *receiver);
 
 /* Reserve slots for a reader: as many as it requests, or fewer when all accounts together request more slots than
- * exist. In that case all get the same number, perhaps none; account->reserved holds it. When its frames arrive,
- * waiting frames of accounts beyond their reservation are evicted. O(accounts * slots). */
+ * exist. In that case all accounts get the same number, perhaps none; account->reserved holds it. When the reader's
+ * frames arrive, waiting frames of accounts beyond their reservation are evicted. O(accounts * slots). */
 void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *account, uint16_t wanted);
 /* End the reservation. The account's frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
@@ -224,7 +224,7 @@ void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *acco
  * sample is dropped as soon as the account uses its whole reservation. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
-/* While full, frames of the account wait unacknowledged, and their streams wait with them. */
+/* While an account is full, its frames wait unacknowledged, and their streams wait with them. */
 void tide_receiver_set_full(tide_receiver_t *receiver, tide_account_t *account, bool full);
 
 /* Returns the slot for the next message: a buffer of config.slot_bytes, never null after init. */
@@ -243,8 +243,9 @@ int64_t tide_receiver_poll(tide_receiver_t *receiver, int64_t now_ns);
 
 /* Priority of the most urgent noted frame that could be processed, or TIDE_PRIORITY_NONE. O(1). */
 int32_t tide_receiver_most_urgent(const tide_receiver_t *receiver);
-/* Verify and deliver the most urgent noted frame. Frames of its stream that waited for it can be processed next.
- * Returns the number of submessages delivered; 0 when there was no frame, or it was bad, early or a duplicate. */
+/* Verify and deliver the most urgent noted frame. Other frames of its stream that waited for this frame can be
+ * processed next. Returns the number of submessages delivered; 0 when there was no frame, or the frame was bad, early
+ * or a duplicate. */
 int tide_receiver_process_most_urgent(tide_receiver_t *receiver);
 /* Like tide_receiver_process_most_urgent, but for the frame that arrived first (the FIFO of the batch executor). */
 int tide_receiver_process_oldest(tide_receiver_t *receiver);
@@ -258,19 +259,19 @@ bool tide_receiver_any_of(const tide_receiver_t *receiver, const tide_frame_shar
 /* The owner has ended: any executor may process its frames from now on. */
 void tide_receiver_disown(tide_receiver_t *receiver, uint8_t owner);
 
-/* The steps of process, for a caller that does its own locking. Call take, accept and finish under the lock. Call
- * verify and deliver without the lock: they read the payload and call on_submessage. Between take and finish no other
- * caller gets a frame of the same stream. slot = take(); if (slot && accept(slot, verify(slot))) { count =
- * deliver(slot); finish(slot); } */
+/* The steps of tide_receiver_process_most_urgent, for a caller that does its own locking. Call take, accept and finish
+ * under the lock. Call verify and deliver without the lock: they read the payload and call on_submessage. Between take
+ * and finish no other caller gets a frame of the same stream. slot = take(); if (slot && accept(slot, verify(slot))) {
+ * count = deliver(slot); finish(slot); } */
 tide_slot_t *tide_receiver_take_most_urgent_of(tide_receiver_t *receiver, const tide_frame_share_t *share);
 tide_slot_t *tide_receiver_take_oldest_of(tide_receiver_t *receiver, const tide_frame_share_t *share);
 bool tide_receiver_verify(const tide_slot_t *slot);
-/* False: nothing to deliver; the slot no longer belongs to the caller. */
+/* False: nothing to deliver, and the slot no longer belongs to the caller. */
 bool tide_receiver_accept(tide_receiver_t *receiver, tide_slot_t *slot, bool verified);
 int tide_receiver_deliver(tide_receiver_t *receiver, tide_slot_t *slot);
 void tide_receiver_finish(tide_receiver_t *receiver, tide_slot_t *slot);
 
-/* retain: call it only from on_submessage, once for each body that is kept; needs no lock. release: call it once for
+/* retain: call it only from on_submessage, once for each body that is kept. It needs no lock. release: call it once for
  * each retain, in any order, from any context (in a daemon: tide_daemon_release). */
 void tide_receiver_retain(tide_receiver_t *receiver, const tide_delivery_t *delivery);
 void tide_receiver_release(tide_receiver_t *receiver, void *memory, bool reassembled);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The client's session with an agent. It connects, creates the program's objects, keeps the connection alive, and
- * detects when the agent is gone or was restarted. Then it reconnects by itself, creates everything again, and resends
- * the messages that were not acknowledged.
+ * detects when the agent is gone or was restarted. Then the session reconnects by itself, creates everything again, and
+ * resends the messages that were not acknowledged.
  *
- * It has no thread of its own and does not block: tide_session_poll drives it, called from the link's context (POSIX)
- * or from the executor (bare metal). Only tide_session_wait_* block, for programs that set up step by step.
+ * The session has no thread of its own and does not block: tide_session_poll drives it, called from the link's context
+ * (POSIX) or from the executor (bare metal). Only tide_session_wait_* block, for programs that set up step by step.
  *
- * Contexts. write_*: from any thread. poll: from any; one caller does the work and the others return at once. open,
- * close, add_*, remove_*, set_* and wait_*: from threads. peek and take_done: from the lane that runs the reader's
- * callback. Received frames are delivered by tide_daemon_process_*: by the lanes of executors, any number at a time, or
- * by a tide_session_wait_* while no executor runs.
+ * Contexts. write_*: from any thread. poll: from any thread or interrupt. One caller does the work, and the others
+ * return at once. open, close, add_*, remove_*, set_* and wait_*: from threads. peek and take_done: from the lane that
+ * runs the reader's callback. Received frames are delivered by tide_daemon_process_*: by the lanes of executors, any
+ * number at a time, or by a tide_session_wait_* while no executor runs.
  *
  * Order in a new session: first every object, then the readers, then the samples that were kept, then new samples.
  * Kept samples wait in the session, not in the streams, so they get their sequence numbers after the creations. */
@@ -28,7 +28,7 @@ typedef enum tide_session_state {
   TIDE_SESSION_CONNECTING, /* CREATE_CLIENT sent, no answer yet */
   TIDE_SESSION_CREATING,   /* the objects are being created */
   TIDE_SESSION_READY,
-  TIDE_SESSION_REFUSED, /* the agent refused the client (version, key), see refusal; it retries slowly */
+  TIDE_SESSION_REFUSED, /* the agent refused the client (version, key), see refusal; the session retries slowly */
   TIDE_SESSION_CLOSING  /* DELETE of the client sent, no answer yet; IDLE after four unanswered ones */
 } tide_session_state_t;
 
@@ -42,7 +42,7 @@ typedef enum tide_object_state {
 
 /* One object of the program on the agent, kept so that each new session can create it again. */
 typedef struct tide_object {
-  tide_xrce_object_t description; /* its strings belong to the caller and must outlive the object */
+  tide_xrce_object_t description; /* the description's strings belong to the caller and must outlive the object */
   uint16_t id;                    /* 0: assigned at registration, counting up by kind; any other value is kept */
   uint8_t state;                  /* tide_object_state_t */
   uint8_t status;                 /* the last status of the agent */
@@ -70,8 +70,8 @@ typedef struct tide_reader {
   bool reliable;
   bool keep_all;            /* when `depth` samples are queued, further samples wait, and their stream with them */
   uint8_t keep_last;        /* history depth: beyond it, samples that have waited for more than TIDE_BURST_NS are
-                               dropped for newer ones. May exceed `depth`: the rest then wait in their slots as long as
-                               no other reader needs these. 0: they do not wait */
+                               dropped for newer ones. May exceed `depth`: the other samples then wait in their slots as
+                               long as no other reader needs these slots. 0: further samples do not wait in slots */
   uint16_t max_samples;     /* 0: no limit. The agent stops after that many in each session */
   uint16_t max_elapsed_s;   /* 0: no limit */
   uint16_t max_bytes_per_s; /* 0: no limit */
@@ -85,8 +85,8 @@ typedef struct tide_reader {
   uint8_t count;              /* samples queued, except the one being taken */
   tide_sample_t current;      /* the sample being taken; memory is null when there is none */
   uint32_t received, dropped; /* dropped: oldest samples removed from a full queue */
-  tide_account_t account;     /* its slots, of which at most `depth` are reserved; counts frames dropped for lack of
-                               * slots */
+  tide_account_t account;     /* the reader's slots, of which at most `depth` are reserved; counts frames dropped for
+                               * lack of slots */
   /* Called from tide_daemon_process_* when one more sample is queued, outside the critical section. May be null. */
   void (*on_sample)(void *context, struct tide_reader *reader);
   void *context;
@@ -115,8 +115,8 @@ typedef struct tide_session_config {
                                 fifth of it; after a refusal the intervals are five times as long */
   int64_t request_period_ns; /* time between repeats of a request without an answer; default 1 s */
   int64_t silence_limit_ns;  /* after this time without a message the session sends a GET_INFO; default 1 s. It
-                                reconnects after eight unanswered ones (at intervals of half this time), or when the
-                                answer is "no session" */
+                                reconnects after eight unanswered GET_INFOs (at intervals of half this time), or when
+                                the answer is "no session" */
   void (*on_state)(void *context, tide_session_state_t state); /* may be null; called from the context of poll */
   /* tide_session_poll must be called before the time that it last returned: wake its caller. Called from any context,
    * never with the critical section held. May be null. */
@@ -200,16 +200,17 @@ void tide_session_open(tide_session_t *session);
 void tide_session_close(tide_session_t *session);
 
 /* Do due work: retries, pings, creation of objects, and tide_daemon_poll. Returns when to call it again; also call it
- * after every reception. One caller does the work. A second caller, perhaps an interrupt that preempts the first,
+ * after every reception. Only one caller does the work. A second caller, perhaps an interrupt that preempts the first,
  * returns at once and is notified by on_work when the first is done. */
 int64_t tide_session_poll(tide_session_t *session);
 /* As tide_session_poll, after a reception. It takes a quarter of the instructions while the session has nothing to do
- * before the time that poll last returned. For links with a thread: it adds 200 bytes of code. */
+ * before the time that poll last returned. For links with a thread, because the function adds 200 bytes of code. */
 int64_t tide_session_poll_received(tide_session_t *session);
 
-/* Register an object. It gets its id and is created as soon as there is a session, in the order of registration, so
- * register parents before children. TIDE_ERROR_CAPACITY_OBJECTS: the table is full, or all 4,095 numbers of the kind
- * are used. TIDE_ERROR_TOO_LARGE: no node can hold its CREATE. TIDE_ERROR_EXISTS: registered already. */
+/* Register an object. The object gets its id and is created as soon as there is a session, in the order of
+ * registration. So register parents before children. TIDE_ERROR_CAPACITY_OBJECTS: the table is full, or all 4,095
+ * numbers of the kind are used. TIDE_ERROR_TOO_LARGE: no node can hold its CREATE. TIDE_ERROR_EXISTS: registered
+ * already. */
 int tide_session_add_object(tide_session_t *session, tide_object_t *object);
 /* Remove an object and delete it on the agent; the structure belongs to the caller again at once. The DELETE may
  * overtake samples of the object, so wait until these are acknowledged (tide_session_is_idle). TIDE_ERROR_FULL: no node
@@ -233,8 +234,8 @@ int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *rea
 bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share);
 /* Number of samples in the reader's queue. */
 size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader);
-/* Returns the oldest queued sample, or null. It stays valid until tide_session_take_done, whatever arrives; until then
- * peek returns the same sample. Only one context may take from a reader. */
+/* Returns the oldest queued sample, or null. The sample stays valid until tide_session_take_done, whatever arrives.
+ * Until then peek returns the same sample. Only one context may take from a reader. */
 const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader);
 void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 
@@ -265,24 +266,24 @@ typedef struct tide_write {
 } tide_write_t;
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes);
-/* As write_begin. keep_last: the depth for a best-effort sample with history KEEP_LAST, else 0. Older samples of the
- * object that wait for the link are evicted and counted (tide_transmitter_keep_last). If no node is free, the oldest
- * sample of the writer with the most waiting samples is evicted (tide_transmitter_acquire_last). So a line that cannot
- * carry all samples carries the newest. The lean profile ignores keep_last. */
+/* Like tide_session_write_begin. keep_last: the depth for a best-effort sample with history KEEP_LAST, else 0. Older
+ * samples of the object that wait for the link are evicted and counted (tide_transmitter_keep_last). If no node is
+ * free, the oldest sample of the writer with the most waiting samples is evicted (tide_transmitter_acquire_last). So a
+ * line that cannot carry all samples carries the newest. The lean profile ignores keep_last. */
 int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                                   uint16_t keep_last, tide_priority_t priority, uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);
 void tide_session_write_abandon(tide_write_t *write);
-/* Id of the request, which the reply will carry. Call it between begin and end of a requester. */
+/* Id of the request, which the reply will carry. Call it between begin and end of a request. */
 static inline uint16_t tide_session_write_request(const tide_write_t *write) {
   return (uint16_t)((write->node->bytes[4] << 8) | write->node->bytes[5]);
 }
 /* True when every reliable sample of the stream (0: of all streams) is acknowledged, and none waits or is kept. */
 bool tide_session_is_idle(tide_session_t *session, uint8_t stream);
 
-/* Ping the agent, inside or outside a session. Outside a session the ping is one frame; inside it is repeated like the
- * liveness check. ping_round_trip_ns holds the answer. If several threads ping, each checks whether ping_answers has
- * changed since its ping. TIDE_ERROR_FULL: too many control frames wait. */
+/* Ping the agent, inside or outside a session. Outside a session the ping is one frame. Inside a session it is repeated
+ * like the liveness check. ping_round_trip_ns holds the answer. If several threads ping, each checks whether
+ * ping_answers has changed since its ping. TIDE_ERROR_FULL: too many control frames wait. */
 int tide_session_ping(tide_session_t *session);
 /* Start one exchange of time synchronisation. The originate time identifies the reply; late and foreign replies are
  * ignored. Offsets are filtered by round trip. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sequence numbers (RFC 1982 arithmetic on 16 bits) and the receiving half of an XRCE stream: which message to
- * deliver, hold or drop, and what to acknowledge. It stores no messages: the caller holds early ones.
- * The sending half is in tide/transmitter.h, where the messages themselves are the history. */
+ * deliver, hold or drop, and what to acknowledge. The stream stores no messages: the caller holds early messages. The
+ * sending half is in tide/transmitter.h, where the messages themselves are the history. */
 #ifndef TIDE_STREAM_H
 #define TIDE_STREAM_H
 
@@ -42,16 +42,17 @@ typedef struct tide_input_stream {
 
 void tide_input_stream_init(tide_input_stream_t *stream, uint8_t id, uint8_t window);
 /* Call when a message of this stream arrived. Best effort: DELIVER when newer than the last, else DUPLICATE. Reliable:
- * see the verdicts; HOLD marks the message as held. Sets acknowledge for every reliable message. O(1). After DELIVER
- * the message counts as missing until advance: if it cannot be delivered, drop it, and the peer sends it again. */
+ * the verdict says what to do; HOLD marks the message as held. Sets acknowledge for every reliable message. O(1). After
+ * DELIVER the message counts as missing until tide_input_stream_advance. If it cannot be delivered, drop it, and the
+ * peer sends it again. */
 tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint16_t sequence);
 /* Report that the next message was delivered. True: the new next message is held; deliver it, too. */
 bool tide_input_stream_advance(tide_input_stream_t *stream);
 /* Report that a held message was dropped (overflow): it counts as missing again. */
 void tide_input_stream_forget(tide_input_stream_t *stream, uint16_t sequence);
 /* A HEARTBEAT arrived: sets acknowledge. Messages that the sender no longer has (next < first) and that are not held
- * are given up: next advances, at most to the first message that is held; returns how many. When bit 0 of held is set
- * afterwards, deliver that message (next), advance, and so on. Best effort: no effect. */
+ * are given up: next advances, at most to the first message that is held. Returns their number. When bit 0 of held is
+ * set afterwards, deliver that message (next), advance, and so on. Best effort: no effect. */
 uint16_t tide_input_stream_heartbeat(tide_input_stream_t *stream, uint16_t first, uint16_t last);
 /* Content of the ACKNACK: the first unacknowledged number is next, and bit n of the result says that next + n is
  * missing. The result covers the messages that are known to have been sent and fit the window. */

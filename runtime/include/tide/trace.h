@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trace records of fixed size in lock-free rings: event, time, chain and instance.
  *
- * A ring has one producer and one consumer. Each lane has one (tide_lane_t.trace), each daemon (tide_daemon_t.trace,
- * whose critical section serialises all callers into one producer) and each budget (tide_budget_t.trace). A full ring
- * drops the new record and counts it; nothing is overwritten. The program drains the rings, in a thread or a loop less
- * urgent than all chains, into its own sink: a file, a socket, a topic of the least urgent level.
- * docs/internals/trace.md has the format.
+ * A ring has one producer and one consumer. Each lane has one ring (tide_lane_t.trace), each daemon
+ * (tide_daemon_t.trace, whose critical section serialises all callers into one producer) and each budget
+ * (tide_budget_t.trace). A full ring drops the new record and counts it; nothing is overwritten. The program drains the
+ * rings, in a thread or a loop less urgent than all chains, into its own sink: a file, a socket, a topic of the least
+ * urgent level. docs/internals/trace.md has the format.
  *
  * The runtime makes records only when it is built with TIDE_TRACE=1 (CMake: -DTIDE_TRACE=ON, the default on Linux), and
  * only for objects that have a ring. Otherwise the pointers do not exist and the image contains no tracing code.
@@ -46,7 +46,7 @@ typedef enum tide_trace_kind {
   TIDE_TRACE_FRAME,      /* follows a wire start; instance: the frame's sequence number; detail: its stream */
   TIDE_TRACE_CLIENT,     /* instance: the key of a client. In an agent's trace the ring belongs to this client. Its
                             frames have as instance the sequence number plus object id << 16, and as detail the stream.
-                            In a client's trace it is the client's own key. */
+                            In a client's trace the key is the client's own. */
   TIDE_TRACE_CLOCK,      /* in a trace sent over the link (tide/rclc_trace.h). Detail 0: the program's clock. Detail 1,
                             which follows: the agent's wall clock at the same time; instance: the round trip in
                             microseconds */
@@ -66,8 +66,8 @@ typedef struct tide_trace_record {
 } tide_trace_record_t;
 
 /* Number of each level's current chain instance; shared by the rings of a program. A starting callback sets it to the
- * number of its previous runs; a program that knows better (from a number in a message) calls tide_trace_set_instance.
- * Memory: zeroed, the program's. */
+ * number of its previous runs. A program that knows the number of the instance, from a number in a message, calls
+ * tide_trace_set_instance. Memory: zeroed, the program's. */
 typedef struct tide_trace_instances {
   uint32_t of_level[TIDE_LEVEL_MAXIMUM + 1u];
 } tide_trace_instances_t;
@@ -99,8 +99,8 @@ typedef int (*tide_trace_sink_t)(void *context, const uint8_t *bytes, size_t cou
 int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_sink_t sink, void *context);
 
 /* Write the next block, of at most `capacity` octets and TIDE_TRACE_BLOCK_RECORDS records, without the records of level
- * left_out (TIDE_TRACE_ALL_LEVELS: with all). *passed: number of ring records that it covers, for tide_trace_pass.
- * Returns its size in octets; 0: the ring is empty, or a record does not fit. O(passed). */
+ * left_out (TIDE_TRACE_ALL_LEVELS: with all). *passed: number of ring records that the block covers, for
+ * tide_trace_pass. Returns the block's size in octets; 0: the ring is empty, or a record does not fit. O(passed). */
 #define TIDE_TRACE_ALL_LEVELS (-1)
 size_t tide_trace_next_block(const tide_trace_ring_t *ring, int left_out, uint8_t *bytes, size_t capacity,
                              uint32_t *passed);

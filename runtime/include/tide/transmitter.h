@@ -22,19 +22,19 @@
  * ACKNACKs travel alone, never as a further submessage of a data frame. Within a data frame an acknowledgment would
  * share the order and the losses of that stream, and would count only after the last byte of the data (10 ms for 100 B
  * at 115,200 baud; alone it takes 1.7 ms). A shared frame would save 8 bytes of 20. In the three-chain system, reliable
- * both ways, 4 % of them leave directly before data (14 of 333 in 100 periods), so sharing would save 0.1 % of the
- * line.
+ * both ways, 4 % of the ACKNACKs leave directly before data (14 of 333 in 100 periods), so sharing would save 0.1 % of
+ * the line.
  *
  * Nodes and levels. One node of each class is kept for each level that has used that class. No level takes a second
  * node unless every other level can still get its first, and no level evicts another level's only node. So if a level
  * floods, or its peer does not acknowledge, only messages of this level are refused. This holds if there is a node for
- * each level that uses the class, and one for the requests of the session. Levels that are 32 apart count as one. A
- * program with one level uses all nodes.
+ * each level that uses the class, and one node for the requests of the session. Levels that are 32 apart count as one.
+ * A program with one level uses all nodes.
  *
  * Nodes and writers. A writer (publisher, client, service) has starved if it found no free node of a class while it
- * held none. From then on one node is reserved for it, if there are more than the levels need. So a publisher that
- * floods its level causes at most one refused message of each other writer. Beyond 32 writers, several share one
- * account.
+ * held none. From then on one node is reserved for this writer, if there are more nodes than the levels need. So a
+ * publisher that floods its level causes at most one refused message of each other writer. Beyond 32 writers, several
+ * share one account.
  *
  * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), and O(nodes) if
  * it evicts a waiting message. On boards acquire is O(nodes) when nodes run short, and O(nodes^2) if it evicts. Expiry
@@ -71,7 +71,7 @@ typedef struct tide_node {
   uint8_t account; /* account of its writer, below 32; or TIDE_NODE_* */
   tide_priority_t priority;
   uint16_t first_sequence; /* reliable: of its first fragment; set when this fragment leaves for the first time. Best
-                              effort: time at which it began to wait for its turn, in units of 2^20 ns */
+                              effort: time at which the node began to wait for its turn, in units of 2^20 ns */
   uint16_t fragment_count;
   uint16_t next_fragment; /* first fragment never sent */
   uint16_t resend;        /* bit n: fragment window_base + n is to be sent again */
@@ -104,8 +104,8 @@ typedef struct tide_long_message {
   uint16_t parts;    /* parts in the stream, or still being read by the wire */
   uint8_t stream;    /* 0: no part submitted yet */
   bool complete;     /* no more parts come */
-  bool lost;         /* its session ended before the peer had received all of it; all nodes were returned, and no more
-                      * are accepted */
+  bool lost;         /* the message's session ended before the peer had received all of it; all nodes were returned, and
+                      * no more are accepted */
   int64_t rank;      /* rank in the queue, the same for all parts */
 } tide_long_message_t;
 
@@ -117,7 +117,8 @@ typedef struct tide_output_stream {
                             first_unacknowledged */
   bool heartbeat_due;
   bool acknack_due; /* an ACKNACK of the input stream of the same id is due */
-  bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips it */
+  bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips the
+                       message */
   uint8_t heartbeats_unanswered; /* since the last progress */
   uint16_t acknack_first, acknack_missing;
   uint16_t nodes;            /* nodes in use by this stream */
@@ -152,7 +153,7 @@ typedef enum tide_node_outcome {
   TIDE_NODE_EXPIRED,      /* not acknowledged (or not sent) in its time */
   TIDE_NODE_EVICTED,      /* replaced by a more urgent message */
   TIDE_NODE_DISCARDED,    /* reset */
-  TIDE_NODE_PACKED        /* its message is sent in the preceding node and shares its outcome */
+  TIDE_NODE_PACKED        /* the node's message is sent in the preceding node and shares its outcome */
 } tide_node_outcome_t;
 
 typedef struct tide_transmitter_config {
@@ -164,7 +165,7 @@ typedef struct tide_transmitter_config {
   size_t class_count;               /* at most 4 */
   tide_output_stream_t *streams;    /* one element for each reliable or best-effort stream, assigned at its first use
                                        (also by an ACKNACK for an input stream); released by reset */
-  size_t stream_count;              /* 65,535 at most. Streams in use cost time, the others only memory. */
+  size_t stream_count;              /* 65,535 at most. Streams in use cost time; other streams cost only memory. */
   uint32_t message_bytes;       /* the link quantum: largest XRCE message with its header; 64 or more, multiple of 4 */
   uint8_t window;               /* reliable messages in flight a stream, 1..16, 0: 16, as many as stock agents hold */
   bool pad_last;                /* clients pad every submessage of a stream with zeros to a multiple of 4; agents do not
@@ -204,7 +205,7 @@ typedef struct tide_frame_parts {
   const uint8_t *tail;
   size_t tail_bytes; /* padding */
 #if TIDE_DESKTOP
-  int64_t time_ns; /* now_ns of the call that returned it, so that a link need not read the clock again */
+  int64_t time_ns; /* now_ns of the call that returned the frame, so that a link need not read the clock again */
 #endif
   tide_priority_t priority;
   bool awaited; /* the peer will answer (a reliable message, a HEARTBEAT): call tide_transmitter_poll for a new time
@@ -229,18 +230,19 @@ int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, ti
 int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                  uint16_t writer, tide_node_t **node);
 /* As acquire_for, for a sample of a best-effort writer with history KEEP_LAST. If no node is free, the writer's oldest
- * sample in execution_buffer is evicted and counted. The samples behind it move up, and the new one takes the turn of
- * the last. If none of its samples waits, the oldest one of the writer of this level with the most waiting samples is
- * evicted; each writer keeps one. TIDE_ERROR_FULL: no writer has two of this length. O(nodes * own waiting samples).
- * The lean profile evicts none. */
+ * sample in execution_buffer is evicted and counted. The samples behind it move up, and the new sample takes the turn
+ * of the last one. If none of its samples waits, the writer of this level with the most waiting samples loses its
+ * oldest; each writer keeps one. TIDE_ERROR_FULL: no writer has two samples of this length. O(nodes * own waiting
+ * samples). The lean profile evicts none. */
 int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer, tide_node_t **node);
-/* Called before such a sample is submitted. If `depth` others of its writer wait already, the oldest is evicted, unless
- * it has waited for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free. So a burst alone loses
- * nothing. O(streams in use) while fewer than depth of the stream wait; O(nodes * depth) for each evicted sample. */
+/* Called before a sample of such a writer is submitted. If `depth` other samples of the writer wait already, the oldest
+ * is evicted, unless it has waited for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free. So a
+ * burst alone loses nothing. O(streams in use) while fewer than depth of the stream wait; O(nodes * depth) for each
+ * evicted sample. */
 void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
                                 int64_t now_ns);
-/* As acquire_for, but only a node that is free now. TIDE_ERROR_FULL: there is none, and nothing was counted. */
+/* As acquire_for, but only a node that is free now. TIDE_ERROR_FULL: no node is free, and nothing was counted. */
 int tide_transmitter_acquire_free(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer, tide_node_t **node);
 /* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
@@ -258,7 +260,7 @@ void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node
  * HEARTBEAT, so agents should not limit messages for them. */
 int tide_transmitter_submit(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns);
 /* Submits the node, then takes the next frame if the wire is free and nothing else waits for it. Returns 1 if this
- * message is the next frame; then it never was in execution_buffer. */
+ * message is the next frame; the message then never was in execution_buffer. */
 int tide_transmitter_submit_next(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns,
                                  tide_frame_parts_t *frame);
 
@@ -278,10 +280,10 @@ bool tide_transmitter_give_up_long(tide_transmitter_t *transmitter, tide_long_me
  * with TIDE_NODE_PACKED. False: nothing was done; submit it. O(streams), and linear in the bytes of the message. */
 bool tide_transmitter_pack(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream);
 
-/* Submit a short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0). It is
- * sent before everything else of its priority. The queue has TIDE_CONTROL_PLACES elements (TIDE_ERROR_FULL). session
- * 0xFF: the id of the session in force when it leaves. Any other id is written as given (CREATE_CLIENT). It is not
- * padded and survives a reset. */
+/* Submit a short submessage (at most 40 bytes, TIDE_ERROR_TOO_LARGE) outside any stream (stream 0, sequence 0). The
+ * submessage is sent before everything else of its priority. The queue has TIDE_CONTROL_PLACES elements
+ * (TIDE_ERROR_FULL). session 0xFF: the id of the session in force when the submessage leaves. Any other id is written
+ * as given (CREATE_CLIENT). The submessage is not padded and survives a reset. */
 int tide_transmitter_submit_control(tide_transmitter_t *transmitter, const uint8_t *submessage, size_t length,
                                     uint8_t session, tide_priority_t priority);
 /* Request an ACKNACK for an input stream. It replaces an earlier request for the stream that was not sent yet. */
@@ -289,17 +291,18 @@ int tide_transmitter_request_acknack(tide_transmitter_t *transmitter, uint8_t st
 
 /* Whether a frame other than a due HEARTBEAT may be sent once the wire is free. */
 bool tide_transmitter_has_next(const tide_transmitter_t *transmitter);
-/* Returns 1 and the next frame, or 0 when none may be sent now (or the last one was not yet reported as sent). */
+/* Returns 1 and the next frame, or 0 when no frame may be sent now, or when the last frame was not yet reported as
+ * sent. */
 int tide_transmitter_next(tide_transmitter_t *transmitter, int64_t now_ns, tide_frame_parts_t *frame);
 /* Report that the last byte of the frame given by tide_transmitter_next has left. */
 void tide_transmitter_sent(tide_transmitter_t *transmitter, int64_t now_ns);
-/* Report that the frame was not sent (the link was cut). It is sent again when its turn comes. */
+/* Report that the frame was not sent (the link was cut). The frame is sent again when its turn comes. */
 void tide_transmitter_cancel(tide_transmitter_t *transmitter);
 
-/* Apply an ACKNACK of the peer. Frees acknowledged messages and queues only the flagged ones again. A flag is
+/* Apply an ACKNACK of the peer. Frees acknowledged messages and queues only the flagged messages again. A flag is
  * ignored for a message that is queued, on the wire, or was sent again less than a round trip ago. An ACKNACK that was
- * overtaken by a newer one has no effect. TIDE_ERROR_STATE: it acknowledges messages that were never sent, so it
- * belongs to another session; nothing was done. */
+ * overtaken by a newer ACKNACK has no effect. TIDE_ERROR_STATE: the ACKNACK acknowledges messages that were never sent,
+ * so it belongs to another session; nothing was done. */
 int tide_transmitter_on_acknack(tide_transmitter_t *transmitter, const tide_xrce_acknack_t *acknack, int64_t now_ns);
 
 /* The earliest time at which tide_transmitter_poll may have something to do. */
@@ -308,14 +311,14 @@ int64_t tide_transmitter_deadline(const tide_transmitter_t *transmitter);
 int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
 
 /* Restart all streams at 0. keep: unacknowledged reliable nodes are renumbered and sent again in the new session, in
- * order; partly sent ones start from the beginning. All other nodes are discarded, and long messages are lost. May be
+ * order; partly sent nodes start from the beginning. All other nodes are discarded, and long messages are lost. May be
  * called while a frame is on the wire. */
 void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
 /* As reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns them in
  * the order of submission, as a list by next_in_stream, each with its bytes, length, priority and expires_ns. Submit
  * each node again, or abandon it. O(nodes^2) at worst. */
 tide_node_t *tide_transmitter_take_back(tide_transmitter_t *transmitter);
-/* Change heartbeat_delay_ns, or a bit of hold_levels, at any time. It takes effect with the next frame.
+/* Change heartbeat_delay_ns, or a bit of hold_levels, at any time. The change takes effect with the next frame.
  * TIDE_ERROR_ARGUMENT: a delay below -1, a level above TIDE_LEVEL_MAXIMUM. TIDE_ERROR_UNSUPPORTED:
  * TIDE_RELIABLE_STREAMS=0. */
 int tide_transmitter_set_heartbeat_delay(tide_transmitter_t *transmitter, int64_t delay_ns);
@@ -331,7 +334,8 @@ uint16_t tide_transmitter_in_flight(const tide_transmitter_t *transmitter, uint8
 bool tide_transmitter_is_idle(const tide_transmitter_t *transmitter, uint8_t stream);
 
 #define TIDE_TRANSMITTER_WINDOW_DEFAULT 16
-/* Use of the nodes of a class: bits of the levels and writers with one node, and of those with several. */
+/* Use of the nodes of a class: one bit for each level or writer that has one node, and one for each that has
+ * several. */
 typedef struct tide_node_use {
   uint32_t levels, levels_with_more, writers, writers_with_more;
 } tide_node_use_t;

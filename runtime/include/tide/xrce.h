@@ -2,8 +2,8 @@
 /* The messages of OMG DDS-XRCE 1.0, as the stock client and agent put them on the wire: one codec for both sides.
  * Everything here works on the caller's buffers, is re-entrant and allocates nothing.
  *
- * Length fields and the header's sequence number are little-endian always; request ids, object ids, the client key
- * and the ACKNACK bitmap travel with the high octet first; the rest of a body follows the endianness flag. */
+ * Length fields and the header's sequence number are always little-endian. Request ids, object ids, the client key and
+ * the ACKNACK bitmap travel with the high octet first. The rest of a body follows the endianness flag. */
 #ifndef TIDE_XRCE_H
 #define TIDE_XRCE_H
 
@@ -88,7 +88,8 @@ enum { TIDE_XRCE_BY_REFERENCE = 1, TIDE_XRCE_BY_XML = 2, TIDE_XRCE_BY_BINARY = 3
 
 static inline bool tide_xrce_is_error(uint8_t status) { return status >= TIDE_XRCE_STATUS_ERR_DDS; }
 
-/* No session has this id. In a filter it means any session; in an outgoing message it means the sender's own. */
+/* No session has this id. In a filter this id means any session; in an outgoing message it means the sender's own
+ * session. */
 #define TIDE_XRCE_SESSION_ANY 0xFFu
 /* True if the headers of a session with this id carry the client's key. */
 static inline bool tide_xrce_session_has_key(uint8_t session) { return session < TIDE_XRCE_SESSION_NONE_WITHOUT_KEY; }
