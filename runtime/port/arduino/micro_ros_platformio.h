@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tide for PlatformIO, under the name that programs for micro-ROS include there. The option board_microros_transport
  * becomes a build flag: -DMICRO_ROS_TRANSPORT_ARDUINO_WIFI, ..._WIFI_NINA, ..._ETHERNET,
- * ..._NATIVE_ETHERNET, ..._CUSTOM; without one of them the link is a serial line that the program has already begun. */
+ * ..._NATIVE_ETHERNET, ..._CUSTOM. Without one of these flags the link is a serial line that the program has already
+ * begun. */
 #ifndef MICRO_ROS_PLATFORMIO_H
 #define MICRO_ROS_PLATFORMIO_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls by which programs for micro-ROS bring up Wi-Fi or Ethernet and name the agent, on the boards on which
- * micro-ROS has them. They wait until the network is up. For other boards, or another way to bring the network up, use
- * set_microros_udp_transport. */
+ * micro-ROS has them. These calls wait until the network is up. For other boards, or another way to bring the network
+ * up, use set_microros_udp_transport. */
 #ifndef TIDE_ARDUINO_NETWORKS_H
 #define TIDE_ARDUINO_NETWORKS_H
 

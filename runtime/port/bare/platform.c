@@ -19,10 +19,10 @@ static void critical_exit(void *context, uintptr_t state) {
 }
 
 /* Several cores combine a counter with an overflow interrupt, which is masked here, so their clock may step back by a
- * few ticks. A step back below this limit is not a wrap: time stands still. */
+ * few ticks. A step back below this limit is not a wrap: the time stays unchanged. */
 #define STEP_BACK_US (UINT32_C(1) << 24)
 
-/* Masked, so that an interrupt that also reads the clock cannot count a wrap twice. */
+/* Interrupts are masked, so that an interrupt that also reads the clock cannot count a wrap twice. */
 static int64_t now_ns(void *context) {
   const uintptr_t state = critical_enter(context);
   uint32_t us = tide_bare_clock_us();

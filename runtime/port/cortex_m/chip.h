@@ -12,11 +12,11 @@
 #define NVIC_ACTIVE ((volatile uint32_t *)0xE000E300u)
 #define NVIC_PRIORITY ((volatile uint8_t *)0xE000E400u)
 
-/* Interrupts of the runtime have this priority; critical sections mask it and what is less urgent, so interrupts of
- * the application with a smaller number are never delayed by the runtime (and must not call it). */
+/* Interrupts of the runtime have this priority. Critical sections mask it and less urgent priorities. So the runtime
+ * never delays interrupts of the application with a smaller number, which must not call the runtime. */
 #define TIDE_INTERRUPT_PRIORITY 0x40u
-/* The link, which polls the session, is below them, and the lanes are below the link, in steps that four bits of
- * priority can distinguish; the main program is below all. */
+/* The link, which polls the session, is below these interrupts. The lanes are below the link, in steps that four bits
+ * of priority can distinguish, and the main program is below all lanes. */
 #define TIDE_LINK_PRIORITY 0x50u
 #define TIDE_LANE_PRIORITY_MOST 0x60u
 #define TIDE_LANE_PRIORITY_LEAST 0xF0u

@@ -32,9 +32,9 @@ static struct {
   size_t count, over;
   void (*run)(void *context, size_t index);
   void *context;
-  size_t below[LANES_MAXIMUM]; /* index of the lane that this one has preempted */
+  size_t below[LANES_MAXIMUM]; /* index of the lane that this lane has preempted */
   size_t on_top;               /* the lane that runs, preempted by nothing but interrupts */
-  int64_t since_ns;            /* time up to which that lane has been charged */
+  int64_t since_ns;            /* time up to which the running lane has been charged */
   tide_event_t ended;
 } all = {.on_top = NOBODY};
 
@@ -83,8 +83,8 @@ static int64_t used_ns(int64_t time_ns) {
   return used;
 }
 
-/* True if the callback of `budget` has preempted this lane, even before the lane's handler began or after it ended,
- * which only the hardware shows. */
+/* True if the callback of `budget` has preempted this lane, even before the lane's handler began or after it ended.
+ * Only the hardware shows this. */
 static bool is_below_on_stack(size_t lane, const tide_lane_budget_t *budget) {
   const uint32_t number = tide_software_number(lane);
   const bool active = (NVIC_ACTIVE[number / 32u] & 1u << (number % 32u)) != 0u;
@@ -218,8 +218,8 @@ static bool is_below(rank_t left, rank_t right) {
   return left.priority != right.priority ? left.priority < right.priority : left.level < right.level;
 }
 
-/* Hardware priority: as many steps above the least urgent one as there are lower ranks. All differ, because among
- * interrupts of equal priority the hardware always prefers the same one. */
+/* Hardware priority: as many steps above the least urgent priority as there are lower ranks. All hardware priorities
+ * differ, because among interrupts of equal priority the hardware always prefers the same one. */
 static uint32_t priority_of(const tide_lane_t *lanes, size_t count, rank_t rank) {
   uint32_t priority = TIDE_LANE_PRIORITY_LEAST;
   for (size_t index = 0; index < count; index++) {

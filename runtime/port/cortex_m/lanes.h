@@ -2,24 +2,26 @@
 /* Preemptive lanes on one stack, without an operating system.
  *
  * A lane is an interrupt that software pends when a callback is ready for it, or its next timer is due. The handler
- * runs one round of the lane (at most one callback) and returns; if there is more work it pends itself again. So a more
- * urgent lane preempts a callback at any instruction, and a less urgent lane never does. All lanes, the link and the
- * main program use the main stack. Its depth is the sum of the deepest handler of each priority in use, which tide
- * footprint computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
+ * runs one round of the lane (at most one callback) and returns. If there is more work, it pends its own interrupt
+ * again. So a more urgent lane preempts a callback at any instruction, and a less urgent lane never does. All lanes,
+ * the link and the main program use the main stack. Its depth is the sum of the deepest handler of each priority in
+ * use, which tide footprint computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
  *
- * Priorities. TIDE_SCHEDULING_FIFO: by settings.priority, larger is more urgent, and among equals by least_level; only
- * the order counts. TIDE_SCHEDULING_INHERIT: below all of those, by least_level. Up to TIDE_SOFTWARE_INTERRUPTS - 1
- * lanes, and ten priorities, of which a budget takes two (TIDE_ERROR_FULL). Other scheduling policies, two lanes of the
- * same least_level (useless on one processor) and TIDE_SINGLE_CONTEXT: TIDE_ERROR_UNSUPPORTED.
+ * Priorities. TIDE_SCHEDULING_FIFO: ordered by settings.priority (larger is more urgent), and among equals by
+ * least_level. Only the order counts. TIDE_SCHEDULING_INHERIT: below all FIFO lanes, ordered by least_level. Up to
+ * TIDE_SOFTWARE_INTERRUPTS - 1 lanes, and ten priorities, of which a budget takes two (TIDE_ERROR_FULL). Other
+ * scheduling policies, two lanes of the same least_level (useless on one processor) and TIDE_SINGLE_CONTEXT:
+ * TIDE_ERROR_UNSUPPORTED.
  *
- * TIDE_SCHEDULING_SPORADIC: a budget (tide/budget.h), enforced by the wake-up timer. A lane that exhausts it continues
- * at low_priority from the next instruction, even within a callback, and rises when it is replenished: ARMv7-M allows
- * changing the priority of an active interrupt. But with one stack, lanes that the callback has preempted cannot
- * continue before it returns. If one of them is more urgent than low_priority, the callback continues at the priority
- * of that lane, and its further time is charged to the exhausted lane's next portions. So in the long run the lane gets
- * only its budget, and yields late by at most one callback. A lane that rises while a less urgent callback runs on top
- * of it on the stack waits for the end of that callback, which meanwhile has the lane's priority. Time of interrupts is
- * charged to the lane that they interrupt; an activation begins when the lane gets the processor.
+ * TIDE_SCHEDULING_SPORADIC: a budget (tide/budget.h), enforced by the wake-up timer. A lane that exhausts its budget
+ * continues at low_priority from the next instruction, even within a callback, and rises when the budget is
+ * replenished. ARMv7-M allows changing the priority of an active interrupt. But with one stack, lanes that the callback
+ * has preempted cannot continue before it returns. If one of them is more urgent than low_priority, the callback
+ * continues at the priority of that lane, and its further time is charged to the exhausted lane's next portions. So in
+ * the long run the lane gets only its budget, and yields late by at most one callback. Suppose a less urgent callback
+ * runs on top of a lane on the stack, and the lane rises. Then the lane waits for the end of that callback, which
+ * meanwhile has the lane's priority. Time of interrupts is charged to the lane that they interrupt; an activation
+ * begins when the lane gets the processor.
  *
  * A callback must not wait for a less urgent lane. Any other wait (a reliable publish into full pools) also blocks all
  * less urgent lanes. */
@@ -32,7 +34,7 @@
 
 #include "tide/budget.h"
 
-/* Memory of budgets: a program with sporadic lanes defines it (TIDE_ERROR_FULL otherwise), for up to `lanes` of them
+/* Memory of budgets: a program with sporadic lanes defines it (TIDE_ERROR_FULL otherwise), for up to `lanes` such lanes
  * with `replenishments` outstanding each:
  *
  *   TIDE_DEFINE_LANE_BUDGETS(2, 8);

@@ -55,7 +55,7 @@ static inline void tide_chip_init(void) {
   NVIC_ENABLE[0] = 1u << MPS2_IRQ_TIMER1;
 }
 
-static inline uint32_t tide_chip_ticks(void) { return ~MPS2_TIMER0->value; } /* it counts down */
+static inline uint32_t tide_chip_ticks(void) { return ~MPS2_TIMER0->value; } /* the hardware counter counts down */
 
 /* Arms the one-shot timer for the first tick after the time, so it is never early. */
 static inline void tide_chip_arm(uint32_t left_ns) {

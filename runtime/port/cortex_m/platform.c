@@ -127,8 +127,8 @@ void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void)) {
 
 static int64_t earlier(int64_t left_ns, int64_t right_ns) { return left_ns < right_ns ? left_ns : right_ns; }
 
-/* Testing event and clock and going to sleep must be atomic, or an interrupt in between would be missed: with
- * PRIMASK set an interrupt is not taken but still ends WFI. Only these few instructions of the port also delay the
+/* Testing event and clock and going to sleep must be atomic, or an interrupt in between would be missed. With PRIMASK
+ * set an interrupt is not taken but still ends WFI. Only these few instructions of the port also delay the
  * application's urgent interrupts. */
 static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   for (;;) {

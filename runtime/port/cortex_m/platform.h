@@ -28,7 +28,7 @@ static inline uint32_t tide_cortex_m_ticks(void) { return (uint32_t)tide_cortex_
 
 /* Built with TIDE_MEASURE_MASKED=1: the longest critical section since the last call, in ticks of the timer. */
 uint32_t tide_cortex_m_masked_maximum(void);
-/* As tide_cortex_m_masked_maximum, for sections that exclude lanes only. */
+/* Like tide_cortex_m_masked_maximum, for sections that exclude lanes only. */
 uint32_t tide_cortex_m_lanes_locked_maximum(void);
 
 /* Interrupt handlers, to be placed in the vector table. */

@@ -54,8 +54,8 @@ int strcmp(const char *a, const char *b) {
   return (uint8_t)*a - (uint8_t)*b;
 }
 
-/* r1:r0 divided by r3:r2; quotient in r1:r0, remainder in r3:r2. One bit a round: the dividend is shifted out of r1:r0
- * while the quotient is shifted in, and r5:r4 is the remainder. */
+/* r1:r0 divided by r3:r2; quotient in r1:r0, remainder in r3:r2. One bit a round: the dividend is shifted out of r1:r0,
+ * the quotient is shifted in, and r5:r4 is the remainder. */
 __attribute__((naked)) void __aeabi_uldivmod(void);
 __attribute__((naked)) void __aeabi_uldivmod(void) {
   __asm volatile(

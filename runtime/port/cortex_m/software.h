@@ -9,7 +9,7 @@
 
 #include "chip.h"
 
-#define TIDE_SOFTWARE_LINK (TIDE_SOFTWARE_INTERRUPTS - 1u) /* the link's index; lower ones are the lanes' */
+#define TIDE_SOFTWARE_LINK (TIDE_SOFTWARE_INTERRUPTS - 1u) /* the link's index; lower indices are the lanes' */
 
 static inline uint32_t tide_software_number(size_t index) { return TIDE_SOFTWARE_INTERRUPT_FIRST + (uint32_t)index; }
 
@@ -19,8 +19,9 @@ void tide_software_stop(size_t index);
 /* Pends the interrupt at this time, in place of the time set before; TIDE_FOREVER: never. From any context. */
 void tide_software_wake_at(size_t index, int64_t time_ns);
 
-/* Sets a function that checks budgets. It is called with the present time, in the critical section, at the time that it
- * last returned and possibly at other times. Null: no function. tide_software_look_by sets an earlier time. */
+/* Sets a function that checks budgets. The function is called with the present time, in the critical section. It is
+ * called at the time that it last returned, and possibly at other times. Null: no function. tide_software_look_by sets
+ * an earlier time. */
 void tide_software_look(int64_t (*look)(int64_t time_ns));
 void tide_software_look_by(int64_t time_ns);
 

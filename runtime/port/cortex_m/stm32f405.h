@@ -52,7 +52,7 @@
 
 /* Interrupt numbers pended by software: those of OTG_HS, the camera, the cryptographic processor, the random number
  * generator and the floating-point unit. A program that needs these interrupts defines another first number, of eight
- * free ones. */
+ * free interrupts. */
 #ifndef TIDE_SOFTWARE_INTERRUPT_FIRST
 #define TIDE_SOFTWARE_INTERRUPT_FIRST 74u
 #define TIDE_SOFTWARE_INTERRUPTS 8u
@@ -60,7 +60,7 @@
 
 /* Clocks, TIM2 and pins; called by the start-up code (port/stm32/stm32f405.c) before anything else. */
 void tide_stm32_start(void);
-/* True if the crystal (TIDE_STM32_HSE_MHZ) does not oscillate, or there is none: then the internal oscillator runs,
+/* True if the crystal (TIDE_STM32_HSE_MHZ) does not oscillate, or if there is none. Then the internal oscillator runs,
  * which is up to 1 % off and unsuitable for measurements. */
 extern bool tide_stm32_without_crystal;
 
@@ -68,9 +68,9 @@ static inline void tide_chip_init(void) { STM32_SYSTICK_PRIORITY = TIDE_INTERRUP
 
 static inline uint32_t tide_chip_ticks(void) { return STM32_TIM2_CNT; }
 
-/* SysTick at an eighth of the core's clock: 21 ticks a microsecond, 0.8 s at most. If LOAD is set to 0, it stops at the
- * end of its present period, when it loads that value: after a tick or, in an emulator in real time, when the
- * emulator's thread runs again. This is not worth waiting for, because the interrupt stops it, too. */
+/* SysTick at an eighth of the core's clock: 21 ticks a microsecond, 0.8 s at most. If LOAD is set to 0, SysTick stops
+ * at the end of its present period, when it loads that value. This takes a tick or, in an emulator in real time, until
+ * the emulator's thread runs again. The stop is not worth waiting for, because the interrupt stops SysTick, too. */
 static inline void tide_chip_arm(uint32_t left_ns) {
   uint32_t ticks = left_ns / 1000u * 21u + left_ns % 1000u * 21u / 1000u + 2u;
   if (ticks > STM32_SYSTICK_MAXIMUM) ticks = STM32_SYSTICK_MAXIMUM;

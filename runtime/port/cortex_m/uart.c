@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The link between the daemon and a UART's driver: a frame that is encoded in pieces while it is sent, so that starting
- * one is short, and a ring of received bytes. */
+/* The link between the daemon and a UART's driver. A frame is encoded in pieces while it is sent, so that starting a
+ * frame is short. A ring holds the received bytes. */
 #include "uart.h"
 
 #include "tide/link_serial.h"

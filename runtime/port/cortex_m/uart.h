@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A serial link on a UART that moves its bytes by itself (DMA). tide_uart_driver_t contains all that depends on the
- * chip; runtime/port/cortex_m/mps2_uart.c is one for QEMU, docs/porting.md shows one for STM32.
+/* A serial link on a UART that moves its bytes by itself (DMA). tide_uart_driver_t contains everything that depends on
+ * the chip. runtime/port/cortex_m/mps2_uart.c is a driver for QEMU, and docs/porting.md shows one for STM32.
  *
- * The board's file defines tide_uart_board; the library's own (uart_board.c) is used if a program defines none:
+ * The board's file defines tide_uart_board; the library's own definition (uart_board.c) is used if a program has none:
  *
  *   static uint8_t piece[32], ring[256];
  *   const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
  *
  * Cost in interrupt context: transmit_complete makes the next piece of the frame, about 25 instructions a byte, or
- * takes the next message from the pool; received unescapes the bytes, linear in their number, and handles
+ * takes the next message from the pool. received unescapes the bytes, linear in their number, and handles
  * acknowledgments and similar messages. Memory: the arrays that the board provides, and about 90 bytes. */
 #ifndef TIDE_CORTEX_M_UART_H
 #define TIDE_CORTEX_M_UART_H
@@ -21,8 +21,8 @@
 typedef struct tide_uart_driver {
   /* Start circular reception into the ring, at `baud`, 8N1. From a thread. Returns 0, or a negative code. */
   int (*open)(uint32_t baud, uint8_t *ring, size_t ring_bytes);
-  /* Stop both directions. After it returns no call of tide_uart_* follows or is still running: with several processors,
-   * wait for a handler on another one. From a thread. */
+  /* Stop both directions. After close returns, no call of tide_uart_* follows or is still running. With several
+   * processors, wait for a handler on another processor. From a thread. */
   void (*close)(void);
   /* Start to send; returns at once. The bytes stay until tide_uart_transmit_complete. From a thread or an interrupt of
    * the runtime's priority, never while another transmission is under way. On a chip with a data cache: clean the
@@ -56,7 +56,7 @@ void tide_uart_transmit_complete(void); /* call when the last stop bit was sent,
 void tide_uart_received(void);          /* call when the line is idle after some bytes, or the ring half full or full */
 
 /* The link of one session, called by runtime/port/rtos/link.c and by the port without a system. Like
- * tide_port_open_link and its companions. With LINK_TASK=1 link.c provides tide_uart_wake_task, which uart.c calls when
+ * tide_port_open_link and its companions. With LINK_TASK=1 link.c provides tide_uart_wake_task. uart.c calls it when
  * there is work, from any task or interrupt, even in a critical section. */
 int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address);
 void tide_uart_close_link(tide_session_t *session);

@@ -105,7 +105,8 @@ static size_t serial_write(void *context, const uint8_t *bytes, size_t count, ui
   return sent < 0 ? 0u : (size_t)sent;
 }
 
-/* Reads the bytes received so far, or waits for the first one: a longer read would wait until its buffer is full. */
+/* Reads the bytes received so far, or waits for the first byte, because a longer read would wait until its buffer is
+ * full. */
 static size_t serial_read(void *context, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *error) {
   (void)context;
   size_t waiting = 0u;

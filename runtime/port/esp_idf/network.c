@@ -21,7 +21,7 @@ static esp_netif_t *station;
 
 static bool agent_has_ipv6(void) { return strchr(CONFIG_MICRO_ROS_AGENT_IP, ':') != NULL; }
 
-/* A link-local address only reaches agents that have one, too. */
+/* A link-local address only reaches agents that also have such an address. */
 static bool reaches_agent(ip_event_got_ip6_t *event) {
   return strncmp(CONFIG_MICRO_ROS_AGENT_IP, "fe80", 4) == 0 ||
          esp_netif_ip6_get_addr_type(&event->ip6_info.ip) != ESP_IP6_ADDR_IS_LINK_LOCAL;

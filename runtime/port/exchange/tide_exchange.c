@@ -33,7 +33,7 @@
 #include "tide/pools.h"
 
 #define NAME "board_exchange"
-#define STEP_MS 5 /* period of the timers; `tide soak` decides which of their expiries publish */
+#define STEP_MS 5 /* period of the timers; `tide soak` decides which expiries publish */
 #define REPORT_MS 200
 #define DIGITS 6
 #define LETTERS_MAXIMUM 60
@@ -63,7 +63,8 @@ static const char *const chain_names[TIDE_EXCHANGE_CHAINS] = {"low", "middle", "
 static const tide_exchange_board_t *board;
 static flow_t flows[TIDE_EXCHANGE_CHAINS];
 static struct {
-  uint32_t count, every, rounds; /* count 0: no plan received yet; written last, as lanes read it concurrently */
+  uint32_t count, every, rounds; /* count 0: no plan received yet; written last, because lanes read the plan
+                                    concurrently */
 } plan;
 static struct {
   uint32_t rounds;
@@ -251,7 +252,7 @@ static int close_session(void) {
 }
 
 /* Keep all, so that no message waiting in the agent is dropped for a newer one. Publishers of downward messages keep
- * them, so that a restarted agent gets them again. */
+ * their messages, so that a restarted agent gets them again. */
 static int create_flow(size_t index) {
   flow_t *flow = &flows[index];
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String);
@@ -351,7 +352,8 @@ static int remove_with_a_full_window(void) {
   const uint32_t before = session->counters.polls;
   const int64_t begin_ns = now_ns();
   TRY(rcl_publisher_fini(&burst, &node), 34, "removal");
-  const int code = remove_reports(); /* needs more requests than there are entries, so it has to wait for one */
+  const int code = remove_reports(); /* needs more requests than there are entries, so the call has to wait for an
+                                        entry */
   if (code != 0) return code;
   found.removal_us = us_since(begin_ns);
   found.polls = session->counters.polls - before;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that soak-tests a board together with `tide soak` on the computer: numbered messages both ways on three
- * chains while the agent is killed, a ping during a time synchronisation, a publisher removed with a full window, and
- * sessions opened and closed repeatedly. It needs std_msgs, and defines the pools of the program. */
+/* A program that soak-tests a board together with `tide soak` on the computer. It sends numbered messages both ways on
+ * three chains while the agent is killed, pings during a time synchronisation, removes a publisher with a full window,
+ * and opens and closes sessions repeatedly. It needs std_msgs, and defines the pools of the program. */
 #ifndef TIDE_EXCHANGE_H
 #define TIDE_EXCHANGE_H
 

@@ -159,7 +159,7 @@ int tide_kernel_start(tide_rtos_task_t *task, size_t slot, const tide_lane_setti
   return made == pdPASS ? TIDE_OK : TIDE_ERROR_FULL;
 }
 
-/* Deleted by the task that started it, so that its memory is freed at once and not by the idle task. */
+/* Deleted by the task that started it, so that its memory is freed at once, not by the idle task. */
 void tide_kernel_join(tide_rtos_task_t *task) {
   const tide_platform_t *platform = tide_port_platform();
   (void)platform->event_wait(platform->context, &task->kernel.ended, TIDE_FOREVER);

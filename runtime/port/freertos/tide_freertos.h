@@ -6,10 +6,10 @@
  * Interrupts that call the runtime must be allowed to call the kernel (at or below
  * configMAX_SYSCALL_INTERRUPT_PRIORITY).
  *
- * The runtime is called from tasks, so after vTaskStartScheduler: before it, a critical section leaves interrupts
- * masked. A lane with TIDE_SCHEDULING_INHERIT has the priority of the task that spins; only lanes with a priority of
- * their own (FIFO, ROUND_ROBIN, SPORADIC) preempt each other. Lanes and the link are tasks with memory from the
- * kernel's heap, which is freed when the call that ends them returns. */
+ * The runtime is called from tasks, and only after vTaskStartScheduler. Before that, a critical section leaves
+ * interrupts masked. A lane with TIDE_SCHEDULING_INHERIT has the priority of the task that spins; only lanes with a
+ * priority of their own (FIFO, ROUND_ROBIN, SPORADIC) preempt each other. Lanes and the link are tasks with memory from
+ * the kernel's heap, which is freed when the call that ends them returns. */
 #ifndef TIDE_FREERTOS_H
 #define TIDE_FREERTOS_H
 
@@ -33,14 +33,15 @@ extern "C" {
 #endif
 
 /* 1: the program defines int64_t tide_freertos_clock_ns(void), monotonic, from any task or interrupt, finer than the
- * tick. 0: time is counted in ticks and must be read at least once per wrap of the tick counter (49 days at 1 kHz and
- * 32 bits); a session reads it every second. Tickless idle needs 1: the tick count lags when an interrupt ends it. */
+ * tick. 0: time is counted in ticks. It must be read at least once per wrap of the tick counter (49 days at 1 kHz and
+ * 32 bits); a session reads it every second. Tickless idle needs 1, because the tick count lags when an interrupt ends
+ * the idle time. */
 #ifndef TIDE_FREERTOS_CLOCK
 #define TIDE_FREERTOS_CLOCK 0
 #endif
-/* 1: waits end at their time, not at a tick. The program defines void tide_freertos_set_alarm(int64_t time_ns): it must
- * call tide_freertos_alarm at that time of its clock, or at once if it has passed; a new time replaces the previous
- * one. It is called within a critical section. */
+/* 1: waits end at their time, not at a tick. The program defines void tide_freertos_set_alarm(int64_t time_ns). It must
+ * call tide_freertos_alarm at that time of its clock, or at once if the time has passed. A new time replaces the
+ * previous one. The function is called within a critical section. */
 #ifndef TIDE_FREERTOS_ALARM
 #define TIDE_FREERTOS_ALARM 0
 #endif
@@ -81,7 +82,8 @@ void tide_freertos_alarm(void);
 #endif
 #endif
 
-/* Whether the caller is an interrupt. For kernel ports that cannot tell (POSIX, RISC-V) the program defines it. */
+/* Whether the caller is an interrupt. For kernel ports that cannot tell (POSIX, RISC-V) the program defines the
+ * macro. */
 #ifndef TIDE_FREERTOS_IN_INTERRUPT
 #if defined(ESP_PLATFORM)
 #define TIDE_FREERTOS_IN_INTERRUPT() (xPortInIsrContext() != 0)

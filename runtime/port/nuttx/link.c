@@ -148,8 +148,8 @@ static void *write_thread(void *argument) {
 static void *read_thread(void *argument) {
   uint8_t bytes[64];
   int before;
-  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* only a read may be cancelled, never the holder of a
-                                                                    lock */
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before); /* only a read may be cancelled, never a thread that
+                                                                    holds a lock */
   while (!is_stopped()) {
     const uintptr_t state = enter();
     const int descriptor = line.down ? -1 : line.descriptor;

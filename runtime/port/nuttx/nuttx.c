@@ -56,7 +56,7 @@ static void *run_thread(void *argument) {
   task->run(task->argument);
   if (task->kernel.sporadic) {
     /* A thread that ends under SCHED_SPORADIC fails an assertion of NuttX, or reads through a null pointer if there are
-     * no assertions (nxsched_suspend_sporadic): so it ends under a policy that every configuration has. */
+     * no assertions (nxsched_suspend_sporadic). So it ends under a policy that every configuration has. */
     struct sched_param parameters;
     memset(&parameters, 0, sizeof parameters);
     parameters.sched_priority = sched_get_priority_min(SCHED_FIFO);
@@ -160,7 +160,7 @@ static spinlock_t lock;
 static struct wdog_s watchdog;
 static sem_t look;
 static tide_event_t unused;
-static const tide_platform_t *platform; /* fetched once, as fetching it may wait */
+static const tide_platform_t *platform; /* fetched once, because fetching it may wait */
 
 irqstate_t tide_nuttx_mask(void) { return spin_lock_irqsave(&lock); }
 void tide_nuttx_unmask(irqstate_t state) { spin_unlock_irqrestore(&lock, state); }
@@ -222,7 +222,7 @@ static void on_alarm(wdparm_t argument) {
   tide_kernel_wake_keeper();
 }
 
-/* The watchdog may fire up to one tick early; the next one is then right.
+/* The watchdog may fire up to one tick early; the next check is then right.
  */
 void tide_kernel_look_at_masked(int64_t time_ns) {
   const int64_t left_ns = time_ns - platform->now_ns(platform->context);
@@ -234,8 +234,9 @@ void tide_kernel_look_at_masked(int64_t time_ns) {
 }
 
 /* Setting a priority makes the kernel drop inherited priority, and a thread that is demoted inherits none. So no lane
- * is demoted inside a section of the runtime, where others would wait for it: the thread that sets priorities first
- * takes both locks of the platform. Priority that the lane has inherited from a more urgent waiting thread is kept. */
+ * is demoted inside a section of the runtime, where others would wait for it. For this, the thread that sets priorities
+ * first takes both locks of the platform. Priority that the lane has inherited from a more urgent waiting thread is
+ * kept. */
 void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority) {
   struct sched_param parameters;
   memset(&parameters, 0, sizeof parameters);

@@ -12,7 +12,7 @@
 #define BUSY_POLL_TAKEN_AWAY_NS INT64_C(200000)
 #define BUSY_POLL_REST_NS INT64_C(5000000)
 #define BUSY_POLL_REST_MAXIMUM_NS INT64_C(1280000000)
-/* Each successful poll adds one; at zero the thread sleeps. */
+/* Each successful poll adds one to the confidence; at zero the thread sleeps. */
 #define CONFIDENCE_MAXIMUM 8
 #define LOST_BY_A_LONG_WAIT 4
 /* A real-time thread polls for at most one part in this many of the time. */

@@ -43,7 +43,7 @@ static int ask(int descriptor, uint16_t port) {
   return asked ? TIDE_OK : TIDE_ERROR_LINK;
 }
 
-/* An agent that serves every interface may name none: then the answer's source address is used. */
+/* An agent that serves every interface may name none. Then the answer's source address is used. */
 static void describe(tide_xrce_locator_t *locator, const struct sockaddr_in *from, char *host, uint16_t *port) {
   static const uint8_t any[4] = {0, 0, 0, 0};
   if (memcmp(locator->address, any, sizeof any) == 0) memcpy(locator->address, &from->sin_addr, sizeof any);

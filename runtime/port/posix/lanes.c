@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread for each lane of an executor. All of them have their scheduling and wait at a gate before the first one
- * continues. Lanes with a budget share a supervisor, one more urgent than the most urgent of them. */
+/* A thread for each lane of an executor. All threads have their scheduling and wait at a gate before the first one
+ * continues. Lanes with a budget share a supervisor, whose priority is one above that of the most urgent of them. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -130,7 +130,7 @@ static int start_lane(lane_t *lane) {
   return status;
 }
 
-/* TIDE_OK as well when no lane has a budget. */
+/* Also TIDE_OK when no lane has a budget. */
 static int start_supervisor(lanes_t *all, const tide_lane_t *lanes, size_t count) {
   bool wanted = false;
   int highest = 0;
@@ -159,7 +159,7 @@ static int run_all(lanes_t *all, lane_t *threads, tide_lane_t *lanes, size_t cou
     if (threads[index].started) tide_posix_thread_join(&threads[index].thread);
     free(threads[index].replenishments);
   }
-  /* Only after all have ended, as a callback of one lane may read the counters of others. */
+  /* Called only after all lanes have ended, because a callback of one lane may read the counters of others. */
   for (size_t index = 0; index < count; index++) lanes[index].budget = (tide_budget_hooks_t){0};
   tide_posix_budgets_stop(&all->budgets);
   return status;

@@ -2,21 +2,21 @@
 /* The links of this port: a descriptor, a thread that acts as the interrupt context, and one outgoing frame. A kind
  * (serial, UDP, TCP) defines how its descriptor is opened and how messages are converted to bytes and back.
  *
- * Two contexts meet here. Submitters call the daemon's start, which writes to the descriptor at once, so that a frame
- * does not wait for a thread to wake. The link's thread does most other work. The daemon's critical section, in which
- * frames start, guards the descriptor and the outgoing frame as well.
+ * Two contexts meet here. Submitters call the daemon's start. It writes to the descriptor at once, so that a frame does
+ * not wait for a thread to wake. The link's thread does most other work. The daemon's critical section, in which frames
+ * start, guards the descriptor and the outgoing frame as well.
  *
- * Datagrams end as they start: the system takes them at once, so the thread is not woken for them. Otherwise the
- * thread, which has the top priority, would run after each datagram, and no two datagrams would be sent together. The
- * thread handles missing acknowledgments, datagrams that the system does not take now, and in a flood messages that
- * wait for others. While the thread is running, submitted messages join its batch.
+ * The transmission of a datagram ends when it starts, because the system takes it at once. So the thread is not woken
+ * for datagrams. Otherwise the thread, which has the top priority, would run after each datagram, and no two datagrams
+ * would be sent together. The thread handles missing acknowledgments, datagrams that the system does not take now, and
+ * in a flood messages that wait for others. While the thread is running, submitted messages join its batch.
  *
  * Waiting callers also receive datagrams, so that an answer need not wake two threads in turn; `receiving` serialises
- * them. If one thread of the program does all the waiting and publishing, it delays no other thread, so it attends the
- * link itself. While it waits, and for a while after it waited or published, the link's thread does not listen. After
- * that the link's thread takes over, so that a long callback, or a program that only computes, delays an acknowledgment
- * by ATTENTION_NS at most. With a second thread or lanes the link's thread always listens, because it may be more
- * urgent than the one that waits. */
+ * these callers. If one thread of the program does all the waiting and publishing, it delays no other thread, so it
+ * attends the link itself. While it waits, and for a while after it waited or published, the link's thread does not
+ * listen. After that the link's thread takes over, so that a long callback, or a program that only computes, delays an
+ * acknowledgment by ATTENTION_NS at most. With a second thread or lanes the link's thread always listens, because it
+ * may be more urgent than the waiting thread. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@
 #define DATAGRAM_BYTES ((size_t)4u * TIDE_DATAGRAM_BYTES_MAXIMUM)
 #define SECOND_NS INT64_C(1000000000)
 #define REOPEN_NS INT64_C(200000000)
-#define AWAKE INT64_MIN /* the thread is awake and checks requests before it sleeps */
+#define AWAKE INT64_MIN /* the thread is awake, and checks requests before it sleeps */
 /* Messages sent in a row before the thread checks for received data. */
 #define MESSAGES_A_TURN 32
 /* Size of the leaky bucket: a flood starts when it is full and ends when it is empty. */
@@ -67,7 +67,7 @@
 #define HEARTBEAT_LEAST_NS INT64_C(2000000)
 /* For this time after it waited or published, a program receives by itself. */
 #define ATTENTION_NS HEARTBEAT_LEAST_NS
-/* After a second thread was seen the link's thread listens for this time. */
+/* After a second thread was seen, the link's thread listens for this time. */
 #define SHARED_NS INT64_C(1000000000)
 #define PRESSED_NS INT64_C(10000000)
 #define PSEUDO_TERMINAL_FIRST 136u /* major numbers of the terminal side, as Linux assigns them */
@@ -79,7 +79,8 @@
 #define CONNECT_TIMEOUT_MS 500
 #define LENGTH_BYTES 2u
 #define RECEIVE_CALLS_A_TURN 4
-/* The link's thread is receiving: within this time it sets the event, or leaves data to be received. */
+/* The link's thread is receiving. Within this time it sets the event, or leaves the data to be received by the
+ * caller. */
 #define THREAD_RECEIVES_NS INT64_C(500000)
 #define CUSTOM_TURN_NS INT64_C(20000000)
 
@@ -113,10 +114,11 @@ struct link {
   atomic_bool stop, timer_set;
   _Atomic int64_t asleep_until_ns; /* wake-up time of the sleeping thread */
   _Atomic int64_t own_deadline_ns; /* wake-up time if nothing is requested */
-  _Atomic int64_t asked_ns;        /* earliest time requested since its last turn started */
+  _Atomic int64_t asked_ns;        /* earliest time requested since the thread's last turn started */
   _Atomic uint64_t bytes_received;
   _Atomic uint32_t messages_oversize;
-  atomic_bool under_way;         /* the output holds a message; the thread reads this without the section */
+  atomic_bool under_way;         /* the output holds a message; the thread reads this member outside the critical
+                                    section */
   tide_posix_link_times_t times; /* copied when the link was created */
 
   /* Who receives. */
@@ -148,7 +150,7 @@ struct link {
   uint8_t input[INPUT_BYTES];
 
   atomic_bool looking;        /* a waiting caller is polling, or uses the next member */
-  tide_busy_poll_t busy_poll; /* that caller's */
+  tide_busy_poll_t busy_poll; /* used by the caller that is polling */
 };
 
 tide_posix_link_times_t tide_posix_link_times = {
@@ -233,7 +235,7 @@ static void ask(link_t *link, int64_t time_ns) {
 
 /* ---- sending: from the daemon's start to the report of its end ---- */
 
-/* Call after a change of the output. The thread sees a submitter's message before it sleeps, or the submitter's
+/* Call after a change of the output. Either the thread sees a submitter's message before it sleeps, or the submitter's
  * request, which follows, wakes it. */
 static void note_output_locked(link_t *link) {
   const bool waits = link->batch.count > 0u || link->gather_until_ns != TIDE_FOREVER;
@@ -278,9 +280,9 @@ static bool is_flood_locked(link_t *link, int64_t now_ns) {
   return link->recent_messages >= FLOOD_MESSAGES;
 }
 
-/* Messages wait only in a flood, and only if they can be sent with the others as one train, so that the system call
- * stays short (the critical section is held). A message more urgent than a waiting one is sent at once, together with
- * the waiting ones. */
+/* Messages wait only in a flood, and only if they can be sent with the others as one train. So the system call, during
+ * which the critical section is held, stays short. A message more urgent than a waiting message is sent at once,
+ * together with the waiting messages. */
 static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame) {
   const tide_datagram_output_t *batch = &link->batch;
   if (!batch->trains || batch->blocked || tide_datagram_output_is_full(batch)) return false;
@@ -296,8 +298,8 @@ static bool may_wait_locked(link_t *link, const tide_frame_parts_t *frame) {
   return true;
 }
 
-/* Handles the most frequent case: a submitter's message, and no other to send with it. False: not sent; the message
- * must join the batch. */
+/* Handles the most frequent case: one submitter's message, and no other message to send with it. False: not sent; the
+ * message must join the batch. */
 static bool send_alone_locked(link_t *link, const tide_frame_parts_t *frame) {
   struct iovec parts[3] = {{(void *)frame->head, frame->head_bytes},
                            {(void *)frame->body, frame->body_bytes},
@@ -340,7 +342,7 @@ static int start_locked(link_t *link, const tide_frame_parts_t *frame, bool gath
   return status;
 }
 
-/* The thread listens from now on, at least until this time. */
+/* From now on the thread listens, at least until this time. */
 static void share_until(link_t *link, int64_t time_ns) {
   int64_t before_ns = atomic_load(&link->shared_until_ns);
   while (time_ns > before_ns && !atomic_compare_exchange_weak(&link->shared_until_ns, &before_ns, time_ns)) {
@@ -408,7 +410,7 @@ static int64_t complete_ns_locked(const link_t *link) {
   return complete_ns < link->drained_check_ns ? link->drained_check_ns : complete_ns;
 }
 
-/* Time at which the thread must act on the output; TIDE_FOREVER: only on request, or when the descriptor becomes
+/* Time at which the thread must act on the output. TIDE_FOREVER: only on request, or when the descriptor becomes
  * writable, if wanted. */
 static int64_t output_due_ns(link_t *link, bool *wants_to_write) {
   *wants_to_write = false;
@@ -421,7 +423,7 @@ static int64_t output_due_ns(link_t *link, bool *wants_to_write) {
   return earlier(complete_ns, gather_until_ns);
 }
 
-/* Ends the pending message if it was sent. True: it was. */
+/* Ends the pending message if it was sent. True: the message was sent. */
 static bool take_complete(link_t *link, int64_t now_ns) {
   const uintptr_t state = enter(link);
   bool complete = complete_ns_locked(link) <= now_ns;
@@ -463,7 +465,7 @@ static void flush(link_t *link) {
 static void push_rest(link_t *link) {
   const uintptr_t state = enter(link);
   if (link->busy && link->output.written < link->output.length && link->kind->push(link) != TIDE_OK) {
-    tide_serial_output_reset(&link->output); /* report_complete ends it; the descriptor reports the error */
+    tide_serial_output_reset(&link->output); /* report_complete ends the message; the descriptor reports the error */
     link->counters.messages_lost++;
   }
   note_output_locked(link);
@@ -589,8 +591,8 @@ static int connect_to(const struct addrinfo *target, int timeout_ms) {
   return TIDE_ERROR_LINK;
 }
 
-/* A socket of this type that is connected to the address, non-blocking. A name of both families means IPv4, which an
- * agent serves by default. */
+/* A socket of this type that is connected to the address, non-blocking. A name with addresses of both families means
+ * IPv4, which an agent serves by default. */
 static int connect_address(const tide_link_address_t *address, int type) {
   static const int families[] = {AF_INET, AF_INET6};
   char service[8];
@@ -708,8 +710,8 @@ static void let_go(link_t *link) {
 }
 
 /* Does due work. A caller that attends the link also replaces all earlier requests by the next deadline, because an
- * acknowledgment that arrived need not be requested any more. It does not replace them while a batch waits for its
- * time. */
+ * acknowledgment that arrived need not be requested any more. The caller does not replace the requests while a batch
+ * waits for its time. */
 static void serve(link_t *link, bool has_flushed) {
   int64_t asked_ns = atomic_load(&link->asked_ns);
   const int64_t next_ns = tide_session_poll_received(link->session);
@@ -765,7 +767,7 @@ static bool sleep_on(link_t *link, tide_event_t *event, int64_t deadline_ns) {
 }
 
 /* From now on the caller does the work for which the thread would be woken. The timer is not stopped each time, because
- * this costs two system calls; if waits are frequent it is stopped before it expires. */
+ * this costs two system calls. If waits are frequent, it is stopped before it expires. */
 static bool begin_attending(link_t *link, int64_t now_ns) {
   if (!is_only_user(link, now_ns) || atomic_exchange(&link->attending, true)) return false;
   attended_by_this_thread = link;
@@ -879,10 +881,10 @@ static void detach(link_t *link, bool cut) {
 
 /* ---- the thread of a link ---- */
 
-/* Whether the thread listens now; otherwise *until_ns is the time at which it will, if nothing changes. */
+/* Whether the thread listens now. Otherwise *until_ns is the time at which it will listen, if nothing changes. */
 static bool listens(const link_t *link, int64_t *until_ns) {
   const int64_t now_ns = clock_ns();
-  *until_ns = TIDE_FOREVER; /* the attending caller requests this when it leaves */
+  *until_ns = TIDE_FOREVER; /* the attending caller requests this work when it leaves */
   if (now_ns < atomic_load(&link->shared_until_ns) || atomic_load(&link->holders) > 1u) return true;
   if (atomic_load(&link->attending)) return false;
   *until_ns = atomic_load(&link->attended_until_ns);
@@ -931,7 +933,7 @@ static void pause_for_test(const link_t *link) {
 /* True if nobody has requested work before the deadline, so that the thread may sleep until then. */
 static bool may_sleep(link_t *link, int64_t deadline_ns) {
   if (atomic_exchange(&link->timer_set, false))
-    set_timer(link, 0); /* the work for which it was set is done, or included in the deadline */
+    set_timer(link, 0); /* the work for which the timer was set is done, or included in the deadline */
   pause_for_test(link);
   link->own_deadline_ns = deadline_ns;
   atomic_store(&link->asleep_until_ns, deadline_ns);
@@ -1062,7 +1064,7 @@ static const kind_t *kind_of(const tide_link_address_t *address) {
   return address->kind == TIDE_LINK_TCP ? &tcp_kind : NULL;
 }
 
-/* The session's link, or null. take: removes it from the list, once nobody holds it. */
+/* The session's link, or null. take: removes the link from the list, once no caller holds it. */
 static link_t *find(tide_session_t *session, bool take) {
   (void)pthread_mutex_lock(&links_mutex);
   link_t **place = &links;

@@ -136,7 +136,7 @@ static int send_last_one(const tide_datagram_output_t *output, train_t *train) {
 }
 
 /* Handles a failed send before the next attempt. The path may not support trains. The error of a single datagram may
- * belong to an earlier one (port closed), so it is lost only when it fails twice. */
+ * belong to an earlier datagram (port closed), so a datagram is lost only when it fails twice. */
 static void handle_error(tide_datagram_output_t *output, const train_t *train, int error, bool *again) {
   if (train->count > 1u && error != ECONNREFUSED && error != ENOBUFS) {
     output->trains = false;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Datagrams in batches, for links over UDP: as few system calls as the kernel allows, and a bound on messages that are
- * chosen but not sent. Client and agent use it.
+/* Datagrams in batches, for links over UDP: as few system calls as the kernel allows, and a bound on the messages that
+ * are chosen but not sent. Client and agent use it.
  *
- * Out: messages are copied into a batch and sent with one sendmmsg. Adjacent messages of equal length to the same
- * address are sent as one train that the kernel splits as late as possible (UDP_SEGMENT, Linux 4.18); without support
- * for trains they are sent one by one. A receiver gets datagrams in either case.
- * In: one recvmmsg, and trains received whole (UDP_GRO, Linux 5.0) are split here.
+ * Outgoing: messages are copied into a batch and sent with one sendmmsg. Adjacent messages of equal length to the same
+ * address are sent as one train that the kernel splits as late as possible (UDP_SEGMENT, Linux 4.18). Without support
+ * for trains the messages are sent one by one. A receiver gets datagrams in either case. Incoming: one recvmmsg; trains
+ * that were received whole (UDP_GRO, Linux 5.0) are split here.
  *
- * Blocking term: a message that is more urgent than everything in a batch waits for the rest of that batch, which is at
- * most TIDE_DATAGRAMS_A_BATCH messages, and at most TIDE_DATAGRAM_BATCH_BYTES plus the message that exceeded this
+ * Blocking term: a message that is more urgent than everything in a batch waits for the rest of that batch. The rest is
+ * at most TIDE_DATAGRAMS_A_BATCH messages, and at most TIDE_DATAGRAM_BATCH_BYTES plus the message that exceeded this
  * limit.
  *
  * Not thread-safe: the owner serialises. Nothing allocates. */
@@ -60,7 +60,7 @@ typedef struct tide_datagram_output {
 } tide_datagram_output_t;
 
 /* storage: at least the longest message plus TIDE_DATAGRAM_BATCH_BYTES, so that a batch that is not full accepts one
- * more.
+ * more message.
  */
 void tide_datagram_output_init(tide_datagram_output_t *output, int descriptor, uint8_t *storage, size_t storage_bytes);
 /* Where to write the next message; null: the message does not fit (never if the batch is not full and the storage is as

@@ -17,7 +17,7 @@ typedef struct tide_posix_link_times {
   int64_t flood_gap_ns;
   int64_t gather_ns;    /* in a flood a message waits at most this long for others to be sent with it */
   int64_t attention_ns; /* how long the thread does not listen after its program waited or published */
-  void (*pause)(void);  /* null, or called by the link's thread wherever a wake-up could get lost */
+  void (*pause)(void);  /* null, or a function that the link's thread calls wherever a wake-up could get lost */
 } tide_posix_link_times_t;
 
 extern tide_posix_link_times_t tide_posix_link_times;

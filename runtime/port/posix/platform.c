@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The POSIX platform: CLOCK_MONOTONIC, a recursive lock with priority inheritance as critical section, and events:
- * one futex each on Linux, one semaphore each elsewhere (or with TIDE_POSIX_PORTABLE). */
+/* The POSIX platform: CLOCK_MONOTONIC, a recursive lock with priority inheritance as critical section, and events. Each
+ * event is a futex on Linux, and a semaphore elsewhere (or with TIDE_POSIX_PORTABLE). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -64,9 +64,9 @@ static pthread_once_t critical_once = PTHREAD_ONCE_INIT;
 
 #if USE_FUTEX && !defined(__SANITIZE_THREAD__)
 
-/* A recursive lock with priority inheritance, by the kernel's protocol for it: the word holds the number of the owner's
- * thread, and the kernel is called only when a thread has to wait. pthread's lock takes four times the instructions,
- * and enters the kernel at once, although for such short sections a few retries are cheaper. */
+/* A recursive lock with priority inheritance, by the kernel's protocol for such locks. The word holds the number of the
+ * owner's thread, and the kernel is called only when a thread has to wait. pthread's lock takes four times the
+ * instructions, and enters the kernel at once, although for such short sections a few retries are cheaper. */
 #define TRIES_BEFORE_WAITING 60
 
 #define PREPARES_ITSELF 1
@@ -204,8 +204,8 @@ static void event_init(void *context, tide_event_t *event) {
   __atomic_store_n(&event->state, EVENT_CLEAR, __ATOMIC_RELEASE);
 }
 
-/* Descriptors that end a poll. They are never closed, so that a thread preempted while setting an event cannot write to
- * another file later; at worst the next wait with that waker ends early. */
+/* Descriptors that end a poll. The descriptors are never closed, so that a thread preempted while setting an event
+ * cannot write to another file later. At worst the next wait with that waker ends early. */
 #define WAKERS 8u
 static struct {
   bool taken;
@@ -249,7 +249,7 @@ static int event_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   return 0; /* if the event was set after the check, it ends the next wait */
 }
 
-/* Returns WAKERS if none is free, or the system has none. */
+/* Returns WAKERS if none is free, or if the system has none. */
 static uint32_t take_waker(void) {
   uint32_t number = 0u;
   while (number < WAKERS && __atomic_exchange_n(&wakers[number].taken, true, __ATOMIC_ACQUIRE)) number++;
@@ -309,8 +309,8 @@ static void event_set(void *context, tide_event_t *event) {
 }
 
 /* Releases the mutex while it sleeps. It sleeps on its own semaphore instead of a condition variable, because NuttX
- * keeps counting timed waits that have ended, and at the next change wakes as many threads, thousands of times in vain.
- * True: woken at wake_up_ns. */
+ * keeps counting timed waits that have ended, and at the next change wakes as many threads as it counts, thousands of
+ * times in vain. True: woken at wake_up_ns. */
 static bool event_sleep(tide_event_t *event, int64_t deadline_ns, int64_t wake_up_ns) {
   sem_t woken;
   int result;

@@ -24,7 +24,7 @@
 
 #if defined(__linux__) && defined(SCHED_DEADLINE)
 
-/* The kernel's structure; the C library has none before glibc 2.41. */
+/* The kernel's structure, because the C library has none before glibc 2.41. */
 typedef struct kernel_attributes {
   uint32_t size, policy;
   uint64_t flags;
@@ -115,7 +115,7 @@ tide_posix_scheduling_t tide_posix_own_scheduling(void) {
   return scheduling;
 }
 
-/* A separate frame, which is released before function runs, so the touched memory is what function will use. */
+/* A separate stack frame, which is released before function runs, so the touched memory is what function will use. */
 __attribute__((noinline)) static void touch_stack(size_t bytes) {
   volatile uint8_t page[PAGE_BYTES];
   page[0] = 0u;
@@ -123,7 +123,8 @@ __attribute__((noinline)) static void touch_stack(size_t bytes) {
   page[sizeof page - 1u] = page[0]; /* keeps the frame until the deeper ones have been touched */
 }
 
-/* Limits the wanted bytes to what fits: thread-local storage is also in the stack, a lot of it with sanitizers. */
+/* Limits the wanted bytes to what fits, because thread-local storage is also in the stack, and is large with
+ * sanitizers. */
 static size_t touchable(size_t wanted_bytes) {
 #if defined(__linux__)
   pthread_attr_t attributes;

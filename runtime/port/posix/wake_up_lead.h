@@ -4,9 +4,9 @@
  * an earlier wake-up, by the least delay of recent wake-ups, and polls the clock until its time.
  *
  * The lead is the least lateness of the last WAKE_UP_WINDOW to twice as many wake-ups, and 0 before the first window
- * has ended. An early wake-up costs polling for the rest. This is rare and not repeated: it happens only if a wake-up
- * is less late than all before, which shortens the lead at once. The lead is at most half of a pause. If the thread is
- * the most urgent of its processor, it blocks others for at most the lead.
+ * has ended. An early wake-up costs polling for the rest. An early wake-up is rare and not repeated. It happens only if
+ * a wake-up is less late than all recent ones, and it shortens the lead at once. The lead is at most half of a pause.
+ * If the thread is the most urgent of its processor, it blocks others for at most the lead.
  *
  * Not thread-safe: each thread needs its own. Nothing allocates. Cost: some ten instructions and a reading of the
  * clock. */
@@ -22,7 +22,7 @@ extern "C" {
 #define WAKE_UP_WINDOW 32u
 
 typedef struct tide_wake_up_lead {
-  int64_t past_ns, present_ns; /* least lateness of the previous window and of this one */
+  int64_t past_ns, present_ns; /* least lateness of the previous window and of the present window */
   uint32_t count;              /* wake-ups in this window */
 } tide_wake_up_lead_t;
 

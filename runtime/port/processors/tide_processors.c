@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two lanes of one band, a more urgent lane that shares a group with them, and the most urgent one, whose timer
- * preempts; a thread and an interrupt notify meanwhile. Callbacks pass tokens: each run notifies one other callback, so
- * a lost wake-up stops a token. */
+/* Two lanes of one band, a more urgent lane that shares a group with them, and the most urgent lane, whose timer
+ * preempts. A thread and an interrupt notify callbacks meanwhile. Callbacks pass tokens: each run notifies one other
+ * callback, so a lost wake-up stops a token. */
 #include "tide_processors.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static tide_lock_set_t locks;
 static tide_lock_t lock;
 
 static struct {
-  uint32_t notified[WITHOUT_TIMER], runs[WITHOUT_TIMER]; /* these are atomic */
+  uint32_t notified[WITHOUT_TIMER], runs[WITHOUT_TIMER]; /* the members below are atomic */
   bool running[WITHOUT_TIMER];
   uint32_t tokens_run, in_group, in_low, lock_takes;
   uint32_t overlaps, self_overlaps, lock_errors, urgent_runs;
@@ -133,7 +133,7 @@ static void make_noise(void *argument) {
   for (unsigned count = 1; __atomic_load_n(&noisy, __ATOMIC_ACQUIRE); count++) {
     platform->event_set(platform->context, other);
     (void)platform->event_wait(platform->context, own, platform->now_ns(platform->context) + SHORT_NS);
-    if (count % 16u == 0u) board->sleep_ms(1); /* so that others on this processor also run */
+    if (count % 16u == 0u) board->sleep_ms(1); /* so that other threads on this processor also run */
   }
 }
 
@@ -185,7 +185,7 @@ static void notify(size_t index) {
   tide_executor_notify(&callbacks[index]);
 }
 
-/* Mostly short, so that others can interleave. */
+/* Mostly short runs, so that other threads can interleave. */
 static void work(uint32_t number) { board->busy_us(number % 16u == 0u ? 300u : 10u); }
 
 static void use_lock(const tide_callback_t *callback) {
@@ -259,7 +259,7 @@ static uint32_t sum(const uint32_t *counters) {
   return all;
 }
 
-/* Waits until there were enough runs, or progress stops; then until all notified callbacks have run. */
+/* Waits until there were enough runs, or until progress stops. Then waits until all notified callbacks have run. */
 static void end_all(void *argument) {
   (void)argument;
   uint32_t before = 0;

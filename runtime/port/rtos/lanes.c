@@ -13,8 +13,8 @@ static const void *lock_current(void *context) {
   return tide_port_in_interrupt() ? NULL : tide_kernel_self();
 }
 
-/* A lane rises to the priority of the lock's lane, if that lane has its own priority: lanes that inherit all have the
- * same one. */
+/* A lane rises to the priority of the lock's lane, if that lane has a priority of its own. Lanes that inherit all have
+ * the same priority. */
 static int lock_raise(void *context, const tide_lane_t *lane, uintptr_t *before) {
   const tide_lane_settings_t *settings = &lane->settings;
   const bool ranked =
@@ -46,7 +46,7 @@ static const tide_platform_t *platform; /* fetched once: fetching may wait (Nutt
                                            report */
 
 #if TIDE_KERNEL_BUDGETS
-/* A sporadic server for each lane with a budget. A task above all lanes, the keeper, sets their priorities: it is woken
+/* A sporadic server for each lane with a budget. A task above all lanes, the keeper, sets their priorities. It is woken
  * when a budget may be exhausted or replenished, and when an event has changed a lane's priority. */
 typedef struct lane_budget {
   tide_budget_t budget;
@@ -58,7 +58,7 @@ typedef struct lane_budget {
   int32_t applied;
   tide_kernel_stamp_t stamp;
   int64_t look_ns;         /* time at which the keeper has to check this lane */
-  unsigned int idle_looks; /* checks since it had the processor; without TIDE_KERNEL_SWITCHES */
+  unsigned int idle_looks; /* checks since the lane had the processor; without TIDE_KERNEL_SWITCHES */
 } lane_budget_t;
 
 static struct {
@@ -85,8 +85,8 @@ static void account_masked(lane_budget_t *lane) {
     return;
   }
   if (!TIDE_KERNEL_SWITCHES) {
-    /* Without reports of switches, the lane is assumed to have run at the end of the interval, and other tasks before
-     * it, unless it ran all the time. Budget that it did not use before it ran is not made up for. */
+    /* Without reports of switches, the lane is assumed to have run at the end of the interval, after other tasks,
+     * unless it ran all the time. Budget that the lane did not use before it ran is not made up for. */
     lane->idle_looks = 0u;
     tide_budget_preempt(&lane->budget, 0, lane->budget.now_ns);
     tide_budget_run(&lane->budget, now_ns - consumed_ns);
@@ -96,7 +96,7 @@ static void account_masked(lane_budget_t *lane) {
 
 /* Earliest time at which the budget can be exhausted or replenished. If the alarm cannot be set when the lane gets the
  * processor, the lane is assumed to run all the time. The grain is the minimum, so that a remaining microsecond does
- * not cause a check each tick; it is doubled for a lane that does not get the processor. */
+ * not cause a check each tick. It is doubled for a lane that does not get the processor. */
 #define GRAIN_NS INT64_C(50000)
 #define GRAIN_DOUBLINGS 2u
 static int64_t next_look_ns(const lane_budget_t *lane) {

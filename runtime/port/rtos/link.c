@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The link of a kernel with tasks. A separate task polls the session, so that waiting callers need not, and each sleeps
  * on its own event. It serves a UART (runtime/port/cortex_m/uart.h) or a custom transport, one at a time.
- * Its priority is above that of all lanes, so a custom transport's read must sleep while it waits; one that can be
- * woken sleeps until there is work. */
+ * Its priority is above that of all lanes, so a custom transport's read must sleep while it waits. A transport that can
+ * be woken sleeps until there is work. */
 #include "rtos.h"
 #include "tide/link_custom.h"
 
@@ -16,7 +16,7 @@
 #define TIDE_LINK_SYSTEM 0
 #endif
 
-#define TURN_NS INT64_C(20000000) /* for a custom transport that cannot be woken: interval of checking for the stop */
+#define TURN_NS INT64_C(20000000) /* interval of stop checks, for a custom transport that cannot be woken */
 
 static struct {
   tide_session_t *session; /* null: closed */

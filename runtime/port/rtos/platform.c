@@ -73,8 +73,9 @@ static void event_init(void *context, tide_event_t *event) {
   event->port = NULL;
 }
 
-/* A waiting caller stores its waiter in the event. The waker removes it, so it is woken once; within the section,
- * because a task that has left its wait may be deleted, and the waiter may be on its stack. */
+/* A waiting caller stores its waiter in the event. The waker removes the waiter, so the caller is woken once. This
+ * happens within the section, because a task that has left its wait may be deleted, and the waiter may be on its
+ * stack. */
 static void event_set(void *context, tide_event_t *event) {
   const uintptr_t state = tide_kernel_enter(context);
   void *const waiter = event->port;
@@ -87,7 +88,7 @@ static void event_set(void *context, tide_event_t *event) {
 int tide_rtos_wait(tide_event_t *event, int64_t deadline_ns, void *waiter) {
   for (;;) {
     const bool late = deadline_ns != TIDE_FOREVER && tide_kernel_now_ns(NULL) >= deadline_ns;
-    /* Testing the event and storing the waiter are atomic, so a set between them and the sleep finds the waiter, and
+    /* Testing the event and storing the waiter are atomic. So a set between them and the sleep finds the waiter, and
      * its wake ends the sleep. */
     const uintptr_t state = tide_kernel_enter(NULL);
     const bool set = event->state != 0u;

@@ -5,7 +5,7 @@
  *   lanes.c      a task for each lane, locks, budgets   all three
  *   link.c       a task that polls the session          FreeRTOS, Zephyr; NuttX has two threads on a device
  *
- * Each kernel has a folder next to this one with its adaptor (freertos.c, zephyr.c, nuttx.c), which defines the
+ * Each kernel has a folder next to this one. It contains an adaptor (freertos.c, zephyr.c, nuttx.c), which defines the
  * functions below, and a header tide_kernel.h, which defines:
  *
  *   TIDE_KERNEL_LANES             maximum number of lanes of one executor
@@ -24,7 +24,7 @@
  * most) tide_kernel_task_t            the kernel's part of a task tide_kernel_stamp_t           point up to which a
  * task's time is charged
  *
- * Priorities are those of lanes: larger is more urgent. An adaptor converts them if its kernel counts downwards.
+ * Priorities are those of lanes: larger is more urgent. An adaptor converts priorities if its kernel counts downwards.
  * Functions that end in _locked are called in the section of tide_kernel_enter. */
 #ifndef TIDE_RTOS_H
 #define TIDE_RTOS_H
@@ -40,8 +40,8 @@ extern "C" {
 
 /* ---- platform.c needs ---- */
 
-/* Like the members of tide_platform_t; from tasks and interrupts. Sections nest; a task that was woken within one gets
- * the processor when the outermost one ends. */
+/* Like the members of tide_platform_t; from tasks and interrupts. Sections nest. A task that was woken within a section
+ * gets the processor when the outermost section ends. */
 int64_t tide_kernel_now_ns(void *context);
 uintptr_t tide_kernel_enter(void *context);
 void tide_kernel_exit(void *context, uintptr_t state);
@@ -67,7 +67,7 @@ typedef struct tide_rtos_task {
 /* Task slots besides those of lanes; a lane's slot is its index. */
 enum { TIDE_RTOS_LINK = TIDE_KERNEL_LANES, TIDE_RTOS_KEEPER };
 
-/* A task that calls run(argument) once. Its priority is a separate argument, as it may differ from the settings.
+/* A task that calls run(argument) once. Its priority is a separate argument, because it may differ from the settings.
  * TIDE_ERROR_ARGUMENT: there is no such processor. TIDE_ERROR_FULL: no memory. */
 int tide_kernel_start(tide_rtos_task_t *task, size_t slot, const tide_lane_settings_t *settings, int priority);
 /* Waits until run has returned, and frees the task's memory at once, not in an idle task. */
@@ -76,12 +76,12 @@ void *tide_kernel_self(void); /* the running task */
 int tide_kernel_priority(void);
 void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority); /* null: the running task */
 
-/* Budgets. Time that a task has used since the stamp, which is then set to now; if the kernel reports switches: time of
+/* Budgets. Time that a task has used since the stamp, which is then set to now. If the kernel reports switches: time of
  * any task since the stamp. */
 int64_t tide_kernel_consumed_ns(tide_kernel_stamp_t *stamp, void *task);
 #ifndef tide_kernel_prepare_budgets
 int tide_kernel_prepare_budgets(
-    void); /* called before the first lane with a budget; an error: budgets are not supported */
+    void); /* called before the first lane with a budget; an error means that budgets are not supported */
 #endif
 /* In the section of tide_kernel_mask (by default that of the platform): wake the keeper at that time, replacing the
  * previous time. TIDE_FOREVER: never. The default uses the alarm and an event of platform.c. */
@@ -100,8 +100,8 @@ int tide_rtos_wait(tide_event_t *event, int64_t deadline_ns, void *waiter);
 /* From the interrupt of the alarm, or a task in its place. Early and spurious calls are harmless. Cost: linear in the
  * tasks that it wakes. */
 void tide_rtos_alarm(void);
-/* Called by the kernel when it switches to this task; null: to a task that is not a lane. Masks by itself. O(lanes with
- * a budget). */
+/* Called by the kernel when it switches to this task. Null: it switches to a task that is not a lane. Masks by itself.
+ * O(lanes with a budget). */
 void tide_rtos_switched(const void *task);
 
 /* ---- a board provides, with TIDE_LINK_SYSTEM=1 ---- */

@@ -47,7 +47,7 @@ static struct {
                 * position */
 } receiver;
 
-/* A Cortex-M4 has none. */
+/* A Cortex-M4 has no data cache. */
 static bool has_cache(void) { return !TIDE_STM32_F4 && tide_stm32_line.has_cache; }
 
 /* ---- two generations of the UART ---- */
@@ -86,8 +86,9 @@ static void open_without_streams(tide_stm32_uart_t *uart) {
   uart->control1 = UART_ENABLE_BITS | UART_RECEIVE_INTERRUPT;
 }
 
-/* Enables the interrupt, whose handler writes all bytes, the first one included. On a chip the interrupt comes by
- * itself. QEMU 7.2 has no interrupts for an empty register and for the end, so this code pends the interrupt. */
+/* Enables the interrupt, whose handler writes all bytes, including the first. On a chip the interrupt comes without
+ * further action. QEMU 7.2 has no interrupts for an empty register and for the end, so this code pends the
+ * interrupt. */
 static void start_without_streams(const uint8_t *bytes, size_t count) {
   sender.bytes = bytes;
   sender.left = count;
@@ -129,7 +130,7 @@ static void clear_flags(const tide_stm32_channel_t *channel, uint32_t flags) {
   *channel->clear = flags << channel->shift;
 }
 
-/* A stream is off when its bit reads 0, at the end of the current transfer; only then may it be configured. */
+/* A stream is off when its bit reads 0, at the end of the current transfer. Only then may it be configured. */
 static void stop(const tide_stm32_channel_t *channel) {
   channel->stream->control &= ~DMA_ENABLE;
   while ((channel->stream->control & DMA_ENABLE) != 0u) continue;
@@ -204,8 +205,8 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
   channel->stream->control |= DMA_ENABLE;
 }
 
-/* Invalidates whole lines, from the one in which the last reading ended (the DMA has written to it since) to the one
- * with the last byte. */
+/* Invalidates whole lines, from the line in which the last reading ended, because the DMA has written to it since, to
+ * the line with the last byte. */
 static void invalidate(size_t from, size_t to) {
   from -= from % CACHE_LINE_BYTES;
   const size_t lines = (to - from + CACHE_LINE_BYTES - 1u) / CACHE_LINE_BYTES;
@@ -252,7 +253,7 @@ void tide_stm32_uart_interrupt(void) {
     if ((status & (UART_ERRORS | UART_IDLE)) != 0u) clear_status(uart, status & (UART_ERRORS | UART_IDLE));
     if ((status & UART_IDLE) != 0u) tide_uart_received();
   }
-  /* The status keeps its bit after the end, so only an enabled interrupt shows that a transmission waits for it. */
+  /* The status keeps its bit after the end. So only an enabled interrupt shows that a transmission waits for it. */
   if ((uart->control1 & UART_COMPLETE_INTERRUPT) != 0u && (uart->status & UART_COMPLETE) != 0u) {
     uart->control1 &= ~UART_COMPLETE_INTERRUPT;
     clear_status(uart, UART_COMPLETE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A UART of an STM32, below the HAL. The families F7 and H7 (Cortex-M7 with a data cache) use DMA. The F4 uses DMA, or
- * interrupts if it has no streams. Without streams each byte costs an interrupt and a round of the link, some 3 % of an
- * F405 at 115,200 Bd, and a critical section of 4,000 instructions must be shorter than a byte.
+ * interrupts if the streams are null. Without streams each byte costs an interrupt and a round of the link, some 3 % of
+ * an F405 at 115,200 Bd, and a critical section of 4,000 instructions must be shorter than a byte.
  *
  * The board sets up what differs between chips and boards: clocks, pins, the request or channel of each stream
  * (CHSEL on F7, the DMAMUX on H7), and the three interrupts, all with the runtime's priority
@@ -18,12 +18,13 @@
  *   void DMA1_Stream1_IRQHandler(void) { tide_stm32_receive_interrupt(); }
  *
  * The ring lies in memory that the DMA reaches (not the DTCM of an F7 or H7, unless its DMA does), begins at a multiple
- * of 32 and is a multiple of 64 long; no other data may share its cache lines, since invalidating them would discard a
- * neighbouring write.
+ * of 32 and is a multiple of 64 long. No other data may share its cache lines, because invalidating these lines would
+ * discard a neighbouring write.
  *
- * Callers: open and close are called by a thread; start_transmit by a thread or an interrupt of the runtime's priority,
- * with the daemon's critical section held, so never two at once; receive_position within tide_uart_received. The two
- * handlers are interrupts of the runtime's priority and call tide_uart_received and tide_uart_transmit_complete.
+ * Callers: a thread calls open and close. A thread or an interrupt of the runtime's priority calls start_transmit, with
+ * the daemon's critical section held, so there are never two calls at once. receive_position is called within
+ * tide_uart_received. The two handlers are interrupts of the runtime's priority and call tide_uart_received and
+ * tide_uart_transmit_complete.
  *
  * Memory: 24 bytes. Cost of a handler: a dozen register accesses, and one cache operation per 32 bytes received. */
 #ifndef TIDE_STM32_UART_H

@@ -3,9 +3,9 @@
  * serial line). USART2 (PA2) prints at 115,200 Bd, and the caller waits for it. A source of the program, not of a
  * library, linked with stm32f405.ld.
  *
- * Definitions: TIDE_STM32_HSE_MHZ, the crystal, whole MHz, 0: none (8); TIDE_STM32_DMA=1, the line by DMA2 (streams 2
- * and 7) instead of by interrupts, for more than 230,400 Bd; TIDE_STM32_VENDOR=1, compare the registers with the
- * vendor's header stm32f405xx.h. */
+ * Definitions: TIDE_STM32_HSE_MHZ is the crystal's frequency in whole MHz, 0: no crystal (default 8). TIDE_STM32_DMA=1
+ * drives the line by DMA2 (streams 2 and 7) instead of by interrupts, for more than 230,400 Bd. TIDE_STM32_VENDOR=1
+ * compares the registers with the vendor's header stm32f405xx.h. */
 #include <stddef.h>
 
 #include "chip.h"
@@ -25,7 +25,7 @@ int main(void);
 void reset_handler(void);
 void fault_handler(void);
 void other_interrupt(void);
-/* Functions that a program may define: its own interrupts, by number; its end; its output. */
+/* Functions that a program may define: for its own interrupts, by number; for its end; for its output. */
 void board_interrupt(uint32_t number);
 void board_exit(int code);
 void board_print(const char *line);
@@ -109,7 +109,7 @@ void tide_stm32_start(void) {
   start_pins();
   STM32_TIM2_PSC = (emulated ? 1000u : 84u) * TIDE_CHIP_TICK_NS / 1000u - 1u;
   STM32_TIM2_ARR = UINT32_MAX;
-  STM32_TIM2_EGR = 1u; /* takes the prescaler */
+  STM32_TIM2_EGR = 1u; /* loads the prescaler */
   STM32_TIM2_CR1 = 1u;
   STM32_REGISTER(STM32_USART2 + 8u) = STM32_APB2_HZ / 2u / 115200u;
   STM32_REGISTER(STM32_USART2 + 12u) = 1u << 13 | 1u << 3; /* on, transmitter */

@@ -5,7 +5,7 @@
  *                                 cubemx_transport_read);
  *
  * In CubeMX: asynchronous, 8N1, DMA for both directions, that of reception circular with bytes, the UART's global
- * interrupt on. With a data cache, the ring's lines are invalidated and transmit buffers cleaned here. Families F4, F7,
+ * interrupt on. With a data cache, this port invalidates the ring's lines and cleans transmit buffers. Families F4, F7,
  * G4, H7; one UART. With FreeRTOS (built with TIDE_CUBE_FREERTOS=1) a wait sleeps, without it the runtime
  * busy-waits. */
 #ifndef TIDE_STM32CUBE_CUBEMX_TRANSPORT_H

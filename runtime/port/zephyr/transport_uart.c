@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A UART by its interrupts, or USB CDC ACM, which has the same interface. Received bytes go into a ring; an event wakes
  * the link's thread, so that no wait spins or ends spuriously. The interrupt may come on another processor than the
- * thread's, so both access the rings and the transmitter's interrupt only within the critical section. */
+ * thread's. So both access the rings and the transmitter's interrupt only within the critical section. */
 #include <microros_transports.h>
 #include <zephyr/device.h>
 #include <zephyr/drivers/uart.h>
@@ -71,8 +71,9 @@ static bool send(const struct device *device) {
   return sent > 0;
 }
 
-/* Some drivers call this without a pending interrupt to begin a transmission, because their hardware only reports that
- * the line has become free. So it checks for work instead of testing whether an interrupt is pending. */
+/* Some drivers call this function without a pending interrupt to begin a transmission, because their hardware only
+ * reports that the line has become free. So the function checks for work instead of testing whether an interrupt is
+ * pending. */
 static void on_interrupt(const struct device *device, void *context) {
   ARG_UNUSED(context);
   bool more = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The line that the devicetree's chosen node tide,uart names, by the asynchronous (DMA) interface of UARTs. The driver
- * requests the next buffer before the current one is full: it gets the halves of the ring alternately, so the state is
+ * requests the next buffer before the current one is full. It gets the halves of the ring alternately, so the state is
  * the position in the ring. Callbacks come from the driver's interrupt.
  *
  *   / { chosen { tide,uart = &usart3; }; };                                    in the board's overlay */

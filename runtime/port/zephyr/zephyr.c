@@ -19,9 +19,10 @@ static struct {
 static uintptr_t enter_section(void) { return (uintptr_t)irq_lock(); }
 static void leave_section(uintptr_t state) { irq_unlock((unsigned int)state); }
 #else
-/* Not irq_lock: with several processors it locks all of them, and a thread that is switched out by k_sched_unlock
- * releases it on behalf of its holder (observed in Zephyr 4.3). So this is a separate recursive spinlock. An interrupt
- * has the identity of the interrupted thread, but that thread cannot be inside, where interrupts are locked. */
+/* Not irq_lock, because with several processors it locks all of them. A thread that is switched out by k_sched_unlock
+ * also releases it on behalf of its holder (observed in Zephyr 4.3). So this is a separate recursive spinlock. An
+ * interrupt has the identity of the interrupted thread, but that thread cannot be inside, where interrupts are
+ * locked. */
 static struct k_spinlock section_lock;
 static k_spinlock_key_t section_key;
 static k_tid_t section_owner; /* null: no owner */
@@ -84,7 +85,7 @@ int64_t tide_kernel_now_ns(void *context) {
   ARG_UNUSED(context);
   const int64_t ticks = k_uptime_ticks();
 #else
-  /* While one processor announces ticks, another one may read a smaller tick count than before. */
+  /* While one processor announces ticks, another processor may read a smaller tick count than before. */
   static int64_t latest;
   const uintptr_t state = tide_kernel_enter(context);
   const int64_t read = k_uptime_ticks();

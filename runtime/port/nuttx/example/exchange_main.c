@@ -41,7 +41,7 @@ int main(int argc, char *argv[]) {
   static const tide_exchange_board_t board = {
       .choose_link = choose_link, .priorities = {60, 80, 90}, .start_thread = start_thread, .memory_used = memory_used};
   if (argc > 1) device = argv[1];
-  /* Sessions open and close the device many times. Keeping it open here keeps its driver set up in between: the
+  /* Sessions open and close the device many times. Keeping the device open here keeps its driver set up in between. The
    * simulator's pseudo terminal then keeps its name, and a USB device its connection. */
   const int kept = open(device, O_RDWR | O_NOCTTY | O_NONBLOCK);
   const int code = tide_exchange(&board);

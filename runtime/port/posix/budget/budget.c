@@ -197,7 +197,9 @@ static void release(tide_posix_budget_t *lane) {
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets) {
   if (!budgets || !budgets->running) return;
   (void)pthread_mutex_lock(&budgets->mutex);
-  while (budgets->lanes) release(budgets->lanes); /* under one lock: a lane that detaches itself may end at once */
+  while (budgets->lanes)
+    release(budgets->lanes); /* under one lock, because a lane that detaches itself may end at
+                                once */
   budgets->stop = true;
   (void)pthread_cond_signal(&budgets->changed);
   (void)pthread_mutex_unlock(&budgets->mutex);
@@ -252,7 +254,7 @@ int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t 
   return status;
 }
 
-/* Locks and returns the lane's owner; null: not attached (any more). */
+/* Locks and returns the lane's owner; null: the lane is not attached (any more). */
 static tide_posix_budgets_t *lock_owner(tide_posix_budget_t *lane) {
   tide_posix_budgets_t *const budgets = lane ? __atomic_load_n(&lane->owner, __ATOMIC_ACQUIRE) : NULL;
   if (!budgets) return NULL;

@@ -23,8 +23,8 @@
 #else
 #define TIDE_KERNEL_BUDGETS 0
 #endif
-/* With several processors waits do not use the kernel's timeouts: one may be expiring on one processor while the thread
- * is woken on another and waits again. The expiring timeout then ends that wait and leaves the thread queued (an
+/* With several processors waits do not use the kernel's timeouts. A timeout may be expiring on one processor while the
+ * thread is woken on another and waits again. The expiring timeout then ends that wait and leaves the thread queued (an
  * assertion in Zephyr 4.3). So all waits share one timer, as do budgets. */
 #define TIDE_KERNEL_ALARM (!TIDE_KERNEL_LANES_LOCK || TIDE_KERNEL_BUDGETS)
 
