@@ -5,4 +5,4 @@ from __future__ import annotations
 
 
 class UsageError(Exception):
-    """A line, or one for each problem: what is wrong, where, what to do."""
+    """One line for each problem: what is wrong, where, and what to do."""

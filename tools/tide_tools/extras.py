@@ -22,7 +22,7 @@ def install_of(extra: str) -> str:
 
 
 def extra_of(module: str | None, command: str = "") -> str | None:
-    """The extra that contains a missing module; None: no extra does."""
+    """The extra that contains a missing module; None: no extra contains it."""
     root = (module or "").partition(".")[0]
     if root.startswith("rosidl_") or root.endswith(("_msgs", "_srvs", "_interfaces")):
         return "run" if command in _WITH_ROS else "messages"

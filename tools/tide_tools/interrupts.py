@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C and SIGTERM: both end the work in order, except within shielded blocks, and are never lost.
 
-A command without clean-up keeps the system's default, which ends it at once."""
+A command without clean-up keeps the system's default: the signal ends it at once."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _interrupt(*_: object) -> None:
 
 
 def _is_ending() -> bool:
-    """Whether an earlier interruption is being handled: a second one during its clean-up (a condition that retakes its
-    lock) would break it and appear as another error."""
+    """Whether an earlier interruption is being handled: a second interruption during the clean-up (a condition that
+    retakes its lock) would break it and appear as another error."""
     error = sys.exc_info()[1]
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
@@ -60,8 +60,8 @@ def interruptible() -> Iterator[None]:
     """SIGINT and SIGTERM raise KeyboardInterrupt in this block. An interruption that a finalizer or a library swallowed
     is raised again, at the end of the block at the latest. If a library turned it into an error of its own,
     KeyboardInterrupt replaces that error. A
-    signal that was ignored before stays ignored, as for nohup. Only the main thread can set this, and only it receives
-    signals."""
+    signal that was ignored before remains ignored, as under nohup. Only the main thread can set the handlers, and only
+    the main thread runs them."""
     if threading.current_thread() is not threading.main_thread() or _is_ours():
         yield
         return
@@ -72,7 +72,7 @@ def interruptible() -> Iterator[None]:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             threading.Timer(
                 _AGAIN_S, _thread.interrupt_main
-            ).start()  # an exception raised in this hook would be swallowed, too
+            ).start()  # the interpreter would also swallow an exception raised in this hook
         else:
             hook(unraisable)
 

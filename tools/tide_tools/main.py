@@ -46,7 +46,7 @@ _WordsError: Any = typer.BadParameter.__mro__[1]  # base class of all errors in 
 
 @cache
 def _folders(package: str = "tide_tools") -> dict[str, Path]:
-    """The folder of each sub-command of a package, by its name; none if the package is not installed."""
+    """The folder of each sub-command of a package, by the sub-command's name; empty if the package is not installed."""
     spec = importlib.util.find_spec(package)
     roots = [Path(root) for root in (spec.submodule_search_locations or ())] if spec else []
     found = {file.parent.name.replace("_", "-"): file.parent for root in roots for file in root.glob("*/command.py")}
@@ -82,7 +82,7 @@ def _readable(command: Any) -> Any:
     value."""
     if command.help:
         command.help = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(command.help))
-    shown = command.get_params  # function whose list includes --help, which the library adds
+    shown = command.get_params  # the function whose list includes --help, which the library adds
 
     def get_params(context: Any) -> list[Any]:
         params: list[Any] = shown(context)
@@ -198,7 +198,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        told = Path(tide_tools.__file__).parent / "_tree" / "commit.txt"  # in a wheel
+        told = Path(tide_tools.__file__).parent / "_tree" / "commit.txt"  # the commit that a wheel was built from
         commit = f" ({told.read_text(encoding='utf-8').strip()})" if told.exists() else ""
         typer.echo(f"tide {tide_tools.__version__}{commit}")
         raise typer.Exit()

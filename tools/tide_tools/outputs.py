@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that a command writes. Whether they can be written is tested before any work is done. Output is
-written to a temporary name until it is complete, so a failure or an interruption leaves the previous file unchanged."""
+"""Files and folders that a command writes. Whether the files can be written is tested before any work is done. Output
+is written to a temporary name until it is complete, so a failure or an interruption leaves the previous file
+unchanged."""
 
 from __future__ import annotations
 
@@ -33,11 +34,11 @@ _OF_THE_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO
 
 
 class OutputError(UsageError):
-    """A path that cannot be written: which, why, what to do."""
+    """The error for a path that cannot be written: which path, why, what to do."""
 
 
 def require_file(path: Path | None) -> None:
-    """OutputError if the file cannot be written; leaves no file behind. None: nothing to write."""
+    """OutputError if the file cannot be written; leaves no file behind. None: nothing is written."""
     if path is None or str(path) == "-":
         return
     with _told(path):
@@ -60,9 +61,8 @@ def require_folder(folder: Path) -> None:
 @contextlib.contextmanager
 def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
     """Yields a temporary name next to `path`, with the same suffix; if the block succeeds the file replaces `path`. A
-    device or pipe is written directly. synchronise: wait for the disk; some file systems report only then that it is
-    full.
-    OutputError."""
+    device or pipe is written directly. synchronise: waits for the disk, because some file systems report only then that
+    it is full. OutputError."""
     if _is_special(path):
         with _told(path):
             yield path
@@ -84,7 +84,7 @@ def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes the text as UTF-8 with `written`."""
+    """Writes the text as UTF-8 by `written`."""
     with written(path) as beside:
         beside.write_text(text, encoding="utf-8")
 
@@ -110,8 +110,8 @@ def results_folder(
     folder: Path, replaces: Collection[str] = (), keep: tuple[type[Exception], ...] = ()
 ) -> Iterator[Path]:
     """A folder for the results of one command: if the block succeeds (typer.Exit, a status, counts as success), its
-    contents move into `folder` all at once. replaces: names or patterns of an older run's files, which are then
-    removed. keep: after these errors the partial results stay in `folder`/unfinished, with the logs that explain the
+    contents move into `folder` all at once. replaces: names or patterns of files of an earlier run; they are removed
+    afterwards. keep: after these errors the partial results stay in `folder`/unfinished, with the logs that explain the
     error, until the next run. Only one command at a time writes to a folder. OutputError."""
     with interruptible(), contextlib.ExitStack() as stack:
         with _told(folder):
@@ -218,7 +218,7 @@ def _lock(folder: Path, stack: contextlib.ExitStack) -> None:
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Creates missing folders and returns them, the innermost first."""
+    """Creates the missing folders and returns them, the innermost first."""
     missing: list[Path] = []
     at = folder
     while not at.exists() and at != at.parent:
@@ -244,7 +244,7 @@ def _remove_empty(folders: list[Path]) -> None:
 
 
 def _probe(folder: Path) -> None:
-    """OSError if no file can be created and written here."""
+    """OSError if no file can be created and written in this folder."""
     probe = folder / f".probe.{os.getpid()}"
     try:
         probe.write_bytes(_PROBE)
@@ -264,7 +264,7 @@ def _synchronise(path: Path) -> None:
 
 
 def _target(path: Path) -> Path:
-    """Follows symbolic links. OSError if the existing target may not be replaced."""
+    """Also follows symbolic links. OSError if the existing target may not be replaced."""
     target = path.resolve()
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -297,7 +297,7 @@ def _is_of(error: OSError, place: Path) -> bool:
 def _told(path: Path, about: Callable[[OSError], bool] | None = None) -> Iterator[None]:
     try:
         yield
-    except shutil.Error as error:  # of a copied tree: for each file (from, to, text), with the number in the text
+    except shutil.Error as error:  # from copying a tree: (from, to, text) for each file; the text contains the number
         number = re.match(r"\[Errno (\d+)\]", error.args[0][0][2])
         first = OSError(int(number[1]), os.strerror(int(number[1]))) if number else error
         raise OutputError(_line(path, first)) from None

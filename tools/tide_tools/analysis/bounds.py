@@ -153,8 +153,8 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
 
 
 def _paths_apart(system: System, path: DataPath) -> str | None:
-    """Why two successive chains of the path do not meet on one executor; None: all do. The loader refuses such a
-    description, but an optimiser may try one."""
+    """Why two successive chains of the path do not meet on one executor; None: all of them meet. The loader refuses
+    such a description, but an optimiser may try one."""
     for before, after in pairwise(system.chain(name) for name in path.chains):
         end, begin = before.callbacks[-1].executor, system.path(after)[0].executor
         if end != begin:
@@ -164,7 +164,7 @@ def _paths_apart(system: System, path: DataPath) -> str | None:
 
 def _unusable(system: System, bound: ChainBound) -> str | None:
     """Why it is unknown when the chain reads a change: a message on a condition has no period, and an instance that
-    overtakes its predecessor may store a newer value before an older one. None: it is known."""
+    overtakes its predecessor may store a newer value before an older one. None: the bound is known."""
     if bound.bound_ns is None:
         return f"chain '{bound.name}' has no bound"
     chain = system.chain(bound.name)
@@ -184,16 +184,15 @@ def _unusable(system: System, bound: ChainBound) -> str | None:
 # ---- joins ----
 # Bounds of chains that wait for several messages (docs/analysis/joins.md has the argument).
 # A joining instance continues when its last input has arrived. So it ends no later than the latest of several chains,
-# one for each # input, each with the callbacks after the join. The additional chains only add work.
+# one for each input, each with the callbacks after the join. The additional chains only add work.
 
 
 _NOTHING = Decimal(0)
 
 
 def without_joins(system: System) -> System:
-    """The system in which each joining chain is replaced by several chains, one for each of its inputs. The first takes
-    the chain's position; the others are appended. A chain that branches from a joining one branches from each of
-    them."""
+    """Replaces each joining chain by several chains, one for each of its inputs. The first takes the chain's position;
+    the others are appended. A chain that branches from a joining chain branches from each of these chains."""
     chains = [_of_any_length(chain) for chain in system.chains]
     further: list[Chain] = []
     for chain in system.chains:
@@ -223,8 +222,8 @@ def _named(chain: Chain) -> tuple[tuple[str, str], ...]:
 
 
 def _of_any_length(chain: Chain, always: bool = False) -> Chain:
-    """The chain with shortest execution times of 0 after a join: its copy of those callbacks does not run in an
-    instance whose last input is another one."""
+    """After the join such a chain has shortest execution times of 0, because its copy of those callbacks does not run
+    in an instance whose last input came by another chain."""
     if not chain.joins and not always:
         return chain
     callbacks = tuple(one.model_copy(update={"least_ms": _NOTHING}) for one in chain.callbacks)
@@ -261,41 +260,42 @@ def _waits(system: System, chain: Chain) -> bool:
 # Bounds of systems with several boards, each with a link of its own (docs/analysis/boards.md has the argument).
 #
 # A chain is cut into sections: one for each board that it touches, together with the host's callbacks behind it. A
-# chain that touches no board is a section of the host. A chain that returns to a board is away from it in between, as
-# in a callback of the host. The analysis of one board bounds the sections of each board. The work of other boards' #
+# chain that touches no board is a section of the host. Between two visits to a board the chain is elsewhere, as if a
+# callback of the host ran. The analysis of one board bounds the sections of each board. The work of other boards'
 # sections on common host executors follows from their bounds. A section is released when the preceding one ends. All
 # bounds are found together, starting from zero.
 
 
 _AWAY = "!away"  # stands for the time that the chain spends on other boards
 _NEVER_NS = (2**63 - 1) // 4  # kNeverNs of tools/analysis/model.h: no bound
-_LONGEST_NS = 1_000_000_000_000  # kMostTimeNs of tools/analysis/link.cpp: larger values count as no bound
+_LONGEST_NS = 1_000_000_000_000  # The value of kMostTimeNs in tools/analysis/link.cpp: larger values count as no bound
 _EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
 
 Ask = Callable[[Document], "LinkAnswer"]
 Times = tuple[int, ...]
-Asked = tuple[Times, tuple[Times, ...], Times]  # own sections: jitters, times away; bounds of other
+# The section's jitters, its times away, and the bounds of the other sections.
+Asked = tuple[Times, tuple[Times, ...], Times]
 # sections
 
 
 @dataclass(frozen=True)
 class BoardsFound:
-    """The bounds of all sections. answers: by name. jitters_ns: release jitter of each section. away_ns: time that a
-    chain spends on other boards before it returns to the section."""
+    """The bounds of all sections. answers: by name. jitters_ns: release jitter of each section. away_ns: the time that
+    a chain spends on other boards before it returns to the section."""
 
-    sections: dict[str, list[Section]]  # by chain
+    sections: dict[str, list[Section]]  # the sections of each chain
     answers: dict[str, LinkChainAnswer]
     jitters_ns: dict[str, int]
     away_ns: dict[str, int]
-    roots: dict[str, Root]  # those without a bound
-    assumptions: list[tuple[str, NativeAssumption]]  # by place
+    roots: dict[str, Root]  # the chains without a bound
+    assumptions: list[tuple[str, NativeAssumption]]  # the assumptions, each with its place
 
 
 def bound_boards(
     system: System, executor: ClientExecutor | None, losses: int, ask: Ask, joined: Collection[str] = ()
 ) -> BoardsFound:
-    """Raises NoBoundError for an entry that has no analysis. executor: the executor of all boards. None: as described.
-    joined: chains that wait for several messages."""
+    """Raises NoBoundError for an entry that has no analysis. executor: the executor of all boards. None: the executors
+    as described. joined: chains that wait for several messages."""
     refuse_link(system, executor, losses)
     return _Composition(system, executor, losses, ask, joined).run()
 
@@ -326,7 +326,7 @@ class _Composition:
         while True:
             rounds += 1
             told = {place: self._answer(place) for place in self._places}
-            answers = {  # own sections come first
+            answers = {  # this board's sections come first
                 one.chain: one
                 for place, answer in told.items()
                 for one in answer.chains[: len(self._documents[place]["chains"])]
@@ -405,8 +405,9 @@ class _Composition:
         return self._system.model_copy(update={"executors": executors, "links": links, "chains": chains})
 
     def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
-        """Adds the entries outside the board to the section's callbacks: its stays elsewhere; the message that releases
-        it, from the agent or from its publisher on the host; and the passing on of its last message by the agent."""
+        """Adds three kinds of entries for what happens outside the board: the stays of the chain elsewhere; the message
+        that releases the section, from the agent or from its publisher on the host; and the transfer of the section's
+        last message by the agent."""
         whole = (*section.chain.callbacks, None)
         for one, callback in zip(callbacks, section.callbacks, strict=False):  # the document has more entries after
             # a service
@@ -457,7 +458,8 @@ class _Composition:
         }
 
     def _answer(self, place: str) -> LinkAnswer:
-        """The answer under the assumed bounds of all others; the preceding round's answer if they have not changed."""
+        """The answer under the assumed bounds of all other sections; if these have not changed, the answer of the
+        preceding round."""
         own, strangers = self._documents[place]["chains"], self._strangers[place]
         jitters_ns = tuple(min(self._jitter_ns(one["name"]), _LONGEST_NS) for one in own)
         aways_ns = tuple(self._aways_ns(one["name"]) for one in own)
@@ -533,8 +535,8 @@ def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tup
 def _divided(
     found: BoardsFound, section: Section, own: list[tuple[str, int, str | None, str | None]]
 ) -> list[tuple[str, int, str | None, str | None]]:
-    """The parts, with the time on other boards divided into the parts of the sections there. Time on other boards that
-    overlaps execution is not part of the bound."""
+    """The parts of the bound, with the time on other boards divided into the parts of the sections there. Time on other
+    boards while a callback also executes is not part of the bound."""
     host_ns = sum(value_ns for kind, value_ns, *_ in own if kind == "host")
     away_ns = min(found.away_ns[section.name], host_ns)
     rest = [part for part in own if part[0] != "host"]
@@ -575,7 +577,7 @@ def boards_depends_on(found: BoardsFound, sections: Iterable[Section]) -> tuple[
 
 
 def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, dict[str, int], tuple[str, ...]]]:
-    """Premises as (id, text, values, boards): one entry where all boards agree, otherwise one for each board."""
+    """Premises as (id, text, values, boards): one entry if all boards agree, otherwise one entry for each board."""
     told: dict[tuple[str, str], list[tuple[str, dict[str, int]]]] = {}
     for place, one in found.assumptions:
         if place != HOST and one.id != "release_jitter":
@@ -597,12 +599,12 @@ def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, 
 
 
 # ---- bursts ----
-# Bursts of events. At most `burst` events come in any `burst` periods, so an event and the one `burst` events later are
-# as many periods apart. The events are distributed in turn over `burst` chains of one priority, each with a period
-# `burst` times as long. The bound is that of the latest chain. A guard condition that is triggered again before its
-# callback has begun runs once for both. This adds no run, and makes no answer later. On the host events are messages,
-# which wait for one callback; one thread that takes ready callbacks in any order may take them in order of arrival.
-# Rejected: a release jitter of burst - 1 periods, because every event would count as that late.
+# Bursts of events. Within any `burst` periods at most `burst` events arrive, so an event and the event that is `burst`
+# events later arrive at least `burst` periods apart. The events are distributed in turn over `burst` chains of one
+# priority, each with a period `burst` times as long. The bound is that of the latest chain. A guard condition that is
+# triggered again before its callback has begun runs once for both. This adds no run and delays no answer. On the host
+# events are messages, which wait for one callback; an executor with one thread and any order may take them in order of
+# arrival. Rejected: a release jitter of burst - 1 periods, because every event would count as that late.
 
 
 _MEMBER = re.compile(rf"{NUMBER}event\d+")
@@ -718,8 +720,8 @@ HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_o
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
     """Raises NoBoundError or AnalysisError when the system has no analysis. executor: that of the client, or the policy
-    of the host's executors where no chain touches the microcontroller. None: as described (tide, or lanes), or
-    default."""
+    of the host's executors where no chain touches the microcontroller. None: the executor as described (tide, or
+    lanes), or the default."""
     if cores := cores_of_boards(system):
         return _with_cores(system, bounds_of(on_one_core(system), executor, losses), cores)
     bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
@@ -734,8 +736,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
 
 
 def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
-    """Extends statements about the first core of a board to all its cores. A cause on such a board names the cores that
-    are bounded as one, because nothing may be late on separate cores."""
+    """Extends statements about the first core of a board to all its cores. If a cause is on such a board, its text
+    names the cores that are bounded as one, because with separate cores nothing may be late."""
     told = [
         one._replace(places=tuple(name for place in one.places for name in cores.get(place, (place,))))
         for one in bounds.assumptions
@@ -803,9 +805,10 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
 
 
 def _from_event(system: System, chain: Chain, bound: ChainBound) -> ChainBound:
-    """Adds the bound from a change at the chain's input. A change just after an expiry is read at the next one, so the
-    bound is a period longer: the reaction time of a path of this chain alone (docs/analysis/paths.md). A chain that
-    begins with an event starts when the event arrives, so both bounds are equal."""
+    """Adds the bound from a change at the chain's input. The callback reads a change that comes just after an expiry
+    only at the next expiry, so this bound is a period longer: it is the reaction time of a path of this chain alone
+    (docs/analysis/paths.md). A chain that begins with an event starts when the event arrives, so both bounds are
+    equal."""
     if system.timer_of(chain).begins_with_event:
         return replace(bound, from_event_ns=bound.bound_ns, deadline_from="event", begins_with_event=True)
     known = bound.bound_ns is not None and not system.condition_of(chain)
@@ -833,7 +836,7 @@ def _with_pools(system: System, bounds: Bounds) -> Bounds:
     for name, timer in timers.items():
         trees.setdefault(timer, []).append(name)
     for way, board, use in bounds.uses:
-        for name in trees[timers[chain_of(way)]]:  # the largest use of all chains of one timer
+        for name in trees[timers[chain_of(way)]]:  # the largest use by all chains of one timer
             key = name, board
             uses[key] = use if key not in uses else _more(uses[key], use)
     boards_of = {board for _, board, _ in bounds.uses}
@@ -1026,8 +1029,8 @@ def _apart_from_boards(system: System) -> list[str]:
 
 
 def _part_of(system: System, names: Sequence[str]) -> System:
-    """The system with these chains only, on the executors that they use. Boards stay part of it if any chain visits
-    one."""
+    """The system with only these chains, on the executors that they use. A board remains in the system if any chain
+    visits it."""
     chains = tuple(chain for chain in system.chains if chain.name in names)
     used = {one.executor for chain in chains for one in system.path(chain)}
     executors = tuple(one for one in system.executors if one.name in used)
@@ -1239,7 +1242,7 @@ def _boards_of(system: System, link: str) -> list[str]:
 
 
 def _used_lines(system: System) -> list[Line]:
-    """Several boards name their link; a single board may leave it out."""
+    """If there are several boards, texts name the link of each; a single board needs no name."""
     every = [system.link_of_board(board) for board in system.boards()]
     known = {one.name for one in every if one is not None}
     return [link for link in system.links if isinstance(link, Line) and (link.name in known or None in every)]

@@ -32,14 +32,14 @@ HOST = ""  # Section.place of sections that touch no board
 @dataclass(frozen=True)
 class Section:
     """The part of a chain from its arrival at a board until it finally leaves. away: its visits to other boards in
-    between, as the sections there and the index of the callback here that follows. least_ns: the section's shortest
-    time."""
+    between: the sections there, and for each the index of the callback that follows here. least_ns: the section's
+    shortest time."""
 
     name: str
     chain: Chain
     place: str
     callbacks: tuple[Callback, ...]
-    before: Callback | None  # the sender of the message that releases it; None: the chain's timer
+    before: Callback | None  # the callback that sends the releasing message; None: the chain's timer releases it
     is_last: bool
     away: tuple[tuple[int, tuple[Section, ...]], ...] = ()
 
@@ -50,7 +50,7 @@ class Section:
 
     @property
     def inner(self) -> tuple[Section, ...]:
-        """Sections directly within this one, without those nested deeper."""
+        """The sections directly within this section, without those nested deeper."""
         return tuple(one for _, sections in self.away for one in sections)
 
     @property
@@ -145,7 +145,8 @@ def waits_of(system: System) -> dict[int, int]:
 
 
 def _of_alternatives(system: System, waits_ns: Mapping[int, int]) -> dict[int, int]:
-    """The lock waits of the chains that represent a join's inputs: those of the same callbacks in the joining chain."""
+    """The lock waits of the chains that represent a join's inputs: each callback waits as it does in the joining
+    chain."""
     by_name = {
         (chain.name, one.name): waits_ns[id(one)]
         for chain in system.chains
@@ -198,13 +199,13 @@ def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lan
 
 
 _LONGEST_MS = 1_000_000  # kMostTimeNs of tools/analysis/link.cpp
-_LONGEST_PAYLOAD = 1_000_000  # most_payload_bytes there
+_LONGEST_PAYLOAD = 1_000_000  # the value of most_payload_bytes there
 _LEAST_QUANTUM = 64
 
 
 def link_findings(system: System) -> list[Finding]:
     shared = _shared_lines(system)
-    if shared:  # they cause further findings, which would only repeat this one
+    if shared:  # such names cause further findings, which would only repeat this one
         return shared
     findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
     for index, chain in enumerate(system.chains):
@@ -315,7 +316,7 @@ def _path_of(system: System, callback: Callback) -> Path:
 
 
 def _shared_lines(system: System) -> list[Finding]:
-    """Reports a serial line that several boards name: it can have only one board."""
+    """Reports a serial line that several boards name: a line connects only one board."""
     owners: dict[str, str] = {}
     findings = []
     for index, one in enumerate(system.executors):
@@ -336,8 +337,8 @@ def _shared_lines(system: System) -> list[Finding]:
 
 
 def shared_lanes(system: System) -> list[Finding]:
-    """Reports boards with several lanes but fewer than priorities. Callbacks of one lane do not preempt each other, and
-    no bound covers this if other callbacks have lanes of their own."""
+    """Reports boards with several lanes but fewer than priorities. Callbacks of one lane do not preempt each other; if
+    other callbacks have lanes of their own, no bound covers this."""
     findings = []
     for index, one in enumerate(system.executors):
         if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
@@ -412,8 +413,9 @@ Way = tuple[Callback, ...]
 
 @dataclass(frozen=True)
 class Ways:
-    """system: without branches and joins. of_chain: for each described chain, by name, the chains of `system` whose
-    latest bounds it. joined: those chains of `system` that wait for several messages."""
+    """system: without branches and joins. of_chain: by the name of each described chain, the chains of `system` that
+    replace it; the latest of their bounds is its bound. joined: the chains of `system` that wait for several
+    messages."""
 
     system: System
     of_chain: Mapping[str, tuple[str, ...]]
@@ -447,7 +449,7 @@ def ways_of(system: System) -> Ways:
 
 
 class _Repeated(Callback):
-    """A callback whose run and messages are counted in another tree of the same timer."""
+    """A callback whose execution and messages are counted in another tree of the same timer."""
 
 
 def _takes_one_at_a_time(executor: Executor) -> bool:
@@ -456,10 +458,11 @@ def _takes_one_at_a_time(executor: Executor) -> bool:
 
 
 class _Begun:
-    """A message that is not published in every run begins its own tree, with a timer whose period is the shortest time
-    between two such messages. The tree repeats the callbacks and messages before it, which only adds work. If only a
-    single callback of a board, or of an executor of one lane, comes before the message, the run that makes the message
-    is counted in the other tree. After that run only the sending is left (docs/analysis/joins.md, Several messages)."""
+    """A message that is not published in every run begins a separate tree, whose timer has the shortest time between
+    two such messages as its period. This tree repeats the callbacks and messages before that message, which only adds
+    work. If only a single callback of a board, or of an executor with one lane, comes before the message, the run that
+    publishes the message is counted in the other tree. After that run only the sending is left (docs/analysis/joins.md,
+    Several messages)."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -488,7 +491,7 @@ class _Begun:
 def _unheard(
     system: System, begun: _Begun, of_chain: Mapping[str, tuple[str, ...]], shared: Mapping[str, int]
 ) -> Iterator[Chain]:
-    """Messages that no chain receives, each as a separate chain."""
+    """The messages that no chain receives, each as a separate chain."""
     taken = system.taken()
     for chain in system.chains:
         count = len(of_chain[chain.name])
@@ -510,8 +513,8 @@ def _unheard(
 
 
 class _BehindJoins:
-    """Callbacks after joins: on a path they do not run in an instance whose last input came by another path. Over
-    several boards each path has its own copies of them, because its sections begin at other times than those of the
+    """Callbacks after joins: on a path they do not run in an instance whose last input came by another path. On several
+    boards each path has its own copies of these callbacks, because its sections begin at other times than those of the
     other paths."""
 
     def __init__(self, system: System) -> None:
@@ -612,8 +615,8 @@ def _messages_of(system: System, chain: Chain) -> set[int]:
 def _service_amid(
     system: System, chain: Chain, tree: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]
 ) -> str:
-    """The error in the position of a service in this chain, as part of a message. A service must follow everything that
-    the tree shares. Empty: no error."""
+    """The error in the place that a service has in this chain, as part of a message. A service must follow everything
+    that the tree shares. Empty: no error."""
     path = system.path(chain)
     first = next((n for n, one in enumerate(path) if one.requests), len(path))
     behind = {id(one) for one in path[first:]}
@@ -628,7 +631,7 @@ def _service_amid(
 
 def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
     """Entries that are not supported together with chains that share a timer and visit a board. waiting: the boards on
-    which publishing waits."""
+    which the call that publishes waits."""
     if not has_trees(system):
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
@@ -686,7 +689,8 @@ def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Fi
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
-RELAY = "!relay"  # a host executor in documents, through which a message passes between two callbacks of boards
+# A host executor in documents, which passes a message from a callback of one board to a callback of another.
+RELAY = "!relay"
 _POLICIES: dict[HostPolicy, str] = {
     "default": "default",
     "priority": "priority",
@@ -724,7 +728,7 @@ def executor_of_board(board: Executor) -> ClientExecutor:
 def link_document(
     system: System, executor: ClientExecutor | None = None, losses: int = 0, joined: Collection[str] = ()
 ) -> Document:
-    """The document, in the form of tools/analysis/native.cpp, of a system with one board. executor: None means the
+    """The document, in the form of tools/analysis/native.cpp, of a system with one board. executor: None: the
     description's. joined: chains that wait for several messages."""
     refuse_link(system, executor, losses)
     return board_document(system, executor or described_executor(system), losses, joined=joined)
@@ -815,7 +819,7 @@ def _batch_events(system: System, executor: ClientExecutor | None) -> list[Findi
 
 def makes_of(system: System) -> dict[str, int]:
     """For each host executor: time to create a message, in addition to the callback's execution. For boards the link
-    analysis adds this time."""
+    analysis adds the transfer time."""
     return {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
 
 
@@ -827,8 +831,8 @@ def board_document(
     joined: Collection[str] = (),
     shared: Mapping[int, int] | None = None,
 ) -> Document:
-    """The document of a system with at most one board. whole: the system to which it belongs, whose locks count.
-    shared: its `shared_callbacks`, if known."""
+    """The document of a system with at most one board. whole: the system of which this system is a part; its locks
+    count. shared: the system's `shared_callbacks`, if they are known."""
     policy, _, send = executor.partition("_")
     client = next(iter(system.boards()), None)
     line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
@@ -905,13 +909,14 @@ def _over_first(chain: Chain, joined: Collection[str]) -> str | None:
 
 
 def shared_callbacks(system: System) -> dict[int, int]:
-    """A number, by identity, for each callback in several chains, which are then paths of one tree."""
+    """Assigns a number, by identity, to each callback that belongs to several chains, which are the paths of one
+    tree."""
     counts = Counter(id(callback) for chain in system.chains for callback in chain.callbacks)
     return {key: number for number, key in enumerate((key for key, count in counts.items() if count > 1), 1)}
 
 
 def _share_levels(document: Document, priorities: Mapping[str, int]) -> None:
-    """Chains that share a callback of the board have one level there, which holds for all of them."""
+    """Chains that share a callback of the board have one common level there."""
     sharing = [entry for entry in document["chains"] if entry["name"] in priorities]
     holding = {priorities[entry["name"]] for entry in sharing if "hold" in entry}
     for entry in sharing:
@@ -945,8 +950,8 @@ def _relay_services(document: Document, system: System, client: str) -> None:
         document["hosts"].append({"name": RELAY, "own_cores": True})
 
 
-_UDP_FLOOR_NS = 2_000_000  # floor of a measured delay if the link names none (DELAY_MINIMUM_NS of the transmitter)
-_UDP_BAUD = 1_000_000_000  # so high that the wire adds nothing: agent_ms and return_ms are the network's delay
+_UDP_FLOOR_NS = 2_000_000  # least delay counted if the link names none (DELAY_MINIMUM_NS of the transmitter); it is so
+_UDP_BAUD = 1_000_000_000  # high that the wire adds nothing, because agent_ms and return_ms are the network's delay
 
 
 def _line(system: System, line: Line | UdpLink) -> Document:
@@ -973,7 +978,8 @@ def _line(system: System, line: Line | UdpLink) -> Document:
 
 
 def exclusive_group(system: System, callback: Callback) -> str | None:
-    """The exclusive group for which the callback may have to wait although a lane is free; None: there is none."""
+    """The exclusive group because of which the callback may have to wait although a lane is free; None: there is no
+    such group."""
     if callback.group is None:
         return None
     exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in system.groups)
@@ -981,7 +987,7 @@ def exclusive_group(system: System, callback: Callback) -> str | None:
 
 
 def shared_exclusive_groups(system: System) -> dict[str, str]:
-    """For each executor with several lanes: a group of several callbacks that exclude each other, if it has one."""
+    """For each executor with several lanes that has one: a group of several callbacks that exclude each other."""
     if not system.groups:
         return {}
     kinds = {group.name: group.kind for group in system.groups}
@@ -1032,9 +1038,9 @@ def hop_before(system: System, stretches: list[Stretch], number: int) -> int:
 
 
 def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
-    """The form of tools/analysis/native.cpp: every segment of a chain on one executor is a separate chain there, and a
-    branching chain has copies of the callbacks that it shares, which only adds work. meeting: names of segments in
-    which an instance may meet the preceding one."""
+    """Follows the form of tools/analysis/native.cpp: each segment of a chain on one executor is a separate chain there,
+    and a branching chain has copies of the callbacks that it shares, which only adds work. meeting: the names of the
+    segments in which an instance may meet the preceding one."""
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
     own = policy == "priority" and own_priorities(system)
@@ -1042,8 +1048,8 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
     waits_ns = waits_of(system)
 
     def group_of(stretch: Stretch, position: int, callback: Callback) -> str | None:
-        """A callback without a group gets one of its own if an instance may meet the preceding one, because it may
-        overlap all callbacks except itself. On one thread nothing overlaps."""
+        """If an instance may meet the preceding one, a callback without a group gets a group of its own, because it may
+        overlap every callback except itself. On one thread nothing overlaps."""
         if lanes[callback.executor] == 1:
             return None
         if callback.group is None:
@@ -1223,7 +1229,7 @@ STARVATION = "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #27
 
 
 def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterable[str]]) -> tuple[Model, ...]:
-    """proved: for each executor the policies for which the bounds used there are proved."""
+    """proved: for each executor, the policies for which the bounds there are proved."""
     excluding = shared_exclusive_groups(system)
     models = []
     for executor in system.executors:
@@ -1240,7 +1246,7 @@ def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterabl
 
 def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:
     """Statements about the executors that the bounds assume: on a board the requested executor, whatever the
-    description says; on the host any order."""
+    description says; on the host an executor with any order."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     models = []
     for executor in system.executors:

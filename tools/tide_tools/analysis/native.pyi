@@ -29,7 +29,7 @@ class Breakdown:
 
 @final
 class Shortfall:
-    """Why there is no bound: what fails first (tools/analysis/system.h)."""
+    """Why there is no bound: the first thing that fails (tools/analysis/system.h)."""
 
     @property
     def kind(self) -> str:
@@ -137,7 +137,7 @@ class LinkChainAnswer:
     def reason(self) -> str | None: ...
     @property
     def root(self) -> str | None:
-        """Without a bound: the chain that failed first, which may be this one."""
+        """Without a bound: the chain that failed first, which may be this chain."""
     @property
     def reached_ns(self) -> int:
         """The least value that the root would take, to compare with limit_ns; 0: not computed."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The premises of bounds: who is responsible for each, its short name, and which chains depend on it. `tide check`
-prints them, `tide run` reports whether each held. The text of a premise comes from the analysis that needs it, except
-for premises of every bound, whose texts are here."""
+prints them, `tide run` reports whether each held. The analysis that needs a premise states its text, except for the
+premises of every bound, whose texts are here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ OF_CODE = (
     "work_conserving",
 )  # proved of an executor's code, not observable in a run
 
-# What a premise concerns if it names no executor itself. machine: all executors. paths: only bounds of paths, no chain.
+# What a premise concerns if its own text names no executor. machine: all executors together. paths: only bounds of
+# paths, no chain.
 About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
 
 _KNOWN: dict[str, tuple[Group, str, About]] = {
@@ -74,7 +75,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
 
 @dataclass(frozen=True)
 class Origins:
-    """Sources of the times of a description. least_runs, most_margin: of the measured ones."""
+    """Sources of the times of a description. least_runs, most_margin: the extremes among the measured times."""
 
     count: int
     measured: int
@@ -120,7 +121,7 @@ def origins_of(system: System) -> Origins:
 
 
 def of_every_bound(system: System) -> list[tuple[str, str]]:
-    """Id and text of premises that no analysis states, because all assume them."""
+    """Id and text of the premises that no analysis states, because all analyses assume them."""
     events = [
         f"{one.name} {one.period_ms:g} ms"
         + (f" ({one.burst} may come at once, {one.burst} in {one.burst * one.period_ms:g} ms)" if one.burst > 1 else "")
@@ -169,7 +170,7 @@ def _undescribed_parts(system: System) -> list[str]:
 
 _GOALS = "/_action/send_goal"
 _HEARTBEAT = re.compile("the (client|agent) asks about .* after (.*) at the earliest, and every (.* ms) again")
-# The analysis of a link only handles bytes and times; the texts of its premises are here.
+# The analysis of a link handles only bytes and times; the texts of its premises are here.
 _WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # pattern, text for a serial line, text for a network
     "digestion": (
         re.compile("to take over a frame takes (.*) at most"),
@@ -231,8 +232,8 @@ def group_of(premise: str) -> Group:
 
 
 def _known(premise: str) -> tuple[Group, str, About]:
-    """Group, short name and subject of a premise. One without an entry is printed under its id; a test requires an
-    entry."""
+    """Group, short name and subject of a premise. A premise without an entry is printed under its id; a test requires
+    an entry."""
     return _KNOWN.get(premise, (YOURS, premise.replace("_", " "), "machine"))
 
 
@@ -253,7 +254,7 @@ def of_executors(bounds: Bounds) -> list[str]:
 
 
 def places_of(system: System, premise: str, named: Iterable[str] = ()) -> frozenset[str] | None:
-    """The executors that a premise concerns; None: everything. named: the boards that the premise names."""
+    """The executors that a premise concerns; None: it concerns everything. named: the boards that the premise names."""
     about = _known(premise)[2]
     if about == "machine":
         return None
@@ -273,8 +274,8 @@ def _users_of(system: System, lock_name: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Reach:
-    """The dependencies of a chain's bound: the chains whose bounds it uses, the chain itself, and all executors that
-    any of these visits or shares a lock with. No term of the bound refers to anything else."""
+    """What a chain's bound depends on: the chains whose bounds it uses, the chain itself, and all executors that any of
+    these chains visits or shares a lock with. No term of the bound refers to anything else."""
 
     chains: frozenset[str]
     executors: frozenset[str]

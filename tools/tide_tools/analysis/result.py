@@ -27,7 +27,7 @@ NUMBER, ITSELF = "#", "!"
 
 
 def alternative_name(chain: str, number: int) -> str:
-    """Name of a chain that represents one of a join's inputs."""
+    """Name of the chain that represents one of a join's inputs."""
     return f"{chain}{NUMBER}by{number}"
 
 
@@ -70,7 +70,8 @@ LABELS = {
 
 
 class Part(NamedTuple):
-    """A share of a bound; `chain`: the interfering chain; `executor`: where, if the chain has several."""
+    """A share of a bound; `chain`: the chain that interferes; `executor`: where it does, if the chain has several
+    executors."""
 
     kind: str
     value_ns: int
@@ -204,7 +205,7 @@ def link_root(system: System, told: LinkChainAnswer) -> Root:
     before = f"it needs a bound of chain '{root}', which has none: "
     what = (told.reason or "").removeprefix(before)
     kind = "busy" if what.startswith("more urgent chains keep") else "link"
-    # Where loads are the cause, the largest part of a window of one period says nothing about them.
+    # If the load is the cause, the largest part of a window of one period says nothing about it.
     part = max(shares, key=lambda one: one.value_ns, default=None) if kind == "link" else None
     what += _most(part)
     reached_ns, limit_ns = (told.reached_ns, told.limit_ns) if told.reached_ns else (None, None)
@@ -218,8 +219,8 @@ def link_root(system: System, told: LinkChainAnswer) -> Root:
 
 
 class Assumption(NamedTuple):
-    """An assumption of bounds: a run selects the counter by `id`; `values` are the limits. places: the boards or links
-    that it names; empty: see tide_tools.analysis.premises."""
+    """An assumption of bounds: `id` selects the counter that a run reads; `values` are the limits. places: the boards
+    or links that the assumption names; empty: see tide_tools.analysis.premises."""
 
     id: str
     text: str
@@ -248,7 +249,7 @@ class Model:
 
 @dataclass(frozen=True)
 class PathBound:
-    """reason: why the path has no bound; None: it has one. Times are in nanoseconds."""
+    """reason: why the path has no bound; None: the path has a bound. Times are in nanoseconds."""
 
     name: str
     chains: tuple[str, ...]
@@ -264,7 +265,7 @@ class PathBound:
 
     @property
     def met(self) -> bool:
-        """True if the path has bounds and they keep to its limits, if any (is_limited)."""
+        """True if the path has bounds and they are within its limits, if it has any (is_limited)."""
         if self.reason is not None:
             return False
         pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
@@ -295,10 +296,10 @@ class PathBound:
 
 @dataclass(frozen=True)
 class ChainBound:
-    """The bound of one chain. It holds whether or not the deadline is met. bound_ns None: the chain has no bound, and
-    `root` is the first failure. bound_ns and deadline_ns count from the nominal expiry of its timer, from_event_ns
-    from a change at its input, or from the event that begins it. holds_for: the executor policies for which it is
-    proved (tide_tools.analysis.lower)."""
+    """The bound of one chain. The bound holds whether or not the deadline is met. bound_ns None: the chain has no
+    bound, and `root` is the first failure. bound_ns and deadline_ns count from the nominal expiry of its timer,
+    from_event_ns from a change at its input, or from the event that begins it. holds_for: the executor policies for
+    which the bound is proved (tide_tools.analysis.lower)."""
 
     name: str
     priority: int
@@ -323,8 +324,8 @@ class ChainBound:
 
     @cached_property
     def sections(self) -> tuple[tuple[str, int | None], ...]:
-        """For a chain over several boards: by board, the bound until the chain leaves it; the last is that of the
-        chain."""
+        """For a chain over several boards: for each board, the bound until the chain leaves it; the last is the bound
+        of the chain."""
         return self.find_sections()
 
     @cached_property
@@ -355,9 +356,10 @@ class Bounds:
     assumptions: tuple[Assumption, ...] = field(default=())
     models: tuple[Model, ...] = field(default=())
     paths: tuple[PathBound, ...] = field(default=())
-    uses: tuple[tuple[str, str, Use], ...] = field(default=())  # chain (or one of its alternatives), board, use
+    # Chain (or one of its alternatives), board, and what the chain uses there.
+    uses: tuple[tuple[str, str, Use], ...] = field(default=())
     uses_of_chains: Uses = field(default_factory=dict)
-    needs: tuple[Need, ...] = field(default=())  # one for each board with a link
+    needs: tuple[Need, ...] = field(default=())  # one entry for each board with a link
 
     def chain(self, name: str) -> ChainBound:
         return next(chain for chain in self.chains if chain.name == name)

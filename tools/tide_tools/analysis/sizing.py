@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requirements of a description on a board's pools (tide/pools.h), its agent (agent/core/limits.h) and the runtime
-(tide/options.h). They are computed here only: `tide check` compares them with the actual sizes, `tide footprint` writes
-them, `tide simulate` and the hunts use them."""
+(tide/options.h). Only this module computes them: `tide check` compares them with the actual sizes, `tide footprint`
+writes them, `tide simulate` and the hunts use them."""
 
 from __future__ import annotations
 
@@ -38,20 +38,21 @@ def _payload(sender: Callback, taker: Callback | None) -> int:
 
 _WRITE_HEADER_BYTES = 8  # submessage header and two ids
 _FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
-_CREATE_OVERHEAD_BYTES = 48  # a CREATE without its strings
+_CREATE_OVERHEAD_BYTES = 48  # the size of a CREATE without its strings
 _TEXT_OVERHEAD_BYTES = 8  # each further string adds its length and padding
 _ENCAPSULATION_BYTES = 4
 _SMALL_BYTES = 128
-_SUBMESSAGE_BYTES = 12  # overhead of a message in one of the agent's nodes: header, request, service header
-_SPARE_NODES = 2  # nodes for creations at the start, and for messages of no chain
-_SPARE_SLOTS = 2  # one for the arriving frame, one for frames without a reader
+# Overhead of a message in one of the agent's nodes: frame header, request header, service header.
+_SUBMESSAGE_BYTES = 12
+_SPARE_NODES = 2  # nodes for the creations at the start; for messages of no chain, one node for the arriving frame and
+_SPARE_SLOTS = 2  # one for frames without a reader
 _ANY_INSTANCES = 2  # assumed for a chain without a bound
 
 
 class Use(NamedTuple):
-    """Maximum number of instances of a chain with messages queued, in transit or unacknowledged at the same time:
-    messages that its board sends, and those that it receives. None: the chain has no bound. depth: the largest number
-    of them that wait at a subscription."""
+    """The largest number of instances of a chain that have messages queued, in transit or unacknowledged at the same
+    time: for messages that its board sends, and for messages that it receives. None: the chain has no bound. depth: the
+    largest number of these messages that wait at a subscription."""
 
     sent: int | None
     taken: int | None
@@ -72,7 +73,7 @@ class Endpoint:
     payload_bytes: int
     level: int
     header_bytes: int = 0  # bytes that a service adds before the payload
-    reliability: Reliability | None = None  # None: the chain's
+    reliability: Reliability | None = None  # None: the reliability of the chain
 
     @property
     def reliable(self) -> bool:
@@ -81,7 +82,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ServiceEnd:
-    """A service that the microcontroller calls or serves: what it sends and receives."""
+    """A service that the microcontroller calls or serves, with the messages that it sends and receives."""
 
     service: str
     package: str
@@ -102,9 +103,9 @@ class Client:
     events: int
     publications: tuple[Endpoint, ...]
     subscriptions: tuple[Endpoint, ...]
-    services: tuple[ServiceEnd, ...]  # clients, too
+    services: tuple[ServiceEnd, ...]  # the clients, too
     chains: tuple[Chain, ...]
-    levels: Mapping[str, int]  # by chain
+    levels: Mapping[str, int]  # the level of each chain
     uses: Uses
     shared: Mapping[int, str]  # subscriptions of several publishers, by the identity of each occurrence
 
@@ -114,7 +115,7 @@ class Client:
 
     @property
     def served(self) -> tuple[ServiceEnd, ...]:
-        """One entry for each service of the board: of its clients, the one with the longest reply."""
+        """For each service of the board, the client with the longest reply."""
         found: dict[str, ServiceEnd] = {}
         for one in self.services:
             if one.is_client:
@@ -126,7 +127,7 @@ class Client:
 
     @property
     def subscribed(self) -> tuple[tuple[Endpoint, ...], ...]:
-        """The endpoints of each subscription: one for each callback that publishes its topic."""
+        """The endpoints of the subscriptions: for each, one for each callback that publishes its topic."""
         found: dict[str | int, tuple[Endpoint, ...]] = {}
         for end in self.subscriptions:
             key = self.shared.get(id(end.callback), id(end))
@@ -135,7 +136,7 @@ class Client:
 
     @property
     def askers(self) -> int:
-        """Largest number of chains that call one service. Each has one waiting request."""
+        """The largest number of chains that call the same service. Each of them has one waiting request."""
         counts = Counter(one.service.lstrip("/") for one in self.services if not one.is_client)
         return max(counts.values(), default=1)
 
@@ -154,8 +155,8 @@ def _dds_type(message: str) -> str:
 
 
 def _steps(system: System, chain: Chain) -> Iterator[tuple[tuple[Callback, ...], Callback]]:
-    """Each callback and the callbacks whose messages start it, also of other chains if this one branches off or
-    joins."""
+    """Each callback, with the callbacks whose messages start it; if this chain branches off or joins, they include
+    callbacks of other chains."""
     before = system.inputs(chain)
     for callback in chain.callbacks:
         yield before, callback
@@ -163,8 +164,8 @@ def _steps(system: System, chain: Chain) -> Iterator[tuple[tuple[Callback, ...],
 
 
 def only_board(system: System, board: str | None) -> System:
-    """The system with this board only; all others count as hosts. UsageError if the system has several boards and none
-    is named."""
+    """The system with only this board; all other boards count as hosts. UsageError if the system has several boards and
+    none is named."""
     names = [one.name for one in system.boards()]
     if board is None and len(names) > 1:
         raise UsageError(f"'{system.name}' has {len(names)} boards; say which by --board: {', '.join(names)}")
@@ -231,7 +232,7 @@ def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -
 
 
 def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, level: int) -> ServiceEnd:
-    """way: the calling callback and the serving one."""
+    """way: the calling callback and the serving callback."""
     asks, serves = way
     assert asks.requests is not None and serves.replies is not None
     package, _, name = asks.requests.type.split("/")
@@ -253,7 +254,7 @@ def _created_bytes(end: ServiceEnd) -> int:
 
 
 def action_of(name: str) -> str:
-    """The action to which a service or topic of this name belongs; empty: none."""
+    """The action to which a service or topic of this name belongs; empty: no action."""
     return name.lstrip("/").rpartition("/_action/")[0]
 
 
@@ -274,8 +275,8 @@ def _whole_words(count: int) -> int:
 
 
 def _streams(client: Client) -> int:
-    """Streams each way without that of the requests, which the pools add. Acknowledgments of a stream take one in the
-    other direction, too. No chain has level 0, on which a stock agent answers."""
+    """Streams in each direction, without the stream of the requests, which the pools add. The acknowledgments of a
+    stream also need one stream in the other direction. No chain has level 0, at which a stock agent answers."""
     reads, writes = ({(end.level, end.reliable) for end in ends} for ends in (client.reads, client.writes))
     return max(len(reads), len(writes | {read for read in reads if read[1]})) + 1
 
@@ -287,10 +288,11 @@ def _is_fragmented(endpoint: Endpoint, mtu_bytes: int) -> bool:
 
 def pools(client: Client) -> dict[str, int]:
     """The macros of tide/pools.h, large enough that no pool runs full while chains keep to their bounds. A node is in
-    use until its message has left or is acknowledged, a slot until the executor has taken its frame, a reassembly until
-    the callback has run. At least two messages of each writer and two frames of each reader have room. A chain that
-    ends before its next release has one open request; there is room for one more, whose reply was lost when an agent
-    ended. Services and topics of an action belong to its server or client, which has one more to cancel goals."""
+    use until its message has left or, if reliable, is acknowledged; a slot until the executor has taken its frame; a
+    reassembly until the callback has run. At least two messages of each writer and two frames of each reader have room.
+    A chain that ends before its next release has one open request; there is room for one more, in case a reply was lost
+    when an agent ended. Services and topics of an action belong to its server or client, which has one more endpoint to
+    cancel goals."""
     ends = (*client.publications, *client.subscriptions)
     served = {action_of(one.service) for one in client.served} - {""}
     called = {action_of(one.service) for one in client.services if one.is_client} - {""}
@@ -363,8 +365,8 @@ def _deepest(client: Client) -> int:
 
 
 def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
-    """For each subscription, client and service: the frames that wait for its callback, and the depth of its queue. The
-    depth is that of the pool unless the program sets a smaller one."""
+    """For each subscription, client and service: the number of frames that wait for its callback, and the depth of its
+    queue. The depth is the size of the pool unless the program sets a smaller one."""
     readers = [(sum(_waiting(client, end) for end in ends), subscription_depth) for ends in client.subscribed]
     of_service: dict[str, int] = {}
     for end in client.services:
@@ -374,8 +376,9 @@ def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
 
 
 def _slots(readers: list[tuple[int, int]], slots: int) -> int:
-    """The number of slots that waiting frames may use, plus the slots that readers reserve in addition. Readers reserve
-    as many as their queues hold, or an equal share if there are fewer. Only their reader uses reserved slots."""
+    """The number of slots that waiting frames may use, plus the slots that readers reserve in addition. Each reader
+    reserves as many slots as its queue holds; if the pool has fewer, all readers reserve equal shares. Only their
+    reader uses reserved slots."""
     share = max((depth for _, depth in readers), default=0)
     while sum(min(depth, share) for _, depth in readers) > slots - 1:
         share -= 1
@@ -396,7 +399,8 @@ def _waiting(client: Client, end: Endpoint) -> int:
 
 
 def _frames(client: Client, end: Endpoint) -> int:
-    from tide_tools.analysis.native import frames  # imported late: naming pools does not need it
+    # Imported here, because pools can be named without the native analysis.
+    from tide_tools.analysis.native import frames
 
     return frames(client.mtu_bytes, False, end.payload_bytes + end.header_bytes)
 
@@ -426,15 +430,16 @@ DEFAULTS = {
     "subscription_depth": 4,
     "window": WINDOW,
 }
-# Limits::nodes of agent/core/limits.h: bytes of a node and nodes of a client; nodes that data cannot use.
+# Limits::nodes in agent/core/limits.h: the bytes of a node and the nodes of a client; then the nodes that data cannot
+# use.
 AGENT_NODES = ((128, 160), (1024, 64), (8192, 8), (65540, 2))
 AGENT_RESERVED_NODES = 8
 
 
 @dataclass(frozen=True)
 class Need:
-    """Pools of one board. sizes: by key of system.toml. lacking: the sizes that are too small, as sentences with the
-    remedy. agent: the same for nodes of the agent."""
+    """Pools of one board. sizes: by key of system.toml. lacking: a sentence for each size that is too small, with the
+    remedy. agent: the same sentences for nodes of the agent."""
 
     board: Executor
     sizes: dict[str, int]
@@ -447,8 +452,8 @@ class Need:
 
 
 def _of_board(system: System, board: Executor) -> System:
-    """The system with only the chains that visit the board; with all if some branch, as branches share their work
-    elsewhere."""
+    """The system with only the chains that visit the board; if any chain branches, with all chains, because branches
+    share work elsewhere."""
     if any(chain.branches_from is not None for chain in system.chains):
         return system
     coming = [one for one in system.chains if any(each.executor == board.name for each in one.callbacks)]
@@ -484,7 +489,8 @@ def _slots_apart(client: Client, depth: int) -> int:
 
 
 def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Yields a key and the reason why its size is too small. A message is in the smallest node that holds it."""
+    """Yields a key and the reason why its size is too small. A message occupies a node of the smallest class that holds
+    it."""
     small = [end for end in client.writes if _node_bytes(end) <= sizes["small_node_bytes"]]
     large = [end for end in client.writes if _node_bytes(end) > sizes["small_node_bytes"]]
     for key, members, spare in (("small_nodes", small, _SPARE_NODES), ("large_nodes", large, 0)):
@@ -513,7 +519,7 @@ def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, st
 
 
 def _lacking_of_agent(client: Client) -> Iterator[str]:
-    """Yields the reasons why the agent's nodes do not suffice. A message that finds no free node in its class takes one
+    """Yields the reasons why the agent's nodes do not suffice. If that class has no free node, the message takes a node
     of the next larger class."""
     board = client.executors[0]
     waiting = [

@@ -164,7 +164,7 @@ def check(
                 typer.echo(line, err=True)
             return BAD_INPUT
 
-    seen = _stamp(file)  # taken before the first reading, so that no change falls between the two
+    seen = _stamp(file)  # read before the files, so that no change falls between the two
     status = once()
     if watch:
         try:
@@ -239,7 +239,8 @@ def json_text(
     numbers: Origins | None = None,
     refused: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
-    """The output of --json. explain: limits it to this chain. refused: executors without an analysis, with reasons."""
+    """The output of --json. explain: limits the output to this chain. refused: executors without an analysis, with
+    reasons."""
     data = bounds.to_json()
     if numbers is not None:
         data["times"] = asdict(numbers)
@@ -252,7 +253,7 @@ def json_text(
 
 
 def _places(file: Path, bounds: Bounds) -> Where:
-    """Returns a function that gives "file:line: " of the entry at which a bound fails."""
+    """Returns a function that gives the "file:line: " of the entry where a bound fails."""
     if all(chain.root is None for chain in bounds.chains):
         return nowhere
     lines = locate(file.read_text(encoding="utf-8"))

@@ -18,7 +18,7 @@ from tide_tools.system.locate import Path
 from tide_tools.system.sizes import types_are_known
 from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
 
-Where = Callable[[Root], str]  # "file:line: " of what fails first
+Where = Callable[[Root], str]  # the "file:line: " of what fails first
 
 
 def nowhere(_: Root) -> str:
@@ -26,12 +26,12 @@ def nowhere(_: Root) -> str:
 
 
 MOST_CHAINS = 50  # number of chains that a table always shows
-_SHOWN = 20  # number shown if there are more chains
+_SHOWN = 20  # number of chains shown if there are more
 _NAMED, _FEW = 8, 3
 
 
 def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
-    """Chains without a bound first, then those with the least slack relative to their deadline."""
+    """Chains without a bound first, then the chains with the least slack relative to their deadline."""
 
     def key(one: ChainBound) -> tuple[bool, float]:
         return one.slack_ns is not None, 0.0 if one.slack_ns is None else one.slack_ns / one.deadline_ns
@@ -45,7 +45,7 @@ def colour_of(numbers: Origins | None) -> str:
 
 
 def _table(headings: Sequence[str], texts: Sequence[str], title: str | None = None) -> Table:
-    """All columns but the first and those of `texts` contain figures."""
+    """All columns except the first and those in `texts` contain numbers."""
     table = empty_table(title)
     for place, heading in enumerate(headings):
         is_text = place == 0 or heading in texts
@@ -58,7 +58,8 @@ def _coloured(text: str, colour: str) -> str:
 
 
 def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None) -> Table:
-    """chains: None means all. Each chain has two bounds: from the tick of its timer, and from a change at its input."""
+    """chains: None: all chains. Each chain has two bounds: one counts from the expiry of its timer, the other from a
+    change at its input."""
     title = f"{bounds.system}, executor {bounds.executor.replace('_', ', ')}: bounds in ms"
     table = _table(("chain", "from tick", "from event", "deadline", "slack", "met"), ("met",), title)
     for chain in bounds.chains if chains is None else chains:
@@ -150,9 +151,9 @@ def print_bounds(
     numbers: Origins | None = None,
     wanting: str = "",
 ) -> None:
-    """Prints the verdict, the table and its premises. every: show all chains; otherwise, if there are many, those with
-    the least slack. numbers: sources of the times; an answer is green only if all of them were measured. wanting:
-    as for print_verdict."""
+    """Prints the verdict, the table of the bounds and their premises. every: shows all chains; otherwise, if there are
+    many, only the chains with the least slack. numbers: sources of the times; an answer is green only if all of them
+    were measured. wanting: the same as for print_verdict."""
     most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
     shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
     print_verdict(bounds, console, numbers, wanting=wanting)

@@ -131,7 +131,7 @@ def real_time() -> Finding:
 
 
 def processors() -> Finding:
-    """Whether processors are available whenever a thread is ready, as measurements assume."""
+    """Whether a processor is available whenever a thread is ready, as measurements assume."""
     what = "pauses of the processors"
     try:
         told = watch_pauses(_WATCH_S)
@@ -183,7 +183,8 @@ def all_of(agent_at: tuple[str, int] | None) -> Iterator[Finding]:
 
 
 def reachable(host: str, port: int) -> Finding:
-    """Whether an agent, ours or the stock one, answers over UDP. A name of both families means IPv4, as for clients."""
+    """Whether an agent, tide-agent or the stock agent, answers over UDP. A name with addresses of both families means
+    IPv4, as it does for clients."""
     what = f"the agent at [{host}]:{port}" if ":" in host else f"the agent at {host}:{port}"
     is_default = host.startswith("127.") or host == "localhost"
     bind = "" if is_default else f" --bind {host if host == '::1' else '::' if ':' in host else '0.0.0.0'}"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute flash, RAM and stack of a described board, and the cost of each option.
 
-Every pool is sized from the description (one header, `--header`), so RAM is known when the image is linked."""
+The description determines the size of every pool (`--header` writes the sizes as one header), so RAM is known when the
+image is linked."""

@@ -48,13 +48,13 @@ def ram_of(sizes: dict[str, int]) -> int:
 
 
 def symbols(file: Path) -> dict[str, int]:
-    """Sizes of all symbols that have one."""
+    """The sizes of all symbols that have a size."""
     rows = [line.split() for line in run("arm-none-eabi-nm", "-S", str(file))]
     return {row[3]: int(row[1], 16) for row in rows if len(row) == 4}
 
 
 def growth_of(file: Path) -> dict[str, int]:
-    """RAM of one more object of each kind: the size of its array in tests/images/footprint/growth.c."""
+    """The RAM that one more object of each kind needs: the size of its array in tests/images/footprint/growth.c."""
     found = symbols(file).items()
     return {name.removeprefix(GROWTH_PREFIX): size for name, size in found if name.startswith(GROWTH_PREFIX)}
 
@@ -73,7 +73,7 @@ _MESSAGES = re.compile(r"tide_message_memory|message_\d+")
 
 
 class BuildError(Exception):
-    """The compiler is missing or failed; the text is its message."""
+    """The compiler is missing or has failed; the text is its message."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +149,8 @@ def measure(image: Path) -> Sizes:
 
 
 def features(core: str) -> dict[str, dict[str, int]]:
-    """Cost of each feature on a board that publishes: flash, ram and message_memory, as recorded by scripts/sizes.py;
-    empty without a record."""
+    """What each feature costs on a board that publishes: flash, ram and message_memory, as recorded by
+    scripts/sizes.py; empty without a record."""
     record = Path(__file__).with_name("sizes.json")
     if not record.is_file():
         return {}
@@ -159,7 +159,7 @@ def features(core: str) -> dict[str, dict[str, int]]:
 
 
 def growth(core: str, options: list[str], folder: Path) -> dict[str, int]:
-    """RAM of one more object of each kind."""
+    """The RAM that one more object of each kind needs."""
     target = folder / "growth.o"
     flags = [*CORES[core], *_FLAGS, *(f"-I{ROOT / name}" for name in _INCLUDES), *(f"-D{option}" for option in options)]
     source = ROOT / "tests" / "images" / "footprint" / "growth.c"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A bound on the stack below a function, from the compiler's own call graph (-fcallgraph-info=su).
 
-A call through a pointer may reach every function that any source assigns to a member of that name. Functions of a
-possible call cycle are counted once each: the runtime calls itself through such pointers, but never enters a function
-twice in one cycle."""
+A call through a pointer may reach every function that any source assigns to a member of that name. The functions of a
+possible cycle of calls are counted once each: the runtime calls itself through such pointers, but never enters a
+function twice in one cycle."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]
 
 
 def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) -> set[str]:
-    """Possible targets of a call: the functions assigned to the member. If there are none (initialisers without a
-    member name), the functions with the pointer's name; else those that a parameter of that name may be given (put:
-    put_create)."""
+    """Possible targets of a call: the functions assigned to the member. If a member has no functions (initialisers
+    without a member name), the functions assigned to the pointer's name; otherwise the functions passed to a parameter
+    of that name (put: put_create)."""
     assigned = targets.get(name, set()) | (_HANDED_OVER.get(name, {name}) & functions)
     if name in _HANDED_OVER:
         return assigned
@@ -107,14 +107,14 @@ def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) ->
 
 
 def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] | None = None) -> Graph:
-    """linked: the image's symbols; functions outside the image cannot be called through pointers. None: any function
-    may be called."""
+    """linked: the image's symbols; functions outside the image cannot be called through pointers. None: the call may
+    reach any function."""
     graph = Graph()
     edges: list[tuple[str, str, str]] = []
     for file in graphs:
         text = file.read_text(encoding="utf-8")
         for title, size in _NODE.findall(text):
-            # the largest of all copies, as a bound
+            # the largest of all copies, so that it is a bound
             graph.frames[_key(title)] = max(int(size), graph.frames.get(_key(title), 0))
         for source, target, place, line, column in _EDGE.findall(text):
             indirect = target == _INDIRECT
@@ -131,7 +131,7 @@ def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] 
             graph.calls.setdefault(caller, set()).update({called} & graph.frames.keys())
             continue
         to = _candidates(called, targets, functions)
-        if not to and called not in _HANDED_OVER:  # a call of _HANDED_OVER has no targets if none was linked
+        if not to and called not in _HANDED_OVER:  # a call of _HANDED_OVER has no targets if the image contains none
             graph.unresolved.add(called)
         if there is not None:
             to = to & there

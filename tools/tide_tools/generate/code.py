@@ -71,7 +71,7 @@ def _kind_of(primitive: Primitive) -> str:
 
 @dataclass
 class MessageCode:
-    """Everything the templates need of one message."""
+    """Everything that the templates need for one message."""
 
     message: Message
     wire: Wire
@@ -184,7 +184,7 @@ class MessageCode:
 
     @property
     def bind(self) -> list[str]:
-        """Statements that point the members of an initialised message to its storage."""
+        """Statements that set the pointers of an initialised message to the storage of its members."""
         return [line for member in self.message.fields if self._stores(member) for line in self._bind(member)]
 
     def _bind(self, member: Field) -> Iterator[str]:

@@ -64,7 +64,7 @@ def generate(
 
 
 def render(interfaces: list[Interface], capacities: Capacities, *, registry: bool = False) -> dict[str, str]:
-    """Contents of every file, by its path below the output folder."""
+    """The content of every file, by its path below the output folder."""
     messages: dict[TypeId, Message] = {m.id: m for i in interfaces for m in i.messages}
     wire = Wire(messages, capacities)
     codes: dict[TypeId, MessageCode] = {}

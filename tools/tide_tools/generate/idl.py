@@ -24,7 +24,7 @@ from tide_tools.generate.model import (
     Value,
 )
 
-_NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # others keep their name
+_NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # other types keep their name
 _CHAR = Primitive("signed char", "char", "I8", 1, "u8", "uint8_t")  # "char" of a .msg file is uint8
 _RANGES = {"octet": (0, 255), "char": (-128, 127)} | {
     f"{sign}int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if not sign else (0, 2**bits - 1)

@@ -73,7 +73,7 @@ class TypeId:
 
 @dataclass(frozen=True)
 class Field:
-    """A member. Exactly one of primitive, text (`string` or `wstring`) and message is set. Bounds of 0: none."""
+    """A member. Exactly one of primitive, text (`string` or `wstring`) and message is set. A bound of 0: unbounded."""
 
     name: str
     shape: Shape
@@ -108,7 +108,7 @@ class Service:
     response: int
 
 
-# Messages of an action. Goal, result and feedback are in its file; the others contain them.
+# Messages of an action. Goal, result and feedback are in the action's file; the other two contain them.
 ACTION_PARTS = ("_Goal", "_Result", "_Feedback")
 ACTION_MESSAGES = (
     *ACTION_PARTS,

@@ -137,7 +137,8 @@ class Library:
         return self._interfaces[wanted]
 
     def closure(self, wanted: Iterable[TypeId]) -> list[Interface]:
-        """The interfaces and everything they contain, contained ones first; the order depends on names only."""
+        """The interfaces and everything that they contain, so that each comes after those that it contains; the order
+        depends only on the names."""
         ordered: dict[TypeId, Interface] = {}
         for item in sorted(set(wanted)):
             self._visit(item, ordered, ())

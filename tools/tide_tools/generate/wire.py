@@ -24,9 +24,9 @@ _LIMIT = 2**31 - 1
 
 @dataclass
 class Capacities:
-    """string: characters with the NUL; sequence: elements. rules: `std_msgs/msg/String.data` to its capacity; for a
-    sequence or array of strings, `sensor_msgs/msg/JointState.name` sets the elements and
-    `sensor_msgs/msg/JointState.name.string` the characters of each."""
+    """string: number of characters with the NUL; sequence: number of elements. rules: `std_msgs/msg/String.data` sets
+    the capacity of this member; for a sequence or array of strings, `sensor_msgs/msg/JointState.name` sets the number
+    of elements and `sensor_msgs/msg/JointState.name.string` the characters of each."""
 
     string: int = 64
     sequence: int = 16
@@ -109,7 +109,8 @@ def combine(file: Path | None, string: int | None, sequence: int | None, rules: 
 
 @dataclass
 class Wire:
-    """Sizes of all messages in the table, without storage (unbounded members then have no maximum) and with it."""
+    """The sizes of all messages in the table, first without storage (unbounded members then have no maximum), then with
+    storage."""
 
     messages: dict[TypeId, Message]
     capacities: Capacities
@@ -156,8 +157,9 @@ class Wire:
         return one * (member.bound if member.shape == Shape.ARRAY else 1)
 
     def most(self, message: TypeId, stored: bool) -> int | None:
-        """Size of the longest message from alignment 0; stored: of the longest that fits the message's storage. Padding
-        is monotonic, so the longest message has the longest members."""
+        """Size of the longest message from alignment 0; stored: size of the longest message that fits the message's
+        storage. A longer member never makes the padding shorten the whole, so the longest message has the longest
+        members."""
         return self._message(message, stored, 0)
 
     def shortest(self, message: TypeId, start: int = 0) -> int:

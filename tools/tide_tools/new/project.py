@@ -22,21 +22,21 @@ from tide_tools.programs.binaries import ROOT
 class Board:
     name: str
     text: str
-    toolchain: str = ""  # within tide/cmake
-    folders: tuple[tuple[str, str], ...] = ()  # folders of tide's tree, with their location in the project
+    toolchain: str = ""  # name of a file in tide/cmake
+    folders: tuple[tuple[str, str], ...] = ()  # folders of tide's tree, each with its location in the project
     sources: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
     script: str = ""  # script of the linker
-    machine: str = ""  # of QEMU
+    machine: str = ""  # the machine of QEMU
     link: str = "udp"
     baud: int = 115_200
     submit_ms: float = 0.4
     process_ms: float = 0.5
     dispatch_ms: float = 0.1
     runtime: str = "tide"  # the runtime's location in the project
-    messages: str = "messages"  # the messages' location
-    files: tuple[tuple[str, str], ...] = ()  # single files in the form of `folders`; they replace existing files
+    messages: str = "messages"  # the folder of the messages
+    files: tuple[tuple[str, str], ...] = ()  # single files in the same form as `folders`; they replace existing files
     parts: tuple[str, ...] = (
         "CMakeLists.txt",
         "cmake",
@@ -45,8 +45,8 @@ class Board:
         "src",
         "README.md",
     )  # parts of the runtime that are copied
-    needs: str = ""  # prerequisite of its build
-    build: str = ""  # command that builds it; empty: CMake alone
+    needs: str = ""  # what must be installed before the build
+    build: str = ""  # command that builds the project; empty: CMake alone
 
 
 _SOURCES = ("include", "port", "src")
@@ -159,7 +159,7 @@ def require_name(name: str) -> None:
 
 
 def make_project(place: Path, board: Board) -> list[Path]:
-    """Creates the whole project or nothing. Returns the folders above it that were missing, the deepest first."""
+    """Creates the whole project or nothing. Returns the missing folders above it, the deepest first."""
     if place.exists():
         raise UsageError(f"{place} exists; choose another name, or remove it")
     if not (ROOT / "runtime/include/tide").exists():
@@ -182,7 +182,7 @@ def _fill(work: Path, name: str, board: Board) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.with_suffix("").write_text(text, encoding="utf-8")
     (work / ".gitignore").write_text("build/\n", encoding="utf-8")
-    if board.name == "esp32":  # folder in which its build looks for sources
+    if board.name == "esp32":  # the folder in which the board's build looks for sources
         (work / "main.c").rename(work / "main/main.c")
     (work / board.runtime).mkdir(parents=True)
     for part in board.parts:

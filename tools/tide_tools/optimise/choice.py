@@ -45,7 +45,7 @@ def present(system: System) -> Choice:
 
 
 def boards_of(system: System) -> dict[str, list[Executor]]:
-    """The executors of each board, one for each core; all have one policy."""
+    """The executors of each board, one for each core; all executors of a board have the same policy."""
     boards: dict[str, list[Executor]] = {}
     for executor in system.executors:
         if executor.where == "mcu":
@@ -95,8 +95,8 @@ def is_ordered(system: System, choice: Choice) -> bool:
 
 
 def only(system: System, names: Collection[str]) -> System:
-    """The system with some of its chains. A chain that branches from a missing one begins with the shared callbacks;
-    their names get the other chain's as a prefix if they would be duplicates."""
+    """The system with only some of its chains. If a chain branches from one that is left out, it begins with the shared
+    callbacks; if their names would be duplicates, they get the name of the left-out chain as a prefix."""
     chains = []
     for chain in system.chains:
         if chain.name not in names:
@@ -130,7 +130,8 @@ def _sending_alone(callback: Callback, after: Callback) -> Callback:
 
 
 def cores_of(system: System, choice: Choice) -> float:
-    """Processors used by the host's executors: a lane counts as one, or as its budget's share."""
+    """The processors that the host's executors use: each lane counts as one processor, or as its budget's share of
+    one."""
     return sum(
         lanes * _share(executor, budget_ns)
         for executor, lanes, budget_ns in zip(system.executors, choice.lanes, choice.budgets_ns, strict=True)
@@ -152,8 +153,9 @@ BUDGET_STEPS = (8, 32)  # steps as fractions of a lane's period: 1/8, 1/32
 
 
 class Moves:
-    """cores: processors of the host, which limit the lanes and budgets of its executors together. The description's own
-    demand is always allowed, as it may be meant for another machine. None: as many as this machine has."""
+    """cores: processors of the host, which limit the lanes and budgets of its executors together. The number of
+    processors that the description itself uses is always allowed, because the description may be meant for another
+    machine. None: as many processors as this machine has."""
 
     def __init__(
         self,
@@ -209,7 +211,8 @@ class Moves:
         return cores_of(self._system, choice) <= self._limit + 1e-9
 
     def _less(self, choice: Choice, other: Choice) -> bool:
-        """True if `other` needs fewer processors. Such moves are allowed even while too many are needed."""
+        """True if `other` needs fewer processors. Moves that reduce the number are allowed even while it is too
+        large."""
         return cores_of(self._system, other) < cores_of(self._system, choice)
 
     def _exchanges(self, choice: Choice) -> Iterator[Choice]:
@@ -243,7 +246,7 @@ class Moves:
                     yield replace(choice, quanta=_with(choice.quanta, index, option))
 
     def _fragments(self, link: Line, quantum: int) -> bool:
-        """True if no message needs more frames of this quantum than a window holds."""
+        """True if no message of this quantum has more frames than a window holds."""
         largest = max(
             (
                 max(sent.payload_bytes or 0, up_bytes(one, None), down_bytes(one, None))
@@ -274,15 +277,15 @@ class Moves:
                         yield replace(choice, places=_with(choice.places, index, moved))
 
     def _movable(self, chain: Chain, callback: Callback) -> bool:
-        """True for a callback of the host that may run on another executor. Callbacks of an exclusive group stay
-        together, as do those from which another chain branches or which it joins."""
+        """True for a callback of the host that may run on another executor. Callbacks of an exclusive group stay on one
+        executor, and so do the callbacks from which another chain branches or which it joins."""
         this = (chain.name, callback.name)
         branched = any(this in (other.branches_from, *other.joins) for other in self._system.chains)
         exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in self._system.groups)
         return self._system.where(callback) == "host" and not exclusive and not branched
 
     def _budgets(self, choice: Choice) -> Iterator[Choice]:
-        """Adds or removes a budget, or moves one step of budget between executors."""
+        """Adds or removes a budget, or moves one step of the budget from one executor to another."""
         with_budget = [index for index, budget_ns in enumerate(choice.budgets_ns) if budget_ns]
         for part in BUDGET_STEPS:
             for index in with_budget:

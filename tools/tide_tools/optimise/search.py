@@ -23,9 +23,9 @@ from tide_tools.system.model import System
 
 @dataclass(frozen=True)
 class Score:
-    """Compares choices: larger is better. Fewer chains without a bound come first, then fewer late chains, then a
-    larger smallest slack relative to the deadline, then fewer lanes. Without any bound the smallest slack is minus
-    infinity."""
+    """Compares choices: larger is better. Choices are compared by fewer chains without a bound, then fewer late chains,
+    then a larger smallest slack relative to the deadline, then fewer lanes. Without any bound the smallest slack is
+    minus infinity."""
 
     unbounded: int
     late: int
@@ -60,7 +60,7 @@ def score_of(bounds: Bounds, choice: Choice, fits: bool = True) -> Score:
 
 
 class Search:
-    """Tries at most `tries` choices; the same seed tries the same ones."""
+    """Tries at most `tries` choices; the same seed tries the same choices."""
 
     def __init__(self, system: System, seed: int, tries: int, losses: int = 0, moves: Moves | None = None) -> None:
         self._moves = moves or Moves(system)
@@ -89,7 +89,7 @@ class Search:
         assert best is not None
         while (
             self._left > 0
-        ):  # exhausted neighbourhoods cost no tries, so the tries limit this loop only while there are new choices
+        ):  # exhausted neighbourhoods use up no tries, so their number ends this loop only while there are new choices
             before = self.tried
             best = self._climb(self._shaken(best.choice), best, report, until_feasible)
             if self.tried == before or (until_feasible and best.score.feasible):
@@ -163,8 +163,8 @@ class Search:
 
 def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable[[System], Moves] = Moves) -> list[str]:
     """A minimal set of chains whose deadlines cannot be met together. Each chain is removed in turn, and stays removed
-    if the deadlines of the rest still cannot be met. The same search decides this, so a core is a result of the search,
-    not a proof, unless it is a single chain."""
+    if the deadlines of the rest still cannot be met. The same search decides whether deadlines can be met together, so
+    the set is a result of the search, not a proof, unless it is a single chain."""
     kept = [chain.name for chain in system.chains]
     for chain in sorted(system.chains, key=lambda one: one.priority):
         rest = [name for name in kept if name != chain.name]
@@ -177,18 +177,18 @@ def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable
 
 
 # ---- as few changes as possible ----
-# Finds the choice that meets every deadline and is closest to the description. The order of the chains is the user's:
-# it changes last and least. Tries in turn: the description as it is; other values in the same order, breadth first;
-# other orders with the same values, the nearest first; both together. Then unnecessary changes are undone one by one,
-# so that none of the remaining ones can be omitted alone.
+# Finds the choice that meets every deadline and is closest to the description. The order of the chains is the user's
+# decision, so it changes last and as little as possible. Tries in turn: the description as it is; other values in the
+# same order, breadth first; other orders with the same values, the nearest first; then both together. Then undoes
+# unnecessary changes one by one, until no remaining change can be omitted alone.
 
 
 _BEAM = 6  # choices pursued for each number of changes
 
 
 def distance(choice: Choice, origin: Choice) -> tuple[int, int, int, int]:
-    """Distance to the description; smaller is closer: exchanged pairs of chains, boards with another executor, changed
-    values, additional lanes."""
+    """Distance to the description (the smaller, the closer): exchanged pairs of chains, boards with another executor,
+    changed values, additional lanes."""
     pairs = [(left, right) for left in range(len(origin.priorities)) for right in range(left)]
     exchanged = sum(
         (origin.priorities[left] > origin.priorities[right]) != (choice.priorities[left] > choice.priorities[right])
@@ -225,7 +225,7 @@ def undone(choice: Choice, origin: Choice) -> Iterator[Choice]:
 def nearest_orders(
     priorities: tuple[int, ...], most: int, allowed: Callable[[tuple[int, ...]], bool] = lambda _: True
 ) -> Iterator[tuple[int, ...]]:
-    """At most `limit` other orders of the same values, fewest exchanged pairs first."""
+    """At most `limit` other orders with the same values, those with the fewest exchanged pairs first."""
     seen = {priorities}
     level = [priorities]
     while level and len(seen) <= most:
@@ -241,8 +241,8 @@ def nearest_orders(
 
 
 def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Exchanges two chains that are adjacent in the order. Chains of equal priority do not meet, so each of them may be
-    exchanged."""
+    """Exchanges two chains that are adjacent in the order. Chains of equal priority never
+    meet on an executor, so any of them may be exchanged."""
     of_value: dict[int, list[int]] = {}
     for index, value in enumerate(priorities):
         of_value.setdefault(value, []).append(index)
@@ -254,7 +254,7 @@ def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ..
 
 
 class FewestChanges:
-    """Tries at most as many choices as the search has left; the same seed finds the same."""
+    """Tries at most as many choices as remain to the search; the same seed finds the same result."""
 
     def __init__(self, system: System, search: Search, moves: Moves, report: Report | None = None) -> None:
         self._origin = present(system)
@@ -265,7 +265,7 @@ class FewestChanges:
         self._allowance = search.left
 
     def run(self) -> Found:
-        """The choice found, or the one that came closest to meeting every deadline."""
+        """The first choice that meets every deadline, or the choice that came closest to it."""
         now = self._look(self._origin)
         if now.score.feasible:
             return now
@@ -290,8 +290,8 @@ class FewestChanges:
         return found
 
     def _values(self) -> Found | None:
-        """Breadth first: one change, two changes ... (not of the order) as long as a choice comes closer to the
-        deadlines."""
+        """Breadth first: first all single changes (not of the order), then all pairs of changes, and so on, as long as
+        a choice comes closer to the deadlines."""
         share = self._allowance if self._moves.keep_order else self._allowance // 3
         stop = self._search.left - share
         beam = [self._look(self._origin)]
@@ -355,7 +355,7 @@ class FewestChanges:
                 return found
 
     def _renumbered(self, found: Found) -> Found:
-        """Keeps the order of the chains and gives a new number to as few of them as possible."""
+        """Keeps the order of the chains and gives new numbers to as few of them as possible."""
         priorities = fewest_numbers(found.choice.priorities, self._origin.priorities)
         if priorities == found.choice.priorities:
             return found
@@ -364,8 +364,8 @@ class FewestChanges:
 
 
 def fewest_numbers(wanted: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
-    """Priorities in the order of `wanted` that keep as many as possible of `before`; `wanted` if there are too few free
-    numbers in between, or chains share one."""
+    """Priorities in the order of `wanted` that keep as many priorities of `before` as possible; `wanted` itself if
+    there are too few free numbers in between, or if chains share a number."""
     if len(set(wanted)) < len(wanted):
         return wanted
     ranked = sorted(range(len(wanted)), key=lambda index: wanted[index])
@@ -447,7 +447,7 @@ def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, 
         if choice.policies[index] != now.policies[index]:
             policies = (*choice.policies[:index], now.policies[index], *choice.policies[index + 1 :])
             kept = zip(system.executors, choice.lanes, now.lanes, strict=True)
-            lanes = tuple(before if one in cores else after for one, after, before in kept)  # rclc's executor has one
+            lanes = tuple(before if one in cores else after for one, after, before in kept)  # rclc's has one lane
             back = replace(choice, policies=policies, lanes=lanes)
             yield f"policy of board {board}", now.policies[index], choice.policies[index], back
     for index, link in enumerate(system.links):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description as a graph for tide-sim (sim/board/plan.h), which plays it on the shipped session, daemon, executor and
-agent core in virtual time: the values that may vary from run to run, and the plan of one run."""
+"""Translates a description into a graph for tide-sim (sim/board/plan.h), which plays it on the shipped session, daemon,
+executor and agent core in virtual time: the values that may vary from run to run, and the plan of one run."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ from tide_tools.system.servers import servers_of
 PROGRAM = "tide-sim"
 MICROSECOND = 1000
 _MILLISECOND = 1_000_000
-# Periods of the slowest chain that a run lasts: up to one before its first instance, then that instance and two more, #
-# each with its whole busy window and all other chains.
+# The length of a run in periods of the slowest chain: up to one before its first instance, then that instance and two
+# more, each with its whole busy window and all other chains.
 SLOWEST = 4
 MOST_INSTANCES = 5_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
 FRAME_BYTES = 64  # more than the overhead of a fragment
 MEETING = 0.3  # share of drawn runs in which one callback of each chain begins at about the same time
-LEAST_BYTES = 8  # size to which messages are shortened
-# A run ends when all messages have arrived, or when none arrives for this long. Chains without bounds may have many
+LEAST_BYTES = 8  # the size to which messages are shortened
+# A run ends when all messages have arrived, or when none has arrived for this long. Chains without bounds may have many
 # messages under way.
 SETTLE_US = 120_000_000
 _Value = TypeVar("_Value")
 _EXECUTION, _PHASE, _BYTES = "{execution_us}", "{phase_us}", "{bytes}"  # placeholders in a plan
 _MESSAGE_NAME = re.compile(r"message=name=(\S+)")  # names of all messages, in the order of the plan
-_UDP_BAUD = 1_000_000_000  # for a line that represents a network, whose delays are added to the agent's
+# Baud rate of a line that represents a network; the network's delays are added to the agent's.
+_UDP_BAUD = 1_000_000_000
 
 
 def horizon_ns(system: System) -> int:
-    """Time in which chains are released in a run."""
+    """The time during which chains are released in a run."""
     periods_ns = [chain.period_ns for chain in system.chains]
     longest_ns = max(periods_ns)
     each_ns = MOST_INSTANCES / sum(1 / one for one in periods_ns)
@@ -62,7 +63,7 @@ class Worst:
 
 
 class Ran(NamedTuple):
-    """A run of a callback. callback: index of the callback; timer: index of the timer to whose instance the run
+    """One run of a callback. callback: index of the callback; timer: index of the timer to whose instance the run
     belongs."""
 
     callback: int
@@ -74,7 +75,8 @@ class Ran(NamedTuple):
 
 
 def all_runs(played: Played, callbacks: Sequence[tuple[int, str]], timers: Sequence[int]) -> list[Ran]:
-    """callbacks: index and executor of each, in the order of the plan; timers: their indices in that order."""
+    """callbacks: index and executor of each callback, in the order of the plan; timers: the index of each callback's
+    timer, in the same order."""
     return [
         Ran(place, timers[root], index, start_ns, end_ns, where)
         for (place, where), runs in zip(callbacks, played.runs, strict=False)
@@ -83,7 +85,7 @@ def all_runs(played: Played, callbacks: Sequence[tuple[int, str]], timers: Seque
 
 
 def own_and_others(ran: list[Ran], timer: int, path: set[int]) -> tuple[list[Ran], list[Ran]]:
-    """The runs of a chain with this timer and path, and those of other timers' chains."""
+    """The runs of the callbacks of the chain with this timer and path, and the runs of the chains of other timers."""
     own = [one for one in ran if one.timer == timer and one.callback in path]
     return own, [one for one in ran if one.timer != timer]
 
@@ -96,12 +98,13 @@ def meeting_worst(
     others: Sequence[Ran],
     source: random.Random,
 ) -> tuple[int, ...]:
-    """Offsets by timer with which callbacks of other timers meet the worst instance of a chain. own: the chain's runs.
+    """Offsets by timer with which callbacks of other timers meet the worst instance of a chain. own: the runs of the
+    chain's own callbacks.
 
-    A callback meets a step of the chain if it begins just before the step is ready. It also meets the step if both end
-    together, so that their messages meet. One of three things changes: the offset of one other timer; the offsets of
-    all, because several lanes are busy only if several chains meet; or the chain's own offset, because only some
-    instances of another timer may send all messages."""
+    A callback meets a step of the chain if it begins just before the step is ready. A callback also meets a step if
+    both end together, because then their messages meet. One of three things changes: the offset of one other timer; the
+    offsets of all other timers, because several lanes are busy only if several chains meet; or the chain's own offset,
+    because only some instances of another timer may send all messages."""
     steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
     if not steps or not others:
         return offsets_ns
@@ -124,7 +127,7 @@ def meeting_worst(
     if kind < 0.5:
         timers, at_ns, of_end = [*runs_of], release_ns - MICROSECOND, False
     else:
-        busy = {one.timer for one in there if one.start_ns <= at_ns < one.end_ns}  # these delay the step already
+        busy = {one.timer for one in there if one.start_ns <= at_ns < one.end_ns}  # their chains delay the step already
         timers = [timer for timer in runs_of if timer not in busy] or [*runs_of]
         timers = [source.choice(timers)] if source.random() < 0.7 else timers
     for timer in timers:
@@ -139,8 +142,8 @@ def meeting_worst(
 def beside_worst(
     offsets_ns: tuple[int, ...], periods_ns: Sequence[int], own: Sequence[Ran], worst: Worst, mine: int
 ) -> tuple[int, ...]:
-    """Offsets with which the timer `mine` expires when the worst instance of another timer's chain began its longest
-    wait. What delays one chain then delays the other, too. own: the runs of the other chain."""
+    """Offsets with which the timer `mine` expires when the longest wait in the worst instance of another timer's chain
+    began. Whatever delays one chain then also delays the other. own: the runs of the other chain's callbacks."""
     steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
     if not steps:
         return offsets_ns
@@ -153,7 +156,8 @@ def beside_worst(
 
 
 def _ready_ns(own: Sequence[Ran], before: Ran, step: Ran) -> int:
-    """Time at which the message between two steps arrives, if it takes the shortest time observed in this run."""
+    """Time at which the message between two steps arrives, if its transfer takes the shortest time observed in this
+    run."""
     ends_ns = {one.instance: one.end_ns for one in own if one.callback == before.callback}
     starts_ns = {one.instance: one.start_ns for one in own if one.callback == step.callback}
     return before.end_ns + min(starts_ns[one] - ends_ns[one] for one in starts_ns.keys() & ends_ns.keys())
@@ -164,7 +168,7 @@ def _later(offsets_ns: tuple[int, ...], timer: int, by_ns: int, periods_ns: Sequ
 
 
 def marks_of(system: System, timer: Chain) -> list[int]:
-    """Times from a timer's expiry to the callbacks of its chain and of chains that continue it, if nothing delays
+    """Times from a timer's expiry to each callback of its chain and of the chains that continue it, if nothing delays
     them."""
     found = {0}
     for path in (system.path(one) for one in system.chains if system.timer_of(one) is timer):
@@ -186,8 +190,8 @@ def _octets_ns(link: Line | UdpLink, octets: int) -> int:
 
 
 def meeting(marks_ns: Sequence[Sequence[int]], periods_ns: Sequence[int], source: random.Random) -> tuple[int, ...]:
-    """Offsets for which one callback of each timer's chains begins at about the same time, in their first instances,
-    which send all messages, or in later ones."""
+    """Offsets with which one callback of the chains of each timer begins at about the same time, either in the first
+    instances, which send all messages, or in later instances."""
     chosen_ns = [source.choice(each) for each in marks_ns]
     at_ns = source.choice((max(chosen_ns), max(periods_ns)))
     begins_ns = (at_ns - one + source.randint(-2, 2) * MICROSECOND for one in chosen_ns)
@@ -199,7 +203,7 @@ class UnplayableError(Exception):
 
 
 def require_no_losses_of_events(system: System, losses: int) -> None:
-    """The simulator finds a frame's instance by its time, which needs a timer."""
+    """The simulator finds the instance of a frame by the time, so it needs a timer."""
     if losses and any(chain.begins_with_event for chain in system.chains):
         raise UnplayableError("losses are played in chains that begin with timers only")
 
@@ -211,11 +215,11 @@ class BoardsRun:
     phases_ns: tuple[int, ...]
     executions_ns: tuple[tuple[int, ...], ...]  # by chain and callback
     payload_bytes: tuple[tuple[int, ...], ...]
-    agent_ns: tuple[tuple[int, int], ...]  # by board
+    agent_ns: tuple[tuple[int, int], ...]  # the agent's delays for each board
     return_ns: tuple[tuple[int, int], ...]
     costs: bool
     seed: int
-    order: int = 0  # in which a callback publishes its topics. 0: as described, else the seed that draws it
+    order: int = 0  # the order in which a callback publishes its topics 0: as described, else the seed that draws it
 
 
 def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value, ...]:
@@ -223,7 +227,7 @@ def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value
 
 
 def pool_words(need: Need) -> dict[str, object]:
-    """Sizes of a board's pools, exactly those that the bounds assume, as fields of a plan."""
+    """The sizes of a board's pools as fields of a plan: exactly the sizes that the bounds assume."""
     sizes = need.sizes
     return {
         "nodes": max(sizes["small_nodes"], 2),
@@ -233,13 +237,13 @@ def pool_words(need: Need) -> dict[str, object]:
         "reassemblies": sizes["reassemblies"],
         "window": sizes["window"],
         "depth": sizes["subscription_depth"],
-        "service_depth": 1,  # each caller has an object of its own here
+        "service_depth": 1,  # each caller has an object of its own in the plan
     }
 
 
 class BoardsPlayer:
-    """Draws and plans runs in which all boards have one policy, or each the described one (`described`). The caller
-    provides the random number generator. needs: the pools that the bounds assume, if already known."""
+    """Draws and plans runs in which all boards have one policy, or (`described`) each board the policy described for
+    it. The caller provides the random number generator. needs: the pools that the bounds assume, if already known."""
 
     def __init__(
         self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
@@ -315,7 +319,8 @@ class BoardsPlayer:
             self._marks_ns += [times_ns[0], times_ns[0] + times_ns[-1], sum(times_ns)]
 
     def _connected(self) -> dict[int, list[Callback]]:
-        """Receivers by publication: first callbacks of other chains that it starts, then the sender's successor."""
+        """The receivers of each publication: first the callbacks of other chains that it starts, then the sender's
+        successor."""
         found: dict[int, list[Callback]] = {}
         for chain in self._chains:
             for before in self._system.inputs(chain):
@@ -340,7 +345,7 @@ class BoardsPlayer:
         return whole[: 1 + next(n for n, one in enumerate(whole) if one is section.last)]
 
     def _message_of(self, callback: Callback, after: Callback | None = None) -> str:
-        """Name of the message from `callback` to `after`; after None: the callback's first message."""
+        """Name of the message from `callback` to `after`; after None: the first message of the callback."""
         sent = callback.sends_to(after)
         place = next((place for place, one in enumerate(callback.publishes) if one is sent), 0)
         return f"{self._names[id(callback)]}m{place or ''}"
@@ -378,7 +383,8 @@ class BoardsPlayer:
         )
 
     def changed(self, run: BoardsRun, worst: Worst | None = None) -> BoardsRun:
-        """A run with one changed value. worst: an instance of `run`, which other chains may be moved to meet."""
+        """A run that differs in one value. worst: an instance of `run`; other chains may be moved so that they meet
+        it."""
         source = self._random
         if worst is not None and len(self._timers) > 1 and source.random() < 0.6:
             own, others = self._own_and_others(worst)
@@ -408,13 +414,13 @@ class BoardsPlayer:
         return replace(run, seed=source.randrange(1_000_000))
 
     def beside(self, run: BoardsRun, worst: Worst, chain: int) -> BoardsRun:
-        """The run of another chain's worst instance with this chain beside it."""
+        """The run that contains another chain's worst instance, with this chain moved next to that instance."""
         own, _ = self._own_and_others(worst)
         phases_ns = beside_worst(run.phases_ns, self._periods_ns, own, worst, self._timer_of[chain])
         return replace(run, phases_ns=phases_ns)
 
     def _own_and_others(self, worst: Worst) -> tuple[list[Ran], list[Ran]]:
-        """Runs of the chain, and of other timers' chains."""
+        """The runs of the chain's callbacks, and the runs of other timers' chains."""
         return own_and_others(
             all_runs(worst.played, self._places, self._timers), self._timer_of[worst.chain], self._on_path[worst.chain]
         )
@@ -466,8 +472,8 @@ class BoardsPlayer:
         return [[Instance(*one) for one in chain if one[2] >= 0] for chain in recorded]
 
     def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
-        """For chains that go from one board to another: the longest time until they leave the first, and the numbers of
-        instances that left it and that did not."""
+        """For chains that go from one board to another: the longest time until an instance leaves the first board, the
+        number of instances that left it, and the number that did not."""
         found = zip(played.worst_ns, played.ended, played.lost, strict=True)
         return dict(zip(self._until, itertools.islice(found, len(self._chains), None), strict=True))
 
@@ -523,8 +529,8 @@ class BoardsPlayer:
 
     def _way_ns(self) -> int:
         """Additional time for the last instance, which may take longer than all periods: its delays, and all executions
-        and frames of several instances meanwhile. Without this time, a run would end before best-effort messages
-        arrive."""
+        and frames of several instances that occur meanwhile. Without this time a run would end before its best-effort
+        messages arrive."""
         links_ms = sum(((link.agent_ms or 0) + (link.return_ms or 0) for link in self._links), Decimal(0))
         sent = max(len(chain.callbacks) for chain in self._chains)
         every = [one for chain in self._chains for one in chain.callbacks]
@@ -534,8 +540,8 @@ class BoardsPlayer:
         return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms) + SLOWEST * frames_ns
 
     def _frames_ns(self, link: Line | UdpLink) -> int:
-        """Time that this line takes for all messages, in both directions, of one instance of each chain, with every
-        byte escaped."""
+        """The time that this line needs for all messages of one instance of each chain, in both directions, if every
+        byte is escaped."""
         sizes = [sent.payload_bytes or 0 for chain in self._chains for one in chain.callbacks for sent in _sent_by(one)]
         octets = sum(size + (size // (link.mtu_bytes // 2) + 1) * FRAME_BYTES for size in sizes)
         return _octets_ns(link, 2 * 2 * octets)
@@ -550,7 +556,7 @@ class BoardsPlayer:
         return ";".join((settings, *words, *((costs,) if run.costs else ())))
 
     def _settings_of(self, number: int) -> tuple[str, str]:
-        """The settings and the costs of a board, as words of the plan."""
+        """A board's settings and costs, as words of the plan."""
         board, link = self._boards[number], self._links[number]
         executor = next((one for one in CLIENT_EXECUTORS if one == self._executor), executor_of_board(board))
         batch, _, send = executor.partition("_")
@@ -583,7 +589,8 @@ class BoardsPlayer:
             execution_us = run.executions_ns[place][position] // MICROSECOND
             with_execution = entry.replace(_EXECUTION, str(execution_us))
             yield with_execution.replace(_PHASE, str(run.phases_ns[place] // MICROSECOND))
-        # Transfer times between executors of the host: the maximum, or zero. Bytes of a line: all are escaped, or none.
+        # Transfer times between executors of the host: the maximum, or zero. Whether the bytes of a line are escaped:
+        # all of them or none.
         has_hops, has_escapes = run.seed % 4 != 0, run.seed % 3 != 0
         for place, position, fixed_bytes, entry, hops, escapes in self._ordered_messages(run.order):
             sent_bytes = run.payload_bytes[place][position] if fixed_bytes is None else fixed_bytes
@@ -613,7 +620,7 @@ class BoardsPlayer:
         return list(itertools.chain.from_iterable(every))
 
     def _callback(self, chain: Chain, callback: Callback) -> str:
-        """The plan's line for a callback, with placeholders for its execution time and its phase."""
+        """The line of the plan for a callback, with placeholders for its execution time and its phase."""
         fields: dict[str, object] = {
             "name": self._names[id(callback)],
             "on": self._on[callback.executor],
@@ -637,8 +644,8 @@ class BoardsPlayer:
         return plan_line("callback", fields)
 
     def _message(self, chain: Chain, position: int, sent: Publication | Request | Reply) -> tuple[str, str, str]:
-        """The plan's line for a message, with a placeholder for its size. Also the field with its transfer times
-        between host executors, and the field that says that any of its bytes may be escaped."""
+        """The line of the plan for a message, with a placeholder for its size. It includes a field with the message's
+        transfer times between host executors, and a field that allows any of its bytes to be escaped."""
         callback = chain.callbacks[position]
         receivers = self._receivers.get(id(sent), [])
         fields: dict[str, object] = {
@@ -663,12 +670,12 @@ class BoardsPlayer:
         return plan_line("message", fields), hops, " escaped=true" if links and are_open else ""
 
     def _holds(self, timer: Chain) -> bool:
-        """True if one of the timer's chains has `hold`: it then applies to all, because they share a level."""
+        """True if one of the timer's chains has `hold`: it then applies to all of them, because they share a level."""
         return any(one.hold for one in self._chains if self._system.timer_of(one) is timer)
 
     def _group_of(self, callback: Callback) -> int:
-        """Number of the group of callbacks that exclude this one: its exclusive group, or the server that it shares
-        with other chains. 0: none."""
+        """The number of the group whose callbacks exclude this callback: its exclusive group, or the server that it
+        shares with other chains. 0: none."""
         return self._groups.get(id(callback), 0)
 
 
@@ -695,7 +702,8 @@ def _what(sender: Callback) -> str:
 
 
 def _groups(system: System) -> dict[int, int]:
-    """For each callback of the host that others exclude: the number of its shared server or of its exclusive group."""
+    """For each callback of the host that other callbacks exclude: the number of its shared server or of its exclusive
+    group."""
     shared = servers_of(system).values()
     found = {id(one): n for n, several in enumerate(shared, 1) for one in several if _is_alone(system, one)}
     groups = [one.name for one in system.groups if one.kind == "exclusive"]

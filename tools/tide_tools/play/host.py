@@ -41,10 +41,10 @@ _SETTLE_US = 600_000_000  # longest time for instances under way at the end
 class HostRun:
     """All values that may differ between two runs of a description."""
 
-    offsets_ns: tuple[int, ...]  # by timer
+    offsets_ns: tuple[int, ...]  # the offset of each timer
     executions_ns: tuple[tuple[int, int], ...]  # shortest and longest, by callback
-    registration: tuple[int, ...]  # callbacks in this order
-    priorities: tuple[int, ...]  # by callback
+    registration: tuple[int, ...]  # the order in which callbacks are registered
+    priorities: tuple[int, ...]  # the priority of each callback
     late: bool  # true: timers with jitter start instances late
     extremes: bool
     anywhere: bool  # true: budgets are replenished at a random phase
@@ -52,8 +52,8 @@ class HostRun:
 
 
 def _priorities(system: System, policy: str) -> dict[int, int]:
-    """Priorities by the identity of a callback; empty if there are too many for the levels and the policy does not use
-    them."""
+    """Priorities by the identity of a callback; empty if there are more callbacks than levels and the policy does not
+    use the priorities."""
     try:
         return priorities_of(system)
     except LevelError:
@@ -89,7 +89,7 @@ class HostPlayer:
         given = _priorities(system, policy)
         place_of = {id(one): place for place, one in enumerate(self._callbacks)}
         self._on_path = [{place_of[id(one)] for one in system.path(chain)} for chain in system.chains]
-        # A server called by several chains has one priority: the highest of theirs.
+        # A server that several chains call has one priority: the highest priority of these chains.
         self._servers = [[place_of[id(one)] for one in several] for several in servers_of(system).values()]
         self._priorities = self._as_one([given.get(id(one), 1) for one in self._callbacks])
         self._groups = {group.name: number for number, group in enumerate(system.groups, 1)}
@@ -107,7 +107,7 @@ class HostPlayer:
         return self._names[id(callback)]
 
     def _connected(self) -> Iterator[tuple[Callback, int, list[Callback]]]:
-        """Senders with their receivers, and in how many runs they send a message."""
+        """The senders with their receivers, and in which share of runs each sends a message."""
         periods_ns = {id(one): chain.period_ns for chain in self._system.chains for one in chain.callbacks}
         pairs = [(one, chain.callbacks[0]) for chain in self._system.chains for one in self._system.inputs(chain)]
         pairs += [pair for chain in self._system.chains for pair in itertools.pairwise(chain.callbacks)]
@@ -121,7 +121,7 @@ class HostPlayer:
         yield from found.values()
 
     def _sums(self, system: System) -> list[int]:
-        """Times from a release to each callback of its chain."""
+        """Times from a release to each callback of the chain."""
         sums = []
         for chain in system.chains:
             sum_ns = 0
@@ -152,7 +152,7 @@ class HostPlayer:
         )
 
     def changed(self, run: HostRun, worst: Worst | None = None) -> HostRun:
-        """The run with one changed value. worst: an instance of `run`, beside which another chain may be released."""
+        """The run with one value changed. worst: an instance of `run`; another chain may be released next to it."""
         source = self._random
         if worst is not None and len(self._timers) > 1 and source.random() < 0.7:
             own, others = self._own_and_others(run, worst)
@@ -187,22 +187,22 @@ class HostPlayer:
         return replace(run, seed=source.randrange(1_000_000))
 
     def beside(self, run: HostRun, worst: Worst, chain: int) -> HostRun:
-        """The run of another chain's worst instance with this chain beside it."""
+        """The run that contains another chain's worst instance, with this chain released next to that instance."""
         periods_ns = [*self._periods_ns.values()]
         own, _ = self._own_and_others(run, worst)
         return replace(run, offsets_ns=beside_worst(run.offsets_ns, periods_ns, own, worst, self._timer_of[chain]))
 
     def _own_and_others(self, run: HostRun, worst: Worst) -> tuple[list[Ran], list[Ran]]:
-        """Runs of the chain, and of other timers' chains."""
+        """The runs of the chain's callbacks, and the runs of other timers' chains."""
         places = [(place, self._callbacks[place].executor) for place in run.registration]
         roots = [place for place in run.registration if place in self._periods_ns]
-        roots.sort(key=lambda place: self._callbacks[place].kind == "event")  # those come last in a plan
+        roots.sort(key=lambda place: self._callbacks[place].kind == "event")  # events come last in a plan
         ran = all_runs(worst.played, places, [self._timers.index(place) for place in roots])
         return own_and_others(ran, self._timer_of[worst.chain], self._on_path[worst.chain])
 
     def _drawn_priorities(self) -> tuple[int, ...]:
-        """Priorities of a run. An executor that takes callbacks in any order may take them by random priorities,
-        too."""
+        """The priorities of the callbacks in a run. If an executor takes callbacks in any order, it may also take them
+        by random priorities."""
         if self._policy != "any_order":
             return self._priorities
         return self._as_one([self._random.randint(1, 9) for _ in self._callbacks])
@@ -286,8 +286,8 @@ class HostPlayer:
         return plan_line("callback", fields)
 
     def _events(self, offsets_ns: dict[int, int]) -> Iterator[str]:
-        """Plan lines for the events of the host: messages from outside, which the executor takes like those of a
-        subscription."""
+        """Lines of the plan for the events of the host: messages from outside, which the executor takes like messages
+        of a subscription."""
         events = [place for place in self._timers if self._callbacks[place].kind == "event"]
         if events:
             yield plan_line("executor", {"name": _OUTSIDE, "lanes": len(events)})
@@ -323,8 +323,8 @@ class HostPlayer:
 def host_plan(
     system: System, policy: Policy, seconds: float, seed: int = 1, spread_us: int = 0, dispatch_us: float = 0
 ) -> str:
-    """The plan of one run of this length: execution times drawn by the seed, timers that begin within the spread,
-    described priorities. dispatch_us: the additional cost of starting a callback, to model another runtime."""
+    """The plan of one run of this length: the seed draws the execution times, timers begin within the spread,
+    priorities are as described. dispatch_us: the additional cost of starting a callback, to model another runtime."""
     player = HostPlayer(system, "default" if policy == "readyset" else "priority", random.Random(seed))
     return player.plan(player.drawn_evenly(seed, spread_us), round(seconds * 1e9), dispatch_us)
 

@@ -12,7 +12,7 @@ from tide_tools.system.model import System
 
 
 class Instance(NamedTuple):
-    """An instance that ended. Its first callback reads the latest value when it starts."""
+    """An instance that ended. The first callback of a chain reads the latest value when it starts."""
 
     release_ns: int
     start_ns: int
@@ -20,7 +20,7 @@ class Instance(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The observed times. worst_ns: -1 if there was none."""
+    """The observed times. worst_ns: -1 if nothing was observed."""
 
     times_ns: Sequence[int]
 
@@ -49,7 +49,7 @@ class Played:
 
     def _reached(self, time_ns: int) -> int | None:
         """Time at which a value stored by the first chain at `time_ns` has reached the end of the path. None: the run
-        ended earlier, or a chain had not begun."""
+        ended before, or a chain had not begun."""
         for place in range(1, len(self._chains)):
             at = bisect_left(self._starts[place], time_ns)
             chain = self._chains[place]
@@ -64,8 +64,8 @@ class Played:
         return Seen([end_ns - release_ns for end_ns, release_ns in ages if release_ns is not None])
 
     def _released(self, time_ns: int) -> int | None:
-        """Release of the first chain's instance whose value the last chain uses at `time_ns`. None: no
-        value yet, or a chain stopped before."""
+        """Release of the first chain's instance whose value the last chain uses at `time_ns`. None: there was no value
+        yet, or a chain had stopped before."""
         release_ns = None
         for place in reversed(range(len(self._chains) - 1)):
             at = bisect_right(self._ends[place], time_ns) - 1
@@ -80,7 +80,7 @@ class Played:
 
 
 def seen_on_paths(system: System, names: Sequence[str], instances: Sequence[Sequence[Instance]]) -> list[Seen]:
-    """For each path its reaction time, then its data age. names: the chains to which the instances belong."""
+    """For each path first its reaction time, then its data age. names: the chains to which the instances belong."""
     of_chain = dict(zip(names, instances, strict=True))
     found = []
     for path in system.paths:

@@ -18,19 +18,21 @@ class ServerError(Exception):
 
 @dataclass(frozen=True)
 class Played:
-    """Results by chain: the worst response (-1: none ended), the numbers of instances that ended and that did not, and
-    the instance that took longest."""
+    """Results by chain: the worst response (-1: no instance ended), the number of instances that ended, the number that
+    did not, and the instance that took longest."""
 
     worst_ns: tuple[int, ...]
     ended: tuple[int, ...]
     lost: tuple[int, ...]
     worst_index: tuple[int, ...]
-    violations: tuple[str, ...]  # broken rules
+    violations: tuple[str, ...]  # the rules that the run broke
     full: tuple[str, ...]  # pools that ran full
-    # Only with record=true in the plan. By chain and instance: release, start of the first callback, end of the last;
-    # -1 for a step that the instance did not reach. Left as the lists that were read, because there are thousands.
+    # Only with record=true in the plan. By chain and instance: the release, the start of the first callback, the end of
+    # the last; -1 for a step that the instance did not reach. Remains in the lists that were read, because there are
+    # thousands of instances.
     recorded: Sequence[Sequence[Sequence[int]]] = ()
-    # Only for boards. Runs by callback: timer, instance, start, end. By message: timer, instance, arrival in ROS 2.
+    # Only for plans with boards. Runs by callback: timer, instance, start, end. By message: timer, instance, arrival in
+    # ROS 2.
     runs: Sequence[Sequence[Sequence[int]]] = ()
     crossings: Sequence[Sequence[Sequence[int]]] = ()
 
@@ -46,7 +48,7 @@ def read_answer(program: str, answer: str | bytes) -> Played:
 
 
 class Server:
-    """One process; not for several threads. Standard error is the caller's."""
+    """One process; several threads must not share it. Standard error is the caller's."""
 
     def __init__(self, program: str) -> None:
         self._program = program  # name and arguments

@@ -19,7 +19,7 @@ from typing import IO, Any
 from tide_tools.interrupts import shielded
 from tide_tools.programs.patience import Patience
 
-_LOOK_S = 0.2  # interval of checks for other reasons to end a wait
+_LOOK_S = 0.2  # interval at which a wait checks whether it must end for another reason
 
 
 class RunError(Exception):
@@ -65,7 +65,7 @@ def may_use_fifo() -> bool:
 
 @dataclass
 class Child:
-    """A running program. Lines of its standard output go to `lines` and, like its standard error, to the log."""
+    """A running program. The lines of its standard output go to `lines`; these and its standard error go to the log."""
 
     name: str
     log: Path
@@ -73,7 +73,7 @@ class Child:
     lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
     log_failure: OSError | None = None  # why the log is incomplete
     reader: threading.Thread | None = None
-    is_group: bool = False  # leader of a process group, which ends with it
+    is_group: bool = False  # True if it leads a process group, which ends with it
 
     @classmethod
     def start(
@@ -86,8 +86,8 @@ class Child:
         folder: Path | None = None,
         is_group: bool = False,
     ) -> Child:
-        # If this process is killed, its children get SIGTERM too. They have a session of their own, so that Ctrl-C
-        # reaches only this process, which then ends them in order.
+        # If this process is killed, its children get SIGTERM. They have a session of their own, so that Ctrl-C reaches
+        # only this process, which then ends them in order.
         setpriv = shutil.which("setpriv")
         prefix = [setpriv, "--pdeathsig", "TERM"] if setpriv else []
         log.write_text(f"# {' '.join(command)}\n", encoding="utf-8")
@@ -140,7 +140,7 @@ class Child:
                 raise RunError(f"{self.name} printed nothing in time\n{self.tail()}") from None
 
     def wait_line(self, accept: Callable[[str], bool], limit_s: float, what: str) -> str:
-        """The first accepted line; earlier ones are skipped. limit_s: as of a Patience, not wall time."""
+        """The first line that is accepted; earlier lines are skipped. limit_s: a limit of a Patience, not wall time."""
         patience = Patience(limit_s)
         while True:
             try:
@@ -173,7 +173,7 @@ class Child:
         return RunError(f"{self.name} ended in the middle of the run ({self.ending()})\n{self.tail()}")
 
     def ends(self, limit_s: float) -> bool:
-        """Waits for its end up to a limit (as of a Patience); returns whether it has ended."""
+        """Waits for its end up to a limit (that of a Patience); returns whether it has ended."""
         patience = Patience(limit_s)
         while not patience.is_over():
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -211,7 +211,7 @@ class Child:
                 self.reader.join(_LOOK_S)
 
     def _stop_group(self, limit_s: float) -> None:
-        """Sends SIGINT like Ctrl-C, which launch files pass on in order; then ends the rest of the group."""
+        """Sends SIGINT, as Ctrl-C does, which launch files pass on in order; then ends the rest of the group."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if self.process.poll() is None:
                 self._signal_group(number)
@@ -234,7 +234,7 @@ def json_line(line: str) -> dict[str, Any]:
 
 
 class Children:
-    """The children of one run; all end with it, in reverse order of start."""
+    """The children of one run; all of them end with it, in the reverse order of their start."""
 
     def __init__(self) -> None:
         self._children: list[Child] = []
@@ -254,7 +254,7 @@ class Children:
         return child
 
     def require_alive(self, but: Child | None = None) -> None:
-        """Checks all children, except one that may have ended while its last lines are still being read."""
+        """Checks all children, except a child that may have ended while its last lines are still being read."""
         for child in self._children:
             if child is not but:
                 child.require_alive()

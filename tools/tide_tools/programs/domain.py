@@ -11,8 +11,8 @@ DOMAIN_MAXIMUM = 232  # DDS has no ports for larger numbers
 
 
 def ros_domain(given: int | None = None, otherwise: int | None = None) -> int:
-    """The given domain, else ROS_DOMAIN_ID, else `otherwise`. If `otherwise` is None: a domain that no concurrent
-    command uses. UsageError."""
+    """The given domain, otherwise ROS_DOMAIN_ID, otherwise `otherwise`. If `otherwise` is None: a domain that no
+    concurrent command uses. UsageError."""
     if given is not None:
         return given
     named = os.environ.get("ROS_DOMAIN_ID", "")

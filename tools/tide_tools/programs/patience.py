@@ -16,15 +16,16 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 class Patience:
     """A limit on the time available to this process and its descendants.
 
-    Time in which one of their threads was ready but had no processor does not count, unless another of them was
-    computing. So a busy machine does not use up the limit, while sleeping and endless loops do. On an idle machine the
-    limit is in wall time. Reads /proc every quarter of a second."""
+    Time in which one of their threads was ready but had no processor does not count, unless another of their threads
+    was computing. So a busy machine does not use up the limit, while sleeping and endless loops do. On an idle machine
+    the limit is in wall time. Reads /proc every quarter of a second."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self._used_s = 0.0
         self._seen_s = time.monotonic()
-        self._before: tuple[float, dict[str, float]] | None = None  # read at the first check: most waits end before it
+        # Read only at the first check, because most waits end before it.
+        self._before: tuple[float, dict[str, float]] | None = None
 
     def renew(self) -> None:
         """Grants the whole limit again, after progress."""
@@ -43,12 +44,12 @@ class Patience:
 
 
 def _times() -> tuple[float, dict[str, float]]:
-    """Processor seconds of the process and its descendants, and seconds that each of their threads has waited for a
-    processor."""
+    """The processor seconds of the process and its descendants, and the seconds that each of their threads has waited
+    for a processor."""
     parents, computed_s = {}, {}
     for process, words in statistics():
         parents[process] = int(words[1])
-        computed_s[process] = sum(map(int, words[11:15])) / _TICKS_PER_S  # including reaped children
+        computed_s[process] = sum(map(int, words[11:15])) / _TICKS_PER_S  # includes reaped children
     family = [os.getpid()]
     for process in family:  # the list grows in the loop
         family += [child for child, parent in parents.items() if parent == process]

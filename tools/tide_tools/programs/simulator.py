@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs tide-sim as child processes: one plan, one seed, or many at a time. None is left running."""
+"""Runs tide-sim as child processes: one plan, one seed, or many at a time. No child remains running."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class SimulationError(Exception):
 
 
 def workers() -> int:
-    """Processors this process may use."""
+    """The processors that this process may use."""
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 class Simulator:
-    """Starts a program of the build, given by name (possibly with its first arguments) or by path; `stop`, and the end
-    of a `with`, end all running ones and prevent further starts."""
+    """Starts a program of the build, given by name (possibly with its first arguments) or by path; `stop` and the end
+    of a `with` block end all running programs and prevent further starts."""
 
     def __init__(self, program: str | Path = "tide-sim") -> None:
         name, *words = program.split() if isinstance(program, str) else (program,)
@@ -62,7 +62,8 @@ class Simulator:
                     stderr=subprocess.PIPE,
                     text=True,
                     errors="replace",
-                    start_new_session=True,  # this process handles Ctrl-C; a child ended by it would look crashed
+                    # This process handles Ctrl-C; a child that Ctrl-C ended would look as if it had crashed.
+                    start_new_session=True,
                 )
                 self._running.add(child)
         try:
@@ -77,7 +78,7 @@ class Simulator:
         return subprocess.CompletedProcess(words, child.returncode, output, errors)
 
     def results(self, words: Sequence[str]) -> dict[str, Any]:
-        """Results of one call, including violated rules."""
+        """The results of one call, including the violated rules."""
         done = self.call(words)
         if done.returncode not in (0, 1) or not done.stdout.strip():
             raise SimulationError(_reason(done), 2 if done.returncode == 2 else 1)
@@ -133,4 +134,4 @@ def violations(data: dict[str, Any]) -> list[str]:
     return [f"{run['executor']}: {rule}" for run in data["runs"] for rule in run.get("violations", [])]
 
 
-terminable = interruptible  # a SIGTERM ends the work as Ctrl-C does, so that no child is left behind
+terminable = interruptible  # a SIGTERM ends the work like Ctrl-C, so that no child remains

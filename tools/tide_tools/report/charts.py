@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every picture of the command, as SVG: in its page and as separate files, without a library and without a network.
+"""Every picture that the command makes, as SVG, in its page and as separate files; needs no library and no network.
 
-Positions along the axis are percentages and text sizes are pixels, so a picture fits a phone and its text stays
-readable. Colours are those of Okabe and Ito, which the colour-blind can tell apart. Grey parts are visible on white and
-on black. The values of a mark are shown when the mouse pointer is over it. Rejected: plotly for pages (5 MB each) and
+Positions along the axis are in percent and text sizes in pixels, so a picture fits a phone and its text stays readable.
+Colours are from the palette of Okabe and Ito, which colour-blind people can tell apart. Grey parts are visible on white
+and on black. The values of a mark appear when the mouse pointer is over it. Rejected: plotly for pages (5 MB each) and
 matplotlib for files, which drew every chart twice."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tide_tools.report.results import LABELS, NAMES, ChainResult, Period, Result
 from tide_tools.report.table import Observation
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-_MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # further colours for more names of parts
+_MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # further colours, used if there are more names of parts
 _EXECUTOR_COLOURS = {
     "tide": "#0072B2",
     "tide-preemptive": "#009E73",
@@ -42,7 +42,7 @@ _WORDS_FROM = 6  # percent: a narrower bar contains no text
 
 @dataclass(frozen=True)
 class Title:
-    """Label of a row, above its bars."""
+    """The label of a row, above its bars."""
 
     name: str
     text: str = ""
@@ -75,7 +75,7 @@ class Picture:
     def bar(
         self, row: int, begin: float, end: float, colour: str, told: str, words: str = "", thin: bool = False
     ) -> None:
-        """A bar in a row. told: text shown when the mouse is over the bar. words: text inside, if there is room."""
+        """A bar in a row. told: text shown when the mouse is over the bar. words: the text inside, if there is room."""
         x, width = self._x(begin), max(self._x(end) - self._x(begin), 0.1)
         y, height = self._y(row) + _BAR_TOP + (5 if thin else 0), _BAR - (10 if thin else 0)
         ink = "#fff" if colour in _DARK else "#1a1a1a"
@@ -126,7 +126,7 @@ class Picture:
         self._marks.append(f'<text x="{self._x(value):.3f}%" y="{y}" font-size="11"{side}>{html.escape(text)}</text>')
 
     def width_of(self, length: float) -> float:
-        """Width of this length in the picture, in percent."""
+        """The width of this length in the picture, in percent."""
         return self._x(length) - _LEFT
 
     def name(self, colour: str, text: str) -> None:
@@ -180,8 +180,8 @@ def _ticks(most: float) -> list[float]:
 
 # ---- every instance of a run ----
 
-MOST_POINTS = 300  # points in one row, always including the largest
-_ALL_POINTS = 6000  # in a picture
+MOST_POINTS = 300  # largest number of points in one row; the largest value is always among them
+_ALL_POINTS = 6000  # largest number of points in a picture
 _LARGEST = 50
 
 
@@ -198,7 +198,7 @@ def _rows(results: Results) -> list[_Row]:
 
 
 def shown_points(latencies_ns: Sequence[int], most: int = MOST_POINTS) -> list[tuple[int, int]]:
-    """Instances with their latencies: all, or the largest and a number of others, evenly by rank."""
+    """Instances with their latencies: all instances, or the largest and a number of others, spread evenly by rank."""
     every = sorted(enumerate(latencies_ns), key=lambda one: one[1])
     if len(every) <= most:
         return every
@@ -265,8 +265,8 @@ _TRACKS = {"mcu": "microcontroller", "up": "line to the host", "host": "ROS 2 no
 
 
 def timeline_chart(periods: Sequence[Period]) -> Picture:
-    """A row for each track of each run. A preempted callback of a board has a gap, in which the running one is
-    visible."""
+    """A row for each track of each run. If a callback of a board is preempted, its span has a gap, in which the running
+    callback is visible."""
     pieces = [running(one.spans) for one in periods]
     present = {span.track for spans in pieces for span in spans}
     tracks = [track for track in _TRACKS if track in present] or ["mcu"]
@@ -315,7 +315,7 @@ def _coloured(names: Iterable[str]) -> dict[str, str]:
 
 
 def parts_chart(run: Run) -> Picture:
-    """For each chain: the parts of its slowest instance, and below them the shares of its bound, if it has one."""
+    """For each chain: the parts of its slowest instance, and below them the shares of its bound, if it has a bound."""
     titles: list[Title] = []
     rows: list[tuple[int, list[tuple[str, str, int]]]] = []
 
@@ -343,7 +343,7 @@ def parts_chart(run: Run) -> Picture:
 
 def bounds_chart(bounds: Bounds, only: ChainBound | None = None) -> Picture:
     """The parts of the bounds, the most urgent chain on top, with the interference of all chains in one colour. only:
-    this chain alone, with the interference of each other chain shown separately."""
+    shows this chain alone, and the interference of each other chain separately."""
     chains = [only] if only else bounds.chains
     rows = [(row, list(_pieces(chain.parts, only is not None))) for row, chain in enumerate(chains)]
     most_ns = max((chain.bound_ns or 0 for chain in chains), default=0) or min(

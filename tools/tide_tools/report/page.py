@@ -15,7 +15,7 @@ from tide_tools.report.results import Period, Results
 
 
 def write_page(results: Results, references: Sequence[Reference], periods: Sequence[Period], path: Path) -> None:
-    """periods: one for each run, if it was recorded."""
+    """periods: one period of each run for which it was recorded."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tide_tools.report", "."),
         autoescape=True,

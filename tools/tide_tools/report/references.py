@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures with which a run can be compared: the real stock micro-ROS stack, measured with the same paced line, echo and
-callbacks (115,200 baud, 10 ms, 100 B, 500 ms), and the PoDS paper's Table 1."""
+"""Figures with which a run can be compared: measurements of the stock micro-ROS stack with the same paced line, echo
+and callbacks (115,200 baud, 10 ms, 100 B, 500 ms), and Table 1 of the PoDS paper."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Reference:
 
 _STOCK = {("reliable", 3): 82.2, ("best_effort", 3): 40.5, ("reliable", 1): 35.7, ("best_effort", 1): 34.7}
 
-# The best results with the stock client, three chains of the same program (2026-11, micro-ROS iron client, tide's line,
-# agent and nodes, 47 periods each, from the start of the first callback).
+# The best results with the stock client and three chains of the same program (2026-11, micro-ROS iron client, tide's
+# line, agent and nodes, 47 periods each, from the start of the first callback).
 _STRONGEST = (
     Reference(
         "stock client, reliable, session timeout 0: publish returns at once, and an error",
@@ -53,7 +53,7 @@ def is_paper_setup(system: System) -> bool:
 
 
 def references(system: System, results: Results) -> list[Reference]:
-    """The figures for the most urgent chain; none if the set-up differs."""
+    """The figures for the most urgent chain; empty if the set-up differs."""
     if not is_paper_setup(system) or results.line_loss > 0:
         return []
     reliability = {chain.reliability for chain in system.chains}

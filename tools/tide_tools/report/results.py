@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.json: the measurements of a run or a simulation. Fields may be added; a field keeps its meaning. Also the
-spans of one period of a run, for the pictures."""
+"""results.json: the measurements of a run or a simulation. Fields may be added; a field keeps its meaning. Also
+contains the spans of one period of a run, for the pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tide_tools.report.verdict import Completeness, Observation, Premises, Verdi
 
 # ---- the parts of a latency: their names in the file and in the output ----
 
-# Names of the parts, in the order in which they are shown.
+# The names of the parts, in the order in which they are shown.
 NAMES = (
     "start",
     "processor_wait",
@@ -66,8 +66,8 @@ class Machine(_Entry):
 
 
 class PartResult(_Entry):
-    """A part of the latency (tide_tools.run.evidence): the maximum over all instances, the value of the slowest
-    instance, and the part's share of the bound where it has one."""
+    """A part of the latency (tide_tools.run.evidence): its maximum over all instances, its value in the slowest
+    instance, and its share of the bound, if there is one."""
 
     name: str
     most_ns: int
@@ -76,8 +76,8 @@ class PartResult(_Entry):
 
 
 class Answer(_Entry):
-    """The result of a run for one premise of its bounds. margin: the remaining share of the limit. chains: those whose
-    bounds depend on the premise where it has this verdict. None: all."""
+    """The result of a run for one premise of its bounds. margin: the remaining share of the limit. chains: the chains
+    whose bounds depend on the premise, if it has this verdict for them. None: all chains."""
 
     id: str
     text: str
@@ -92,7 +92,7 @@ class Answer(_Entry):
 
 class Undisturbed(_Entry):
     """Instances of a chain that no observed violation of a premise affected (tide_tools.run.seen). until: the board up
-    to whose end they count; empty: to their own end. max_ns: None if there was no such instance."""
+    to whose end the instances count; empty: up to the end of the chain. max_ns: None if there was no such instance."""
 
     until: str = ""
     samples: int
@@ -106,7 +106,7 @@ class Undisturbed(_Entry):
 
 class ChainResult(_Entry):
     """One chain under one executor. Its latency is the time from the nominal expiry of its timer to the end of its last
-    callback (in results of older versions from the start of its first callback). part, unseen, doubt: of
+    callback (in results of older versions it begins with the start of the first callback). part, unseen, doubt: of
     tide_tools.report.verdict."""
 
     name: str
@@ -123,7 +123,7 @@ class ChainResult(_Entry):
     deadline_misses: int
     bound_ns: int | None = None
     lost: int  # started, but did not end
-    skipped: int = 0  # not started: its timer had no chance to run, or its first message is missing
+    skipped: int = 0  # instances that did not start: the timer had no chance to run, or the first message is missing
     part: str = ""
     unseen: str = ""
     doubt: str = ""
@@ -133,8 +133,8 @@ class ChainResult(_Entry):
 
 
 class PathResult(_Entry):
-    """Reaction time or data age of a path. late: observations above its limit. unseen: why there are none. A path
-    without a limit (deadline_ns) has no verdict."""
+    """Reaction time or data age of a path. late: the number of observations above its limit. unseen: why there are no
+    observations. A path without a limit (deadline_ns) has no verdict."""
 
     path: str
     what: Literal["reaction", "age"]
@@ -190,7 +190,7 @@ class Run(_Entry):
 
     @property
     def judged(self) -> list[tuple[ChainResult | PathResult, Verdict]]:
-        """What the description limits: its chains, and its paths with a limit."""
+        """What the description limits: chains, and the paths that have a limit."""
         found: list[tuple[ChainResult | PathResult, Verdict]] = [(one, self.verdict(one)) for one in self.chains]
         for one in (one for one in self.paths if one.deadline_ns is not None):
             seen = Observation(one.samples, one.late, 0, 0, one.max_ns)
@@ -201,8 +201,8 @@ class Run(_Entry):
 
     @property
     def refuted(self) -> list[str]:
-        """Chains with an instance that exceeded its bound without an observed disturbance, each with the board up to
-        which it was measured. Either the bound is wrong, or a premise that is not observed here does not hold."""
+        """Chains with an instance that exceeded its bound although no disturbance was observed, each with the board up
+        to which it was measured. Either the bound is wrong, or a premise that cannot be observed here does not hold."""
         found = []
         for chain in self.chains:
             own = [one for one in self.answers if one.verdict == "broken" and one.concerns(chain.name)]
@@ -226,10 +226,10 @@ _AT_NO_TIME = {"loads", "losses", "pools", "line_on_time", "other_real_time"}
 
 
 def premises_of(answers: Sequence[Answer]) -> Premises:
-    """Broken and unobservable premises, without properties of an executor's code, which no run decides: they are
-    proved, and `tide lab hunt` tries to refute them."""
+    """Broken and unobservable premises, except properties of an executor's code, which no run decides: they are proved,
+    and `tide lab hunt` tries to refute them."""
     asked = [one for one in answers if one.id not in OF_CODE]
-    broken: dict[tuple[str, str], list[str]] = {}  # one observation may break several
+    broken: dict[tuple[str, str], list[str]] = {}  # one observation may break several premises
     for one in asked:
         if one.verdict == "broken":
             broken.setdefault((group_of(one.id), one.counter), []).append(short(one.id))
@@ -254,7 +254,7 @@ class Results(_Entry):
     link: str = ""
     machine: Machine
     runs: list[Run]
-    judged: str = ""  # label of the run whose verdicts determine the exit status; empty: all runs do
+    judged: str = ""  # label of the run whose verdicts determine the exit status; empty: the verdicts of all runs do
 
     def exit_status(self, require_guarantee: bool = False) -> int:
         """The exit status of all runs; in a comparison, that of the described executor's run, if it was compared."""
@@ -267,7 +267,7 @@ class Results(_Entry):
         return [run for run in self.runs if run.label == self.judged] or self.runs
 
     def to_json(self) -> str:
-        """Adds each verdict for readers; `from_json` computes it again by the rule of its version."""
+        """Writes each verdict for readers; `from_json` computes it again by the rule of its version."""
         data = self.model_dump()
         for run, dumped in zip(self.runs, data["runs"], strict=True):
             limited = [one for one in dumped["paths"] if one["deadline_ns"] is not None]
@@ -286,7 +286,7 @@ class Results(_Entry):
 
 
 class Row(_Entry):
-    """One point of an experiment over a varied quantity. `published` is None where the paper printed no value."""
+    """One point of an experiment over a varied quantity. `published` is None if the paper printed no value."""
 
     system: str
     x: dict[str, float]
@@ -301,7 +301,7 @@ def counted(count: int, word: str) -> str:
 
 
 def exact(value_ns: int | None) -> str:
-    """Milliseconds with three decimals, as printed next to a bound."""
+    """Milliseconds with three decimals, the format next to a bound."""
     return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
 
 
@@ -372,8 +372,8 @@ class Period:
 
 def running(spans: Sequence[Span]) -> list[Span]:
     """The spans as they occupied their track. A board has one processor: of the callbacks under way at one time, the
-    one that began last runs, and the others are preempted. So a span of a board is split into the pieces in which it
-    ran."""
+    callback that began last runs, and the others are preempted. Therefore a span of a board is split into the pieces in
+    which it ran."""
     found = [one for one in spans if one.track != "mcu"]
     board = sorted((one for one in spans if one.track == "mcu"), key=lambda one: (one.start_ns, -one.end_ns))
     for number, one in enumerate(board):

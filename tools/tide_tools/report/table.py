@@ -39,15 +39,15 @@ def cells(run: Run, chain: ChainResult) -> list[str]:
 
 
 def rows(results: Results) -> list[list[str]]:
-    """Rows chain by chain, so that those of the executors are adjacent."""
+    """Rows are in the order of the chains, so that the rows of all executors for one chain are adjacent."""
     if not results.runs:
         return []
     return [cells(run, run.chains[position]) for position in range(len(results.runs[0].chains)) for run in results.runs]
 
 
 def verdict_rows(results: Results) -> list[list[str]]:
-    """For each chain and path, the observation next to its bound and its deadline, and the verdict if it has one. Rows
-    are in the order of the chains, so that those of the executors are adjacent."""
+    """For each chain and path, the observation next to its bound and its deadline, and its verdict, if any. Rows are in
+    the order of the chains, so that the rows of all executors for one chain are adjacent."""
     found = []
     every = ([*run.judged, *((one, None) for one in run.paths if one.deadline_ns is None)] for run in results.runs)
     for several in zip(*every, strict=True):
@@ -58,8 +58,8 @@ def verdict_rows(results: Results) -> list[list[str]]:
 
 
 def verdict_table(results: Results) -> Table:
-    """The verdicts as a table that fits a terminal: several runs have a column for the executor, a single one for the
-    number of instances."""
+    """The verdicts as a table that fits a terminal: with several runs, it has a column for the executor; with a single
+    run, a column for the number of instances."""
     several = len(results.runs) > 1
     left_out = "seen" if several else "executor"
     kept = [place for place, heading in enumerate(VERDICT_HEADINGS) if heading != left_out]
@@ -101,7 +101,8 @@ def results_table(results: Results) -> Table:
 
 
 def conclusion(results: Results) -> str | None:
-    """The result for the most urgent chain: its median by executor, and where its deadline is guaranteed."""
+    """The result for the most urgent chain: its median latency by executor, and the executors with which its deadline
+    is guaranteed."""
     urgent = [(run, run.chains[0]) for run in results.runs if run.chains and run.chains[0].p50_ns]
     if len(urgent) < 2:
         return None
@@ -126,7 +127,7 @@ class Summary:
 
 
 def summaries(results: Results) -> list[Summary]:
-    """The answer of each run in one line: the worst state, how many chains have it, and why."""
+    """One line for each run: the worst state, how many chains have it, and why."""
     return [_summary(run) for run in results.runs]
 
 
@@ -162,7 +163,7 @@ def _tells_why(state: State) -> bool:
 
 
 def weaknesses(run: Run) -> list[str]:
-    """The reasons that weaken the answer: each once, with its chains unless it applies to all."""
+    """The reasons that weaken the answer: each reason once, with its chains unless it applies to all chains."""
     found: dict[str, list[str]] = {}
     verdicts = run.judged
     for limited, one in verdicts:
@@ -293,7 +294,7 @@ def print_premise_names(console: Console, every: Sequence[tuple[str, str]]) -> N
 
 
 def print_answers(console: Console, run: Run, several: bool = False) -> None:
-    """Each premise with the run's verdict, its counter, and the remaining margin."""
+    """Each premise with the run's verdict, the counter that it reads, and the remaining margin."""
     print_wrapped(console, f"Premises{f' of {run.label}' if several else ''}, and what this run says of them")
     for group, of_it in _grouped(run.answers, lambda one: one.id):
         console.print(f"  {group}")
@@ -395,8 +396,8 @@ def words(value: Any) -> str:
 
 
 def counter_rows(counters: dict[str, Any]) -> list[tuple[str, str]]:
-    """A line for each part of the counters; each direction of the serial line has its own, and single numbers share
-    one."""
+    """One line for each part of the counters; each direction of the serial line has a line of its own, and single
+    numbers share a line."""
     rows: list[tuple[str, str]] = []
     single: dict[str, Any] = {}
     for group, value in counters.items():

@@ -6,7 +6,7 @@
     premises (broken, not observable)             -> conditions of the guarantee
 
 A verdict claims no more than these three show: it is green only if every instance was observed from start to end, all
-of them met the deadline, the bound is within the deadline, and every premise of that bound was observed to hold.
+instances met the deadline, the bound is within the deadline, and every premise of that bound was observed to hold.
 Rejected: a verdict from latencies alone. A chain would be "met, guaranteed" although nine answers in ten are missing,
 or execution times exceed their description."""
 
@@ -35,8 +35,8 @@ class State(str, Enum):
 
 @dataclass(frozen=True)
 class Observation:
-    """Counts of instances. unanswered: started, without an observed end; not_started: due by the described period,
-    without an observed start."""
+    """Numbers of instances. unanswered: instances that started, without an observed end; not_started: instances due by
+    the described period, without an observed start."""
 
     samples: int
     late: int
@@ -51,8 +51,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Completeness:
-    """part: the observed part of the chain ("A to B"); empty: all of it. unseen: why no part of it was observed. doubt:
-    why some instances may not have been observed; empty: every instance was observed from start to end."""
+    """part: the observed part of the chain ("A to B"); empty: the whole chain was observed. unseen: why no part of the
+    chain was observed. doubt: why some instances may not have been observed; empty: every instance was observed from
+    start to end."""
 
     part: str = ""
     unseen: str = ""
@@ -61,8 +62,8 @@ class Completeness:
 
 @dataclass(frozen=True)
 class Premises:
-    """Premises of the bound that were observed not to hold, and those not observable in this run, in a few words
-    each."""
+    """Premises of the bound that were observed not to hold, and premises that cannot be observed in this run, in a few
+    words each."""
 
     broken: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
@@ -86,7 +87,7 @@ class Verdict:
 def verdict(
     seen: Observation, completeness: Completeness, premises: Premises, deadline_ns: int, bound_ns: int | None
 ) -> Verdict:
-    """The rule. The first line that applies decides."""
+    """The rule for a verdict. The first line that applies decides."""
     failures = _failures(seen, completeness)
     if failures:
         return Verdict(State.NOT_MET, (*failures, *filter(None, [completeness.doubt])))
@@ -109,7 +110,7 @@ def verdict(
     return Verdict(State.GUARANTEED)
 
 
-RELEASE, END = "its release", "the end of "  # of a chain: where an observed part may begin, and where it may end
+RELEASE, END = "its release", "the end of "  # where an observed part of a chain may begin, and where it may end
 
 
 def _by_time(part: str) -> str:
@@ -140,7 +141,7 @@ MET, NOT_MET, NO_ANSWER, ABOVE_BOUND, VOID, NO_EVIDENCE = range(6)
 
 
 def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_bound: bool = False) -> int:
-    """above_bound: an apparently undisturbed instance was longer than its bound. The gravest status wins."""
+    """above_bound: an instance without an observed disturbance was longer than its bound. The gravest status wins."""
     states = {one.state for one in verdicts}
     if State.NOT_MET in states:
         return NOT_MET
@@ -155,14 +156,14 @@ def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_boun
 
 # ---- completeness of observed messages that carry no instance numbers ----
 
-_DRIFT = 1000  # of this many instances, one may be missing because two clocks differ
+_DRIFT = 1000  # of this many instances, one may be missing because two clocks run at different rates
 _EARLY = 0.1  # share of a period by which the last message may be early and still count for a whole period
 
 
 def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_ns: int, missed: int = 0) -> int:
     """Number of messages of a periodic topic that are missing between two times. missed: messages that were published
-    but not received by the observer (by the publisher's sequence numbers). One period at either end is not judged, as
-    the timer's phase is unknown. Jitter below nine tenths of a period does not cause missing messages."""
+    but not received by the observer (by the publisher's sequence numbers). One period at either end is not judged,
+    because the timer's phase is unknown. Jitter below nine tenths of a period does not cause missing messages."""
     if not times_ns:
         return max(0, (until_ns - from_ns) // period_ns - 1)
     inside = int((times_ns[-1] - times_ns[0]) / period_ns + _EARLY) + 1 - len(times_ns)
@@ -172,9 +173,9 @@ def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_n
 
 
 def unanswered(starts_ns: Sequence[int], ends_ns: Sequence[int], deadline_ns: int, until_ns: int) -> int:
-    """Number of starts without an end within their deadline; both lists are in order of time. Each end belongs to the
-    first waiting start. Exact if the deadline is within the period, otherwise a lower bound. Starts whose deadline is
-    after `until_ns` are not counted, but may be answered."""
+    """The number of starts that have no end within their deadline; both lists are in order of time. Each end belongs to
+    the first waiting start. Exact if the deadline is within the period, otherwise a lower bound. Starts whose deadline
+    is after `until_ns` are not counted, but may be answered."""
     missing, place = 0, 0
     for start_ns in starts_ns:
         place = max(place, bisect_left(ends_ns, start_ns))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Determines for which of QEMU's boards an image was built."""
+"""Finds the QEMU board for which an image was built."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from pathlib import Path
 MACHINES = {"cortex-m7": "mps2-an500", "cortex-m4f": "mps2-an386"}
 STM32F405 = "netduinoplus2"
 _FLASH_OF_STM32 = range(0x0800_0000, 0x0810_0000)
-_ATTRIBUTES, _FLOATING_POINT = 0x70000003, 10  # type of a section, and a tag in it (build attributes of the Arm ABI)
+# The type of a section, and a tag in this section (build attributes of the Arm ABI).
+_ATTRIBUTES, _FLOATING_POINT = 0x70000003, 10
 _TEXT_TAGS = (4, 5, 65, 67)
-_OF_THE_M4F = 6  # VFPv4 with 16 registers
+_OF_THE_M4F = 6  # value of the tag: VFPv4 with 16 registers
 
 
 def machine(path: Path) -> str:
-    """The QEMU board that an image is for, known by its start in the flash of an STM32 or by its core's floating
-    point."""
+    """The QEMU board that an image is for: the start of an STM32's flash shows an STM32; otherwise the core's
+    floating point decides."""
     elf = path.read_bytes() if path.is_file() else b""  # the emulator reports a missing file
     if elf[:5] != b"\x7fELF\x01" or len(elf) < 52:
         return MACHINES["cortex-m7"]
@@ -26,7 +27,7 @@ def machine(path: Path) -> str:
 
 
 def _attribute(elf: bytes, wanted: int) -> int:
-    """The value of a build attribute of a 32-bit image. 0: the image lacks this attribute."""
+    """The value of a build attribute of a 32-bit image. 0: the image does not have this attribute."""
     (sections,) = struct.unpack_from("<I", elf, 32)
     size, count = struct.unpack_from("<HH", elf, 46)
     for number in range(count):

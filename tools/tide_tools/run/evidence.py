@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run's evidence about the premises of its bounds, and the parts of each instance's latency. The sources are the logs
-of emulated lines, the records of boards and nodes, and the traces of boards and agent, all on the one clock of this
+of emulated lines, the records of boards and nodes, and the traces of boards and agent; all use the one clock of this
 machine. Extremes and counts go into results.json."""
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Lines = Mapping[str, Sequence["Frame"]]  # by board
 
 # ---- frames of a line, from the log of tide-line ----
 
-_GET_INFO, _INFO = 2, 6  # request and answer that show whether the other side is there
+_GET_INFO, _INFO = 2, 6  # request and answer that show whether the other side is present
 _WRITE_DATA, _DATA = 7, 9
 ACKNACK, HEARTBEAT = 10, 11
 FRAGMENT = 13
@@ -41,7 +41,7 @@ _AROUND_BYTES = 7  # flag, two addresses, two bytes of length, two of checksum
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame of a line. A field is None when the first 32 bytes, which are logged, do not contain it."""
+    """A frame of a line. A field is None if the first 32 bytes, which are logged, do not contain it."""
 
     track: str
     start_ns: int
@@ -91,7 +91,7 @@ def _unescaped(escaped: bytes) -> bytes:
 
 
 def read_frames(log: Path) -> list[Frame]:
-    """Returns no frames when there is no log."""
+    """Returns no frames if there is no log."""
     if not log.exists():
         return []
     frames = []
@@ -138,7 +138,7 @@ def of_frames(frames: Sequence[Frame], since_ns: int, until_ns: int) -> Evidence
 
 
 def of_lines(lines: Lines, since_ns: int, until_ns: int, traced: Traced) -> Evidence:
-    """Evidence by board."""
+    """The evidence of each board."""
     seen = {board: of_frames(frames, since_ns, until_ns) for board, frames in lines.items()}
     for board, one in seen.items():
         if one:
@@ -152,8 +152,8 @@ def of_lines(lines: Lines, since_ns: int, until_ns: int, traced: Traced) -> Evid
 
 def _behind_ns(frames: Sequence[Frame], traced: Traced, board: str) -> int:
     """Largest lag of the line's emulator: the longest time from when the board or the agent gave a frame to an idle
-    line until its transmission began. The agent's record of a lost frame has no end; such a frame began before the next
-    one was given."""
+    line until its transmission began. The agent's record of a lost frame has no end; the transmission of such a frame
+    began before the next frame was given."""
     most_ns = 0
     for to, _, track in _WAYS.values():
         begun = sorted((frame.start_ns, frame.end_ns) for frame in frames if frame.track == track)
@@ -173,10 +173,10 @@ _BREAK_NS = 1_000_000  # a shorter break between two callbacks is the executor's
 
 def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Lines) -> Evidence:
     """How late timers start their chains on an idle processor, and how long an answer waits for its callback on an idle
-    processor. runs: for each board, every run of a callback as the chain, the release that it begins (None: a message
-    began it), start and end. A timer counts if it expired while no callback ran and no frame came. taken_by: answers
-    that were the only frame since the last callback ended. taken_most: answers that may have waited for several other
-    frames."""
+    processor. runs: for each board, every run of a callback as the chain, the release that the run begins (None: a
+    message began it), start and end. A timer counts if it expired while no callback ran and no frame arrived. taken_by:
+    answers that were the only frame since the last callback ended. taken_most: answers that may have waited for several
+    other frames."""
     late: dict[str, int] = {}
     sure: dict[str, int] = {}
     most: dict[str, int] = {}
@@ -255,7 +255,7 @@ class Traced:
         self, before: Callback, after: Callback, own: Sequence[Step], place: int
     ) -> tuple[Interval, int] | None:
         """The interval from the message's arrival at the agent until the callback begins, and how long the node was
-        busy in it. place: index of the message among those published by this run of the callback."""
+        busy in it. place: index of the message among the messages that this run of the callback published."""
         made, taken = _of(own, before.executor, before.name), _of(own, after.executor, after.name)
         came = None if made is None else _of(own, "agent", "to ROS 2", made.start_ns, place)
         if came is None or taken is None or taken.start_ns < came.start_ns:
@@ -271,8 +271,8 @@ class Traced:
     def to_line(
         self, before: Callback, after: Callback, own: Sequence[Step], place: int
     ) -> tuple[Interval, int] | None:
-        """From the end of the publishing callback until the agent gives the message to the line; and how long the line
-        was busy in that time."""
+        """The time from the end of the publishing callback until the agent gives the message to the line, and how long
+        the line was busy in that time."""
         made = _of(own, before.executor, before.name)
         sent = None if made is None else _of(own, "agent", "to the board", made.start_ns, place)
         if made is None or sent is None:
@@ -287,7 +287,7 @@ def _of(own: Sequence[Step], place: str, what: str, from_ns: int = 0, number: in
 
 
 def _alone(system: System, callback: Callback) -> set[str]:
-    """Names of the callbacks that never run while this one runs, on the same executor."""
+    """Names of the callbacks on the same executor that never run while this callback runs."""
     kinds = {group.name: group.kind for group in system.groups}
     if callback.group is None or kinds[callback.group] != "exclusive":
         return {callback.name}
@@ -295,7 +295,7 @@ def _alone(system: System, callback: Callback) -> set[str]:
 
 
 def _busy_ns(spans: Iterable[Interval], within: Interval, lanes: int) -> int:
-    """Time within `within` during which at least `lanes` of the spans overlapped."""
+    """The part of `within` during which at least `lanes` of the spans overlapped."""
     edges: Counter[int] = Counter()
     for start_ns, end_ns in spans:
         edges[max(start_ns, within[0])] += 1
@@ -312,8 +312,9 @@ def _busy_ns(spans: Iterable[Interval], within: Interval, lanes: int) -> int:
 
 @dataclass(frozen=True)
 class Instance:
-    """A completed instance of a chain. runs: start, end and processor time of each callback of its path. crossings: the
-    step on the line from each callback to the next one; None: there is none, or it is not known."""
+    """A completed instance of a chain. runs: start, end and processor time of each callback on the chain's path.
+    crossings: for each callback, the step on the line to the next callback; None: there is no such step, or it is not
+    known."""
 
     release_ns: int
     path: Sequence[Callback]
@@ -343,7 +344,7 @@ def crossings_of(
 
 
 def split(one: Instance, traced: Traced, lines: Lines) -> dict[str, int]:
-    """Nanoseconds for each of NAMES; they add up to the latency."""
+    """Nanoseconds for each of NAMES; the sum is the latency."""
     system, found, at_ns = traced.system, dict.fromkeys(NAMES, 0), one.release_ns
 
     def until(time_ns: int) -> int:
@@ -428,8 +429,9 @@ def period_of(traced: Traced, chain: Chain, index: int, latency_ns: int) -> Peri
 @dataclass(frozen=True)
 class Handed:
     """The agent latency of a message between a board and a host executor. The agent's trace has the times of the
-    frames, the node's records have those of its callback. sure_ns: without possible waits for a node whose lanes were
-    all busy or for a busy line, which are not part of `agent_ms` and `return_ms`. board: the one at the link's end."""
+    frames, and the node's records have the times of its callback. sure_ns: the time without possible waits for a node
+    whose lanes were all busy or for a busy line; these waits are not part of `agent_ms` and `return_ms`. board: the
+    board at the link's end."""
 
     chain: str
     board: str
@@ -482,7 +484,7 @@ def _all_came(own: Sequence[Step], before: Callback, way: str, count: int) -> bo
 
 
 def evidence_of(every: Sequence[Handed]) -> dict[str, Any]:
-    """The evidence by board, in the form in which tide_tools.run.judge reads it."""
+    """The evidence of each board, in the form that tide_tools.run.judge reads."""
     told: dict[str, dict[str, Any]] = {}
     for one in every:
         told.setdefault(one.board, {}).setdefault(one.way, []).append(one)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a run for every premise of its bounds: held, broken, or not observable in that run.
 
-A result applies to the chains whose bounds depend on it. Where the run knows what happened on each executor, it judges
-by executor; a premise has several results where these differ. A time that was longer than described voids only the
-bounds that rise when the analysis is repeated with that time. All other bounds are proved with the observed times. A
-premise that is not a number in the analysis voids all bounds that it may affect. Rejected: one result for all chains,
-because a broken premise of a logger's node would void the e-stop's guarantee. Also rejected: voiding all bounds that a
-time may affect, which in nearly every robot are all bounds, because each bound relies on its neighbours to end in
-time."""
+A result applies to the chains whose bounds depend on the premise. If the run knows what happened on each executor, it
+judges by executor; if the verdicts differ, the premise has several results. A time that was longer than described voids
+only the bounds that rise when the analysis is repeated with that time. All other bounds are proved with the observed
+times. A premise that is not a number in the analysis voids all bounds that it may affect. Rejected: one result for all
+chains, because a broken premise of a logger's node would void the e-stop's guarantee. Also rejected: to void all bounds
+that a time may affect, which in nearly every robot means all bounds, because each bound relies on its neighbours to end
+in time."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
 _NAMED = 3  # number of named threads
-_CLOCKS_DIFFER = 1.001  # greatest ratio of a board's clock rate to this machine's
+_CLOCKS_DIFFER = 1.001  # greatest ratio of a board's clock rate to this machine's clock rate
 _CLOCK_NS = 500_000  # precision of the line's log, for a frame and a later query
-Verdict = tuple[Word, str, float | None]  # verdict, the counter, its margin
+Verdict = tuple[Word, str, float | None]  # the verdict, the counter and its margin
 
 
 def _milliseconds(value_ns: float) -> str:
@@ -40,7 +40,7 @@ def _milliseconds(value_ns: float) -> str:
 
 
 def _share(value: float, limit: float) -> float | None:
-    """Remaining share of the limit; none without a limit."""
+    """The remaining share of the limit; None if there is no limit."""
     return round(1 - value / limit, 4) if limit > 0 else None
 
 
@@ -48,7 +48,7 @@ def _within(value: int, limit: int, counter: str) -> Verdict:
     return (HELD if value <= limit else BROKEN), counter, _share(value, limit)
 
 
-_NS = 1_000_000  # of a millisecond
+_NS = 1_000_000  # nanoseconds of a millisecond
 _BY_EXECUTOR = {
     *("execution", "shortest_execution", "digestion", "release_jitter", "agent", "return", "losses", "pools"),
     *("line_on_time", "depth", "shared_agent"),
@@ -62,8 +62,8 @@ _METHODS = (  # the judge's function for each premise
 
 
 class _Judge:
-    """Judges the premises of a run. at: the executors to which the premise applies; None: all of them, and the
-    machine."""
+    """Judges the premises of a run. at: the executors to which the premise applies; None: it applies to all executors
+    and to the machine."""
 
     def __init__(self, system: System, bounds: Bounds, run: Run) -> None:
         self.system, self.bounds, self.run, self.seen = system, bounds, run, run.evidence
@@ -79,7 +79,7 @@ class _Judge:
         }
 
     def answers(self, assumption: Assumption) -> list[Answer]:
-        """One answer for each verdict, the worst first."""
+        """One answer for each different verdict, the worst first."""
         places = places_of(self.system, assumption.id, assumption.places)
         every = frozenset(one.name for one in self.system.executors)
         if assumption.id == "release_jitter":
@@ -107,7 +107,7 @@ class _Judge:
         return way(assumption.values) if way else (UNSEEN, "this run has no counter for it", None)
 
     def chains_of(self, assumption: Assumption, word: Word, where: frozenset[str] | None) -> list[str] | None:
-        """Chains whose bounds depend on events on these executors, or on late instances. None: all chains."""
+        """The chains whose bounds depend on events on these executors, or on late instances. None: all chains."""
         if word == BROKEN and (raised := self.raised(assumption.id)) is not None:
             return raised
         late = self.seen.get("in_time", {}).get("over" if word == BROKEN else "unseen", [])
@@ -123,7 +123,8 @@ class _Judge:
         return None if len(found) == len(self.reaches) else found
 
     def raised(self, premise: str) -> list[str] | None:
-        """Chains whose bounds the observed times raise or remove. None: the premise is no time of the description."""
+        """The chains whose bounds the observed times raise or remove. None: the premise is not a time of the
+        description."""
         told = _TIMES[premise](self) if premise in _TIMES else self.system
         if told == self.system:
             return None
@@ -174,7 +175,7 @@ class _Judge:
         return self.system.model_copy(update={"chains": chains})
 
     def by_others(self, assumption: Assumption, answers: Iterable[list[Answer]]) -> Answer:
-        """A time that the description leaves out counts as 0, and is judged with the premise that uses it."""
+        """A time that the description leaves out counts as 0; the premise that uses it judges it."""
         ids = {_ANSWERED_BY[name] for name in assumption.values if name in _ANSWERED_BY}
         places = places_of(self.system, assumption.id, assumption.places)
         chains = self.chains_of(assumption, UNSEEN, places)
@@ -198,8 +199,8 @@ class _Judge:
         ]
 
     def not_measured(self) -> Verdict | None:
-        """The verdict if some callbacks were not observed, because then the times of the others decide nothing. None:
-        all were observed."""
+        """The verdict if some callbacks were not observed, because then the times of the other callbacks decide
+        nothing. None: all callbacks were observed."""
         every = self.measured()
         missing = [f"{chain.name}/{callback.name}" for chain, callback, times in every if not times]
         if not missing:
@@ -229,7 +230,7 @@ class _Judge:
         return (BROKEN if over_ns > 0 else HELD), said, _share(took_ns, most_ns) if sign > 0 else None
 
     def digestion(self, values: dict[str, int]) -> Verdict:
-        """Time to process a received frame. It is contradicted only by an answer that arrived alone; an answer that
+        """Time to process a received frame. Only an answer that arrived alone contradicts the time; an answer that
         waited behind others may agree with it."""
         board, limit_ns = next(iter(self.at)), values["process_ns"]
         alone_ns, most_ns = (self.seen.get(key, {}).get(board) for key in ("taken_by", "taken_most"))
@@ -243,7 +244,8 @@ class _Judge:
         return UNSEEN, f"{text}, in which it may have taken over several frames{self.line_was_late()}", None
 
     def release_jitter(self, values: dict[str, int]) -> Verdict:
-        """Delays of timers. For a timer that never expired while its board was idle, the board's other timers count."""
+        """The delays of timers. If a timer never expired while its board was idle, the board's other timers count for
+        it."""
         known = self.seen.get("start_late_ns", {})
         begun = [one.name for one in self.system.chains if self.system.path(one)[0].executor in self.at]
         late = {name: known[name] for name in begun if name in known}
@@ -291,7 +293,8 @@ class _Judge:
         return HELD, "tide plays all that sends there, with messages of the described sizes", None
 
     def count(self, part: str, name: str) -> int:
-        """Sum of a counter over the boards in question if each has reported its own, otherwise over all boards."""
+        """The sum of a counter over the boards in question, if each of them has reported its own counter; otherwise
+        over all boards."""
         counters = self.run.counters.get(part, {})
         own = [one[part] for board, one in self.boards().items() if board in self.at and part in one]
         return sum(int(one.get(name, 0)) for one in own or [counters] if isinstance(one, dict))
@@ -345,7 +348,7 @@ class _Judge:
         return verdict, text + self.line_was_late(), None
 
     def line_late_ns(self) -> int:
-        """Greatest delay of an emulated line: its log has the times at which bytes should have passed."""
+        """The greatest delay of an emulated line: its log has the times at which bytes should have passed."""
         ways = [line[way] for line in self.lines() for way in ("a_to_b", "b_to_a") if way in line]
         woken_ns = max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
         return max([woken_ns, *(int(one.get("behind_ns", 0)) for one in self.of_lines() or ())])
@@ -360,19 +363,19 @@ class _Judge:
         return [one for one in own if isinstance(one, dict)]
 
     def of_lines(self) -> list[dict[str, Any]] | None:
-        """Results from the logs of these boards' lines. None: a line of these boards has no log."""
+        """The results that the logs of these boards' lines show. None: a line of these boards has no log."""
         known = self.seen.get("lines", {})
         boards = self.serial_boards()
         return [known[one] for one in boards] if all(one in known for one in boards) else None
 
     def users_of(self, boards: Iterable[str]) -> list[Executor]:
-        """All executors of chains that visit one of these boards."""
+        """All executors of the chains that visit one of these boards."""
         visited = [{one.executor for one in self.system.path(chain)} for chain in self.system.chains]
         names = set[str]().union(*(one for one in visited if one & set(boards)))
         return [self.system.executor(name) for name in sorted(names)]
 
     def shared_agent(self, _: dict[str, int]) -> Verdict:
-        """Whether the agent kept to its times while every board of the run sent through it."""
+        """Whether the agent kept to its times while every board of the run sent messages through it."""
         link = self.system.link_of_board(self.system.executor(next(iter(self.at))))
         limits = {"agent": link.agent_ms, "return": link.return_ms} if link else {}
         ways = self.seen.get("handed", {}).get(next(iter(self.at)), {})
@@ -392,8 +395,8 @@ class _Judge:
         return _within(late_ns, _CLOCK_NS, f"{_milliseconds(late_ns)} late at most, {_milliseconds(_CLOCK_NS)} allowed")
 
     def too_often(self) -> str:
-        """Names a topic that the user's programs on these executors published more often than described, because its
-        callback ran as often. Allows for bursts, and for messages that were late by up to the deadline."""
+        """Names a topic that the user's programs on these executors published more often than described, because their
+        callback ran more often. Allows for bursts, and for messages that were late by up to the deadline."""
         makers = Counter(
             sent.topic for chain in self.system.chains for one in chain.callbacks for sent in one.publishes
         )
@@ -529,8 +532,8 @@ class _Judge:
         return _within(max(values.values()), NODE_DEPTH, f"nodes of a run keep {NODE_DEPTH} messages")
 
     def over_in_time(self, several: dict[str, int]) -> Verdict:
-        """Chains that were still running after their period. several: the chains that may do so, with the number of
-        periods."""
+        """Chains that were still running after their period. several: the chains that may run longer than their period,
+        with the number of periods."""
         seen = self.seen.get("in_time")
         if seen is None:
             return UNSEEN, "instances were not recorded", None
@@ -564,7 +567,7 @@ _ANSWERED_BY = {
 
 
 def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
-    """The answers for each model and assumption of the bounds, in their order."""
+    """The results for each model and each assumption of the bounds, in their order."""
     judges = _Judge(system, bounds, run)
     models = [
         Answer(
@@ -589,11 +592,10 @@ _WIRE_WAIT = ("line_interference", "line_blocking", "control", "window")
 
 
 def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
-    """The share of a bound for each part of a latency, by name of tide_tools.report.results. `start` contains all
-    waiting for the processor, so `processor_wait` has none. Where the transfer over the line is hidden behind
-    callbacks, no share belongs to the wire. The shares of agent, return and node are those of the description. The
-    others follow the division of `tide check --explain`, in which one part may lend to another: only their sum is a
-    bound."""
+    """The share of a bound for each part of a latency, by name of tide_tools.report.results. `start` contains all waits
+    for the processor, so `processor_wait` contains none. Where the transfer over the line is hidden behind callbacks,
+    no share belongs to the wire. The shares of agent, return and node are the described times. The other shares follow
+    the division of `tide check --explain`, in which one part may lend time to another: only their sum is a bound."""
     if bound.bound_ns is None:
         return {}
     by_kind: dict[str, int] = {}

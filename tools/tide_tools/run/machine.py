@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machine of a run, as a result must describe it."""
+"""What a result must say about the machine of a run."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def describe(real_time: bool) -> Machine:
 
 
 def other_real_time_threads(root: int) -> list[str] | None:
-    """Names of threads of user programs with a real-time policy, without those of this process and its descendants.
-    None: the processes of the machine are not visible, as in a container. Threads of the kernel do not count."""
+    """Names of threads of user programs with a real-time policy, except those of this process and its descendants.
+    None: the processes of the machine are not visible, for example in a container. Threads of the kernel do not
+    count."""
     try:
         if _stat(Path(f"/proc/{_KTHREADD}/stat"))[0] != "kthreadd":
             return None

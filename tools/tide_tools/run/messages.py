@@ -14,7 +14,7 @@ from typing import Any
 
 ENCAPSULATION_BYTES = 4
 _DIGITS = 5
-# Bytes of a number, and where it wraps around; the names are those of sim/workloads/three_chains/plan.h.
+# The number of bytes of a number, and where it wraps around; the names are those of sim/workloads/three_chains/plan.h.
 _FORMS = {
     "none": (0, 1),
     "bool": (1, 2),
@@ -37,7 +37,7 @@ _KINDS = {
     "float": "f32",
     "double": "f64",
 }
-_RANKS = ("digits", "u32", "u64", "f64", "f32", "u16", "u8", "bool")  # the best first
+_RANKS = ("digits", "u32", "u64", "f64", "f32", "u16", "u8", "bool")  # kinds of numbers, the best first
 _TIMES = {"sec", "nanosec"}  # fields that are better left unchanged
 _SEQUENCE = re.compile(r"sequence<(.+?)(?:, (\d+))?>")
 _ARRAY = re.compile(r"(.+)\[(\d+)\]")
@@ -71,7 +71,7 @@ class Number:
         message[self.offset : self.offset + width] = encoded
 
     def read(self, message: bytes) -> int:
-        """Returns -1 when there is none."""
+        """Returns -1 if there is none."""
         if self.kind == "none":
             return 0
         part = message[self.offset : self.offset + _WIDTHS[self.kind]]
@@ -86,7 +86,8 @@ class Number:
         return number if number < MODULI[self.kind] else -1
 
     def instance(self, message: bytes, latest: int) -> int:
-        """The latest instance up to `latest` whose number the message contains. Negative: no instance has it."""
+        """The latest instance, at most `latest`, whose number the message contains. Negative: the number belongs to no
+        instance."""
         read = self.read(message)
         return -1 if read < 0 or latest < 0 else latest - (latest - read) % MODULI[self.kind]
 
@@ -94,7 +95,7 @@ class Number:
 @dataclass(frozen=True)
 class Sample:
     """body: a serialised instance without encapsulation. mark: the position of the number that names the chain, if
-    there is one."""
+    there is such a number."""
 
     body: bytes
     number: Number
@@ -102,7 +103,7 @@ class Sample:
 
 
 def message_class(name: str) -> Any:
-    """Raises MessageError when this Python lacks the type. Requests and responses have the name of their service
+    """Raises MessageError if the type is missing in this Python. Requests and responses have the name of their service
     followed by _Request or _Response."""
     package = name.partition("/")[0]
     whole, _, part = name.rpartition("_")
@@ -117,7 +118,7 @@ def message_class(name: str) -> Any:
 
 
 def service_class(name: str) -> Any:
-    """The class of std_srvs/srv/SetBool, or of a part of an action such as
+    """The class of std_srvs/srv/SetBool, or of a part of an action, for example
     example_interfaces/action/Fibonacci_SendGoal."""
     whole, _, part = name.rpartition("_")
     if "/action/" in name:
@@ -251,7 +252,8 @@ def _filled(message: Any, payload_bytes: int) -> None:
 
 
 def _fill(message: Any, room: _Room, payload_bytes: int, least: int) -> None:
-    """Fills the message as far as the payload allows, by bisection: its size never falls when `count` grows."""
+    """Fills the message as far as the payload allows. The search is by bisection, because the size never falls when
+    `count` grows."""
 
     def fits(count: int) -> bool:
         room.fill(count)
@@ -267,7 +269,7 @@ def _fill(message: Any, room: _Room, payload_bytes: int, least: int) -> None:
 
 
 def _probes(kind: str, length: int) -> tuple[Any, Any]:
-    """Two values of which every byte differs."""
+    """Two values that differ in every byte."""
     if kind == "digits":
         return "0" * length, "1" * length
     if kind == "bool":

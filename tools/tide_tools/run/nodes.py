@@ -2,9 +2,9 @@
 """One host executor of a description: a real rclpy node with timers, subscriptions and publishers of any type.
 
 Run as `python -m tide_tools.run.nodes` with a JSON object on standard input (tide_tools.run.plan.nodes_of). Prints
-{"event": "created"} when all endpoints exist, and {"event": "matched"} when they have found their peers. A line `start
-NS` gives the time at which the system starts, on the monotonic clock. At SIGTERM, or when standard input closes, it
-prints a line for each callback with the times of its runs, then {"event": "told", "unexpected"}, and ends."""
+{"event": "created"} when all endpoints exist, and {"event": "matched"} when all of them have found their peers. A line
+`start NS` gives the time at which the system starts, on the monotonic clock. At SIGTERM, or when standard input closes,
+it prints a line for each callback with the times of its runs, then {"event": "told", "unexpected"}, and ends."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from tide_tools.run.messages import ENCAPSULATION_BYTES, Number, message_class, 
 
 END_S = 10
 _STANDARD_INPUT = 0
-_ENCAPSULATION = b"\0\1\0\0"  # CDR, little-endian
+_ENCAPSULATION = b"\0\1\0\0"  # the header of CDR, little-endian
 _MATCH_CHECK_S = 0.1
-_STEP_NS = 300_000  # more than one step of the loop in compute() takes
-_WAKE_UP_NS = 50_000  # by how much a sleep may end late
+_STEP_NS = 300_000  # more time than one step of the loop in compute() takes
+_WAKE_UP_NS = 50_000  # how late a sleep may end
 
 
 # ---- standard input and the end ----
 
 
 def told_lines() -> Iterator[str]:
-    """The run's messages to a node: lines of standard input, until it closes. They are not read through sys.stdin,
+    """The run's messages to a node: lines of standard input, until it closes. The lines are not read through sys.stdin,
     because a thread that waits in it aborts Python at its end."""
     rest = b""
     while octets := os.read(_STANDARD_INPUT, 65536):
@@ -66,9 +66,9 @@ def end_with(lines: Iterator[str]) -> None:
 
 @contextlib.contextmanager
 def until_shut_down() -> Iterator[None]:
-    """SIGTERM shuts rclpy down in the middle of its work. The exception that it then raises ends the body and has no
-    other effect. It is ExternalShutdownException where rclpy checks, RCLError or InvalidHandle where it prepares to
-    wait."""
+    """SIGTERM shuts rclpy down while it works. The exception that rclpy then raises ends the body and has no other
+    effect. The exception is ExternalShutdownException where rclpy checks for the shutdown, RCLError or InvalidHandle
+    where it prepares to wait."""
     try:
         yield
     except ExternalShutdownException:
@@ -79,8 +79,8 @@ def until_shut_down() -> Iterator[None]:
 
 
 def end_within(seconds: int) -> None:
-    """Ends the process once it has printed everything, because DDS occasionally hangs at its end. Python may be gone by
-    then."""
+    """Ends the process once it has printed everything, because DDS occasionally hangs at its end. Python may have ended
+    by then."""
     sys.stdout.flush()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
@@ -90,15 +90,16 @@ def end_within(seconds: int) -> None:
 
 _PUBLISH_NS = 300_000  # assumed until a publish has been measured
 _SPARE_NS = 100_000  # margin for the publish
-_LEAD_SPARE_NS = 500_000  # margin, as the least observed lead is no worst case
-_SERVICE_LEAD_NS = 1_500_000  # of a request or reply, whose sending time is not known
+_LEAD_SPARE_NS = 500_000  # a margin, because the least observed lead is not the worst case
+_SERVICE_LEAD_NS = 1_500_000  # the lead of a request or reply, whose sending time is not known
 
 
 class Reserve:
     """Determines how long a simulated callback computes, so that the whole callback takes at most the described time.
     The described time of a host's callback is a worst case. It contains the executor's time before the callback begins,
-    and the time of the publish at its end. Neither time is known beforehand, so the observed values plus a margin are
-    subtracted. Not re-entrant: two runs of a callback do not disturb each other."""
+    and the time of the publish at its end. Neither time is known beforehand, so the observed values and a margin are
+    subtracted from the time to compute. Two runs of a callback never use one object at the same time, so there is no
+    lock."""
 
     def __init__(self, execution_ns: int, least_ns: int, sends: bool) -> None:
         self.execution_ns, self.least_ns = execution_ns, least_ns
@@ -107,13 +108,13 @@ class Reserve:
 
     def led(self, place: int, lead_ns: int) -> None:
         """Records the time from a cause, which is a timer's expiry or another host executor's message, to the start of
-        the callback. place: index of the cause. The least such time is the time that the executor and DDS take; a
-        longer one may contain a wait for other callbacks."""
+        the callback. place: index of the cause. The least such time is what the executor and DDS need; a longer time
+        may contain a wait for other callbacks."""
         lead_ns = max(lead_ns, 0)  # clocks may be set
         self._lead_ns[place] = min(lead_ns, self._lead_ns.get(place, lead_ns))
 
     def published(self, spent_ns: int) -> None:
-        """Records how long a publish took. The greatest recent value counts, because the next publish may take as
+        """Records how long a publish took. The greatest recent value is used, because the next publish may take as
         long."""
         self._publish_ns = max(spent_ns, self._publish_ns * 15 // 16)
 
@@ -127,7 +128,7 @@ class Reserve:
 
 
 def _burn(duration_ns: int) -> None:
-    """Uses this much processor time, mostly without the interpreter's lock, so that other lanes run."""
+    """Uses this much processor time, mostly without the interpreter's lock, so that other lanes can run."""
     end_ns = time.thread_time_ns() + duration_ns
     while time.thread_time_ns() < end_ns - _STEP_NS:
         hashlib.pbkdf2_hmac("sha256", b"x", b"x", 100)
@@ -188,15 +189,17 @@ class _Play:
         self.repeated = 0
         self._reserve = Reserve(int(callback["execution_ns"]), int(callback["least_ns"]), bool(callback["sends"]))
         self._publish: list[Callable[[int], None]] = []
-        self._publishers: list[tuple[Publisher, int]] = []  # publisher, number of subscriptions to its topic
+        # Each publisher, with the number of subscriptions to its topic.
+        self._publishers: list[tuple[Publisher, int]] = []
         self._subscriptions: list[Subscription[Any]] = []
-        self._numbers: list[tuple[Number, int]] = []  # number, instances from one message to the next
+        self._numbers: list[tuple[Number, int]] = []  # each number, with the instances from one message to the next
         self._counts: list[int] = []
         self._arrived: dict[int, set[int]] = {}
         self._lock = threading.Lock()
         takes = callback["takes"]
         self.client: Client[Any, Any] | None = None
-        asked: dict[str, Any] = next((one for one in callback["sends"] if "part" in one), {})  # a request or a reply
+        # The message is a request or a reply.
+        asked: dict[str, Any] = next((one for one in callback["sends"] if "part" in one), {})
         self.asks = asked["topic"] if asked.get("part") == "Request" else None
         self.awaits = takes["topic"] if takes is not None and takes.get("part") == "Response" else None
         self.group = group
@@ -234,7 +237,7 @@ class _Play:
             self.timer.cancel()
 
     def _latest(self, now_ns: int) -> int:
-        """The instance that was released last. Negative: none."""
+        """The instance that was released last. Negative: no instance."""
         if self.start_ns is None:
             return -1
         burst = int(self.chain["burst"])  # number of events that come together
@@ -251,12 +254,12 @@ class _Play:
             self._run(one, time.monotonic_ns())
 
     def _take_of_host(self, place: int, message: bytes, info: dict[str, int]) -> None:
-        """Takes a message of another host executor, and records the time since its publication."""
+        """Takes a message from another host executor, and records the time since it was published."""
         self._reserve.led(place, time.time_ns() - info["source_timestamp"])
         self._take(place, message)
 
     def _take(self, place: int, message: bytes) -> None:
-        """Takes a message. If the callback joins several messages, the last one of an instance starts it."""
+        """Takes a message. If the callback joins several messages, it starts with the last message of an instance."""
         now_ns = time.monotonic_ns()
         index = self._index(place, message, now_ns)
         if index >= 0 and len(self._numbers) > 1:
@@ -269,7 +272,8 @@ class _Play:
         self._run(index, now_ns, place=place)
 
     def is_asked(self, request: bytes) -> bool:
-        """True if the request belongs to this chain. If several chains call the service, a request names its chain."""
+        """True if the request belongs to this chain. If several chains call the service, each request names its
+        chain."""
         assert self.serves is not None
         mark = self.serves.get("mark")
         if mark is None:
@@ -313,9 +317,10 @@ class _Play:
             return (self._counts[place] - 1) * every
 
     def _run(self, index: int, now_ns: int, begun_ns: int | None = None, place: int = 0) -> None:
-        """begun_ns: the thread's time at its start, if that was earlier. place: which of several messages began it."""
+        """begun_ns: the thread's time when the callback started, if that was earlier. place: the index, among several
+        messages, of the message that began it."""
         if index in self._seen:
-            self.repeated += 1  # so late that its number means another instance
+            self.repeated += 1  # the message is so late that its number means another instance
             return
         if index < 0 or index >= int(self.chain["instances"]):
             return
@@ -330,7 +335,7 @@ class _Play:
         self.runs.append((index, now_ns, time.monotonic_ns(), self._clock.now_ns() - cpu_ns))
 
     def begin(self, start_ns: int, executor: Executor) -> None:
-        """The timer's period counts from its reset, so that its first expiry is at the offset."""
+        """The timer's period counts from its reset, so its first expiry is at the offset."""
         self.start_ns = start_ns
         if self.timer is None:
             return
@@ -384,14 +389,14 @@ def _connect(node: Node, plays: list[_Play]) -> None:
 
 
 def _serve(node: Node, plays: list[_Play], clock: _Clock) -> None:
-    """Creates one service object for each name, which serves all its clients."""
+    """Creates one service object for each name; it serves all clients of this name."""
     every: dict[str, list[_Play]] = {}
     for one in plays:
         if one.serves is not None:
             every.setdefault(one.serves["topic"].lstrip("/"), []).append(one)
 
     def answer(several: list[_Play], request: Any, _: Any) -> Any:
-        """The response leaves when this has returned."""
+        """The response leaves when this method has returned."""
         now_ns, cpu_ns = time.monotonic_ns(), clock.now_ns()
         message = serialize_message(request)
         asked = next((one for one in several if one.is_asked(message)), None)
@@ -443,14 +448,14 @@ def _listen(lines: Iterator[str], plays: list[_Play], executor: Executor, priori
 def main() -> None:
     lines = told_lines()
     task = json.loads(next(lines))
-    rclpy.init()  # its SIGTERM handler ends the spin below
+    rclpy.init()  # the SIGTERM handler of rclpy ends the spin below
     budget, priority = task["budget"], int(task["priority"])
     lanes: list[Lane] = []
     if budget is not None:
         given = Budget(budget["budget_ns"], budget["period_ns"])
         lanes = [Lane(f"lane {n}", "fifo", priority, budget=given) for n in range(int(task["lanes"]))]
-    executor = PriorityExecutor(lanes or int(task["lanes"]))  # without chains: the callback that became ready first
-    # runs first
+    # Without chains, the callback that became ready first runs first.
+    executor = PriorityExecutor(lanes or int(task["lanes"]))
     node = Node(f"{task['executor']}_played", start_parameter_services=False, enable_rosout=False)
     groups: dict[str, CallbackGroup] = {}
     clock = _Clock(bool(task["waits"]))

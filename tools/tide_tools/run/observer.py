@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches the topics of a run. Reports when all have publishers and subscribers, and when their messages arrived.
+"""Watches the topics of a run. Reports when all endpoints have publishers and subscribers, and when their messages were
+received.
 
 Run as `python -m tide_tools.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type",
-"readers", "observed"}], "services": [{"service", "type"}]}, where readers is the number of other subscriptions. Prints
+"readers", "observed"}], "services": [{"service", "type"}]}; readers is the number of other subscriptions. Prints
 {"missing": [...]} while an endpoint is missing, then {"event": "seen"}. At SIGTERM, or when standard input closes, it
 prints a line for each observed topic with the publication times of its messages on the monotonic clock, "missed":
 [[time, count]] where the numbers of its publisher show that some did not arrive, and the largest number of "publishers"
-that it had at one time. Then follows {"event": "told", "until_ns", "undescribed", "clock_set_ns"}: until when the
-observer had taken all available messages, the user's endpoints that are not described (null: nobody looked), and by how
-much the wall clock, from which the times of publication come, was set meanwhile. Then it ends."""
+that it had at one time. Then follows {"event": "told", "until_ns", "undescribed", "clock_set_ns"}: the time up to which
+the observer had taken all available messages, the user's endpoints that are not described (null: they were not searched
+for), and by how much the wall clock, from which the times of publication come, was set meanwhile. Then the observer
+ends."""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ from tide_tools.run.nodes import END_S, end_with, end_within, quality, say, told
 
 _LOOK_S = 0.2
 _SETTLE_NS = 1_000_000_000
-_DEPTH = 1000  # the observer may wait for a processor, and messages received meanwhile count
+_DEPTH = 1000  # the observer may wait for a processor, and must not lose messages that arrive meanwhile
 
 
 class WallClock:
@@ -42,8 +44,8 @@ class WallClock:
         self.set_ns = 0
 
     def _apart(self) -> int:
-        """Offset of the two clocks, from the quickest of several readings, because this process may lose its processor
-        in between."""
+        """The offset of the two clocks, from the quickest of several readings, because this process may lose its
+        processor in between."""
         looks = [(self._steady(), self._wall(), self._steady()) for _ in range(3)]
         before_ns, wall_ns, _ = min(looks, key=lambda one: one[2] - one[0])
         return wall_ns - before_ns
@@ -61,7 +63,7 @@ class _Topic:
         self.times_ns: list[int] = []
         self.missed: list[tuple[int, int]] = []
         self.publishers, self.most_publishers, self._number = 0, 0, 0
-        if self.observed:  # best effort also receives reliable messages
+        if self.observed:  # a best-effort subscription also receives reliable messages
             node.create_subscription(message_class(self.type), self.name, self._take, quality(False, _DEPTH), raw=True)
 
     def _take(self, _: bytes, info: dict[str, int]) -> None:
@@ -111,14 +113,14 @@ _STANDARD = (_PARAMETERS, "type_description_interfaces/")  # services that any n
 
 
 def _undescribed(node: Node, task: dict[str, Any]) -> list[str]:
-    """Undescribed endpoints of nodes outside the run. No bound accounts for their callbacks."""
+    """Undescribed endpoints of nodes outside the run. No bound accounts for the callbacks of these endpoints."""
     known = {"/" + one["topic"].lstrip("/") for one in task["topics"]} | set(_ORDINARY)
     services = {"/" + one["service"].lstrip("/") for one in task["services"]}
     found = []
     for name, space in node.get_node_names_and_namespaces():
         if name.startswith(_OWN):
             continue
-        with contextlib.suppress(RuntimeError):  # it has just ended
+        with contextlib.suppress(RuntimeError):  # the node has just ended
             serves = dict(node.get_service_names_and_types_by_node(name, space))
             kinds = {
                 "publishes": dict(node.get_publisher_names_and_types_by_node(name, space)).keys() - known,
@@ -158,7 +160,7 @@ def main() -> None:
         say({"event": "seen"})
         until_ns = time.monotonic_ns()
         look_ns = until_ns + _SETTLE_NS
-        while rclpy.ok():  # not spin(): occasionally it is not woken when the process must end
+        while rclpy.ok():  # not spin(), which occasionally does not wake when the process must end
             since_ns = time.monotonic_ns()
             if 0 < look_ns < since_ns:  # once all nodes have discovered each other
                 look_ns, undescribed = 0, _undescribed(node, task)

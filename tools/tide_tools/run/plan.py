@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The input of each part of a run: the executors that are compared, the callbacks of every chain on each board and host
-executor, and the messages between them. A board gets the file that sim/workloads/three_chains/plan.h describes, a host
-executor the JSON object that tide_tools.run.nodes reads."""
+executor, and the messages between these callbacks. A board gets the file that sim/workloads/three_chains/plan.h
+describes, a host executor the JSON object that tide_tools.run.nodes reads."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ from tide_tools.trace.folders import (
 FIRST_KEY = 0x7D000001  # key of the first played board
 WARM_UP_INSTANCES = 3
 _MARGIN_INSTANCES = 16
-COUNTED = Number("count")  # in a message made by other programs, the instance is the index of the message among all
-NEWEST = Number()  # in such a message on a condition, the instance is the latest one
+# In a message that another program made, the instance is the index of the message among all messages of the topic.
+COUNTED = Number("count")
+NEWEST = Number()  # in such a message on a condition, the instance is the latest instance
 NODE_DEPTH = 100  # depth of the subscriptions of tide_tools.run.nodes
 
 
@@ -53,14 +54,14 @@ def used_executors(system: System) -> tuple[Executor, ...]:
 
 
 def is_played(system: System, chain: Chain) -> bool:
-    """True if no part of the chain is the user's, so that each instance is known by its number."""
+    """True if no part of the chain is a program of the user, so that each instance is known by its number."""
     return not any(is_given(system.executor(callback.executor)) for callback in system.path(chain))
 
 
 def length_ns(system: System, periods: int) -> int:
     """Time from the first release to the end of the last period. The slowest chain gets the requested number of periods
-    after those of the warm-up. All others continue as long, because on a silent line a board probes whether the agent
-    is alive, and the bounds exclude such probes."""
+    after those of the warm-up. All other chains continue for as long, because on a silent line a board probes whether
+    the agent is alive, and the bounds exclude such probes."""
     return (periods + WARM_UP_INSTANCES) * max(chain.period_ns for chain in system.chains)
 
 
@@ -68,13 +69,13 @@ def length_ns(system: System, periods: int) -> int:
 
 
 def instances_of(system: System, chain: Chain, periods: int) -> int:
-    """Number of instances of the chain's timer, including those of the warm-up."""
+    """The number of instances of the chain's timer, including the instances of the warm-up."""
     return -(-length_ns(system, periods) // system.timer_of(chain).period_ns)
 
 
 def step_of(system: System, chain: Chain) -> int:
     """Number of timer instances per instance of the chain: more than 1 if the chain begins with a message that only
-    every nth run sends. A chain on a condition is played as often as its distance permits."""
+    every nth run sends. A chain on a condition is played as often as its shortest distance permits."""
     path = system.path(chain)
     return _step(system, chain, pairwise(path))
 
@@ -89,14 +90,14 @@ def _step(system: System, chain: Chain, pairs: Iterable[tuple[Callback, Callback
 
 
 def every_of(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> int:
-    """Instances of the timer from one message `sent` to the next. chain: that of `made_by`."""
+    """The number of instances of the timer from one message `sent` to the next. chain: that of `made_by`."""
     path = system.path(chain)[: 1 + next(n for n, one in enumerate(system.path(chain)) if one is made_by)]
     step = _step(system, chain, pairwise(path))
     return step * _every(sent, step * system.timer_of(chain).period_ns) if isinstance(sent, Publication) else step
 
 
 def _every(sent: Publication, period_ns: int) -> int:
-    """A callback with this period sends the message in every nth run; returns n."""
+    """Returns n: a callback with this period sends the message in every nth run."""
     return -(-sent.period_ns(period_ns) // period_ns)
 
 
@@ -107,7 +108,7 @@ def counted_of(system: System, chain: Chain, periods: int) -> range:
 
 
 def apart_ns(system: System, chain: Chain) -> int:
-    """Time from one burst of instances to the next: a period for each instance."""
+    """The time from one burst of instances to the next: one period for each instance."""
     return chain.period_ns * system.timer_of(chain).burst
 
 
@@ -116,8 +117,8 @@ def timing_of(timer: Chain) -> Timing:
 
 
 def limit_ns(system: System, callback: Callback) -> int:
-    """Longest time of one run, including its messages. The executor's time to select the callback counts here, not in
-    the preceding callback."""
+    """The longest time of one run, including its messages. The executor's time to select the callback counts here, not
+    in the preceding callback."""
     executor = system.executor(callback.executor)
     made_ns = nanoseconds(executor.submit_ms) * callback.count_sent
     chosen_ns = nanoseconds(executor.dispatch_ms) if executor.where == "mcu" else 0
@@ -132,8 +133,8 @@ def budget_of(executor: Executor) -> tuple[int, int] | None:
 
 
 def may_wait(executor: Executor) -> bool:
-    """True if the executor waits for its execution times as if each of its threads had a processor of its own. Lanes of
-    a board share one processor, and its loads take processor time from callbacks."""
+    """True if the executor sleeps for its execution times, as if each of its threads had a processor of its own. Lanes
+    of a board share one processor, and the board's loads take processor time from callbacks."""
     shares = executor.where == "mcu" and (executor.lanes > 1 or bool(executor.loads))
     return budget_of(executor) is None and not shares
 
@@ -145,8 +146,8 @@ def link_of(system: System, board: Executor) -> Line | UdpLink:
 
 
 def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Callback | None]]:
-    """The topics of each chain, with the callbacks that publish and receive their messages. None: nothing receives
-    them."""
+    """The topics of each chain, with the callbacks that publish and receive their messages. None: no callback receives
+    the messages."""
     taken = system.taken()
     for chain in system.chains:
         seen: set[tuple[int, int]] = set()
@@ -170,7 +171,7 @@ def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Ca
 
 @dataclass(frozen=True)
 class Variant:
-    """An executor's policy, and how it sends."""
+    """The policy of an executor, and how the executor sends."""
 
     executor: str  # tide | tide-preemptive | batch
     send: str  # asynchronous | stock | blocking
@@ -189,7 +190,7 @@ class Variant:
         return f"{self.executor}_{self.send}" if self.executor == "batch" else self.executor
 
     def of(self, system: System) -> System:
-        """The description with this executor on its boards."""
+        """The description with this executor on all of its boards."""
         policy = "tide" if self.executor != "batch" else f"batch_{self.send}".removesuffix("_asynchronous")
         lanes = max(2, len(system.chains)) if self.executor == "tide-preemptive" else 1
         changed = tuple(
@@ -219,7 +220,7 @@ def require_comparison(system: System) -> None:
 
 @dataclass(frozen=True)
 class ServicePart:
-    """A request or a reply: name and type of the service, and which of the two it is."""
+    """A request or a reply: name and type of the service, and which of the two the message is."""
 
     topic: str
     type: str
@@ -229,8 +230,8 @@ class ServicePart:
 
 @dataclass(frozen=True)
 class Message:
-    """A message that a callback receives or sends, with a sample of it. every: instances of its timer from one message
-    to the next. of_host: a host executor publishes it."""
+    """A message that a callback receives or sends, with a sample of the message. every: the number of instances of its
+    timer from one message to the next. of_host: True if a host executor publishes the message."""
 
     publication: Publication | ServicePart
     sample: Sample
@@ -246,7 +247,8 @@ class Message:
 
     @property
     def mark_words(self) -> str:
-        """The plan's words for the mark in a request that names its chain. Empty for any other message."""
+        """The plan's words for the mark in a request, which names the request's chain. Empty for every other
+        message."""
         mark = self.sample.mark
         return "" if mark.kind == "none" else f" {mark.kind} {mark.offset} {mark.read(self.sample.body)}"
 
@@ -257,7 +259,8 @@ def _sample(type_name: str, payload_bytes: int, mark: int | None = None) -> Samp
 
 
 def _mark_of(system: System, asks: Callback) -> int | None:
-    """Index among the chains that call the same service. None: there is no other chain, or nothing reads the index."""
+    """The chain's index among the chains that call the same service. None: no other chain calls it, or nothing reads
+    the index."""
     if asks.requests is None:
         return None
     service = asks.requests.service.lstrip("/")
@@ -300,7 +303,7 @@ def _message(system: System, chain: Chain, made_by: Callback, sent: Publication 
     return Message(publication, sample, is_reliable, every, system.where(made_by) == "host")
 
 
-# stands for a type that is not installed here: the bytes are the same, and nobody reads them
+# replaces a type that is not installed here: the bytes are the same, and no program reads them
 _STAND_INS = {"publishes": "std_msgs/msg/String", "service": "diagnostic_msgs/srv/AddDiagnostics"}
 _STAND_IN_BYTES = 10  # the shortest such message: a text with a number
 # A Bool has room for the last bit of an instance's number, and more than two may be under way, in a burst for example.
@@ -308,7 +311,7 @@ _BOOL, _OF_ITS_SIZE = "std_msgs/msg/Bool", "std_msgs/msg/UInt8"
 
 
 def with_stand_ins(system: System) -> tuple[System, list[str]]:
-    """Replaces types that are not installed, and those with too little room for a number, if tide plays everything.
+    """If tide plays everything, replaces types that are not installed, and types with too little room for a number.
     Returns the description and the types that are not installed."""
     replaced: set[str] = set()
     if any(map(is_given, used_executors(system))):
@@ -334,7 +337,7 @@ def with_stand_ins(system: System) -> tuple[System, list[str]]:
 
 
 class _Apart(Publication):
-    """A publication that is played on another topic than the described one."""
+    """A publication that is played on a topic other than the described topic."""
 
     described: str
 
@@ -349,9 +352,11 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
     topics = several_publish(system)
     if not topics:
         return system, []
-    system = with_servers(system)  # one callback with several subscriptions here, which must not overlap
-    kept: dict[str, tuple[Callback, Publication]] = {}  # by topic: the publisher that keeps it, a given one if any
-    new: dict[int, str] = {}  # by identity of the publication
+    # A server becomes one callback with several subscriptions, whose runs must not overlap.
+    system = with_servers(system)
+    # By topic: the publisher that keeps the topic, a given publisher if there is one.
+    kept: dict[str, tuple[Callback, Publication]] = {}
+    new: dict[int, str] = {}  # the topic of each publication, by the publication's identity
     for _, maker, sent, taker in topics_of(system):
         topic = sent.topic.lstrip("/")
         if topic not in topics:
@@ -384,7 +389,7 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
 
 
 def unplayable(system: System) -> Iterator[Finding]:
-    """Boards that are too large for the program that plays them, and messages that cannot be made here."""
+    """Reports boards that are too large for the program that plays them, and messages that cannot be made here."""
     for index, board in enumerate(system.executors):
         if board.where == "mcu" and not is_given(board) and board in used_executors(system):
             yield from _too_large(system, board, ("executors", index))
@@ -429,15 +434,15 @@ def _too_large(system: System, board: Executor, path: Path) -> Iterator[Finding]
 @dataclass(frozen=True)
 class BoardCallback:
     """A callback of a plan. It computes for execution_ns, or less where the whole callback would take more than
-    limit_ns; the whole takes at least least_ns. takes: None for a timer. joins: the other messages that it waits
-    for."""
+    limit_ns; the whole takes at least least_ns. takes: the message that starts the callback; None for a timer. joins:
+    the other messages that the callback waits for."""
 
     name: str
     execution_ns: int
     least_ns: int
     limit_ns: int
     takes: Message | None
-    sends: tuple[Message, ...]  # publications, or one request or reply
+    sends: tuple[Message, ...]  # publications, or a single request or reply
     joins: tuple[Message, ...] = ()
     group: str | None = None
 
@@ -476,7 +481,7 @@ def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain
         timer = system.timer_of(chain)
         count = instances_of(system, chain, periods)
         if not is_played(system, chain):
-            count = 2 * count + _MARGIN_INSTANCES  # the starter of the chain has a clock of its own
+            count = 2 * count + _MARGIN_INSTANCES  # the program that starts the chain has a clock of its own
         times = timer.period_ns, timer.offset_ns
         burst = timer.burst if timer.begins_with_event else 0
         found.append(BoardChain(chain.name, known.get(chain.name, 0), *times, count, burst, chain.reliability, own))
@@ -505,7 +510,7 @@ def _planned(system: System, chain: Chain, callback: Callback) -> BoardCallback:
 
 def _taken(system: System, before: Callback, callback: Callback) -> Message:
     sent = before.sends_to(callback)
-    assert sent is not None  # the loader has checked it
+    assert sent is not None  # the loader has checked that there is a message
     return _message(system, maker_of(system, before), before, sent)
 
 
@@ -515,7 +520,7 @@ def maker_of(system: System, callback: Callback) -> Chain:
 
 
 def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: FilePath) -> None:
-    """Writes the plan, and files beside it for the messages that it names."""
+    """Writes the plan, and next to it the files with the messages that the plan names."""
     lines = ["# as sim/workloads/three_chains/plan.h says"]
     count = 0
 
@@ -545,7 +550,8 @@ def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: Fil
 
 def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: FilePath) -> dict[str, Any]:
     """The plan for tide_tools.run.nodes. The samples of its messages are written to files."""
-    readers: dict[str, int] = {}  # by topic; the observer counts as one where it listens
+    # The number of readers by topic; the observer counts as one on the topics that it observes.
+    readers: dict[str, int] = {}
     for chain, _, sent, reader in topics_of(system):
         count = (reader is not None) + (not is_played(system, chain))
         readers[sent.topic] = max(readers.get(sent.topic, 0), count)
@@ -604,8 +610,9 @@ def traces_of(
     keys: dict[str, int],
     start_ns: int,
 ) -> Traces:
-    """The executors whose traces a run has (tide_tools.trace.folders). boards: link and plan of each played one. hosts:
-    the plans of all. keys: those of all boards, including the user's, which the agent's trace names."""
+    """The executors that record traces in a run (tide_tools.trace.folders). boards: the link and the plan of each
+    played board. hosts: the plans of all. keys: the keys of all boards, including the user's boards; the agent's trace
+    names boards by their keys."""
     traced = []
     for name, (link, plan) in boards.items():
         chains = []

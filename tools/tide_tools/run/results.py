@@ -40,15 +40,15 @@ TIMES = "execution_times.txt"
 
 @dataclass(frozen=True)
 class Outcome:
-    """run: as in results.json. no_bounds: the reason why the run has no bounds."""
+    """run: the run in the form of results.json. no_bounds: the reason why the run has no bounds."""
 
     system: System
     run: Run
     seen: list[Seen]
     bounds: Bounds | None
     no_bounds: str = ""
-    period: Period | None = None  # a typical period, where the frames of the line show one
-    notes: list[str] = field(default_factory=list)  # for people
+    period: Period | None = None  # a typical period, if the frames of the line show one
+    notes: list[str] = field(default_factory=list)  # lines for people
 
     @property
     def is_disturbed(self) -> bool:
@@ -64,7 +64,8 @@ def run_once(system: System, settings: Settings, folder: Path, out: Path, report
     with contextlib.suppress(UsageError):  # nothing was recorded
         recorded.steps = read_run(out)[0]
     recorded.handed = evidence.handed(evidence.Traced(system, recorded.steps))
-    if spent := _spent(system, recorded):  # `tide trace times` does not take what is played for the user's
+    # The first line, PLAYED, tells `tide trace times` that these are not times of the user's program.
+    if spent := _spent(system, recorded):
         lines = (f"{name} {len(of)} {min(of)} {max(of)} {sum(of)}" for name, of in spent.items())
         text = "".join(f"{line}\n" for line in (PLAYED, *(f"tide-execution {line}" for line in lines)))
         (out / TIMES).write_text(text, encoding="ascii")
@@ -83,9 +84,9 @@ def _spent(system: System, recorded: Recorded) -> dict[str, list[int]]:
 
 
 def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
-    """For the chains that were observed as a whole. shares: the longest instance of each as a share of its period.
-    missing: instances that did not end. over: chains with an instance that did not end within its period. unseen: all
-    other chains."""
+    """For the chains that were observed as a whole. shares: the longest instance of each chain as a share of the
+    chain's period. missing: instances that did not end. over: chains with an instance that did not end within its
+    period. unseen: all other chains."""
     played = [one for one in chains if is_played(system, system.chain(one.name))]
     shares = {
         one.name: one.max_ns / apart_ns(system, system.chain(one.name)) for one in played if one.max_ns is not None
@@ -183,7 +184,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
 
 
 def undisturbed_table(outcome: Outcome) -> Table:
-    """The instances that the bounds cover, if they are fewer than the observed ones."""
+    """The number of instances that the bounds cover, if it is less than the number of observed instances."""
     table = empty_table("instances that nothing disturbed: observation beside bound in ms", gap=1)
     by_board = any(len(chain.undisturbed) > 1 for chain in outcome.run.chains)
     for heading in ("chain", "until it leaves")[: 1 + by_board]:
@@ -216,7 +217,7 @@ def sentences(outcome: Outcome) -> list[str]:
     """Limitations of the answer that the reasons of its verdicts do not contain, a line each."""
     lines = []
     undescribed = outcome.run.evidence["undescribed"]
-    if undescribed and not outcome.run.answers:  # with bounds, a premise mentions it
+    if undescribed and not outcome.run.answers:  # with bounds, a premise reports these endpoints
         lines.append(f"not described, and may run: {'; '.join(undescribed)}")
     if outcome.no_bounds:
         lines.append(f"no bounds to compare with: {outcome.no_bounds}")
@@ -229,7 +230,7 @@ def sentences(outcome: Outcome) -> list[str]:
 
 
 def details(outcome: Outcome) -> list[str]:
-    """A line for each chain with programs of the user: how it was observed."""
+    """A line for each chain with programs of the user: how the chain was observed."""
     lines = []
     given = [one.name for one in used_executors(outcome.system) if is_given(one)]
     if given:
@@ -246,7 +247,7 @@ def details(outcome: Outcome) -> list[str]:
 
 
 def budget_lines(system: System, runs: Iterable[Run]) -> list[str]:
-    """A line for each budget: whether and how it was kept."""
+    """A line for each budget: whether the budget was kept, and how this was observed."""
     lines = []
     for run in runs:
         for board, told in run.counters.get("boards", {}).items():

@@ -61,7 +61,7 @@ _END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many 
 _RECORDER_LIMIT_S = 60.0
 _RECORD = "recorded"  # folder of `tide trace record` while the run lasts
 _FRAMES = "frames.jsonl"
-Report = Callable[[str], None]  # current action
+Report = Callable[[str], None]  # what the run does now
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,11 @@ class Settings:
 
 @dataclass
 class Recorded:
-    """runs: start, end and processor time by chain, callback and instance. unfinished: instances that a board began and
-    did not end; it does not report their runs. topics: when messages arrived. missed: when, and how many, messages the
-    observer missed by the numbers of their publisher. publishers: the most that a topic had at one time. end_ns: until
-    when everything ran. seen_until_ns: until when the observer kept up."""
+    """runs: start, end and processor time by chain, callback and instance. unfinished: the number of instances that a
+    board began and did not end; the board does not report their runs. topics: when messages arrived. missed: when, and
+    how many, messages the observer missed by the numbers of their publisher. publishers: for each topic, the largest
+    number of publishers at one time. end_ns: until when everything ran. seen_until_ns: until when the observer kept
+    up."""
 
     start_ns: int
     end_ns: int = 0
@@ -95,14 +96,16 @@ class Recorded:
     missed: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     publishers: dict[str, int] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)  # for people
+    notes: list[str] = field(default_factory=list)  # lines for people
     lines: dict[str, list[Frame]] = field(default_factory=dict)  # frames by board, for each emulated line
     steps: list[Step] = field(default_factory=list)  # steps of the traces of boards, agent and nodes
     handed: list[Handed] = field(default_factory=list)  # known messages between boards and hosts
-    undescribed: list[str] | None = None  # endpoints of the user's nodes that are not described; None: nobody looked
+    # Endpoints of the user's nodes that are not described; None: they were not searched for.
+    undescribed: list[str] | None = None
     clock_set_ns: int = 0  # by how much the wall clock was set during the run
-    other_real_time: list[str] | None = None  # threads outside the run; None: not visible
-    pauses: dict[str, Any] | None = None  # pauses of the machine's processors, as tide-pauses reports them; None: not
+    other_real_time: list[str] | None = None  # real-time threads that do not belong to the run; None: not visible
+    # Pauses of the machine's processors, as tide-pauses reports them; None: not measured.
+    pauses: dict[str, Any] | None = None
     # watched
 
 
@@ -132,8 +135,9 @@ def last_json(child: Child) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Places:
-    """Processors for the played boards, assigned in turn, and for everything else. Everything else includes the threads
-    of the boards' links, because a kernel thread near these passes on their output (kept_off)."""
+    """The processors for the played boards, assigned in turn, and the processors for everything else. Everything else
+    includes the threads of the boards' links, because a kernel thread near these threads passes on their output
+    (kept_off)."""
 
     boards: tuple[int, ...]
     others: frozenset[int]
@@ -175,18 +179,17 @@ class Robot:
         self.binaries = {name: str(find_binary(name)) for name in needed}
         self.environment = {"ROS_DOMAIN_ID": str(settings.domain), "ROS_LOCALHOST_ONLY": "1"}
         self.lines: dict[str, Child] = {}
-        self.devices: dict[str, str] = {}  # the boards' own ends of their lines
+        self.devices: dict[str, str] = {}  # the boards' ends of their lines
         self.agent: Child | None = None
-        self.ports: dict[str, int] = {}  # by network
+        self.ports: dict[str, int] = {}  # the port of each network
         self.players: dict[str, Child] = {}
 
     def _has_line(self, board: Executor) -> bool:
-        """True if the board's line is emulated here."""
+        """True if the board's line is emulated by the run."""
         return isinstance(self.links[board.name], Line) and not (board.image or board.attach)
 
     def _baud(self, board: Executor, link: Line) -> int:
-        """Both ends of an emulated line keep to its rate, even where the rate of the real device has no meaning
-        (USB)."""
+        """Both ends of an emulated line keep to its rate, even if the rate of the real device has no meaning (USB)."""
         return link.rate if self._has_line(board) else link.device_baud
 
     # ---- the run ----
@@ -272,7 +275,7 @@ class Robot:
         self.agent = agent
 
     def _start(self, children: Children, name: str, command: list[str], log: str) -> Child:
-        """Starts a child with the run's own scheduling, on processors that no board uses."""
+        """Starts a child with the run's scheduling, on processors that no board uses."""
         return children.start(name, command, self.out / log, Scheduling(0, self.places.others), self.environment)
 
     def _agent_end(self, children: Children, board: Executor, link: Line, number: int) -> str:
@@ -387,9 +390,9 @@ class Robot:
                 raise RunError(missing_text(self.system, missing, self.settings.start_limit_s, self.out))
 
     def _wait_servers(self) -> None:
-        """Waits until DDS has matched the boards' service clients with servers. A request waits at the agent until
-        then, and no bound includes this time. A user's board may have clients of services that are not described and
-        have no server: after a shorter limit the run begins without them."""
+        """Waits until DDS has matched the boards' service clients with servers. A request waits at the agent until the
+        server is known, and no bound includes this time. A user's board may have clients of services that are not
+        described and have no server: after a shorter limit the run begins without them."""
         is_ours = not any(map(is_given, self.boards))
         limit_s = self.settings.start_limit_s if is_ours else min(self.settings.start_limit_s, _SERVERS_OF_OTHERS_S)
         patience = Patience(limit_s)
@@ -409,8 +412,9 @@ class Robot:
 
     def _wait_repetition(self, children: Children, report: Report) -> None:
         """Waits until DDS has repeated its announcements. The observer sees all participants, but a program of the user
-        cannot be queried. It may have missed the only announcement of another node, as a third of joining nodes do. DDS
-        announces every participant again after three seconds, and until then messages between the two are lost."""
+        cannot be queried. The process may have missed the only announcement of another node; this happens to a third of
+        the nodes that join. DDS announces every participant again after three seconds, and until then messages between
+        the two are lost."""
         if not any(map(is_given, (*self.boards, *self.hosts))):
             return
         report("waiting until all have heard of each other")
@@ -449,7 +453,7 @@ class Robot:
     def _wait_until(
         self, until_s: float, children: Children, each: Callable[[float], None] = lambda left_s: None
     ) -> None:
-        """Waits until this time of the monotonic clock. Raises RunError when a part ends meanwhile."""
+        """Waits until this time of the monotonic clock. Raises RunError if a part ends meanwhile."""
         while (left_s := until_s - time.monotonic()) > 0:
             children.require_alive()
             each(left_s)
@@ -460,7 +464,8 @@ class Robot:
         for child in (*self.players.values(), observer):
             child.process.send_signal(signal.SIGTERM)
         patience = Patience(_END_LIMIT_S)
-        nodes = {"", *(host.name for host in self.hosts)}  # boards report their counters last, so this waits for them
+        # Boards report their counters last, so this waits for these reports.
+        nodes = {"", *(host.name for host in self.hosts)}
         for name, child in (*self.players.items(), ("", observer)):
             last = ""
             while (line := child.next_line(patience)) is not None:
@@ -497,7 +502,7 @@ class Robot:
             runs[told["index"]] = (event["start_ns"], event["end_ns"], event["cpu_ns"])
 
     def _count(self, recorded: Recorded) -> None:
-        """Reads the counters; call it when the agent and the lines have ended, as they report last."""
+        """Reads the counters; must be called after the agent and the lines have ended, because they report last."""
         if self.agent is not None:
             recorded.counters["agent"] = last_json(self.agent)
         recorded.counters["lines"] = {name: last_json(line) for name, line in self.lines.items()}
@@ -520,7 +525,7 @@ def role_of(executor: Executor) -> str:
 
 
 def command_of(executor: Executor, folder: Path, values: dict[str, str]) -> list[str]:
-    """The user's command for this executor, as words. Raises PlanError if there is no such program."""
+    """The user's command for this executor, as words. Raises PlanError if this executor has no program."""
     assert executor.command is not None
     try:
         words = shlex.split(executor.command)
@@ -565,7 +570,7 @@ def start_command(
 
 
 def start_image(children: Children, role: str, image: Path, log: Path) -> str:
-    """The terminal at the other end of the first UART's line of this image in QEMU."""
+    """The terminal at the other end of the line of this image's first UART in QEMU."""
     image = image.resolve()
     command = ["qemu-system-arm", "-M", machine(image), "-display", "none", "-monitor", "none"]
     command += ["-chardev", "pty,id=line", "-serial", "chardev:line", "-semihosting-config", "enable=on,target=native"]
@@ -578,16 +583,16 @@ def start_image(children: Children, role: str, image: Path, log: Path) -> str:
 
 
 def end_recorder(child: Child, limit_s: float) -> None:
-    """Makes the recorder write its messages. Raises RunError if the recorder failed."""
+    """Makes the recorder write its messages to the log. Raises RunError if the recorder failed."""
     child.process.terminate()
     child.process.wait(timeout=limit_s)
-    if child.process.returncode not in (1, 130):  # 1: no message came
+    if child.process.returncode not in (1, 130):  # status 1: no message arrived
         raise RunError(f"tide trace record could not end its files ({child.ending()})\n{child.tail()}")
 
 
 def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tuple[tuple[TracedGiven, ...], list[str]]:
-    """Moves the files of the user's boards to those of the others. A node is the board of its name, or the only board.
-    Returns lines about the files."""
+    """Moves the files of the user's boards to the folder with those of the other boards. A node stands for the board
+    with its name, or for the only board. Returns lines about the files."""
     folder = out / _RECORD
     if not is_record(folder):
         shutil.rmtree(folder, ignore_errors=True)
@@ -650,9 +655,10 @@ def kept_off(cpu: int | None, file: Path = _MASK) -> Iterator[bool]:
     right
     to change the mask, the run goes on unchanged.
 
-    Output to a pseudo terminal reaches the other end through such a worker. The worker has normal priority, and Linux
-    may put it on the processor on which the executor computes with real-time priority. There it waits until the
-    callback ends, which no UART does. The mask is a setting of the machine, so it is restored after the run."""
+    Output to a pseudo terminal passes through such a worker to the other end. The worker has normal priority, and Linux
+    may put it on the processor on which the executor computes with real-time priority. There the output waits until the
+    callback ends, which does not happen on a UART. The mask is a setting of the machine, so it is restored after the
+    run."""
     before = _read(file)
     wanted = None if before is None or cpu is None else before & ~(1 << cpu)
     changed = False

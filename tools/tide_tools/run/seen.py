@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's observations of each chain. If the whole chain was played, its instances are known by their numbers.
-Otherwise the path from the first to the last observed point is matched by time. This module also finds reaction time
-and data age of paths, and the instances to which the bounds apply."""
+"""A run's observations of each chain. If the run played the whole chain, the instances are known by their numbers.
+Otherwise the path from the first to the last observed point is matched by time. This module also finds the reaction
+times and data ages of paths, and the instances to which the bounds apply."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class Leg:
 
 @dataclass(frozen=True)
 class Section:
-    """A chain until it leaves a board. number: index among the boards that it leaves, from 0."""
+    """A chain until it leaves a board. number: the index of this board among the boards that the chain leaves, from
+    0."""
 
     chain: str
     number: int
@@ -70,9 +71,9 @@ class Rate:
 
 @dataclass
 class Seen:
-    """A run's observations of one chain. part: the measured part; empty: the whole chain. unseen: reason why no latency
-    is observable. doubt: reason why uncounted instances may be missing (tide_tools.report.verdict). latencies_ns: in
-    order of time."""
+    """A run's observations of one chain. part: the measured part; empty: the whole chain was measured. unseen: reason
+    why no latency is observable. doubt: reason why uncounted instances may be missing (tide_tools.report.verdict).
+    latencies_ns: in order of time."""
 
     chain: str
     part: str = ""
@@ -86,7 +87,7 @@ class Seen:
 
 
 def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
-    """One for each chain, in the order of the description."""
+    """One entry for each chain, in the order of the description."""
     every = [
         (_played if is_played(system, chain) else _watched)(system, chain, recorded, periods) for chain in system.chains
     ]
@@ -132,8 +133,8 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
 
 
 def _of_warm_up(bad: int, count: int) -> str:
-    """A note on warm-up instances that failed. They are not counted, because DDS and caches are cold, but the words
-    "every instance" would include them."""
+    """A note on warm-up instances that failed. Instances of the warm-up are not counted, because DDS and caches are
+    cold, but the words "every instance" would include them."""
     return f"{bad} of the first {count} instances, which do not count, had no end in time" if bad else ""
 
 
@@ -152,8 +153,8 @@ def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[s
 
 
 def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, has_begun: bool) -> bool:
-    """True if the instance did not start because its timer could not run. A board may report nothing else about a lost
-    instance."""
+    """True if the instance did not start because its timer could not run. For a lost instance, this may be the only
+    thing that a board reports."""
     first = system.path(chain)[0]
     if system.where(first) == "host":
         return not has_begun
@@ -174,7 +175,7 @@ def instances_seen(traced: Traced, chain: Chain, recorded: Recorded, periods: in
 
 
 def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Iterable[int]) -> list[Section]:
-    """The chain until it leaves each board except the last one, if its earlier part ran."""
+    """For each board except the last: the chain until it leaves the board, if that part of it ran."""
     if is_on_host(system) or len(system.boards()) < 2 or chain.branches_from is not None:
         return []
     runs = [runs_of(system, recorded, one) for one in system.path(chain)]
@@ -195,8 +196,8 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
 @dataclass(frozen=True)
 class _Point:
     """missed: times and numbers of the messages that the observer missed, according to their publisher's numbers.
-    apart_ns: the described time between two messages of the topic; 0: none is described, as after an event or on a
-    condition. is_occasional: not every preceding message leads to a message on this topic."""
+    apart_ns: the described time between two messages of the topic; 0: no time is described, for example after an event
+    or on a condition. is_occasional: not every preceding message leads to a message on this topic."""
 
     name: str
     times_ns: list[int]
@@ -215,8 +216,8 @@ class _Point:
 
 
 def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
-    """Releases of all begun instances, also of those without an observed end: their answers would otherwise be assigned
-    to earlier ones."""
+    """The releases of all instances that began, also of those without an observed end: their answers would otherwise be
+    assigned to earlier instances."""
     first = system.path(chain)[0]
     owner = maker_of(system, first).name
     begun = {*runs_of(system, recorded, first), *(index for name, index in recorded.unfinished if name == owner)}
@@ -235,7 +236,7 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
         points.append(_Point(RELEASE, _releases(system, chain, recorded)))
     for callback, after, runs_ns in system.runs_on(chain):
         given = is_given(system.executor(callback.executor))
-        if after is None and not given:  # a callback publishes before it ends
+        if after is None and not given:  # without given times, the callback publishes before it ends
             last = runs_of(system, recorded, callback)
             points.append(_Point(f"{END}{callback.name}", sorted(end_ns for _, end_ns, _ in last.values())))
             break
@@ -252,7 +253,7 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
 
 
 def _before(point: _Point, at_ns: int) -> int | None:
-    """The latest message before at_ns. None: the observer missed a later message."""
+    """The latest message before at_ns. None: the observer missed a message that comes later."""
     place = bisect_right(point.times_ns, at_ns)
     after = point.times_ns[place : place + 1]
     return (
@@ -279,8 +280,8 @@ def _ways(points: list[_Point], until_ns: int) -> list[list[int]]:
 
 
 def _longest(ways: list[list[int]], place: int, starts: Iterable[int]) -> list[list[int]]:
-    """If several ways pass through the same start, the longest of them; several ways if several starts have the same
-    time (a burst). place: index of the start on a way."""
+    """If several ways pass through the same start, the longest of them counts; if several starts have the same time (a
+    burst), several ways count. place: index of the start on a way."""
     room = Counter(starts)
     kept = []
     for way in sorted(ways, key=lambda way: way[0] - way[-1]):
@@ -291,7 +292,7 @@ def _longest(ways: list[list[int]], place: int, starts: Iterable[int]) -> list[l
 
 
 def _rate(sent: Publication, chain: Chain, recorded: Recorded) -> Rate:
-    """chain: the chain of the callback that publishes it."""
+    """chain: the chain of the callback that publishes the message."""
     times_ns = [at_ns for at_ns in recorded.topics.get(sent.topic, []) if at_ns >= recorded.start_ns]
     gaps = [after - before for before, after in pairwise(times_ns)]
     mean_ns = (times_ns[-1] - times_ns[0]) // len(gaps) if gaps else None
@@ -313,7 +314,7 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
     until_ns = _observed_until(system, chain, recorded, points, seen)
     ways = _ways(points, until_ns if until_ns < recorded.end_ns else max(points[-1].times_ns, default=0))
     occasional = max((n for n, one in enumerate(points) if one.is_occasional), default=0)
-    if points[0].name == RELEASE and not occasional:  # each release is known by its number
+    if points[0].name == RELEASE and not occasional:  # each release is then known by its number
         planned = [release_ns_of(system, chain, recorded, index) for index in counted_of(system, chain, periods)]
         due = {release_ns for release_ns in planned if release_ns + chain.deadline_ns <= until_ns}
         starts = [one for one in points[0].times_ns if one in due]
@@ -343,8 +344,8 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
 
 def _unasked(system: System, chain: Chain, recorded: Recorded) -> str:
     """Reports messages that the user's programs published before the first instance: a node that publishes on a timer
-    of its own only appears to answer. If a program of the user begins the chain, its first message is known by its
-    numbers."""
+    of its own only appears to answer. If a program of the user begins the chain, the numbers in its first message
+    identify the instance."""
     (first, after, runs_ns), *others = system.runs_on(chain)
     begin_ns = recorded.start_ns
     if is_given(system.executor(first.executor)):
@@ -367,8 +368,8 @@ def _unasked(system: System, chain: Chain, recorded: Recorded) -> str:
 
 
 def _observed_until(system: System, chain: Chain, recorded: Recorded, points: list[_Point], seen: Seen) -> int:
-    """The end of the run, or of what the observer saw. Messages that the observer missed are not attributed to a board.
-    Messages of a publisher that is not described cannot be distinguished from the chain's."""
+    """The end of the run, or the end of the time that the observer saw. Messages that the observer missed are not
+    attributed to a board. Messages of a publisher that is not described cannot be distinguished from the chain's."""
     until_ns = recorded.end_ns
     makers = Counter(sent.topic for each in system.chains for one in each.callbacks for sent in one.publishes)
     several = [one.name for one in points if recorded.publishers.get(one.name, 0) > makers[one.name]]
@@ -396,8 +397,8 @@ def _count(
     until_ns: int,
     seen: Seen,
 ) -> list[list[int]]:
-    """Selects the ways that count as instances where instances have no numbers, and counts the missing ones: from the
-    described rates, and from starts without an end. origin: index of the last point with only occasional messages, each
+    """If instances have no numbers, selects the ways that count as instances, and counts the missing instances from the
+    described rates and from starts without an end. origin: index of the last point with only occasional messages, each
     of which is answered by the following points."""
     first, start, last = points[0], points[origin], points[-1]
     topic = system.condition_of(chain)
@@ -417,15 +418,15 @@ def _count(
         bad = unanswered(came[:WARM_UP_INSTANCES], last.times_ns, chain.deadline_ns, until_ns)
         seen.doubt = seen.doubt or ("" if seen.lost + seen.skipped + late else _of_warm_up(bad, WARM_UP_INSTANCES))
         answers = bisect_left(last.times_ns, until_ns) - bisect_left(last.times_ns, since_ns)
-        if answers > len(counted) + start.missed_count + 1:  # one answer may belong to the preceding start
+        if answers > len(counted) + start.missed_count + 1:  # one of these answers may belong to the preceding start
             extra = f"{last.name} came {answers} times for {len(counted)} of {start.name}: not each is an answer"
             seen.doubt = seen.doubt or extra
     return _longest(ways, origin, counted)
 
 
 def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> None:
-    """Compares the observations with the agent's own counters. If the agent passed on messages that are missing here,
-    the observer missed them. Messages to boards that the agent did not pass on reached no board."""
+    """Compares the observations with the agent's own counters. If the agent passed on messages that the observation
+    lacks, the observer missed them. Messages to boards that the agent did not pass on reached no board."""
     agent = recorded.counters.get("agent") or {}
     if "samples_to_dds" not in agent or any("publishes" in one for one in recorded.undescribed or ()):
         return
@@ -504,21 +505,21 @@ def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -
 #
 # The instances of a run that the bounds cover. A bound assumes that processors are available, and that callbacks, agent
 # and DDS take no longer than described. Where a run observed a violation, the bound does not cover the instances under
-# way at that time. It does not cover instances that met one of them later on a common executor or link either, because
-# work may have been left for them. All other instances are undisturbed, and none of them may be longer than its bound.
+# way at that time. Nor does it cover instances that met one of these later on a common executor or link, because work
+# may have been left for them. All other instances are undisturbed, and none of them may be longer than its bound.
 #
-# A busy window begins when no earlier work is left, so an instance outside the window of a disturbed one is
+# A busy window begins when no earlier work remains, so an instance outside the window of a disturbed instance is
 # undisturbed. This is the argument of busy windows (Lehoczky, "Fixed priority scheduling of periodic task sets with
-# arbitrary deadlines", RTSS 1990). The windows here are of whole instances and not of those of one priority, and are
-# therefore longer.
+# arbitrary deadlines", RTSS 1990). The windows here consist of whole instances and not of instances of one priority, so
+# they are longer.
 
 
 @dataclass(frozen=True)
 class UnderWay:
-    """An instance from its release to its end. until_ns: if it did not end, the time at which it should have.
-    is_broken: it violated its chain's description. late_from_ns: release of the next instance, if this one was still
-    under way. Bounds exclude the late instance, both for other chains and for its own, but limit how long this instance
-    itself is."""
+    """An instance, from its release to its end. until_ns: if the instance did not end, the time at which it should have
+    ended. is_broken: the instance violated the description of its chain. late_from_ns: the release of the next
+    instance, if this instance had not ended by then. Bounds do not cover the time after this, neither for other chains
+    nor for the chain itself, but they do limit how long this instance is."""
 
     chain: str
     index: int
@@ -570,7 +571,7 @@ def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int) -
 
 def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
     """For each instance: whether a violation affected it, by its own overrun, by a pause, or through an affected
-    instance that it met. Of several late instances, the first one is blamed for the others."""
+    instance that it met. If several instances are late, the first of them counts as the cause of the others."""
     order = sorted(range(len(every)), key=lambda number: every[number].from_ns)
     starts = [every[number].from_ns for number in order]
     longest_ns = max((one.until_ns - one.from_ns for one in every), default=0)
@@ -581,8 +582,8 @@ def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
         return [number for number in order[first:last] if every[number].until_ns >= from_ns]
 
     def met(number: int, from_ns: int) -> list[tuple[int, int]]:
-        """The other instances that it met from then on at a common executor or link, each with the time of the
-        meeting."""
+        """The other instances that this instance met from then on at a common executor or link, each with the time of
+        the meeting."""
         own = every[number]
         return [
             (max(from_ns, every[other].from_ns), other)

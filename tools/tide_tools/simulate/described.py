@@ -30,9 +30,10 @@ from tide_tools.trace.step import Step
 
 # Simultaneous events may be processed in any order, and bounds are whole nanoseconds.
 INSTANT_NS = 1000
-REPEATED = 16  # latest plans whose results are kept: a search often changes a run into one that it has played
-SECONDS_A_LINE = 2.0  # of processor time, between two lines of progress
-BESIDE = 0.25  # share of a search's runs in which a chain begins where another one waited longest
+# Number of latest plans whose results are kept: a search often changes a run into one that it has already played.
+REPEATED = 16
+SECONDS_A_LINE = 2.0  # seconds of processor time between two lines of progress
+BESIDE = 0.25  # share of a search's runs in which a chain begins at the time where another chain waited longest
 
 
 class _Player(Protocol):
@@ -55,7 +56,8 @@ class _Worst:
     bound_ns: int | None
     limit_ns: int | None
     worst_ns: int = field(default=-1, init=False)
-    crowded_ns: int = field(default=-1, init=False)  # worst latency in runs with a full pool, which bounds exclude
+    # Worst latency in runs with a full pool, to which bounds do not apply.
+    crowded_ns: int = field(default=-1, init=False)
     plan: str = field(default="", init=False)
     played: Played | None = field(default=None, init=False)
 
@@ -80,7 +82,7 @@ class _Worst:
 
     @property
     def wrong(self) -> str:
-        """What is wrong: above the bound, late, or never observed; empty: nothing."""
+        """What is wrong with the chain: above its bound, late, or never observed; empty: nothing is wrong."""
         if self.limit_ns is not None and self.worst_ns < 0:
             crowded = f"{self.crowded_ns / 1e6:.3f} ms, but pools were full"
             return crowded if self.crowded_ns >= 0 else "never seen to end"
@@ -88,7 +90,7 @@ class _Worst:
 
     @property
     def verdict(self) -> str:
-        """Never green, which is reserved for `tide run`, because only that observes a robot and its premises."""
+        """Never green: green is reserved for `tide run`, because only `tide run` observes a robot and its premises."""
         if self.wrong:
             return f"[red]{self.wrong}[/]"
         if self.limit_ns is None:
@@ -128,7 +130,7 @@ class SeenPath(_Worst):
 
 @dataclass
 class Seen(_Worst):
-    """Observations of a chain, or of its part until it leaves a board."""
+    """Observations of a chain, or of the part of a chain until it leaves a board."""
 
     chain: str
     until: str | None
@@ -165,7 +167,7 @@ class Outcome:
 
     @property
     def bad(self) -> list[str]:
-        """Chains and paths that were late, lost, above their bound, or not observed."""
+        """Chains and paths that were late or lost, exceeded their bound, or were not observed."""
         every: tuple[Seen | SeenPath, ...] = (*self.seen, *self.paths)
         return [f"{one.name} ({one.wrong})" for one in every if one.wrong]
 
@@ -197,8 +199,8 @@ Report = Callable[[int, int], None]  # called after each run, with the number of
 def simulate_description(
     system: System, executor: str | None, runs: int, first: int, search: bool, report: Report = lambda done, of: None
 ) -> Outcome:
-    """Runs the seeds from `first` on. search: the same number of further runs for each chain, to bring it closer to its
-    bound. NoBoundError, UnplayableError: the system cannot be analysed or simulated."""
+    """Runs the seeds from `first` on. search: the number of further runs for each chain, which bring the chain closer
+    to its bound. NoBoundError, UnplayableError: the system cannot be analysed or simulated."""
     bounds = bounds_of(system, executor)
     with closing(Server(PROGRAM)) as server:
         return _Trial(system, bounds, server).run(runs, first, search, report)
@@ -211,8 +213,8 @@ def simulate_bounded(system: System, bounds: Bounds, server: Server, runs: int, 
 
 @contextmanager
 def progress_on(console: Console, seconds: Callable[[], float] = time.process_time) -> Iterator[Report]:
-    """A bar on a terminal. Elsewhere a line after every few seconds of processor time, so that a busy machine adds
-    none."""
+    """A progress bar on a terminal. If the output is not a terminal: a line after every few seconds of processor time,
+    so that a busy machine causes no additional lines."""
     columns = (TextColumn("runs"), BarColumn(bar_width=30), MofNCompleteColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=None)
@@ -253,8 +255,8 @@ class _Trial:
             run = _kept_offsets(self._system, player, player.drawn())
             self._keep(best, player, run)
             report(self._outcome.runs, runs + (runs * len(best) if search else 0))
-        # Each further run changes the worst run of one chain, or moves that chain beside the worst instance of another
-        # one, and may be the worst of any chain. Chains that are far from their bounds get more of these runs.
+        # Each further run changes the worst run of one chain, or moves that chain next to the worst instance of another
+        # chain; it may be the worst run of any chain. Chains that are far from their bounds get more of these runs.
         source = random.Random(f"{self._system.name} {first} search")
         for _ in range(runs * len(best) if search else 0):
             (place,) = source.choices([*best], [self._looseness(place, best[place][0]) for place in best])
@@ -275,7 +277,7 @@ class _Trial:
         return max(bound_ns / max(worst_ns, 1) - 1, 0.1) if bound_ns else 0.5
 
     def _keep(self, best: dict[int, tuple[int, Worst | None, _Player, Any]], player: _Player, run: Any) -> None:
-        """An equally late run replaces the best one: the search may get further from it."""
+        """An equally late run replaces the best run, because the search may get further from it."""
         played, told = self._play(player, run)
         for place, (worst_ns, index) in enumerate(told):
             if worst_ns >= best.get(place, (-1,))[0]:
@@ -298,8 +300,8 @@ class _Trial:
         return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
 
     def _play(self, player: _Player, run: Any) -> tuple[Played, tuple[tuple[int, int], ...]]:
-        """The worst latency of each chain with the index of its instance, and the worst of each path; nothing if the
-        run is no evidence about bounds."""
+        """The worst latency of each chain with the index of its instance, and the worst of each path; empty if the run
+        is no evidence about bounds."""
         plan = player.words(run)
         played = self._play_plan(player.recording(plan))
         self._outcome.runs += 1
@@ -340,7 +342,7 @@ def _rows(system: System, bounds: Bounds) -> list[Seen]:
 
 
 def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
-    """Offsets of chains that specify them; other offsets are drawn."""
+    """The offsets of the chains that specify an offset; other offsets are drawn."""
     said = {
         place: chain.offset_ns for place, chain in enumerate(system.chains) if "offset_ms" in chain.model_fields_set
     }

@@ -21,14 +21,14 @@ STEP_S, REPEAT_S = 0.02, 1.0
 AGENT_MS = 10  # delay allowed for this computer, each way
 _AHEAD = 8  # how many more messages may have been sent to the board than received from it
 
-WINDOW = 32  # numbers of a chain in transit to the board; its writer keeps them for a restarted agent
+WINDOW = 32  # most numbers of a chain in transit to the board; the writer keeps that many for a restarted agent
 
 
 @dataclass(frozen=True)
 class Task:
-    """The task of board and agent. image: of a board in QEMU, whose line is added to the agent's arguments. by_clock:
-    one message each way in each period, however fast the board is; otherwise the node stays a few messages ahead of the
-    received ones."""
+    """The task of board and agent. image: the image of a board in QEMU, whose line is added to the agent's arguments.
+    by_clock: sends one message each way in each period, however fast the board is; otherwise the node stays a few
+    messages ahead of those that it received."""
 
     link: tuple[str, ...]  # arguments of the agent
     each: int  # messages of each chain in each direction
@@ -62,7 +62,7 @@ class Way:
 
     @property
     def disordered(self) -> int:
-        """Numbers received after a higher one."""
+        """Numbers that were received after a higher number."""
         first = list(dict.fromkeys(self.received))
         highest = itertools.accumulate(first, max)
         return sum(number < before for before, number in zip(highest, first[1:], strict=False))
@@ -70,14 +70,15 @@ class Way:
 
 @dataclass
 class Found:
-    """Counters of both sides."""
+    """The counters of the node and of the board."""
 
     up: list[Way]
     sent_down: list[int]
     state: dict[str, Any] = field(default_factory=dict)  # the board's last report about messages
     result: dict[str, Any] = field(default_factory=dict)  # the board's last report about everything else
     gone_s: list[float] = field(default_factory=list)
-    disturbed: list[tuple[float, float]] = field(default_factory=list)  # losses of agent or cable, with their ends
+    # Losses of the agent or of the cable, each with its beginning and its end.
+    disturbed: list[tuple[float, float]] = field(default_factory=list)
     duration_s: float = 0.0
     late_ms: float = 0.0  # how late a turn of this node ended at most, for which the computer's load is the cause
     late_turns: int = 0  # turns that ended later than AGENT_MS
@@ -138,7 +139,7 @@ def text_down(number: int) -> str:
 
 
 def read_up(text: str) -> tuple[int, int]:
-    """The message's number, and the number that the board expects next; -1: malformed."""
+    """The message's number, and the number that the board expects next; -1: the message is malformed."""
     first, second = text[:_DIGITS], text[_DIGITS : 2 * _DIGITS]
     if len(second) != _DIGITS or not (text.isascii() and (first + second).isdecimal()):
         return -1, -1
@@ -169,19 +170,19 @@ class Host:
         self.up = [Way(name) for name in CHAINS]
         self.confirmed, self.sent = [0] * len(CHAINS), [0] * len(CHAINS)
         self.sent_s: list[list[float]] = [[] for _ in CHAINS]
-        # For each chain: when a number was sent and when the first message from the board that reflects it arrived;
-        # when messages arrived.
+        # For each chain: the time when a number was sent and when the first message from the board that reflects it
+        # arrived; and when messages arrived.
         self.trips: list[list[tuple[float, float]]] = [[] for _ in CHAINS]
         self.came_s: list[list[float]] = [[] for _ in CHAINS]
         self.state: dict[str, Any] = {}
         self.result: dict[str, Any] = {}
-        self.older = 0  # reports in sequence with lower counts than an earlier one
+        self.older = 0  # reports in sequence whose counts are lower than in an earlier report
         self._down, self._heard = [], []
         for index, name in enumerate(CHAINS):
             self._down.append(self.node.create_publisher(String, f"{_NAME}/{name}/down", kept))
             hear = self._hearing(index)
             self._heard.append(self.node.create_subscription(String, f"{_NAME}/{name}/up", hear, 1000))
-        self._later = [  # keep a reader on these topics: a restarted agent waits for one
+        self._later = [  # kept so that these topics have a reader: a restarted agent waits for one
             self.node.create_subscription(String, f"{_NAME}/{name}", lambda _: None, 10) for name in ("burst", "opened")
         ]
         self._words = self.node.create_publisher(String, f"{_NAME}/word", 10)
@@ -226,7 +227,7 @@ class Host:
                 self.up[index].sent = int(said["sent"][index])
 
     def say(self, word: str) -> None:
-        """Repeats the command until the board executes it."""
+        """Repeats the command until the board has executed it."""
         if time.monotonic() >= self._next_word_s:
             self._words.publish(self._kind(data=word))
             self._next_word_s = time.monotonic() + REPEAT_S
@@ -236,7 +237,7 @@ class Host:
         return all(count > 0 for count in down + [one.get_publisher_count() for one in self._heard])
 
     def send(self, quiet: bool) -> None:
-        """Sends the next numbers, at most WINDOW ahead of the board, which is as many as the writer keeps."""
+        """Sends the next numbers, at most WINDOW ahead of the board, because the writer keeps no more."""
         for index, publisher in enumerate(self._down):
             came = len(self.up[index].received)
             while (

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The soak test of a board: messages both ways, the agent killed and the cable unplugged at planned times, and the
-measurements next to the bounds of a description of the board's program."""
+"""The soak test of a board: messages in both directions, an agent that is killed and a cable that is unplugged at
+planned times, and the measurements next to the bounds of a description of the board's program."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tide_tools.system.load import parse
 
 PERIOD_MS = 200  # period and deadline of each chain
 _SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unplugged cable; time that the user may take
-_SETTLE_S = 5.0  # time after a loss, in which waiting messages are delivered
+_SETTLE_S = 5.0  # time after a loss in which waiting messages are delivered
 _STUCK_S = 60.0
-_MATCHED_S = 0.3  # both sides of a DDS match detect it independently
-_BYES = 5  # sent repeatedly, as this command is not acknowledged
+_MATCHED_S = 0.3  # time within which both sides of a DDS match detect it, each by itself
+_BYES = 5  # number of times that this command is sent, because it is not acknowledged
 _GONE_S = 1.0  # how long the agent is away
 
-Report = Callable[[int], None]  # messages received, in both directions
+Report = Callable[[int], None]  # the number of messages received in both directions
 Say = Callable[[str], None]
 
 
@@ -88,7 +88,7 @@ return_ms = {AGENT_MS}
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one chain in ms; None: the analysis has none."""
+    """Bounds of one chain in ms; None: the analysis has no bound."""
 
     trip_ms: float | None  # from a message to the board to the first message from it that reflects it
     gap_ms: float | None  # between two messages from the board: the age of the older one's data when the newer one
@@ -111,7 +111,7 @@ def _ms(time_ns: int | None) -> float | None:
 
 @dataclass(frozen=True)
 class Measured:
-    """Times of one chain and kind, without those that a killed agent or an unplugged cable delayed."""
+    """The times of one chain and kind, without those that a killed agent or an unplugged cable delayed."""
 
     count: int
     median_ms: float
@@ -147,10 +147,10 @@ class Trial:
     def __init__(self, task: Task, children: Children, report: Report, say: Say) -> None:
         self.task, self.children, self.report, self.say = task, children, report, say
         self.host = Host(task)
-        self.unplugged = 0  # number of times so far
+        self.unplugged = 0  # how often the cable has been unplugged so far
         self._asked = 0
         self._asked_s: float | None = None  # time at which the user was asked to handle the cable
-        self._out_s: float | None = None  # when it was unplugged
+        self._out_s: float | None = None  # time at which the cable was unplugged
         self._begun_s = self._next_s = 0.0  # when the first message was sent to the board, and when the next one is due
         self.agents = 0
         self.link = task.link

@@ -279,7 +279,7 @@ def _topics(system: System) -> Iterator[Finding]:
 
 def _several_publishers(system: System) -> Iterator[Finding]:
     """Checks that the chains of all publishers of a topic continue with its subscription, which receives the messages
-    of all."""
+    of all these publishers."""
     by_topic: dict[str, list[tuple[Chain, Callback, Path, Publication]]] = {}
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
@@ -391,7 +391,7 @@ def _branches(system: System) -> Iterator[Finding]:
 
 
 def _joins(system: System) -> Iterator[Finding]:
-    """Findings on joins. Call it only if `_branches` has none."""
+    """Findings on joins. Must be called only if `_branches` has no findings."""
     chains = {chain.name: chain for chain in system.chains}
     for index, chain in enumerate(system.chains):
         seen = {chain.branches_from}
@@ -431,8 +431,8 @@ def _join(
 
 
 def _waits_for_itself(chain: Chain, chains: dict[str, Chain], joins: bool) -> bool:
-    """True for a chain in a cycle of branches, or of branches and joins; also for a chain that branches from a cycle of
-    branches, because it does not begin with a timer either."""
+    """True for a chain in a cycle of branches, or of branches and joins; also for a chain that branches from such a
+    cycle, because it does not begin with a timer either."""
     seen: set[str] = set()
     left = [chain.name]
     while left:
@@ -478,8 +478,8 @@ def _groups(system: System) -> Iterator[Finding]:
 
 
 def _priorities(system: System) -> Iterator[Finding]:
-    """Checks that all callbacks of the host have priorities of their own, or none: these cannot be compared with
-    priorities from chains."""
+    """Checks that all callbacks of the host have priorities of their own, or that none has: these priorities cannot be
+    compared with priorities from chains."""
     own = list(_callbacks(system, lambda one: one.priority is not None))
     for path, callback in own:
         if system.where(callback) != "host":
@@ -500,8 +500,8 @@ def _priorities(system: System) -> Iterator[Finding]:
 
 
 def _propagation(system: System) -> Iterator[Finding]:
-    """Reports propagation times that are as long as the period, or of messages that do not pass between two executors
-    of the host."""
+    """Reports propagation times that are as long as the period, and propagation times of messages that do not pass
+    between two executors of the host."""
     for index, chain in enumerate(system.chains):
         whole = system.path(chain)
         for position, callback in enumerate(chain.callbacks):
@@ -640,8 +640,8 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
 
 
 def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Path) -> Iterator[Finding]:
-    """Findings on a chain's services. A service occurs once in a chain. Several chains may call it, and it is one
-    callback of one executor."""
+    """Findings on a chain's services. A service occurs once in a chain. Several chains may call the server, which is
+    one callback of one executor."""
     for position, callback in enumerate(chain.callbacks):
         if callback.replies is None or callback.kind != "service":
             continue
@@ -667,7 +667,7 @@ def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Pat
 
 
 def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], path: Path) -> Iterator[Finding]:
-    """Checks the properties of a server that must be the same for all clients."""
+    """Checks the properties of a server that all its clients must describe in the same way."""
     of, first = known
     callback = chain.callbacks[position]
     here: Path = (*path, "callbacks", position)
@@ -685,7 +685,7 @@ def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], pat
 def _same_callback(
     words: str, known: tuple[Chain, Callback], other: tuple[Chain, Callback], path: Path
 ) -> Iterator[Finding]:
-    """Findings on a callback of several chains whose descriptions differ."""
+    """Findings on a callback that several chains describe differently."""
     for key in ("group", "priority"):
         one, again = getattr(known[1], key), getattr(other[1], key)
         if one != again:
@@ -705,8 +705,8 @@ def _said(key: str, value: object) -> str:
 
 
 def _boards(system: System) -> Iterator[Finding]:
-    """Checks entries that depend on where an executor runs: on the host there is neither link nor policy, and callbacks
-    are the only cost. A chain names a link of a board that it touches."""
+    """Checks the entries that depend on where an executor runs: on the host there is neither link nor policy, and
+    callbacks cause the only costs. A chain must name a link of a board that it touches."""
     for index, executor in enumerate(system.executors):
         for key in ("link", "policy"):
             if executor.where == "host" and getattr(executor, key) is not None:
@@ -914,7 +914,8 @@ def _misfit(board: Executor, link: Line | UdpLink | None, path: tuple[str | int,
 
 
 def _executor_load(system: System) -> Iterator[Finding]:
-    """Checks that the load does not exceed the cores: a board has one, and on the host every lane has its own."""
+    """Checks that the load does not exceed the cores: a board has one core, and on the host every lane has a core of
+    its own."""
     loads = _loads(system)
     several = len(system.boards()) > 1
     for index, executor in enumerate(system.executors):
@@ -985,8 +986,8 @@ def _crossings(
     links: Mapping[str, Line | UdpLink | None],
     seen: set[tuple[int, tuple[str, str]]],
 ) -> Iterator[tuple[tuple[str, str], Publication | Request | Reply]]:
-    """Traffic on the links of boards, by link and sending side. seen: counted messages to the host: each is sent once,
-    for any number of receivers."""
+    """Traffic on the links of boards, by link and sending side. seen: the messages to the host counted so far: each
+    message is sent only once, however many receivers it has."""
     inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))
     pairs = list(itertools.chain(inputs, itertools.pairwise(chain.callbacks)))
     sent = [(before.executor, after.executor, before.sends_to(after)) for before, after in pairs]
@@ -1013,8 +1014,8 @@ def _percent(load: Fraction) -> str:
 
 
 def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:
-    """Findings on descriptions that stand-ins of boards and nodes cannot play. given: executors in a run that are the
-    user's programs; None: for the simulator."""
+    """Findings on descriptions that stand-ins of boards and nodes cannot play. given: the executors in a run that are
+    the user's programs; None: the description is for the simulator."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     for index, board in enumerate(system.executors):
         if board.name not in used or board.where == "host":

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from tide_tools.system.locate import Path, locate_values
 
-Edit = tuple[Path, str, str, str]  # entry, key, new value as text, key after which a new one is
+Edit = tuple[Path, str, str, str]  # entry, key, new value as text, and the key after which a new key is inserted
 # inserted
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """`text` has been accepted as a description. A missing key is inserted after an existing one, in an inline table
-    too."""
+    """`text` must be an accepted description. A missing key is inserted after an existing key, also in an inline
+    table."""
     newline = "\r\n" if "\r\n" in text else "\n"
     text = text.replace("\r\n", "\n")
     for entry, key, value, behind in edits:

@@ -20,8 +20,8 @@ from pydantic_core import PydanticKnownError
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
 CHAIN_PRIORITY_MAXIMUM = 1_000_000
 MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model.h
-CALLBACKS_MAXIMUM = 1000  # kMostCallbacks there
-PUBLICATIONS_MAXIMUM = 64  # messages of a callback
+CALLBACKS_MAXIMUM = 1000  # the value of kMostCallbacks there
+PUBLICATIONS_MAXIMUM = 64  # most messages of a callback
 MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
 PRIORITY_MAXIMUM = 32_511  # largest priority of a callback: level 126, last position (level << 8 | position)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

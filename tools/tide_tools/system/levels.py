@@ -2,7 +2,8 @@
 """The levels of chains (tide/priority.h): numbers from 1 to 126 that order a board's frames and callbacks, or the
 callbacks of an executor of the host. Priorities belong to the whole description, levels to one executor with its link.
 Levels have the same order as priorities. Only chains that share a callback of a board, and chains of one timer, have
-the same level there. All programs that execute a description take its levels from here. Bounds need only the order."""
+the same level there. All programs that execute a description use the levels of this module. Bounds need only the
+order."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from tide_tools.system.servers import servers_of
 
 
 class LevelError(UsageError):
-    """An executor has more priorities than there are levels; the text is one line."""
+    """An executor has more priorities than levels exist; the text is one line."""
 
 
 def meetings(system: System) -> dict[str, list[Chain]]:
-    """For each executor: the chains that visit it or another core of its board, together with chains that begin with
-    their callbacks. Linear in the callbacks."""
+    """For each executor: the chains that visit it or another core of its board, together with the chains that begin
+    with callbacks of these chains. Linear in the callbacks."""
     chains = {chain.name: chain for chain in system.chains}
     found: dict[str, list[Chain]] = {executor.name: [] for executor in system.executors}
     for chain in system.chains:
@@ -31,7 +32,8 @@ def meetings(system: System) -> dict[str, list[Chain]]:
     for board in {one.board for one in system.executors if one.board is not None}:
         cores = [one.name for one in system.executors if one.board == board]
         coming = {chain.name for name in cores for chain in found[name]}
-        found |= {name: [one for one in system.chains if one.name in coming] for name in cores}  # one link, one session
+        # The cores of a board share one link and one session.
+        found |= {name: [one for one in system.chains if one.name in coming] for name in cores}
     return found
 
 
@@ -55,14 +57,14 @@ def _inputs(chain: Chain) -> list[tuple[str, str]]:
 
 
 def levels(system: System, executor: str) -> dict[str, int]:
-    """Levels of the chains that visit this executor, by name. Raises LevelError."""
+    """The levels of the chains that visit this executor, by name. Raises LevelError."""
     return _levels(system, executor, meetings(system)[executor])
 
 
 def shared_priorities(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]) -> dict[str, int]:
-    """The priorities of chains that share a callback of this board, by chain: that of the most urgent of these chains.
-    servers: the callbacks of several chains (tide_tools.system.servers). Includes chains that share one with another
-    chain of the same priority (tide_tools.analysis.lower)."""
+    """For chains that share a callback of this board, by chain: the priority of the most urgent of these chains.
+    servers: the callbacks of several chains (tide_tools.system.servers). Includes chains that share a callback with
+    another chain of the same priority (tide_tools.analysis.lower)."""
     alike: dict[int, list[str]] = defaultdict(list)
     for chain in chains:
         if any(callback.executor == board for callback in chain.callbacks):
@@ -91,8 +93,8 @@ def _together(priorities: Mapping[str, int], groups: Iterable[Sequence[str]]) ->
 
 
 def tree_priorities(system: System) -> dict[str, int]:
-    """The priorities of chains that share a timer in a system with boards, by chain. On boards all of them have that of
-    the most urgent chain, so a shared callback has the same level whichever chain continues."""
+    """The priorities of chains that share a timer in a system with boards, by chain. On boards all these chains have
+    the priority of the most urgent chain, so a shared callback has the same level whichever chain continues."""
     if not system.boards() or all(chain.branches_from is None for chain in system.chains):
         return {}
     trees: dict[str, list[Chain]] = defaultdict(list)
@@ -113,8 +115,8 @@ def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
 
 
 def names_by_level(system: System, executor: str | None = None) -> dict[int, str]:
-    """Names of the chains on this executor, by level. executor None: the chains on any executor, without levels that
-    differ between executors. Raises KeyError if the description has no such executor, and LevelError."""
+    """Names of the chains on this executor, by level. executor None: the chains on any executor, except levels that
+    differ between executors. Raises KeyError if the description has no such executor, and LevelError as above."""
     every = meetings(system)
     names: dict[int, set[str]] = {}
     for one in every if executor is None else (executor,):
@@ -158,7 +160,7 @@ def _too_many(executor: str, count: int) -> str:
 
 
 def check_levels(system: System) -> Iterator[Finding]:
-    """Findings on priorities: chains that meet must have different ones. The number of levels is limited only for
+    """Findings on priorities: chains that meet must have different priorities. The number of levels is limited only for
     boards: a host executor may choose callbacks in another order than that of the chains."""
     places = {chain.name: index for index, chain in enumerate(system.chains)}
     told: set[tuple[str, str]] = set()
@@ -193,8 +195,8 @@ def too_many_levels(system: System) -> list[Finding]:
 
 def priorities_of(system: System, executor: str | None = None) -> dict[int, int]:
     """Priorities of the callbacks of a system without boards, or of this executor of the host, by identity. A callback
-    has its own priority, or the chain-aware one (tide_chain_add), in which later callbacks of a chain are more urgent.
-    A callback of several chains has the highest of their priorities. Raises LevelError."""
+    has its own priority, or the priority given by its chain (tide_chain_add), by which later callbacks of a chain are
+    more urgent. A callback of several chains has the highest of the chains' priorities. Raises LevelError."""
     names = [one.name for one in system.executors if executor in (None, one.name)]
     callbacks = [one for chain in system.chains for one in chain.callbacks if one.executor in names]
     own = {id(callback): callback.priority for callback in callbacks if callback.priority is not None}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a system.toml. All errors are reported at once, one line each: `file:line: what; what to do`."""
+"""Reads a system.toml. All errors are reported at once, one line each: `file:line: what; what to do`."""
 
 from __future__ import annotations
 
@@ -85,14 +85,14 @@ def _read(text: str, name: str) -> System:
 
 
 def require_played(file: str | FilePath, system: System, given: Collection[str] | None = None) -> None:
-    """Raises SystemFileError if a part of the description cannot be played. given: executors in a run that are the
-    user's programs; None: for the simulator."""
+    """Raises SystemFileError if a part of the description cannot be played. given: the executors in a run that are the
+    user's programs; None: the description is for the simulator."""
     if problems := [(one.path, one.what, one.remedy) for one in not_played(system, given)]:
         raise SystemFileError(problem_lines(file, problems))
 
 
 def problem_lines(file: str | FilePath, problems: list[tuple[Path, str, str]]) -> list[str]:
-    """Formats problems found later by a command like those found by load."""
+    """Formats problems that a command finds later like the problems that load finds."""
     lines = locate(FilePath(file).read_text(encoding="utf-8"))
     return _report(str(file), lines, problems).lines
 
@@ -127,7 +127,7 @@ def _syntax_line(message: str, text: str, name: str) -> str:
 
 
 _QUOTED = "'([^']*)'"
-_TOML_WORDS = {  # of the library's messages
+_TOML_WORDS = {  # words of the library's messages
     "Cannot declare (.*) twice": r"\1 is declared twice",
     "Cannot overwrite a value": "a key is set twice",
     "Cannot mutate immutable namespace (.*)": r"\1 is set twice, and the first time completely",
@@ -148,7 +148,8 @@ def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
 
 
 def _misspelt(details: list[ErrorDetails], data: Any) -> set[Path]:
-    """Missing keys for which there is a similar unknown key: one mistake, reported for the unknown key."""
+    """Missing keys for which there is a similar unknown key: this is one mistake, which is reported for the unknown
+    key."""
     paths: dict[str, list[Path]] = {"missing": [], "extra_forbidden": []}
     for one in details:
         paths.setdefault(one["type"], []).append(_real_path(one["loc"], data))
@@ -165,7 +166,7 @@ def _near(key: str, known: list[str]) -> str | None:
 
 
 def _is_echo(details: ErrorDetails) -> bool:
-    """pydantic reports a list with invalid entries as too short; the entries are reported themselves."""
+    """pydantic reports a list with invalid entries as too short; the entries are reported separately."""
     return details["type"] == "too_short" and bool(details["input"])
 
 
@@ -211,7 +212,7 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
 
 
 def _written(path: Path) -> str:
-    """Pattern of the beginning of a key: a table has its own line in the file."""
+    """A pattern for the beginning of a key: a table has its own line in the file."""
     key = str(path[-1])
     if len(path) > 1:
         return f"[[chains.{key}]]" if path[0] == "chains" and key == "callbacks" else f"{key} = ..."

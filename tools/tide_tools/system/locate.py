@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Positions of the keys and tables of a TOML text. The standard parser keeps no positions; errors need the line.
 
-The TOML parser has already accepted the text, so this reader need not validate it."""
+The TOML parser has already accepted the text, so this reader does not validate it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 
 
 def locate(text: str) -> dict[Path, int]:
-    """Line (from 1) of every key, table and array element, by its path."""
+    """The line (from 1) of every key, table and array element, by its path."""
     return _Reader(text.replace("\r\n", "\n")).read()
 
 
@@ -39,7 +39,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.counted = (0, 1)  # offset up to which line ends have been counted, and the line there
+        self.counted = (0, 1)  # offset up to which ends of lines have been counted, and the number of the line there
         self.lines: dict[Path, int] = {(): 1}
         self.array_lengths: dict[Path, int] = {}
         self.spans: dict[Path, tuple[int, int]] = {}
@@ -102,7 +102,7 @@ class _Reader:
         path = (*table, *self._dotted_key())
         self._note(path, line)
         self._skip_blank()
-        self.at += 1  # the equals sign
+        self.at += 1  # skips the equals sign
         self._skip_blank()
         self._value(path)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system description: the contents of a system.toml as immutable objects.
 
-Times in the file are in milliseconds; objects also have them in integer nanoseconds, for computing. Larger priorities
-are more urgent."""
+Times in the file are in milliseconds; objects also have them as whole nanoseconds, for computing. Larger priorities are
+more urgent."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ class Publication(_Entry):
         return self.every > 1 or self.distance_ms is not None
 
     def period_ns(self, callback_ns: int) -> int:
-        """Least time between two such messages of a callback with that period."""
+        """The least time between two such messages if the callback has this period."""
         return callback_ns * self.every if self.distance_ms is None else nanoseconds(self.distance_ms)
 
     def apart_ns(self, callback_ns: int) -> int:
-        """Time between two such messages as far as the description fixes it. 0: not fixed (a message on a condition,
+        """The time between two such messages, if the description determines it. 0: not fixed (a message on a condition,
         or runs without a described distance)."""
         return callback_ns * self.every if self.distance_ms is None else 0
 
@@ -174,31 +174,32 @@ class Callback(_Entry):
         return nanoseconds(self.propagation_ms)
 
     def located(self, path: tuple[str | int, ...]) -> list[tuple[tuple[str | int, ...], Publication]]:
-        """The callback's publications with their paths in the file: a single table, or a list of them. path: the
-        callback's."""
+        """The callback's publications with their paths in the file: a single table, or a list of them. path: the path
+        of the callback."""
         if len(self.publishes) == 1:
             return [((*path, "publishes"), self.publishes[0])]
         return [((*path, "publishes", place), one) for place, one in enumerate(self.publishes)]
 
     @property
     def sends(self) -> Publication | Request | Reply | None:
-        """The message that it sends at its end; with several publications, the first."""
+        """The message that the callback sends at its end; with several publications, the first of them."""
         return next(iter(self.publishes), None) or self.requests or self.replies
 
     @property
     def sent_bytes(self) -> int:
-        """Serialised size of the callback's message. 0: it sends none. Sizes given by types are filled in when a file
-        is read."""
+        """Serialised size of the callback's message. 0: it sends no message. Sizes given by types are filled in when a
+        file is read."""
         return (self.sends.payload_bytes or 0) if self.sends is not None else 0
 
     @property
     def count_sent(self) -> int:
-        """Largest number of messages that one run sends."""
+        """The largest number of messages that one run sends."""
         return len(self.publishes) + (self.requests is not None) + (self.replies is not None)
 
     def sends_to(self, after: Callback | None) -> Publication | Request | Reply | None:
-        """The message from this callback to `after`, the next callback of its chain or of one that branches or joins.
-        None: the callback sends no message to `after`, or it is the last one and sends several."""
+        """The message from this callback to `after`, the next callback of its chain or of a chain that branches or
+        joins. None: the callback sends no message to `after`, or it is the last callback of its chain and sends several
+        messages."""
         if after is not None and after.topic is not None and len(self.publishes) > 1:
             topic = after.topic.lstrip("/")
             return next((one for one in self.publishes if one.topic.lstrip("/") == topic), None)
@@ -208,7 +209,8 @@ class Callback(_Entry):
 
     @property
     def publishes_apart(self) -> bool:
-        """True if a run does not publish exactly one message: it publishes several, or some only in certain runs."""
+        """True if a run does not always publish exactly one message: it publishes several messages, or publishes some
+        only in certain runs."""
         return len(self.publishes) > 1 or any(one.is_occasional for one in self.publishes)
 
 
@@ -468,7 +470,8 @@ class System(_Entry):
         return self.link_of_board(self.executor(board.executor)) or self.links[0]
 
     def with_chains(self, chains: tuple[Chain, ...]) -> System:
-        """The system with only these chains, without paths over other chains and without their uses of locks."""
+        """The system with only these chains, without the paths that contain other chains and without other chains' uses
+        of locks."""
         names = {chain.name for chain in chains}
         paths = tuple(path for path in self.paths if names.issuperset(path.chains))
         locks = (
@@ -488,13 +491,13 @@ class System(_Entry):
         return next(chain for chain in self.chains if chain.name == name)
 
     def timer_of(self, chain: Chain) -> Chain:
-        """The chain whose timer starts this one: itself, or the root of its branches."""
+        """The chain whose timer starts this chain: the chain itself, or the root of its branches."""
         while chain.branches_from is not None:
             chain = self.chain(chain.branches_from[0])
         return chain
 
     def path(self, chain: Chain) -> tuple[Callback, ...]:
-        """All callbacks from the timer to the end of the chain, including those of the chains from which it
+        """All callbacks from the timer to the end of the chain, including callbacks of the chains from which it
         branches."""
         if chain.branches_from is None:
             return chain.callbacks
@@ -504,7 +507,7 @@ class System(_Entry):
         return (*before[: len(before) - behind], *chain.callbacks)
 
     def ways(self, chain: Chain) -> tuple[tuple[Callback, ...], ...]:
-        """Like `path`, but one path for each message that it joins."""
+        """Like `path`, but with one path for each message that the chain joins."""
         if chain.branches_from is None:
             return (chain.callbacks,)
         found = []
@@ -515,7 +518,7 @@ class System(_Entry):
         return tuple(found)
 
     def hop_ns(self, before: Callback | None, callback: Callback) -> int:
-        """Delay of a message between two executors of the host; 0 for other messages."""
+        """The delay of a message between two executors of the host; 0 for other messages."""
         if before is None or before.executor == callback.executor:
             return 0
         if self.where(before) != "host" or self.where(callback) != "host":
@@ -524,15 +527,16 @@ class System(_Entry):
         return callback.propagation_ns if own else nanoseconds(self.system.propagation_ms)
 
     def inputs(self, chain: Chain) -> tuple[Callback, ...]:
-        """The publishers of the messages that start its first callback: one, or all that it joins. None: a timer."""
+        """The publishers of the messages that start the chain's first callback: one publisher, or all publishers that
+        it joins. None: a timer starts it."""
         named = () if chain.branches_from is None else (chain.branches_from, *chain.joins)
         return tuple(
             next(one for one in self.chain(name).callbacks if one.name == callback) for name, callback in named
         )
 
     def runs_on(self, chain: Chain) -> Iterator[tuple[Callback, Callback | None, int]]:
-        """The callbacks of the chain's path, each with the next one and the described time between two runs for this
-        chain. 0: none, after an event or behind a message on a condition."""
+        """The callbacks of the chain's path, each with the next callback and the described time between two runs for
+        this chain. 0: no time is described, after an event or behind a message on a condition."""
         path, timer = self.path(chain), self.timer_of(chain)
         apart_ns = 0 if timer.begins_with_event else timer.period_ns
         for callback, after in zip(path, (*path[1:], None), strict=True):
@@ -541,13 +545,14 @@ class System(_Entry):
             apart_ns = sent.apart_ns(apart_ns) if isinstance(sent, Publication) else apart_ns
 
     def condition_of(self, chain: Chain) -> str:
-        """The topic on the chain's path that is published on a condition; empty: none is, so the chain has an instance
-        in each, or each nth, period of its timer."""
+        """The topic on the chain's path that is published on a condition; empty: no topic is, so the chain has an
+        instance in each, or each nth, period of its timer."""
         sent = [before.sends_to(after) for way in self.ways(chain) for before, after in pairwise(way)]
         return next((one.topic for one in sent if isinstance(one, Publication) and one.distance_ms is not None), "")
 
     def reliability_of(self, chain: Chain, sent: Publication | Request | Reply) -> Reliability:
-        """The reliability of a message: its own, else the receiving chain's, else the sending callback's chain's."""
+        """The reliability of a message: its own; if it has none, that of the receiving chain; otherwise that of the
+        chain of the sending callback."""
         if isinstance(sent, Publication) and sent.reliability is not None:
             return sent.reliability
         return next((one.reliability for one in self.taken().get(id(sent), ())), chain.reliability)

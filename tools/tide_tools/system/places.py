@@ -222,7 +222,7 @@ class Line(_Entry):
 
     @property
     def byte_ns(self) -> int:
-        """Wire time of one byte, rounded up."""
+        """The wire time of one byte, rounded up."""
         return -(-10 * 1_000_000_000 // self.rate)
 
     @property
@@ -232,7 +232,7 @@ class Line(_Entry):
 
     @property
     def device_baud(self) -> int:
-        """Baud rate with which its device is opened; irrelevant for a USB device."""
+        """The baud rate with which the host opens the device; irrelevant for a USB device."""
         return 115_200
 
     @property

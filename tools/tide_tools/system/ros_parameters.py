@@ -15,7 +15,7 @@ _PRIORITY_OF_BUDGETS = 50
 
 
 def parameters_file(system: System, executor: str | None, command: str) -> str:
-    """The text for `--params-file`, for every node of the process. executor: None means the first one on the host.
+    """The text for `--params-file`, for every node of the process. executor: None: the first executor on the host.
     Raises UsageError."""
     chosen = _executor(system, executor)
     lines = [
@@ -77,7 +77,7 @@ def _source(system: System, chain: Chain, place: int) -> str:
 
 def _sent_by(callback: Callback, taker: Callback) -> str:
     sent = callback.sends_to(taker)
-    assert sent is not None  # the loader has checked it
+    assert sent is not None  # the loader has checked that there is a message
     return "/" + (sent.topic if isinstance(sent, Publication) else sent.service).lstrip("/")
 
 

@@ -71,7 +71,7 @@ def json_schema() -> dict[str, Any]:
     schema = System.model_json_schema()
     models: list[type[Entry]] = [System, *Entry.__subclasses__(), *Line.__subclasses__()]
     for model in models:
-        if model is Line:  # the properties that its kinds have in common
+        if model is Line:  # the properties that all kinds of lines have in common
             continue
         definition = schema if model is System else schema["$defs"][model.__name__]
         for key, entry in definition["properties"].items():
@@ -81,7 +81,7 @@ def json_schema() -> dict[str, Any]:
             described = _DESCRIPTIONS.get(f"{model.__name__}.{key}")
             if described is not None:
                 entry["description"] = described
-    publishes = schema["$defs"]["Callback"]["properties"]["publishes"]  # one table, or a list of them
+    publishes = schema["$defs"]["Callback"]["properties"]["publishes"]  # the value is one table, or a list of tables
     listed = {key: publishes.pop(key) for key in ("type", "items")}
     publishes["anyOf"] = [listed["items"], listed | {"minItems": 1, "maxItems": PUBLICATIONS_MAXIMUM}]
     return {
@@ -92,7 +92,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _limit(entry: dict[str, Any], word: str, narrower: Callable[..., Any], limit: Any) -> None:
-    """Adds limits beyond those of a type: pydantic omits them, or writes them under its own keywords."""
+    """Adds the limits that pydantic omits or writes under its own keywords."""
     for form in entry.get("anyOf", [entry]):
         form.pop("le", None)
         form.pop("ge", None)
@@ -161,7 +161,7 @@ def _default(entry: dict[str, Any]) -> str:
 
 
 def _value(entry: dict[str, Any]) -> str:
-    """Describes the type and its limits in words."""
+    """Describes a type and its limits in words."""
     for form in entry.get("anyOf", ()):
         if form.get("type") != "null":
             return _value(form)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Callbacks of several chains (docs/analysis/services.md): the server of a service that several chains call, and the
-subscription of a topic that several callbacks publish. Each is one callback, which takes one message at a time in order
-of arrival, whatever its chain. On the host, bounds treat its occurrences in the chains as callbacks of one exclusive
-group, on an executor that takes ready callbacks in any order. On a board the chains have one level
-(tide_tools.system.levels). This module also handles executors that share one board."""
+subscription of a topic that several callbacks publish. Each server is one callback, which takes one message at a time
+in order of arrival, whatever its chain. On the host, bounds treat the occurrences of a server in the chains as
+callbacks of one exclusive group, on an executor that takes ready callbacks in any order. On a board these chains have
+one level (tide_tools.system.levels). This module also handles executors that share one board."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def several_publish(system: System) -> set[str]:
 
 
 def servers_of(system: System) -> dict[str, list[Callback]]:
-    """The callbacks of several chains: for each, its occurrence in each chain. Keys: words that name the callback in
-    messages."""
+    """The callbacks that belong to several chains: for each, its occurrence in each chain. Keys: words that name the
+    callback in messages."""
     found: dict[str, list[Callback]] = {}
     topics = several_publish(system)
     for chain in system.chains:
@@ -64,7 +64,7 @@ def with_servers(system: System) -> System:
 
 
 def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
-    """The executors of each board that has several. Keys: the name of the first one."""
+    """The executors of each board that has several. Keys: the name of the first occurrence."""
     boards: dict[str, list[str]] = {}
     for one in system.executors:
         if one.board is not None:
@@ -73,8 +73,9 @@ def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
 
 
 def on_one_core(system: System) -> System:
-    """The system with all callbacks of a board on its first executor. Callbacks wait less on several cores than on one
-    core for all of them (docs/analysis/boards.md, Several cores). The other executors remain, without callbacks."""
+    """The system with all callbacks of a board on the board's first executor. Callbacks wait less on several cores than
+    on one core for all of them (docs/analysis/boards.md, Several cores). The board's other executors remain, without
+    callbacks."""
     cores = cores_of_boards(system)
     if not cores:
         return system
@@ -100,12 +101,12 @@ def on_one_core(system: System) -> System:
 
 
 def cores_line(system: System) -> str:
-    """A note for the user about boards that are played on one core; empty if there are none."""
+    """A note for the user about boards that are played on one core; empty if there are no such boards."""
     several = "; ".join(", ".join(names) for names in cores_of_boards(system).values())
     return several and f"cores of one board are played as one core, as they are bounded, which is no faster: {several}"
 
 
 def shared_of_group(group: str) -> str:
-    """Words for the callback of a group added by `with_servers`, which has no entry in the file; empty for other
+    """Words for the callback whose group `with_servers` added, and which has no entry in the file; empty for other
     groups."""
     return group.partition(_MARK)[2]

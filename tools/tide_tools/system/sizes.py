@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from tide_tools.generate.source import Library
     from tide_tools.generate.wire import Wire
 
-_PADDING_BYTES = 4  # alignment to which DDS pads samples
+_PADDING_BYTES = 4  # the alignment to which DDS pads samples
 
 
 def with_sizes(system: System) -> tuple[System, list[Finding]]:
-    """The system with all sizes, and the types without one."""
+    """The system with all sizes, and the types that have no size."""
     if not any(_lacks(callback) for chain in system.chains for callback in chain.callbacks):
         return system, []
     findings: list[Finding] = []
@@ -68,8 +68,8 @@ def check_types(system: System) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1024)
 def shortest(name: str, suffix: str = "") -> tuple[int, str]:
-    """Bytes of the shortest message, and the reason if there is none; 0 if the package is not installed, or its
-    definition cannot be read. suffix: part of a service."""
+    """The size of the shortest message in bytes, and the reason if there is no size; 0 if the package is not installed,
+    or its definition cannot be read. suffix: part of a service."""
     from tide_tools.generate.model import GenerateError
 
     package, kind, short = name.split("/")
@@ -103,7 +103,7 @@ def library() -> Library:
 
 
 def types_are_known() -> bool:
-    """Whether definitions can be read here."""
+    """Whether message definitions can be read on this machine."""
     from tide_tools.generate.model import GenerateError
 
     try:
@@ -123,7 +123,7 @@ def _wire(wanted: TypeId) -> Wire:
 
 @lru_cache(maxsize=256)
 def _size(name: str, is_reply: bool) -> tuple[int, str]:
-    """Like `size_of`, with the reason if there is no size."""
+    """Like `size_of`, and with the reason if there is no size."""
     from tide_tools.generate.model import GenerateError
 
     package, kind, short = name.split("/")

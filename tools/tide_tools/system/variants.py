@@ -27,7 +27,7 @@ def with_hold(system: System, hold: bool) -> System:
 
 
 def with_heartbeat_delay(system: System, delay_ms: Decimal | None) -> System:
-    """Sets the HEARTBEAT delay of every serial link; None: measured."""
+    """The system with this HEARTBEAT delay of every serial link; None: the delay is measured."""
     links = tuple(
         link.model_copy(update={"heartbeat_delay_ms": delay_ms}) if isinstance(link, Line) else link
         for link in system.links
@@ -36,7 +36,7 @@ def with_heartbeat_delay(system: System, delay_ms: Decimal | None) -> System:
 
 
 def with_chain_count(system: System, count: int) -> System:
-    """The most urgent `count` chains; if there are too few, less urgent copies of the last one are added."""
+    """The most urgent `count` chains; if there are fewer, less urgent copies of the last chain are added."""
     chains = list(system.by_urgency())
     extra = count - len(chains)
     if extra <= 0:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 
 def empty_table(title: str | None = None, gap: int = 1) -> Table:
-    """A table without rows; gap: spaces after a column, in addition to the one of the ruled line."""
+    """A table without rows; gap: the spaces after a column, in addition to the space of the ruled line."""
     return Table(
         box=box.SIMPLE_HEAD,
         header_style="bold",
@@ -26,7 +26,7 @@ def empty_table(title: str | None = None, gap: int = 1) -> Table:
 
 
 def whole(console: Console, table: Table) -> Table:
-    """The table with no figure or word cut off: in a narrow console, lines exceed its width. Print it without
+    """The table with no figure or word cut off: in a narrow console, lines exceed its width. Must be printed without
     cropping."""
     options = console.options.update(width=10_000)
     width = Measurement.get(console, options, table).maximum
@@ -41,7 +41,7 @@ def whole(console: Console, table: Table) -> Table:
 
 
 def print_wrapped(console: Console, text: str, first: str = "", rest: str | None = None, style: str = "") -> None:
-    """A paragraph that breaks at words; first and rest: prefixes of its first line and of the others."""
+    """A paragraph that breaks at words; first and rest: the prefixes of its first line and of the other lines."""
     indent = first if rest is None else rest
     lines = textwrap.wrap(text, console.width, initial_indent=first, subsequent_indent=indent, **_AT_SPACES)
     console.print(Text("\n".join(lines), style=style, no_wrap=True, overflow="ignore"), crop=False)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The relation of a board's clock to the host's: a straight line, fitted to limits.
 
-A limit consists of a time of the board and an upper or lower bound on the offset of the host clock at that time. Limits
-come from messages (received after they were made), from the agent's wall clock, and, most exactly, from frames that
-both the board and its agent recorded: a frame is received after it was sent, at both ends."""
+A limit consists of a time of the board and an upper or lower bound on the offset of the host clock at that time. The
+limits come from messages (received after they were made), from the agent's wall clock, and, most exactly, from frames
+that both the board and its agent recorded: at both ends, a frame is received after the other end sent it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ import numpy.typing as npt
 
 from tide_tools.trace.format import CLIENT, DIGESTED, FRAME, RECEIVED, SUBMIT, WIRE_END, WIRE_START, Trace
 
-Limit = tuple[int, int]  # time of the board, offset: both in nanoseconds
+Limit = tuple[int, int]  # the board's time and the offset, both in nanoseconds
 Means = Literal["wall", "received", "records", "frames"]
 _RATE_MOST = 0.02  # largest rate error, for an oscillator without a crystal
 _FEW = 20  # with fewer limits, chance affects the slope more than the clock does
-_TURNS = 50  # iterations of the search, each of which leaves two thirds
+_TURNS = 50  # iterations of the search; each leaves two thirds of the range
 _PARTS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class Clock:
-    """host = board + offset_ns + (board - at_ns) * rate_ppb / 10^9. by: source of the limits: the wall clock that the
-    agent gave the board, the arrival of messages, records only (no message had the board's time), or frames at both
-    ends. spread_ns: possible error either way; None: nothing limits the offset from below."""
+    """host = board + offset_ns + (board - at_ns) * rate_ppb / 10^9. by: the source of the limits: the wall clock that
+    the agent gave the board, the arrival of messages, records only (no message had the board's time), or frames at both
+    ends. spread_ns: the possible error in either direction; None: nothing limits the offset from below."""
 
     at_ns: int
     offset_ns: int
@@ -44,9 +44,9 @@ class Clock:
 
 
 def fitted(most: Iterable[Limit], least: Iterable[Limit], by: Means) -> Clock | None:
-    """The line in the middle of the largest gap between both kinds of limits. With limits of only one kind it is the
-    closest line that satisfies them all. Of lines of similar quality the flatter one is used, and a flat one if there
-    are few limits, because chance can tilt a line. None: no line satisfies all limits, or there are none."""
+    """The line in the middle of the largest gap between both kinds of limits. With limits of only one kind, the closest
+    line that satisfies them all is used. Among lines of similar quality the flatter line is used, and a flat line if
+    there are few limits, because chance can tilt a line. None: no line satisfies all limits, or there are no limits."""
     most, least = list(most), list(least)
     if not most and not least:
         return None
@@ -95,7 +95,7 @@ def _best(room: Callable[[float], float]) -> float:
 
 
 def within(clock: Clock, most: Iterable[Limit], least: Iterable[Limit]) -> Clock:
-    """The clock with its offset changed as little as the limits require."""
+    """The clock with its offset changed only as far as the limits require."""
     moved_ns = 0
     for time_ns, offset_ns in most:
         moved_ns = min(moved_ns, offset_ns - (clock.host_ns(time_ns) - time_ns))
@@ -107,12 +107,12 @@ def within(clock: Clock, most: Iterable[Limit], least: Iterable[Limit]) -> Clock
 # ---- frames recorded by the agent ----
 
 Frame = tuple[int, int]  # stream, sequence number
-Reader = tuple[int, int]  # kind of an object, and its number among those of the kind, from 1
+Reader = tuple[int, int]  # the kind of an object, and its number among the objects of this kind, from 1
 
 
 @dataclass
 class Sent:
-    """A frame to a board. taken_ns: when its message was taken from DDS."""
+    """A frame to a board. taken_ns: the time when its message was taken from DDS."""
 
     frame: Frame
     reader: Reader
@@ -122,8 +122,8 @@ class Sent:
 
 @dataclass
 class Agent:
-    """The agent's records of one client, on its machine's clock. up: the times of each frame's reception and of its
-    message's delivery to DDS."""
+    """The agent's records of one client, with the times of its machine's clock. up: the times of each frame's reception
+    and of its message's delivery to DDS."""
 
     up: dict[Frame, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     down: list[Sent] = field(default_factory=list)
@@ -169,7 +169,7 @@ _ALIKE = 0.8  # share of frames that must match a client's
 
 @dataclass(frozen=True)
 class SentFrame:
-    """A frame in the board's own trace. instance, priority: of the message that it carries."""
+    """A frame in the board's own trace. instance, priority: those of the message that the frame carries."""
 
     frame: Frame
     start_ns: int
@@ -180,7 +180,7 @@ class SentFrame:
 
 @dataclass
 class BoardFrames:
-    """Frames on the board's clock. key: of the client, if the board recorded it."""
+    """Frames on the board's clock. key: the key of the client, if the board recorded it."""
 
     sent: list[SentFrame] = field(default_factory=list)
     came: list[tuple[Frame, int]] = field(default_factory=list)
@@ -217,8 +217,8 @@ def frames_of(trace: Trace) -> BoardFrames:
 
 
 def _pairs(before: Iterable[tuple[Frame, int]], behind: Iterable[tuple[Frame, int]]) -> Iterator[tuple[int, int]]:
-    """Times at which each frame was sent and received, on roughly the same clock. For a repeated frame the first
-    transmission counts, so that every reception is later."""
+    """The times at which each frame was sent and received, on roughly the same clock. If a frame was repeated, its
+    first transmission counts, so that every reception is later."""
     starts: dict[Frame, list[int]] = defaultdict(list)
     for frame, time_ns in sorted(before):
         starts[frame].append(time_ns)
@@ -243,8 +243,8 @@ def _limits(frames: BoardFrames, agent: Agent, clock: Clock) -> tuple[list[Limit
 
 
 def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], taken: Iterable[int] = ()) -> int | None:
-    """Key of the board's client: the recorded one, else the client with the same frames. taken: the clients of other
-    boards. If several match, the nearest in time."""
+    """The key of the board's client: the recorded key; without a record, the key of the client with the same frames.
+    taken: the clients of other boards. If several match, the nearest in time."""
     if frames.key is not None:
         return frames.key if frames.key in agents else None
     counts: dict[int, int] = {}
@@ -259,11 +259,11 @@ def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], ta
 
 
 def refined(frames: BoardFrames, clock: Clock, agent: Agent) -> Clock | None:
-    """The clock corrected by frames. With frames in both directions it is set to the middle of the range that they
-    leave; with frames in one direction only, it is moved as little as necessary. None: the two traces contradict each
-    other.
+    """The clock corrected by frames. With frames in both directions the offset is set to the middle of the range that
+    they leave; with frames in one direction only, it is changed as little as necessary. None: the traces of board and
+    agent contradict each other.
 
-    A frame's start counts, because its end may be recorded after the agent has received the frame. The time on the line
-    is then included in both directions, so it does not shift the middle."""
+    A frame's start counts, because its end may be recorded after the agent has received the frame. Both directions then
+    include the time on the line, so this time does not shift the middle."""
     most, least = _limits(frames, agent, clock)
     return fitted(most, least, "frames") if most and least else within(clock, most, least)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A system.toml from a trace of ros2_tracing: which callback publishes what, and which callback receives it.
+"""Makes a system.toml from a trace of ros2_tracing: which callback publishes what, and which callback receives it.
 
 Pointers are valid only within one process, so each pointer is looked up together with its process. Times run from the
-start of a callback to its end on the clock, including preemption; they get a margin, as the worst case was not
+start of a callback to its end on the clock, including preemption; a margin is added, because the worst case was not
 observed."""
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def parse(lines: Iterable[str]) -> Iterator[Event]:
         if not match:
             continue
         time_ns = _time_ns(match["time"]) + day_ns
-        if time_ns < last_ns - _DAY_NS // 2:  # past midnight
+        if time_ns < last_ns - _DAY_NS // 2:  # the trace went on past midnight
             day_ns += _DAY_NS
             time_ns += _DAY_NS
         last_ns = max(last_ns, time_ns)
@@ -109,15 +109,15 @@ _OF_EVERY_NODE |= {"list_parameters", "set_parameters", "set_parameters_atomical
 class _Callback:
     process: int
     label: str
-    topic: str = ""  # topic of its subscription
-    period_ns: int = 0  # period of its timer
-    service: str = ""  # service that it serves
+    topic: str = ""  # the topic of its subscription
+    period_ns: int = 0  # the period of its timer
+    service: str = ""  # the service that it serves
     is_reply: bool = False
     durations_ns: list[int] = field(default_factory=list)
     threads: set[int] = field(default_factory=set)
     publishes: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-    # In the description: unique name, executor, and what it sends to the next callback of its chain.
+    # In the description: a unique name, the executor, and what the callback sends to the next callback of its chain.
     name: str = ""
     executor: str = ""
     next_topic: str = ""
@@ -139,7 +139,7 @@ class _Reader:
         self.subscriptions: dict[_Key, _Key] = {}
         self.callbacks: dict[_Key, _Callback] = {}
         self.running: dict[tuple[int, int], tuple[_Key, int]] = {}
-        self.services: dict[_Key, tuple[str, str]] = {}  # node, name
+        self.services: dict[_Key, tuple[str, str]] = {}  # node and name of each service
         self.clients: dict[_Key, tuple[str, str]] = {}
         self.replies: dict[tuple[int, str], _Callback] = {}  # callbacks that receive replies, by process and service
         self.taking: dict[tuple[int, int], _Callback] = {}  # callbacks that took a reply, by process and thread
@@ -200,8 +200,8 @@ class _Reader:
             callback.requests.append(service)
 
     def on_rmw_take_response(self, event: Event, process: int) -> None:
-        """No event names the callback that receives the reply: messages of its thread before the next callback are
-        attributed to it."""
+        """No event names the callback that receives the reply, so the messages that its thread publishes before the
+        next callback are attributed to this callback."""
         node, service = self.clients.get((process, event.number("rmw_client_handle")), ("", ""))
         if not service or not event.number("taken"):
             return
@@ -291,7 +291,8 @@ def _follow(
     chains: list[_Chain],
     notes: list[str],
 ) -> None:
-    """From one callback to the last receiver; if several receive a topic, further chains branch off."""
+    """A chain goes from one callback to the last receiver; if several callbacks receive a topic, further chains branch
+    off."""
     chain.name = _unique([*sorted(one.name for one in chains), start.name])[-1]
     chains.append(chain)
     branches: list[tuple[_Callback, str, list[_Callback]]] = []
@@ -319,7 +320,8 @@ def _follow(
 def _served(
     callback: _Callback, path: list[_Callback], ran: list[_Callback], reader: _Reader, notes: list[str]
 ) -> tuple[_Callback, _Callback] | None:
-    """The callback that serves this callback's request, and the one that takes the reply. None: no served request."""
+    """The callback that serves this callback's request, and the callback that takes the reply. None: no callback serves
+    a request."""
     for service in callback.requests:
         server = next((one for one in ran if one.service == service), None)
         client = reader.replies.get((callback.process, service))

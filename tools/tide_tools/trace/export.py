@@ -53,10 +53,11 @@ def to_csv(steps: Iterable[Step]) -> str:
 # The format is protobuf; the numbers are those of the fields in perfetto/trace.
 
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
-_PACKET = 1  # of Trace
-_TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _SEQUENCE_FLAGS, _TRACK_DESCRIPTOR = 8, 10, 11, 13, 60  # of TracePacket
-_UUID, _NAME, _PARENT = 1, 2, 5  # of TrackDescriptor
-_TYPE, _TRACK, _CATEGORY, _EVENT_NAME, _FLOW = 9, 11, 22, 23, 47  # of TrackEvent
+_PACKET = 1  # field number of Trace
+# Field numbers of TracePacket.
+_TIMESTAMP, _SEQUENCE, _TRACK_EVENT, _SEQUENCE_FLAGS, _TRACK_DESCRIPTOR = 8, 10, 11, 13, 60
+_UUID, _NAME, _PARENT = 1, 2, 5  # field numbers of TrackDescriptor
+_TYPE, _TRACK, _CATEGORY, _EVENT_NAME, _FLOW = 9, 11, 22, 23, 47  # field numbers of TrackEvent
 _BEGIN, _END = 1, 2
 _STATE_CLEARED = 1
 
@@ -83,11 +84,11 @@ def _fixed(number: int, value: int) -> bytes:
 
 def to_perfetto(steps: Sequence[Step]) -> bytes:
     tracks = _Tracks()
-    events: list[tuple[int, int, int, bytes]] = []  # sorted such that at equal times ends precede beginnings
+    events: list[tuple[int, int, int, bytes]] = []  # sorted so that at equal times ends come before beginnings
     flows: dict[tuple[str, int], int] = {}
     ordered = sorted(steps, key=lambda one: (one.place, one.chain, one.start_ns, one.end_ns))
     for (place, chain), group in groupby(ordered, key=lambda one: (one.place, one.chain)):
-        free_ns: list[int] = []  # end of each track of this chain; overlapping instances need several
+        free_ns: list[int] = []  # the end of each track of this chain; instances that overlap need several tracks
         for one in group:
             lane = next((number for number, until_ns in enumerate(free_ns) if until_ns <= one.start_ns), len(free_ns))
             free_ns[lane : lane + 1] = [one.end_ns]
@@ -139,7 +140,7 @@ def topic_of(step: Step) -> str:
 
 def to_mcap(steps: Sequence[Step]) -> bytes:
     """Times of MCAP are unsigned: a clock that begins below 0 is shifted to 0, in log_time only."""
-    from mcap.writer import Writer  # in an extra
+    from mcap.writer import Writer  # mcap is in an extra
 
     octets = io.BytesIO()
     writer = Writer(octets)

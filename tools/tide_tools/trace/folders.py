@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of traces. `tide trace record` writes a file for each board and record.json, which relates their clocks to
-the host's. `tide run` writes traces.json: the board of each trace and the meaning of its numbers. All times in
-traces.json are on one machine's monotonic clock, except those of the user's boards, whose clocks it also contains."""
+"""The folders of traces. `tide trace record` writes a file for each board, and record.json, which relates the boards'
+clocks to the host's clock. `tide run` writes traces.json: the board of each trace and the meaning of its numbers. All
+times in traces.json are on the monotonic clock of one machine, except the times of the user's boards, whose clocks the
+file also contains."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RecordedSegment:
-    """Part of a file, from this byte to the next segment. first_block: number of the first block in its rings; -1: the
-    first received one, because the board was already running."""
+    """The part of a file from this byte to the next segment. first_block: the number of the first block in each of its
+    rings; -1: the first received block, because the board was already running."""
 
     from_byte: int
     first_block: int
@@ -36,7 +37,7 @@ class RecordedSegment:
 
 @dataclass(frozen=True)
 class RecordedBoard:
-    """node: its name with its namespace."""
+    """node: the node's name with its namespace."""
 
     node: str
     file: str
@@ -49,7 +50,8 @@ class RecordedBoard:
 
 @dataclass(frozen=True)
 class Record:
-    """begun_ns: on the host's monotonic clock, like all times of the recording; begun_wall_ns: on its wall clock."""
+    """begun_ns: the beginning on the host's monotonic clock, which all times of the recording use; begun_wall_ns: the
+    beginning on its wall clock."""
 
     begun_ns: int
     begun_wall_ns: int
@@ -59,8 +61,8 @@ class Record:
 
 @dataclass(frozen=True)
 class TracedCallback:
-    """role: the kind of callback; a client is started by the reply to the preceding callback's request. service: the
-    service that the callback serves; a board's callbacks with the same service share its object."""
+    """role: the kind of the callback; a client's callback is started by the reply to the preceding callback's request.
+    service: the service that the callback serves; a board's callbacks with the same service share its object."""
 
     name: str
     role: Role
@@ -69,7 +71,7 @@ class TracedCallback:
 
 @dataclass(frozen=True)
 class TracedChain:
-    """A board's part of a chain, in the order of its plan."""
+    """The part of a chain on a board, in the order of the board's plan."""
 
     name: str
     level: int
@@ -95,8 +97,8 @@ class TracedHost:
 
 @dataclass(frozen=True)
 class TracedGiven:
-    """A board of the user that published its trace over its own link. levels: levels of its chains. begins: chains that
-    begin there."""
+    """A board of the user that published its trace over its own link. levels: the levels of the board's chains. begins:
+    the chains that begin on the board."""
 
     name: str
     levels: dict[str, int]
@@ -119,7 +121,7 @@ class Timing:
 
 @dataclass(frozen=True)
 class Traces:
-    """start_ns: origin of the chains' offsets. agent: None without a board."""
+    """start_ns: origin of the chains' offsets. agent: None if there is no board."""
 
     start_ns: int
     agent: str | None
@@ -158,7 +160,7 @@ def write_traces(traces: Traces, folder: Path) -> None:
 
 
 def read_traces(folder: Path) -> Traces | None:
-    """Returns None if the folder has no traces, or those of another version."""
+    """Returns None if the folder has no traces, or traces of another version."""
     try:
         data = json.loads((folder / TRACES).read_text(encoding="utf-8"))
         return _of_json(Traces, data) if data["version"] == TRACES_VERSION else None

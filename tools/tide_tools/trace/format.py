@@ -22,8 +22,8 @@ MAGIC = b"TDTR"
 VERSION = 1
 RELEASE, READY, START, END, PREEMPTION, SUBMIT, WIRE_START, WIRE_END, RECEIVED, DIGESTED, LOST, BUDGET = range(1, 13)
 FRAME, CLIENT, CLOCK, DEADLINE = range(13, 17)
-LATE = 0  # detail of DEADLINE: late; otherwise missing
-NOT_RECEIVED = 254  # detail of LOST
+LATE = 0  # detail of DEADLINE: the instance is late; any other detail: it is missing
+NOT_RECEIVED = 254  # detail of LOST: the message was not received
 _HEADER = struct.Struct("<4sBBHHHIII")
 _ROW = struct.Struct("<qIHBB")
 _STORED = np.dtype(
@@ -38,7 +38,7 @@ _LOOKED_AT_BYTES = 65_536  # searched for the first block of a file
 
 @dataclass(frozen=True)
 class Block:
-    """A whole block. at and size: its location in the bytes that were read."""
+    """A complete block. at and size: the place of the block in the bytes that were read."""
 
     at: int
     size: int
@@ -65,8 +65,8 @@ class Trace:
     dropped: Mapping[tuple[int, int], int]  # number of records that full rings dropped, by (place, source)
     missing_blocks: int
     damaged_bytes: int
-    other_version: int | None  # version of blocks that this reader does not support
-    gaps: frozenset[int] = frozenset()  # indices of records before which blocks of their ring are missing
+    other_version: int | None  # the version of blocks that this reader does not support
+    gaps: frozenset[int] = frozenset()  # indices of the records in front of which blocks of their ring are missing
 
     def problems(self) -> list[str]:
         lines = []
@@ -102,8 +102,8 @@ def read_trace(path: Path) -> Trace:
 
 
 def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
-    """live_from: number of the first block of each ring in a trace received over a link, where blocks may be late; -1:
-    a ring begins with the first received block."""
+    """live_from: the number of the first block of each ring in a trace received over a link, where blocks may be late;
+    -1: a ring begins with the first received block."""
     blocks = list(blocks_of(octets))
     known = [one for one in blocks if one.version == VERSION]
     if live_from is not None:
@@ -135,14 +135,15 @@ def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
 
 
 def blocks_of(octets: bytes) -> Iterator[Block]:
-    """The whole blocks, in order. If no block begins at a byte, the search continues at the next one, so damage costs
-    one block."""
+    """The whole blocks, in order. If no block begins at a byte, the search continues at the next byte, so damage costs
+    only one block."""
     at = 0
     while 0 <= (at := octets.find(MAGIC, at)) <= len(octets) - _HEADER.size:
         _, version, record_bytes, count, place, source, dropped, number, checksum = _HEADER.unpack_from(octets, at)
         size = _HEADER.size + count * record_bytes
         is_known = version != VERSION or record_bytes == _STORED.itemsize
-        counted = octets[at : at + 20] + bytes(4) + octets[at + 24 : at + size]  # the checksum field counts as zeros
+        # The checksum is computed with zeros in its own field.
+        counted = octets[at : at + 20] + bytes(4) + octets[at + 24 : at + size]
         if not is_known or len(octets) - at < size or zlib.adler32(counted) != checksum:
             at += 1
             continue
@@ -155,9 +156,9 @@ def blocks_of(octets: bytes) -> Iterator[Block]:
 
 
 def steps_of(trace: Trace, chains: Mapping[int, str], board: str | None = None) -> list[Step]:
-    """One step for each callback and each frame of a message, and one of zero length for each instance that the program
-    reported late or missing. chains: names by level; a level without a name keeps its number. board: name of the board
-    that wrote the trace; None: executors and links keep their numbers."""
+    """One step for each callback and each frame of a message, and a step of zero length for each instance that the
+    program reported late or missing. chains: the names of chains by level; a level without a name keeps its number.
+    board: the name of the board that wrote the trace; None: executors and links keep their numbers."""
     released: dict[tuple[int, int, int], int] = {}
     by_ring: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for index, record in enumerate(trace.records):
@@ -192,7 +193,7 @@ def level_name(level: int, chains: Mapping[int, str], board: str | None = None) 
 
 
 def _pairs(records: list[Any], released: dict[tuple[int, int, int], int]) -> Iterator[tuple[Any, Any]]:
-    """A start and an end separated by missing blocks (None) are omitted."""
+    """A start and an end between which blocks are missing (None) are omitted."""
     open_start: Any = None
     release: Any = None
     for record in records:

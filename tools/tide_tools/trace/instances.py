@@ -60,7 +60,7 @@ from tide_tools.trace.format import (
 from tide_tools.trace.step import Step
 
 AGENT = "agent"  # a place
-_FIRST_LANE, _FIRST_BUDGET = 1, 33  # rings of a board
+_FIRST_LANE, _FIRST_BUDGET = 1, 33  # numbers of a board's rings
 _LATE_NS = 1_000_000_000  # a frame received later than this is another frame with the same number
 
 # ---- shared by both sources ----
@@ -99,8 +99,8 @@ def _without_budget(trace: Trace) -> Iterator[tuple[int, int, int, int]]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of one board, and the meaning of its numbers. name: name of the board in steps. chains: by level; begins:
-    those that begin on the board."""
+    """A file of one board, and the meaning of its numbers. name: name of the board in steps. chains: the names by
+    level; begins: the chains that begin on the board."""
 
     file: Path
     name: str
@@ -111,7 +111,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class _Part:
-    """A segment as read. number: index of the board's start."""
+    """A segment as it was read. number: index of the board's start."""
 
     recorded: Recorded
     number: int
@@ -120,8 +120,8 @@ class _Part:
     clock: Clock
 
     def chain(self, name: str) -> str:
-        """Name of the chain in this segment. A restarted board counts instances from 0 again, so each start has a
-        separate name."""
+        """The name of the chain in this segment. A restarted board counts instances from 0 again, so each start of the
+        board gets a separate name."""
         return f"{name}, start {self.number + 1}" if self.number else name
 
 
@@ -135,8 +135,8 @@ def read_recorded(folder: Path, system: System | None, agent_trace: Path | None)
     described = [] if system is None else [one.name for one in system.boards()]
     boards = []
     for one in record.boards:
-        # The described board with the node's name; or the only one, if description and record have one each. Otherwise
-        # only levels that denote the same chain everywhere have names.
+        # The described board with the node's name; otherwise the only board, if description and record have one board
+        # each. Otherwise only levels that stand for the same chain everywhere have names.
         own = next((name for name in (one.name, one.name.rpartition("/")[2]) if name in described), None)
         own = described[0] if own is None and len(described) == len(record.boards) == 1 else own
         begins = () if system is None else [chain.name for chain in system.chains if chain.callbacks[0].executor == own]
@@ -160,7 +160,7 @@ def steps_of_boards(boards: Sequence[Recorded], agents: Mapping[int, Agent], lin
             trace = parse_trace(octets[segment.from_byte : end], segment.first_block)
             parts.append(_Part(one, number, _reported(trace, one.file, lines), frames_of(trace), segment.clock))
     owners: dict[int, str] = {}
-    # The longest first, as they are the easiest to identify.
+    # The longest parts first, because they are the easiest to identify.
     for part in sorted(parts, key=lambda one: -len(one.frames.sent) - len(one.frames.came)):
         taken = [key for key, name in owners.items() if name != part.recorded.name]
         key = client_of(part.frames, part.clock, agents, taken) if agents else None
@@ -201,7 +201,7 @@ def _part_steps(part: _Part, agent: Agent | None) -> Iterator[Step]:
         if index == len(times_ns) or times_ns[index][0] > start_ns + _LATE_NS:
             continue
         came_ns, given_ns = times_ns[index]
-        if (sent.frame, came_ns) in taken:  # it was sent again
+        if (sent.frame, came_ns) in taken:  # the frame was sent again
             continue
         taken.add((sent.frame, came_ns))
         chain = part.chain(level_name(sent.priority >> 8, part.recorded.chains, board))
@@ -225,7 +225,7 @@ Instance = tuple[str, int]
 
 
 def run_folders(path: Path) -> list[Path]:
-    """Folders of each executor that was run, or of a whole description; the folder itself if it belongs to one
+    """The folder of each executor that was run, or of a whole description; the folder itself if it belongs to one
     executor."""
     if (path / TRACES).is_file():
         return [path]
@@ -233,7 +233,7 @@ def run_folders(path: Path) -> list[Path]:
 
 
 def read_run(path: Path) -> tuple[list[Step], list[str]]:
-    """Steps of one executor, and a line for each gap. UsageError names the folders if there are several."""
+    """The steps of one executor, and a line for each gap. UsageError names the folders if there are several."""
     folders = run_folders(path)
     if len(folders) != 1:
         raise UsageError(f"{path}: has runs of {len(folders)} executors; give one: {', '.join(map(str, folders))}")
@@ -296,7 +296,7 @@ def _host_steps(file: Path, host: TracedHost) -> Iterator[_Found]:
 
 @dataclass(frozen=True)
 class _Run:
-    """A run of a callback. reader: object whose messages it takes; None for a timer."""
+    """A run of a callback. reader: the object whose messages the callback takes; None for a timer."""
 
     instance: Instance
     start_ns: int
@@ -370,7 +370,8 @@ def _runs(lanes: Mapping[int, list[Any]], board: TracedBoard) -> Iterator[_Run]:
 
 def _readers(board: TracedBoard) -> dict[tuple[str, int], Reader]:
     """Readers by chain and callback index. Boards create their objects in the order of the plan, numbered separately by
-    kind. A client is created with its requesting callback. A service that several chains call is one object."""
+    kind. A client is created together with the callback that sends its requests. A service that several chains call is
+    one object."""
     counts: dict[Role, int] = Counter()
     found: dict[tuple[str, int], Reader] = {}
     services: dict[str, Reader] = {}
@@ -394,7 +395,8 @@ def _first_between(times: Sequence[int], since_ns: int, until_ns: float) -> int 
 
 
 def _until_next(frames: Iterable[SentFrame | Sent]) -> list[float]:
-    """For each frame the start of the next one with the same stream and number: a repeat, or wrapped numbers."""
+    """For each frame, the start of the next frame with the same stream and number: a repetition, or a frame after the
+    numbers have wrapped around."""
     later: dict[Frame, float] = {}
     found: list[float] = []
     for one in reversed(list(frames)):
@@ -404,7 +406,7 @@ def _until_next(frames: Iterable[SentFrame | Sent]) -> list[float]:
 
 
 def _up(sent: Sequence[tuple[Instance, SentFrame]], agent: Agent, place: str) -> Iterator[_Found]:
-    """The steps of messages to the agent. A fragmented message is delivered to DDS with its last fragment."""
+    """The steps of messages to the agent. DDS gets a fragmented message with the message's last fragment."""
     limits_ns = _until_next(one for _, one in sent)
     for (instance, one), until_ns in zip(sent, limits_ns, strict=True):
         times = agent.up.get(one.frame, [])
@@ -445,9 +447,9 @@ def _owners(
     runs: Sequence[_Run], digested: Sequence[tuple[int, Frame]], arrived: Sequence[tuple[Sent, int | None]]
 ) -> dict[tuple[Frame, int], Instance]:
     """The instance of the callback that received each message to the board. Keys: the message's frame, and the time at
-    which the agent took it from DDS. The agent's record names the reader by its object id. A reader runs its callback
-    with the last message delivered to it. If several chains call one service, requests queue and the oldest is taken
-    first."""
+    which the agent took the message from DDS. The agent's record names the reader by its object id. A reader runs its
+    callback with the last message that was delivered to the reader. If several chains call one service, requests queue
+    and the oldest is taken first."""
     chains: dict[Reader, set[str]] = defaultdict(set)
     for run in runs:
         if run.reader is not None:
@@ -490,10 +492,10 @@ class BoardSteps:
 
 
 def numbered_alike(played: Sequence[Step], boards: Sequence[BoardSteps]) -> Iterator[Step]:
-    """Gives all steps of one instance the same number, although a user's board counts from its own start and simulated
-    parts from the start of the run. That number is the one counted on the board where the chain begins, else on the
-    first board.
-    If a board's numbers cannot be related to it, its part becomes a separate chain."""
+    """Gives all steps of one instance the same number, although a user's board counts from its own start and played
+    parts count from the start of the run. That number is the number counted on the board where the chain begins;
+    otherwise the number counted on the first board. If a board's numbers cannot be related to that number, its part
+    becomes a separate chain."""
     plays = _by_chain(played)
     sides: dict[str, list[tuple[BoardSteps, list[Step]]]] = defaultdict(list)
     for board in boards:
@@ -543,9 +545,9 @@ def _by_chain(steps: Sequence[Step]) -> dict[str, list[Step]]:
 
 
 def _late_ns(own: Sequence[Step]) -> int:
-    """Largest error by which a board's steps may appear too late: 0 if frames correct the offset of the board's clock.
-    Otherwise the offset includes the shortest transit time of a message, assumed to be at most a quarter of the time
-    between two instances."""
+    """The largest error by which a board's steps may appear too late: 0 if frames correct the offset of the board's
+    clock. Otherwise the offset includes the shortest transit time of a message, assumed to be at most a quarter of the
+    time between two instances."""
     if any(one.place == AGENT for one in own):
         return 0
     starts = sorted({one.instance: one.start_ns for one in own}.values())
@@ -553,9 +555,9 @@ def _late_ns(own: Sequence[Step]) -> int:
 
 
 def _shift(leading: Sequence[Step], following: Sequence[Step], late_ns: int) -> int | None:
-    """Difference of instance numbers between the leading side and the other one. An instance of the other side
-    continues the instance that last ended before it on the leading side. The result is the most frequent difference, or
-    None if it holds for at most half of the instances."""
+    """The difference of instance numbers between the leading side and the other side. An instance of the other side
+    continues the instance that was the last to end before it on the leading side. The result is the most frequent
+    difference, or None if this difference holds for at most half of the instances."""
     ends = sorted((one.end_ns, one.instance) for one in leading)
     begun: dict[int, int] = {}
     for one in following:

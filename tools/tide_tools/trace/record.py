@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder of `tide trace record`: blocks that boards publish go into one file per board as they arrive.
+"""The recorder of `tide trace record`: writes the blocks that boards publish to one file for each board, as they
+arrive.
 
-Blocks may be lost, late, damaged or duplicated, and a board may restart. After a restart its numbers start at 0, its
-clock may start again, and a new segment begins. The file record.json beside them contains what is needed to read them,
-and is complete at any time."""
+Blocks may be lost, late, damaged or duplicated, and a board may restart. After a restart of the board its numbers start
+at 0, its clock may start again, and a new segment begins. The file record.json in the same folder contains what a
+reader needs besides the blocks, and is complete at any time."""
 
 from __future__ import annotations
 
@@ -36,20 +37,20 @@ if TYPE_CHECKING:
 
 # ---- rings and segments ----
 
-_TWICE = 256  # blocks of a ring in which duplicates are recognised
+_TWICE = 256  # number of blocks of a ring among which duplicates are recognised
 _LATE = 16  # how many blocks later a block may still arrive
 _BACK_NS = 100_000_000  # a clock that goes back by this much has restarted
 _LATE_NS = 10_000_000  # records of a ring are only roughly in order of time
-_NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # their time is that of an earlier event
+_NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # the time of these records is that of an earlier event
 
 
 class Place(Enum):
-    """Position of a block in its ring."""
+    """The position of a block in its ring."""
 
     NEXT = "next"
     LATE = "late"
     TWICE = "twice"
-    ANEW = "anew"  # from a restarted board
+    ANEW = "anew"  # the block is from a restarted board
 
 
 def _latest_ns(block: Block) -> int | None:
@@ -59,8 +60,8 @@ def _latest_ns(block: Block) -> int | None:
 
 @dataclass
 class _Ring:
-    """lowest, next: numbers of the first block and after the last one; count: blocks received between. seen: the last
-    blocks by number, with checksum and latest time."""
+    """lowest: the number of the first block; next: the number after the last block; count: the number of blocks
+    received between them. seen: the last blocks by number, with checksum and latest time."""
 
     lowest: int
     next: int
@@ -170,7 +171,7 @@ class Segment:
             self._records = min(limit, self._records or limit, key=lambda one: one[1])
 
     def clock(self) -> Clock | None:
-        """None: no whole block arrived. A message arrives after it was made, which also limits the wall clock."""
+        """None: no complete block arrived. A message arrives after it was made, which also limits the wall clock."""
         most, least = self._wall
         if least:
             found = fitted([*most, *self._received], least, "wall")
@@ -185,7 +186,7 @@ class Segment:
 # ---- files ----
 
 TOPIC = "/tide_trace"  # follows the name of a node
-_OF_OTHERS = ("agent",)  # other files in the same folder have these names
+_OF_OTHERS = ("agent",)  # names of other files in the same folder
 _KEEP_S = 5.0  # interval at which record.json is written, in case the recorder is killed
 
 
@@ -200,7 +201,7 @@ class _Board:
     node: str
     file: GrowingFile
     messages: int = 0
-    segments: list[tuple[int, Segment]] = field(default_factory=list)  # with their first byte
+    segments: list[tuple[int, Segment]] = field(default_factory=list)  # each segment with its first byte
 
     def take(self, octets: bytes, received: Received) -> None:
         blocks = list(blocks_of(octets))
@@ -271,7 +272,7 @@ class Recorder:
         return is_new
 
     def step(self) -> None:
-        """Call it periodically."""
+        """Must be called periodically."""
         if time.monotonic() - self._kept_s >= _KEEP_S:
             self._kept_s = time.monotonic()
             self._write()
@@ -302,8 +303,8 @@ _DEPTH = 1000
 
 
 class TraceTopics:
-    """The topics on which boards publish traces: discovered in the graph, received with best effort by one ROS 2 node
-    without services. ROS 2 is imported here, as the rest of this module does not need it."""
+    """The topics on which boards publish traces: found in the graph, received with best effort by one ROS 2 node
+    without services. ROS 2 is imported here, because the rest of this module does not need it."""
 
     def __init__(self, domain: int) -> None:
         import rclpy
@@ -358,12 +359,12 @@ class TraceTopics:
         return new
 
     def received(self) -> Iterator[tuple[str, bytes, Received]]:
-        """Takes all received messages without an executor, which would wake up for each one."""
+        """Takes all received messages without an executor, which would wake up for each message."""
         for name, subscription in self._subscriptions.items():
             with subscription.handle:
                 while (got := subscription.handle.take_message(subscription.msg_type, False)) is not None:
                     message, info = got
-                    # The middleware stamps arrivals by the wall clock; 0: unsupported.
+                    # The middleware stamps arrivals by the wall clock; 0: it does not support this.
                     stamp_ns, now_ns = info["received_timestamp"], time.monotonic_ns()
                     less_wall_ns = now_ns - time.time_ns()
                     at_ns = min(stamp_ns + less_wall_ns, now_ns) if stamp_ns else now_ns

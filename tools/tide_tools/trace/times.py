@@ -23,7 +23,7 @@ PLAYED = "# played by tide: times of its busy loops in place of your callbacks"
 
 @dataclass(frozen=True)
 class Measured:
-    """Times of one callback, over all lines about it."""
+    """The times of one callback, over all lines about it."""
 
     count: int
     minimum_ns: int
@@ -78,7 +78,7 @@ def rewrite(text: str, system: System, times: Times, percent_more: float) -> str
 
 
 class MeasurementError(UsageError):
-    """The lines do not match the description, or there are none. The text is one line."""
+    """The lines do not match the description, or there are no lines. The text is one line."""
 
 
 def read_log(file: Path, system: System, log: Path) -> Times:

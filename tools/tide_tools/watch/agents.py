@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of agents and other programs on /diagnostics."""
+"""Reports of agents and of other programs on /diagnostics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functools import partial
 
 # ---- arrays, read from their octets ----
 #
-# An agent of 50 boards reports 800 values each second. rclpy creates an object for each value, which took as much
+# An agent of 50 boards reports 800 values each second. rclpy would create an object for each value, which took as much
 # processor time as all watched topics.
 
 _ENCAPSULATION_BYTES = 4
@@ -65,7 +65,7 @@ class _Reader:
 
 
 def read_array(data: bytes) -> Array | None:
-    """The statuses of a serialised diagnostic_msgs/DiagnosticArray. None: not such a message."""
+    """The statuses of a serialised diagnostic_msgs/DiagnosticArray. None: it is not such a message."""
     try:
         reader = _Reader(data)
         seconds, nanoseconds, _ = reader.number(), reader.number(), reader.text()
@@ -78,9 +78,10 @@ def read_array(data: bytes) -> Array | None:
 # ---- agents, links, clients, other programs ----
 
 _GONE_PERIODS, _GONE_LEAST_S = 4, 3.0
-_FORGOTTEN_S = 60.0  # a client that is no longer reported; an agent replaced by another one
+# Time after which a client is forgotten that is no longer reported, or whose agent was replaced by another agent.
+_FORGOTTEN_S = 60.0
 _PROGRAMS_MOST = 200
-_BITS_OF_A_BYTE = 10  # on a serial line
+_BITS_OF_A_BYTE = 10  # the bits of a byte on a serial line
 LEVELS = ("ok", "warning", "error", "stale")
 OWN = "tide_watch"
 
@@ -107,7 +108,7 @@ class Told:
 
 @dataclass
 class LinkTold:
-    """load: share of the link's capacity, if known; per second since the preceding array."""
+    """load: the used share of the link's capacity, if that is known; rates are per second since the preceding array."""
 
     told: Told
     bytes_in_per_s: float | None = None
@@ -206,9 +207,9 @@ _VALUE = re.compile(r"(\d+) replies, last (\d+) us, greatest (\d+) us")
 
 @dataclass(frozen=True)
 class ServiceTold:
-    """Response times of one service of a board. They begin when the request arrives in DDS. If the board calls the
-    service, they end with the reply. If the board serves it, they end with the reply's arrival in DDS. greatest_ns:
-    since the client appeared."""
+    """The response times of one service of a board. A response time begins when the request arrives in DDS. If the
+    board calls the service, it ends with the reply. If the board serves the service, it ends when the reply arrives in
+    DDS. greatest_ns: since the client appeared."""
 
     service: str
     serves: bool
@@ -225,8 +226,8 @@ class ServiceTold:
 
 
 def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[ServiceTold]]:
-    """Reports by service, from the values in clients' statuses. Those of callers come first, because their time
-    includes the server's."""
+    """Reports by service, from the values in clients' statuses. The times of callers come first, because they include
+    the server's time."""
     found: dict[str, list[ServiceTold]] = {}
     for values in clients:
         for key, value in values.items():
@@ -243,15 +244,15 @@ class Replies:
     """The reported values of a chain with a service and without topics, and whether the agent still reports them."""
 
     def __init__(self, service: str, by_board: bool, askers: int) -> None:
-        """by_board: the caller is a board, whose agent reports; otherwise the server's agent reports. askers: chains
-        with the same report: those that call from boards, or all callers."""
+        """by_board: the caller is a board, whose agent reports; otherwise the server's agent reports. askers: the
+        chains that share a report: those that call from boards, or all that call."""
         self.service, self.told = service, _nothing(service)
         self.misses = self.above = 0
         self._by_board, self._askers, self._grown_s = by_board, askers, 0.0
 
     def take(self, told: list[ServiceTold], deadline_ns: int, bound_ns: int | None, now_s: float) -> None:
-        """Processes a report. Of several replies between two arrays, the report contains only the last one and the
-        longest so far, so `misses` and `above` are lower limits."""
+        """Processes a report. If several replies came between two arrays, the report contains only the last of them and
+        the longest so far, so `misses` and `above` are lower limits."""
         newest = next((one for one in told if one.serves != self._by_board), self.told)
         if newest.replies == self.told.replies:
             return
@@ -263,7 +264,7 @@ class Replies:
         self.told, self._grown_s = newest, now_s
 
     def why_not(self, told: list[ServiceTold]) -> str:
-        """Why the agent's report says nothing about this chain; empty: `told` is about it."""
+        """Why the agent's report says nothing about this chain; empty: `told` is about this chain."""
         if self._askers > 1 or sum(one.serves != self._by_board for one in told) > 1:
             return f"{self.service} is called by several, which the agent cannot distinguish"
         return ""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain as observed from outside: the topics that it publishes on its path, and the times between them. Memory does
-not grow over time."""
+"""A chain as seen from outside: the topics that it publishes on its path, and the times between their messages. Memory
+does not grow over time."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def absolute(topic: str) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """A publication of a chain. on_board: a board sends the message, which is observed when the agent writes it to DDS.
-    apart_ns: described time between two messages; 0: none, because an event or a condition decides. is_occasional: some
-    runs of the callback do not publish."""
+    """One publication of a chain. on_board: a board sends the message, which is observed when the agent writes it to
+    DDS. apart_ns: the described time between two messages; 0: no time is described, because an event or a condition
+    decides. is_occasional: some runs of the callback do not publish."""
 
     topic: str
     type: str
@@ -42,9 +42,10 @@ class Point:
 
 @dataclass(frozen=True)
 class ChainPoints:
-    """points: in the order of the chain. ends, beside: other topics of its last callback, and of its earlier callbacks,
-    that no chain receives. unseen: its other publications, with the reason for each. services: those that a board calls
-    or serves in it, as reported by its agent; asked: those that a board calls."""
+    """points: in the order of the chain. ends, beside: topics that no chain receives: other topics of the last
+    callback, and topics of earlier callbacks. unseen: the chain's other publications, with the reason for each.
+    services: the services that a board calls or serves in the chain, as reported by its agent; asked: the services that
+    a board calls."""
 
     chain: Chain
     period_ns: int
@@ -57,8 +58,8 @@ class ChainPoints:
 
     @property
     def origin(self) -> int:
-        """The last point whose messages come only occasionally, or else the first: later points answer each of its
-        messages."""
+        """The last point whose messages come only occasionally; without such a point, the first: later points answer
+        each of its messages."""
         return max((n for n, one in enumerate(self.points) if one.is_occasional), default=0)
 
     @property
@@ -69,7 +70,7 @@ class ChainPoints:
 
 def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> list[ChainPoints]:
     """One entry for each chain, most urgent first. largest_bytes: the largest messages still received. only: names of
-    the chains to watch; empty: all."""
+    the chains to watch; empty: all chains."""
     where = {executor.name: executor.where for executor in system.executors}
     taken, several = system.taken(), several_publish(system)
     found = []
@@ -93,7 +94,7 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
             for one in callback.publishes:
                 topic = absolute(one.topic)
                 if one is not made and id(one) in taken:
-                    continue  # another chain's
+                    continue  # the point belongs to another chain
                 if one.payload_bytes > largest_bytes:
                     unseen.append(f"{topic} has messages of {one.payload_bytes} B; see --largest-bytes")
                     continue
@@ -112,7 +113,7 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
 
 WINDOW = 1000  # latencies used for the percentile
 _STEP_NS = 1_000_000_000
-_KEPT = 1024  # stored times of a topic, to which an instance may refer
+_KEPT = 1024  # number of stored times of a topic, to which an instance may refer
 
 
 @dataclass
@@ -120,11 +121,11 @@ class TopicTimes:
     """When messages of a topic were published, on the clock of the publisher."""
 
     count: int = 0
-    missed: int = 0  # messages missed by this watch, by the numbers of their publisher
+    missed: int = 0  # messages that this watch missed, known from the publisher's numbers
     last_ns: int | None = None
     longest_gap_ns: int = 0
     recent: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
-    holes: set[int] = field(default_factory=set)  # times of messages after which some were missed
+    holes: set[int] = field(default_factory=set)  # times of the messages after which some were missed
     fresh: list[int] = field(default_factory=list)  # times received since the last call of settle
     _number: int | None = None
 
@@ -168,7 +169,7 @@ class TopicTimes:
 
 def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: int) -> list[int] | None:
     """Times of one instance, found from a message of the last point back to the latest earlier message of each point.
-    None: no such message, or this watch may have missed the beginning."""
+    None: there was no such message, or this watch may have missed the beginning."""
     way = [at_ns]
     for point, missed_after in zip(reversed(times), reversed(holes), strict=True):
         place = bisect_right(point, way[0])
@@ -200,15 +201,16 @@ class Window:
 
 @dataclass
 class Answers:
-    """Starts of a chain without an end within its deadline, as a lower limit: each end belongs to the first waiting
-    start (as tide_tools.report.verdict.unanswered, step by step). late: those of them that were answered after it."""
+    """The starts of a chain that have no end within its deadline, as a lower limit: each end belongs to the first
+    waiting start (as in tide_tools.report.verdict.unanswered, step by step). late: the number of these starts that were
+    answered after the deadline."""
 
     deadline_ns: int
     count: int = 0
     late: int = 0
     _starts: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
-    _known_ns: int = 0  # the newest start of earlier steps: everything published until then has arrived
+    _known_ns: int = 0  # the newest start of earlier steps: everything that was published until then has arrived
 
     def take(self, starts: Sequence[int], ends: Sequence[int]) -> None:
         """Processes the starts and ends of one step in order of time."""
@@ -240,25 +242,25 @@ class Answers:
 @dataclass
 class Latencies:
     """From the first to the last point of a chain. Instances are matched by time, and each beginning counts once: for
-    an instance longer than its period the watch shows a shorter time, never a longer one."""
+    an instance longer than its period the watch shows a shorter time, never a longer time."""
 
     topics: list[TopicTimes]
     deadline_ns: int
     bound_ns: int | None = None
     count: int = 0
-    unmatched: int = 0  # ends without a beginning
+    unmatched: int = 0  # the number of ends without a beginning
     last_ns: int | None = None
     greatest_ns: int | None = None
     misses: int = 0
     above: int = 0
-    legs_ns: list[int] = field(default_factory=list)  # greatest time from each point to the next one
+    legs_ns: list[int] = field(default_factory=list)  # the greatest time from each point to the next point
     window: Window = field(default_factory=Window)
     _waiting: list[int] = field(default_factory=list)
     _begun_ns: int | None = None
 
     def match(self, came: list[int]) -> None:
         """Matches the ends that have arrived. An end is matched only when each earlier topic has published again,
-        because only then is it known that this watch missed no message in between. So an end may be counted a period
+        because only then is it known that this watch missed no message before it. So an end may be counted a period
         after its arrival."""
         self._waiting = sorted(self._waiting + came)
         known_ns = min((topic.recent[-1] if topic.recent else 0 for topic in self.topics[:-1]), default=0)

@@ -91,7 +91,7 @@ def _status(view: View) -> int:
 
 
 def _views(session: Session, every_s: float, count: int) -> Iterator[View]:
-    """Prints the first view at once, the others when they are due; --count counts those after the first."""
+    """Prints the first view at once and the others when they are due; --count counts the views after the first."""
     made = 0
     next_s = time.monotonic()
     session.step()

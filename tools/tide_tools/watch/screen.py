@@ -27,7 +27,7 @@ class LegRow:
 
 @dataclass(frozen=True)
 class ServiceRow:
-    """A service as reported by the agent of a board; side: asks or serves."""
+    """A service as the agent of a board reports it; side: asks or serves."""
 
     service: str
     side: str
@@ -38,11 +38,12 @@ class ServiceRow:
 
 @dataclass(frozen=True)
 class ChainRow:
-    """state: unseen, waiting, running, silent, gone or refused; why: for all states but running. verdict: that of the
-    last seconds, in the words of tide_tools.report.verdict, with its `reasons`; empty: nothing was measured. A latency
-    is from `start` to `end`, which is a part of the chain that the bound covers. unanswered: starts without an end
-    within the deadline, at least; not_started: starts of the last seconds that are missing compared with the described
-    period. failures: views so far in which it was not met, silent or gone."""
+    """state: unseen, waiting, running, silent, gone or refused; why: the reason, for all states except running.
+    verdict: the verdict on the last seconds, in the words of tide_tools.report.verdict, with its `reasons`; empty:
+    nothing was measured. A latency is from `start` to `end`, which is a part of the chain that the bound covers.
+    unanswered: starts without an end within the deadline, as a lower limit; not_started: starts in the last seconds
+    that are missing compared with the described period. failures: the number of views so far in which the chain was not
+    met, silent or gone."""
 
     name: str
     priority: int
@@ -77,7 +78,7 @@ class ChainRow:
 
 @dataclass(frozen=True)
 class LinkRow:
-    """load_in: share of the link's capacity used towards the host; load_out: towards the boards."""
+    """load_in: the share of the link's capacity used towards the host; load_out: the share used towards the boards."""
 
     name: str
     described: str
@@ -159,12 +160,12 @@ _COLOURS |= {
     "unseen": "dim",
     "not met": "red",
     "guarantee void": "yellow",
-}  # nothing is green here
+}  # no word is green here
 _COLOURS |= {"silent": "red", "gone": "red", "refused": "red"}
 _ORDER = {"silent": 2, "gone": 2, "refused": 2, "waiting": 3, "running": 4}
 _ORDER |= {one.value: {State.NOT_MET: 0, State.VOID: 1}.get(one, 4) for one in State}
 _TEXTS = ("", "at")
-_OVERHEAD = 3  # lines of a table besides its rows
+_OVERHEAD = 3  # lines of a table in addition to its rows
 _SHARE_OF_CHAINS = 0.6  # share of a terminal's lines
 
 
@@ -173,31 +174,31 @@ def milliseconds(value_ns: int | None) -> str:
 
 
 def state_of(row: ChainRow) -> str:
-    """The verdict on a running chain, else its state. If a chain waits for a topic, or one was refused, the verdict
-    counts only if it is "not met"."""
+    """The verdict on a running chain; for other chains, the state. If a chain waits for a topic, or if one of its
+    topics was refused, the verdict counts only if it is "not met"."""
     decides = row.state == "running" or (row.verdict == State.NOT_MET and row.state in ("waiting", "refused"))
     return row.verdict if row.verdict and decides else row.state
 
 
 def word_of(row: ChainRow) -> str:
-    """State or verdict in one or two words. "met, guarantee void" becomes "guarantee void", since "met" alone would
-    hide it."""
+    """The state or the verdict in one or two words. "met, guarantee void" becomes "guarantee void", because "met" alone
+    would hide the rest."""
     found = state_of(row)
     return "guarantee void" if found == State.VOID else found.partition(",")[0]
 
 
 def by_need(rows: Iterable[ChainRow]) -> list[ChainRow]:
-    """Sorted by state; within one state the most urgent first."""
+    """Chains sorted by state; within one state the most urgent first."""
     return sorted(rows, key=lambda row: _ORDER.get(state_of(row), 5))
 
 
-_GAP = 2  # spaces from a column to the next one
+_GAP = 2  # spaces between two columns
 _LEAST = 12  # least width of the last column
 _MOST = 24  # greatest width of the first column
 
 
 def _one_line(text: str) -> str:
-    """Makes another program's text printable: it may contain line ends and escape sequences, which a terminal would
+    """Makes another program's text printable: it may contain line breaks and escape sequences, which a terminal would
     obey."""
     return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
 
@@ -215,8 +216,8 @@ def _table(
     title: str, headings: Sequence[str], rows: list[list[str]], width: int, optional: Sequence[str] = ()
 ) -> Text:
     """Cells between the second column, which has a colour, and the last are numbers, or have a heading in _TEXTS. No
-    number is truncated: a narrow terminal omits optional columns and truncates the last one. The table is one text,
-    because rich's tables, which measure and wrap each cell, took more processor time than the rest of a watch."""
+    number is truncated: a narrow terminal omits optional columns and truncates the last one. The table is one text:
+    rich's tables, which measure and wrap each cell, took more processor time than the rest of a watch."""
     rows = [[_one_line(cell) for cell in row] for row in rows]
     rows = [[_cut(row[0], _MOST), *row[1:]] for row in rows]
     kept = list(range(len(headings)))
@@ -382,7 +383,8 @@ def picture(view: View, console: Console) -> RenderableType:
 
 
 def plain_lines(view: View, before: View | None) -> list[str]:
-    """Lines for an output that is not a terminal: one for each view, and one for each chain whose state has changed."""
+    """Lines for an output that is not a terminal: one line for each view, and one for each chain whose state has
+    changed."""
     counts: dict[str, int] = {}
     for row in view.chains:
         counts[word_of(row)] = counts.get(word_of(row), 0) + 1
@@ -399,8 +401,8 @@ def plain_lines(view: View, before: View | None) -> list[str]:
 
 
 def _told(row: ChainRow) -> tuple[str, str]:
-    """Key of a chain's line, which is printed again when this changes. For a running chain it includes the reason,
-    which may become known later; for a silent one it does not, as the reason counts the seconds."""
+    """The key of a chain's line: when it changes, the line is printed again. For a running chain the key includes the
+    reason, which may become known later; for a silent chain it does not, because that reason counts the seconds."""
     return state_of(row), row.why if row.state == "running" else ""
 
 

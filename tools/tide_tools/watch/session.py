@@ -38,7 +38,7 @@ from tide_tools.watch.screen import (
 from tide_tools.watch.topics import Topics, WatchedTopic, quality, taken
 
 _REFRESH_S = 1.0
-_LATELY_S = 10.0  # duration of a warning
+_LATELY_S = 10.0  # seconds for which a warning is shown
 _SILENT_PERIODS, _SILENT_LEAST_S = 5, 2.0
 _TOLD_LATE_S = 3.0  # agents report every second by default
 _DIAGNOSTICS = "/diagnostics"
@@ -85,12 +85,12 @@ class _Watched:
         self.answers = [(topic, Answers(chain.chain.deadline_ns)) for topic in answering]
         self.missed, self.above, self.lost = _Lately(), _Lately(), _Lately()
         self.measured = _Lately(max(_LATELY_S, _SILENT_PERIODS * chain.period_ns / 1e9))
-        self.failures = 0  # views in which it was not met, silent or gone
+        self.failures = 0  # the number of views in which the chain was not met, silent or gone
         self._counted, self._counted_s = 0, 0.0
 
     def clock(self, trusted: bool) -> str:
-        """Whose clocks the chain's times are from, which decides whether they can be compared: one machine's, several
-        or unknown machines', or trusted ones. Empty: no times yet."""
+        """Whose clocks the chain's times are from, which decides whether they can be compared: the clock of one
+        machine, the clocks of several or unknown machines, or trusted clocks. Empty: no times yet."""
         present = [one.machines for one in self.topics if one.publishers]
         if not present or not self.points.has_way:
             return ""
@@ -117,7 +117,7 @@ class _Watched:
 
     @property
     def unanswered(self) -> int:
-        """The number of unanswered starts, for the topic with most of them. Starts that were answered late, and ends
+        """The number of unanswered starts of the topic that has most of them. Starts that were answered late, and ends
         that this watch itself missed, are left out."""
         return max((max(0, one.count - topic.times.missed - one.late) for topic, one in self.answers), default=0)
 
@@ -129,7 +129,7 @@ class _Watched:
         return max(_not_published(one) for one in (self.topics[0], self.topics[self.points.origin]))
 
     def verdict(self, now_s: float) -> Verdict | None:
-        """The verdict on the last seconds; None: no measurement."""
+        """The verdict on the last seconds; None: nothing was measured."""
         latencies = self.latencies
         late = latencies.misses if self.missed.update(latencies.misses, now_s) else 0
         lost = self.unanswered if self.lost.update(self.unanswered, now_s) else 0
@@ -144,7 +144,7 @@ class _Watched:
         return lately(late, lost, self.not_started, above_ns, latencies, part, "; ".join(doubts))
 
     def no_latency(self, trusted: bool) -> str:
-        """Why the times of the chain's topics do not show its instances; empty: they do."""
+        """Why the times of the chain's topics do not show its instances; empty: the times show them."""
         if not self.points.has_way:
             return f"only {self.points.points[0].words} can be observed: no latency"
         several = next((one for one in self.topics if one.publishers > 1), None)
@@ -197,7 +197,7 @@ def lately(
     late: int, unanswered: int, not_started: int, above_ns: int | None, measured: Latencies, part: str, doubt: str = ""
 ) -> Verdict:
     """The verdict for a part of a chain that is watched from outside, where no premise is observable. above_ns: the
-    greatest latency, if one was above the bound. doubt: other reasons that weaken it."""
+    greatest latency, if any latency was above the bound. doubt: other reasons that weaken the verdict."""
     bound_ns = measured.bound_ns
     seen = Observation(max(1, measured.count), late, unanswered, not_started, above_ns)
     every = "; ".join(filter(None, (doubt, "premises are not watched")))
@@ -235,7 +235,7 @@ class Session:
         self._topics.close()
 
     def step(self) -> None:
-        """Call it a few times a second."""
+        """Must be called a few times a second."""
         now_s = time.monotonic()
         if now_s - self._refreshed_s >= _REFRESH_S:
             self._refreshed_s = now_s
@@ -254,7 +254,8 @@ class Session:
     # ---- bounds ----
 
     def _find_bounds(self) -> None:
-        """Computes the bounds. This takes a second for a thousand chains, so the first view does not wait for it."""
+        """Computes the bounds. The bounds of a thousand chains take a second, so the first view does not wait for
+        them."""
         try:
             bounds = bounds_of(self.system)
         except (NoBoundError, AnalysisError, MissingBinaryError) as error:
@@ -402,7 +403,7 @@ def _service_row(told: ServiceTold) -> ServiceRow:
 
 
 def described_link(system: System, name: str, all_names: list[str]) -> str:
-    """The description's name of an agent's link; empty: unknown."""
+    """The name that the description gives to an agent's link; empty: unknown."""
     kind, _, rest = name.partition(" ")
     if kind == "udp":
         found = {one.name for one in system.links if isinstance(one, UdpLink) and rest.endswith(f":{one.port}")}
@@ -456,11 +457,11 @@ def _client_row(agent: AgentTold, key: str) -> ClientRow:
 
 # ---- warnings on /diagnostics, by the verdict on each chain ----
 
-_MOST = 64  # chains in one message
+_MOST = 64  # most chains in one message
 _DEPTH = 10
 _UNITS = 1e6
 _NUMBER = {"error": DiagnosticStatus.ERROR, "warning": DiagnosticStatus.WARN, "stale": DiagnosticStatus.STALE}
-_NUMBER |= {"ok": DiagnosticStatus.OK}  # the worst first
+_NUMBER |= {"ok": DiagnosticStatus.OK}  # the worst comes first
 
 
 def level_of(row: ChainRow) -> str:

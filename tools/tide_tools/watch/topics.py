@@ -25,7 +25,9 @@ NODE = "tide_watch"
 _SUBSCRIPTIONS_A_STEP = 20
 _LOOKS_A_STEP = 50  # checks of topics' publishers per step
 _LOOK_AGAIN_S = 2.0  # between counts of an existing topic's publishers
-_LOOK_CLOSER_S = 10.0  # between checks of their identities, which cost ten times as much, if the count is unchanged
+# Time between two checks of the publishers' identities while their number is unchanged; such a check costs ten times as
+# much.
+_LOOK_CLOSER_S = 10.0
 _LEAST_DEPTH, _MOST_DEPTH = 20, 1000
 _SETTLE_S, _SETTLE_SILENT_S = 1.0, 5.0
 _FAST_DDS = b"\x01\x0f"
@@ -33,7 +35,8 @@ _FAST_DDS = b"\x01\x0f"
 
 @dataclass
 class WatchedTopic:
-    """state: "waiting" (nobody has published it yet), "seen", "gone" (its publisher has ended), or "refused"."""
+    """state: "waiting" (no program has published the topic yet), "seen", "gone" (its publisher has ended), or
+    "refused"."""
 
     point: Point
     period_ns: int
@@ -44,13 +47,13 @@ class WatchedTopic:
     machines: frozenset[bytes] = frozenset()  # empty: not known
     subscription: Subscription[Any] | None = None
     subscribed_s: float = 0.0
-    heard_s: float | None = None  # on the clock of this machine
+    heard_s: float | None = None  # a time on the clock of this machine
     looked_s: float = -_LOOK_AGAIN_S
     looked_closer_s: float = -_LOOK_CLOSER_S
 
     def is_settled(self, now_s: float) -> bool:
-        """True if the subscription is matched with its publisher. DDS needs a moment for it, and longer on a busy
-        machine, where the first message shows that it is."""
+        """True if the subscription is matched with the topic's publisher. DDS needs a moment to match them, and longer
+        on a busy machine, where the first message shows that they are matched."""
         since_s = now_s - self.subscribed_s if self.subscription is not None else 0.0
         return since_s > (_SETTLE_S if self.times.count else _SETTLE_SILENT_S)
 
@@ -171,8 +174,8 @@ class Topics:
                 return
 
     def _has_changed(self, topic: WatchedTopic, now_s: float) -> bool:
-        """True if the topic's publishers have changed, or may have: as long as their number is the same, only the next
-        check of identities shows it."""
+        """True if the topic's publishers have changed, or may have changed: as long as their number is the same, only
+        the next check of identities shows a change."""
         if topic.state != "seen" or now_s - topic.looked_closer_s >= _LOOK_CLOSER_S:
             return True
         with self.node.handle:
