@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colors by the browser's preference, also from a disk, where the theme stays white; and names of columns for site.css.
+// Sets the colors that the browser prefers, also for pages read from a disk, where the theme alone stays white. Sets the
+// names of columns that site.css shows.
 "use strict";
 if (!__md_get("__palette") && matchMedia("(prefers-color-scheme: dark)").matches) {
   document.body.setAttribute("data-md-color-scheme", "slate");

@@ -237,8 +237,9 @@ int tide_receiver_commit(tide_receiver_t *receiver, uint16_t length, bool verify
 static inline bool tide_receiver_is_short(const tide_receiver_t *receiver) {
   return receiver->withheld || receiver->refused_ns != 0;
 }
-/* While frames find no slot, drop samples beyond the histories, let streams continue, and request again what found no
- * slot. Returns when to call it again; also call it after each commit. O(slots * (accounts + streams)). */
+/* While frames find no slot, drop samples beyond the histories, let streams continue, and request frames again that
+ * found no slot. Returns when to call this function again; also call it after each commit. O(slots * (accounts +
+ * streams)). */
 int64_t tide_receiver_poll(tide_receiver_t *receiver, int64_t now_ns);
 
 /* Priority of the most urgent noted frame that could be processed, or TIDE_PRIORITY_NONE. O(1). */
@@ -249,11 +250,11 @@ int32_t tide_receiver_most_urgent(const tide_receiver_t *receiver);
 int tide_receiver_process_most_urgent(tide_receiver_t *receiver);
 /* Like tide_receiver_process_most_urgent, but for the frame that arrived first (the FIFO of the batch executor). */
 int tide_receiver_process_oldest(tide_receiver_t *receiver);
-/* As tide_receiver_most_urgent, among the frames of one share. O(noted frames) if the most urgent frame of all belongs
- * to another share. */
+/* Like tide_receiver_most_urgent, but only for the frames of one share. O(noted frames) if the most urgent frame of all
+ * belongs to another share. */
 int32_t tide_receiver_most_urgent_of(const tide_receiver_t *receiver, const tide_frame_share_t *share);
 /* Whether the predicate `is` holds for the account of the share's most urgent frame (is_first), or of an equally urgent
- * one. O(noted frames). */
+ * frame. O(noted frames). */
 bool tide_receiver_any_of(const tide_receiver_t *receiver, const tide_frame_share_t *share, void *context,
                           bool (*is)(void *context, const tide_account_t *account, bool is_first));
 /* The owner has ended: any executor may process its frames from now on. */

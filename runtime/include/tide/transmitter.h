@@ -372,7 +372,8 @@ struct tide_transmitter {
   uint64_t submissions;
   int64_t heartbeat_least_ns;                      /* no HEARTBEAT is due before this time */
   bool answers_due;                                /* a stream may owe an ACKNACK or HEARTBEAT */
-  uint32_t round_trip_eighths, deviation_quarters; /* smoothed, in fractions of 1,024 ns; 0 before the first sample */
+  uint32_t round_trip_eighths, deviation_quarters; /* smoothed round trip and its deviation, in eighths and quarters of
+                                                      1,024 ns; 0 before the first sample */
   tide_transmitter_config_t config;
   struct {
     uint8_t bytes[40];

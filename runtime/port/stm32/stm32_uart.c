@@ -74,7 +74,7 @@ static void clear_status(tide_stm32_uart_t *uart, uint32_t flags) { uart->clear 
 
 #if TIDE_STM32_F4
 static struct {
-  const uint8_t *bytes; /* next to leave */
+  const uint8_t *bytes; /* the next byte to send */
   size_t left;
 } sender;
 
