@@ -49,14 +49,14 @@ static size_t line_write(struct uxrCustomTransport *transport, const uint8_t *by
   return sent < 0 ? 0u : (size_t)sent;
 }
 
-/* Sleeps while it waits: on a kernel the calling thread has the highest priority. */
+/* Sleeps while it waits: on a kernel, the thread that calls this has the highest priority. */
 static size_t line_read(struct uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms,
                         uint8_t *error) {
   *error = 0u;
   struct pollfd readable = {.fd = line_of(transport)->socket, .events = POLLIN};
   if (poll(&readable, 1, timeout_ms) <= 0) return 0u;
   const ssize_t got = recv(readable.fd, bytes, count, 0);
-  return got < 0 ? 0u : (size_t)got; /* no receiver: returns 0, as a silent line would */
+  return got < 0 ? 0u : (size_t)got; /* without a receiver: returns 0, as a silent line does */
 }
 
 static rcl_publisher_t publisher;
@@ -74,7 +74,7 @@ int main(int count, char **words) {
   static line_t line = {.address = "127.0.0.1", .port = 8888};
   if (count > 1) line.address = words[1];
   if (count > 2) line.port = (uint16_t)strtoul(words[2], NULL, 10);
-  /* false: each write is a message. A stream of bytes, such as a UART, takes true, and the bytes are framed. */
+  /* false: each write is a message. For a stream of bytes, such as a UART, pass true; the bytes are then framed. */
   CHECK(rmw_uros_set_custom_transport(false, &line, line_open, line_close, line_write, line_read));
 
   rcl_allocator_t allocator = rcl_get_default_allocator();

@@ -24,7 +24,7 @@
   } while (0)
 
 typedef struct run {
-  rclc_action_goal_handle_t *goal; /* null: free */
+  rclc_action_goal_handle_t *goal; /* null: the entry is free */
   int32_t numbers[ORDER_MAXIMUM];
   size_t count;
 } run_t;

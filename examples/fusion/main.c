@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two sensors, one estimate, two lanes. The gyro and the wheels publish geometry_msgs/Vector3 to two subscriptions of
- * the same process, without the agent and without a copy. Both write to the estimate, and need no lock for it because
- * they belong to one mutually exclusive group. A planner that computes for 150 ms at a time belongs to no group: it
- * occupies one lane, and the other one continues with the sensors. Twice a second the estimate is sent to ROS 2 on
- * "pose": x is the angle, y the distance, z the number of samples in it.
+ * the same process, without the agent and without a copy. Both sensors' callbacks write to the estimate, and need no
+ * lock for it because they belong to one mutually exclusive group. A planner that computes for 150 ms at a time belongs
+ * to no group: it occupies one lane, and the other one continues with the sensors. Twice a second the estimate is sent
+ * to ROS 2 on "pose": x is the angle, y the distance, z the number of samples in it.
  *
  * `overlapped` and `copied` count violations of these rules. */
 #include <geometry_msgs/msg/vector3.h>
@@ -53,7 +53,7 @@ static const rosidl_message_type_support_t *vector_type(void) {
   return ROSIDL_GET_MSG_TYPE_SUPPORT(geometry_msgs, msg, Vector3);
 }
 
-/* Writes the message where the subscription reads it. */
+/* Writes the message to the memory that the subscription reads. */
 static void publish(const sensor_t *sensor, double value) {
   void *loan;
   if (rcl_borrow_loaned_message(&sensor->publisher, vector_type(), &loan) != RCL_RET_OK)

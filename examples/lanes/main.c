@@ -36,7 +36,7 @@ static rcl_publisher_t publisher;
 static std_msgs__msg__Int32 late_us; /* used by the brake's lane only */
 static int64_t worst_ns;
 static unsigned samples;
-static atomic_uint map_cells; /* of both */
+static atomic_uint map_cells; /* the size of the map, for both lanes */
 
 static void on_brake(rcl_timer_t *timer, int64_t last_call_time) {
   (void)last_call_time;
@@ -59,7 +59,8 @@ static void on_map(rcl_timer_t *timer, int64_t last_call_time) {
   atomic_fetch_add(&map_cells, 1000);
 }
 
-/* tide/rclc.h describes what to do if the system refuses. Normal scheduling suffices to try the example. */
+/* tide/rclc.h describes what to do if the system refuses the priorities. Normal scheduling suffices to try the
+ * example. */
 static int choose_lanes(rclc_executor_t *executor, size_t count) {
   static const tide_lane_settings_t lanes[] = {
       {.name = "map", .scheduling = TIDE_SCHEDULING_FIFO, .priority = 10, .may_run_normally = true},

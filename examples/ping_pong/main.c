@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sends a stamped ping every two seconds, answers pings of others, and counts the pongs to its own: std_msgs/Header on
- * "ping" and "pong". First waits for the agent and prints its time. This is plain micro-ROS and uses nothing specific
- * to tide. */
+ * "ping" and "pong". First waits for the agent and prints the agent's time. This is plain micro-ROS and uses nothing
+ * specific to tide. */
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
 #include <rclc/executor.h>

@@ -4,7 +4,7 @@
     python examples/ros/brake.py --seconds 5                     tide_ros, chains named
     python examples/ros/brake.py --seconds 5 --executor rclpy    rclpy's MultiThreadedExecutor, for comparison
 
-It prints how long each chain took from the start of its first callback to the end of its last callback.
+The program prints how long each chain took from the start of its first callback to the end of its last callback.
 """
 
 from __future__ import annotations
