@@ -15,7 +15,7 @@ typedef struct rcl_client_s {
   struct tide_client_handle *impl;
 } rcl_client_t;
 
-/* As rcl_service_options_t. */
+/* Like rcl_service_options_t. */
 typedef struct rcl_client_options_s {
   rmw_qos_profile_t qos;
   rcl_allocator_t allocator;
@@ -28,7 +28,7 @@ rcl_client_options_t rcl_client_get_default_options(void);
 rcl_ret_t rcl_client_init(rcl_client_t *client, const rcl_node_t *node,
                           const rosidl_service_type_support_t *type_support, const char *service_name,
                           const rcl_client_options_t *options);
-/* As rcl_publisher_fini. Requests without an answer are forgotten. */
+/* Like rcl_publisher_fini. Requests without an answer are forgotten. */
 rcl_ret_t rcl_client_fini(rcl_client_t *client, rcl_node_t *node);
 /* Serialises the request into the daemon's pool and returns at once. sequence_number is the number (1, 2, ...) that the
  * reply will carry. A program that stops waiting for the reply calls tide_rclc_client_forget. When TIDE_CLIENT_REQUESTS

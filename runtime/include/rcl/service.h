@@ -29,7 +29,7 @@ rcl_service_options_t rcl_service_get_default_options(void);
 rcl_ret_t rcl_service_init(rcl_service_t *service, const rcl_node_t *node,
                            const rosidl_service_type_support_t *type_support, const char *service_name,
                            const rcl_service_options_t *options);
-/* As rcl_publisher_fini. */
+/* Like rcl_publisher_fini. */
 rcl_ret_t rcl_service_fini(rcl_service_t *service, rcl_node_t *node);
 /* Take the oldest request. RCL_RET_SERVICE_TAKE_FAILED: there is no request. RCL_RET_ERROR: the request does not fit
  * the message; it is dropped and counted, and its client gets no answer. Only for a service that is not in an

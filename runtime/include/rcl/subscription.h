@@ -26,7 +26,7 @@ rcl_ret_t rcl_subscription_options_fini(rcl_subscription_options_t *options);
 rcl_ret_t rcl_subscription_init(rcl_subscription_t *subscription, const rcl_node_t *node,
                                 const rosidl_message_type_support_t *type_support, const char *topic_name,
                                 const rcl_subscription_options_t *options);
-/* As rcl_publisher_fini. */
+/* Like rcl_publisher_fini. */
 rcl_ret_t rcl_subscription_fini(rcl_subscription_t *subscription, rcl_node_t *node);
 /* Take the oldest sample. RCL_RET_SUBSCRIPTION_TAKE_FAILED: there is no sample. RCL_RET_ERROR: the sample does not fit
  * the message; it is dropped and counted. */

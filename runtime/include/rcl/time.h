@@ -49,7 +49,7 @@ rcl_ret_t rcl_clock_fini(rcl_clock_t *clock);
  * before the first synchronisation by rmw_uros_sync_session). */
 rcl_ret_t rcl_clock_get_now(rcl_clock_t *clock, rcl_time_point_value_t *time_point_value);
 rcl_ret_t rcl_clock_init(rcl_clock_type_t clock_type, rcl_clock_t *clock, rcl_allocator_t *allocator);
-/* As rcl_clock_init and rcl_clock_fini, for one clock type each. The fini functions refuse a clock of another
+/* Like rcl_clock_init and rcl_clock_fini, for one clock type each. The fini functions refuse a clock of another
  * type. */
 rcl_ret_t rcl_ros_clock_init(rcl_clock_t *clock, rcl_allocator_t *allocator);
 rcl_ret_t rcl_ros_clock_fini(rcl_clock_t *clock);

@@ -53,7 +53,7 @@ typedef struct rclc_sched_time {
 } rclc_sched_time_t;
 
 typedef struct rclc_sched_param {
-  int sched_priority; /* as the system counts */
+  int sched_priority; /* in the system's numbers */
   /* SCHED_SPORADIC only: */
   int sched_ss_low_priority;
   rclc_sched_time_t sched_ss_repl_period, sched_ss_init_budget;
@@ -85,8 +85,8 @@ rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_su
                                                rclc_executor_handle_invocation_t invocation,
                                                const rclc_executor_sched_parameter_t *sparam);
 
-/* As rclc_executor_add_subscription_sched, for timers, services and guard conditions. These names are tide's, modelled
- * on the prototype's. */
+/* Like rclc_executor_add_subscription_sched, for timers, services and guard conditions. These names are tide's,
+ * modelled on the prototype's. */
 rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
                                         const rclc_executor_sched_parameter_t *sparam);
 rcl_ret_t rclc_executor_add_service_sched(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,

@@ -22,7 +22,7 @@ extern "C" {
 
 /* Handles of an executor that a server takes. */
 #define RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES 6
-#define RCLC_PARAMETER_EXECUTOR_HANDLES_NUMBER RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES /* its older name */
+#define RCLC_PARAMETER_EXECUTOR_HANDLES_NUMBER RCLC_EXECUTOR_PARAMETER_SERVER_HANDLES /* an older name */
 
 #define RCLC_PARAMETER_MODIFICATION_REJECTED 4001
 #define RCLC_PARAMETER_TYPE_MISMATCH 4002
@@ -37,15 +37,15 @@ typedef enum rclc_parameter_type_t {
 } rclc_parameter_type_t;
 
 /* Returns whether a change is accepted. Called before a value changes (old and new), and before a client creates a
- * parameter (old is null) or deletes one (new is null). Both pointers are valid only during the call. Of a value, only
- * its type and the member for that type are set. The callback cannot change parameters. */
+ * parameter (old is null) or deletes one (new is null). Both pointers are valid only during the call. Only the type of
+ * the value and the member for that type are set. The callback cannot change parameters. */
 typedef bool (*rclc_parameter_callback_t)(const Parameter *old_param, const Parameter *new_param, void *context);
 
 typedef struct rclc_parameter_options_t {
   bool notify_changed_over_dds;     /* publish /parameter_events */
   size_t max_params;                /* entries of TIDE_PARAMETERS that this server takes */
   bool allow_undeclared_parameters; /* clients may create parameters */
-  bool low_mem_mode;                /* no descriptions */
+  bool low_mem_mode;                /* parameters have no descriptions */
 } rclc_parameter_options_t;
 
 struct tide_parameter_server;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* As vsnprintf, but also returns a negative value for a null buffer of nonzero size or a null format. */
+/* Like vsnprintf, but also returns a negative value for a null buffer of nonzero size or a null format. */
 int rcutils_vsnprintf(char *buffer, size_t buffer_size, const char *format, va_list arguments);
 int rcutils_snprintf(char *buffer, size_t buffer_size, const char *format, ...);
 

@@ -31,8 +31,8 @@
  * budget.
  *
  * With both rules, a lane stays at its low priority while maximum_replenishments are outstanding, until the first of
- * them is due, even if budget is left. One replenishment is needed for each activation within one period that ends with
- * budget left.
+ * them is due, even if budget is left. The queue of replenishments needs one entry for each activation within one
+ * period that ends with budget left.
  *
  * Cost: O(maximum_replenishments) at worst, O(1) for a lane that uses its budget without a break. Memory: the caller's
  * structure and 16 bytes per replenishment, which must stay until the last call. Not thread-safe: the owner locks. */

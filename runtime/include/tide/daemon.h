@@ -135,10 +135,10 @@ void tide_daemon_detach_link(tide_daemon_t *daemon);
  * TIDE_ERROR_FULL: no node is free (after expired messages were reclaimed), and no less urgent message could be
  * evicted. */
 int tide_daemon_acquire(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, tide_node_t **node);
-/* As tide_transmitter_acquire_for. */
+/* Like tide_transmitter_acquire_for. */
 int tide_daemon_acquire_for(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                             tide_node_t **node);
-/* As tide_transmitter_acquire_own. */
+/* Like tide_transmitter_acquire_own. */
 int tide_daemon_acquire_own(tide_daemon_t *daemon, uint32_t bytes, tide_node_t **node);
 /* KEEP_LAST of a best-effort writer: as tide_transmitter_acquire_last and, within the platform's critical section,
  * tide_transmitter_keep_last. */
@@ -150,7 +150,7 @@ int tide_daemon_submit(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream)
 /* Like submit, for a caller inside the platform's critical section. The node is submitted, and the section is then left
  * with `state`. So what the caller decided inside the section still holds at submission. */
 int tide_daemon_submit_and_leave(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uintptr_t state);
-/* As tide_transmitter_submit_part. */
+/* Like tide_transmitter_submit_part. */
 int tide_daemon_submit_part(tide_daemon_t *daemon, tide_long_message_t *message, tide_node_t *node, uint8_t stream,
                             bool complete);
 int tide_daemon_submit_control(tide_daemon_t *daemon, const uint8_t *submessage, size_t length, uint8_t session,

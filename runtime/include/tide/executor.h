@@ -241,13 +241,14 @@ typedef struct tide_executor_config {
   tide_queue_entry_t **timer_storage; /* as many as ready_storage */
   size_t callback_count;
   tide_lane_t *lanes; /* with their settings */
-  size_t lane_count;  /* 1 or more. Several lanes: not with batch, only with trigger any, and no callback is `always`.
-                         Readyset: the same least_level for all lanes, only trigger any, and no callback is `always` */
+  size_t lane_count;  /* 1 or more. With several lanes: a policy other than batch, trigger any, and no callback that is
+                         `always`. With readyset: the same least_level for all lanes, trigger any, and no callback that
+                         is `always` */
   tide_source_t source;
-  /* Batch only. False: stored samples are dispatched at once. True: as in the stock rmw_wait, a round first waits for a
-   * new frame, a timer or guard, its deadline or spin_timeout_ns. The round waits even when samples are already stored,
-   * because they were received while a publish waited for its acknowledgment, or were left because a handle takes one
-   * sample a round. Then all stored samples are dispatched. */
+  /* Only with the batch policy. False: stored samples are dispatched at once. True: as in the stock rmw_wait, a round
+   * first waits for a new frame, a timer or guard, its deadline or spin_timeout_ns. The round waits even when samples
+   * are already stored, because they were received while a publish waited for its acknowledgment, or were left because
+   * a handle takes one sample a round. Then all stored samples are dispatched. */
   bool batch_waits_for_new_data;
   int64_t spin_timeout_ns; /* longest wait of a round of spin with a trigger other than any, and of the batch policy's
                               wait above; 0: 1 s, as in rclc */
@@ -267,11 +268,11 @@ typedef struct tide_executor_config {
 
 typedef struct tide_executor_counters {
   uint64_t rounds, callbacks_run, frames_digested, timers_expired, sleeps, trigger_false;
-  /* Updates of the set of ready callbacks: how often a lane looked for newly ready callbacks and found one. A wait
-   * counts as one update, as wait_for_work of rclcpp does. The readyset policy updates the set at polling points. The
-   * tide policy updates it at each choice, as in section V-C of the paper on multi-threaded executors, unless no update
-   * is needed. Without a source, a notified callback is in the set at once, so a lane takes the head of the set while
-   * no timer is due. A round of several callbacks counts as one update. */
+  /* Number of updates of the set of ready callbacks: how often a lane looked for newly ready callbacks and found one. A
+   * wait counts as one update, as wait_for_work of rclcpp does. The readyset policy updates the set at polling points.
+   * The tide policy updates it at each choice, as in section V-C of the paper on multi-threaded executors, unless no
+   * update is needed. Without a source, a notified callback is in the set at once, so a lane takes the head of the set
+   * while no timer is due. A round of several callbacks counts as one update. */
   uint64_t set_updates;
 } tide_executor_counters_t;
 
@@ -291,8 +292,8 @@ typedef struct tide_executor {
   void *trigger_object;
   bool stopped;
   bool trigger_is_ours;  /* the trigger is `all` or `one`, which are called with the callbacks locked */
-  bool all_frames_first; /* tide policy with a trigger other than any: all received frames are processed before a round
-                            begins, whatever their priority; set between rounds */
+  bool all_frames_first; /* with the tide policy and a trigger other than any: all received frames are processed before
+                            a round begins, whatever their priority; set between rounds */
   tide_executor_config_t config;
   tide_executor_counters_t counters;
 } tide_executor_t;
@@ -328,7 +329,7 @@ int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer);
  * execute has returned: tide_executor_is_running is then false, and on_end has been called. O(n). TIDE_ERROR_NOT_FOUND:
  * the callback is in no executor. */
 int tide_executor_remove(tide_executor_t *executor, tide_callback_t *callback);
-/* As tide_executor_remove, but refused while a lane runs the callback (TIDE_ERROR_STATE). */
+/* Like tide_executor_remove, but refused while a lane runs the callback (TIDE_ERROR_STATE). */
 int tide_executor_remove_idle(tide_executor_t *executor, tide_callback_t *callback);
 /* Calls visit for each callback, in order of registration, with the callbacks locked. Keep visit short, and do not call
  * the executor from it. O(callbacks). */
@@ -387,7 +388,8 @@ void tide_executor_stop(tide_executor_t *executor);
  * within the lock of the lanes. TIDE_ERROR_ARGUMENT: smaller than before, or more than 65535. */
 int tide_executor_grow(tide_executor_t *executor, tide_callback_t **callbacks, tide_queue_entry_t **ready_storage,
                        tide_queue_entry_t **timer_storage, size_t callback_count);
-/* As tide_executor_grow, for a mutually exclusive group of the executor's callbacks; storage as in tide_group_init. */
+/* Like tide_executor_grow, for a mutually exclusive group of the executor's callbacks; storage as in tide_group_init.
+ */
 int tide_group_grow(tide_executor_t *executor, tide_group_t *group, tide_queue_entry_t **waiting_storage,
                     size_t capacity);
 /* Time of the earliest expiry of all bands; TIDE_FOREVER: there is none. O(lanes). For a thread that runs the rounds of

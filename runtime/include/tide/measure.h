@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Execution times of callbacks, measured on the target while the program runs: number of runs, shortest, longest and
- * total time of each callback. Input for `tide check`.
+ * total time of each callback. The results are input for `tide check`.
  *
  *   static tide_measure_t measure;
  *   static tide_measurement_t of_sample = {.name = "brake/sample"};        chain and callback, as in system.toml
@@ -19,9 +19,9 @@
  * priorities on one processor do. Interrupts that run no measured callback are included. With several processors, or
  * with time slicing, use a thread clock.
  *
- * Cost of a run: two readings of the clock and two critical sections of a dozen instructions. For a callback without a
- * measurement: one comparison. In a lean runtime (tide/options.h): nothing. Memory: 40 bytes per callback, the
- * program's. No function here allocates or fails. */
+ * Cost of a run: two readings of the clock and two critical sections of a dozen instructions. Without a measurement a
+ * callback costs one comparison. In a lean runtime (tide/options.h) nothing is measured, at no cost. Memory: 40 bytes
+ * per callback, the program's. No function here allocates or fails. */
 #ifndef TIDE_MEASURE_H
 #define TIDE_MEASURE_H
 

@@ -41,16 +41,16 @@ bool tide_message_is_in_allocated(const void *pointer);
 bool tide_message_reserve(void *member, size_t count, size_t element_bytes);
 /* Set a string's size: the text is truncated or padded with zeroes. False, without change, as above. */
 bool tide_message_resize(void *string, size_t size, size_t unit_bytes);
-/* As tide_message_reserve, for any sequence; memory allocated for its elements is released with them. */
+/* Like tide_message_reserve, for any sequence; memory allocated for its elements is released with them. */
 bool tide_message_reserve_elements(const tide_field_t *field, void *sequence, size_t count);
 /* Empties a string, or a sequence of basic values, and releases its memory. */
 void tide_message_drop(void *member);
-/* As tide_message_drop, for any sequence, with the memory of its elements. Elements in the caller's memory stay, but
+/* Like tide_message_drop, for any sequence, with the memory of its elements. Elements in the caller's memory stay, but
  * memory allocated for them is released. */
 void tide_message_drop_elements(const tide_field_t *field, void *sequence);
-/* As tide_message_drop, for all strings and sequences of a message, in nested messages too. */
+/* Like tide_message_drop, for all strings and sequences of a message, in nested messages too. */
 void tide_message_drop_members(const tide_message_type_t *type, void *message);
-/* As tide_message_drop_elements, for messages of this type. Null: no effect. */
+/* Like tide_message_drop_elements, for messages of this type. Null: no effect. */
 void tide_message_sequence_drop(const tide_message_type_t *type, void *sequence);
 
 #ifdef __cplusplus

@@ -55,7 +55,8 @@ typedef struct tide_action_counters {
   uint32_t refused;        /* goals refused by the server */
   uint32_t repeated;       /* server: repeated goals; client: repeated result requests */
   uint32_t results;        /* server: replies with a result; client: results received */
-  uint32_t results_waited; /* server: no memory to keep one, RCLC_RET_ACTION_WAIT_RESULT_REQUEST */
+  uint32_t results_waited; /* server: results that could not be kept for lack of memory
+                              (RCLC_RET_ACTION_WAIT_RESULT_REQUEST) */
   uint32_t results_gone;   /* server: kept results replaced by newer ones before any request */
   uint32_t askers_gone;    /* server: more than two clients requested the same result, and the oldest request was
                               dropped */

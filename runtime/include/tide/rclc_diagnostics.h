@@ -40,7 +40,7 @@ rcl_ret_t tide_rclc_diagnostics_add_executor(rclc_executor_t *executor);
 /* Call it while nothing spins. TIDE_ERROR_STATE: not initialised. Other errors as from rcl_publisher_fini. */
 rcl_ret_t tide_rclc_diagnostics_fini(rcl_node_t *node);
 
-/* The level at which the statuses are sent, and the priority of the callback. As tide_rclc_publisher_set_priority. */
+/* The level at which the statuses are sent, and the priority of the callback. Like tide_rclc_publisher_set_priority. */
 rcl_ret_t tide_rclc_diagnostics_set_priority(tide_priority_t priority);
 
 typedef struct tide_diagnostics_counters {

@@ -62,8 +62,8 @@ rcl_ret_t tide_rclc_service_get_counters(const rcl_service_t *service, tide_serv
 
 typedef struct tide_client_counters {
   uint32_t received;      /* replies received */
-  uint32_t dropped;       /* as above */
-  uint32_t decode_errors; /* as above */
+  uint32_t dropped;       /* oldest replies dropped, beyond TIDE_SERVICE_DEPTH */
+  uint32_t decode_errors; /* replies too large for their memory, or malformed */
   uint32_t unanswered;    /* requests without an answer now */
   uint32_t forgotten;     /* requests replaced by newer ones, beyond TIDE_CLIENT_REQUESTS */
   uint32_t unexpected;    /* replies to requests that were forgotten */

@@ -88,7 +88,7 @@ typedef struct tide_slot {
   uint8_t state; /* set by the receiver, as are all members below */
   uint8_t stream;
   uint8_t owner;  /* number of the executor that may process the frame; 0: any */
-  bool arrived;   /* registered in its stream */
+  bool arrived;   /* the frame is registered in its stream */
   bool passed;    /* acknowledged early, so its stream does not wait for this frame */
   bool continues; /* a FRAGMENT that is not the last of its message */
   bool whole;     /* consists of DATA only */
@@ -99,7 +99,7 @@ typedef struct tide_slot {
   uint16_t length;
   uint16_t crc; /* received checksum; meaningful when verify is set */
   uint16_t sequence;
-  tide_priority_t priority; /* its own priority, or the higher one of a later frame in its stream */
+  tide_priority_t priority; /* the frame's own priority, or the higher priority of a later frame in its stream */
   uint16_t references;      /* calls of tide_receiver_retain so far; set by on_submessage only */
   uint16_t released;        /* calls of tide_receiver_release so far */
   uint16_t position;        /* offset of the next submessage to deliver; 0: none delivered yet */

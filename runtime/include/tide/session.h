@@ -40,7 +40,7 @@ typedef enum tide_object_state {
   TIDE_OBJECT_REMOVED  /* not in the table */
 } tide_object_state_t;
 
-/* One object of the program on the agent, kept so that each new session can create it again. */
+/* One object of the program on the agent; the session keeps it, so that each new session can create it again. */
 typedef struct tide_object {
   tide_xrce_object_t description; /* the description's strings belong to the caller and must outlive the object */
   uint16_t id;                    /* 0: assigned at registration, counting up by kind; any other value is kept */
@@ -75,7 +75,7 @@ typedef struct tide_reader {
   uint16_t max_samples;     /* 0: no limit. The agent stops after that many in each session */
   uint16_t max_elapsed_s;   /* 0: no limit */
   uint16_t max_bytes_per_s; /* 0: no limit */
-  uint16_t min_pace_ms;     /* between samples; 0: none */
+  uint16_t min_pace_ms;     /* least time between samples; 0: no limit */
   uint8_t state;            /* tide_object_state_t; CREATED: the READ_DATA was sent */
   uint8_t status;           /* the last status of the agent about the READ_DATA */
   uint8_t repeats;          /* repeats of the READ_DATA on a best-effort object stream */
@@ -127,7 +127,8 @@ typedef struct tide_session_config {
 typedef struct tide_session_counters {
   uint32_t connects, reconnects, objects_created, requests_repeated, pings, statuses_unexpected, samples_unwanted;
   uint32_t samples_malformed; /* DATA of an unknown format or truncated */
-  uint32_t samples_too_large; /* dropped by tide's agent because no message can carry them; the agent reported it */
+  uint32_t samples_too_large; /* samples that tide's agent dropped because no message can carry them; the agent reported
+                                 their number */
   uint32_t held_maximum;      /* largest number of samples kept while there was no session */
   uint32_t polls;             /* calls of poll; reveals a busy-waiting caller */
 } tide_session_counters_t;
@@ -159,7 +160,7 @@ typedef struct tide_session {
   bool reserve_needed;
   bool info_knows_us; /* according to the last answer */
   bool time_sync_under_way;
-  uint8_t refusal;       /* status of the agent; 0x86 when its version does not fit */
+  uint8_t refusal;       /* status from the agent; 0x86 if its version does not fit */
   uint16_t next_request; /* starts at 10, as ids below are reserved */
   uint16_t objects_unanswered, objects_refused, deletes_unanswered;
   uint16_t ping_request, info_request;
@@ -169,7 +170,7 @@ typedef struct tide_session {
   tide_node_t *held_first, *held_last; /* reliable samples kept until their objects exist, oldest first */
   tide_node_t *reserve; /* a node reserved for requests, so that objects can be created however many samples are kept */
   uint32_t request_bytes_maximum;
-  int64_t deadline_ns; /* what poll last returned; TIDE_FOREVER while a poll runs */
+  int64_t deadline_ns; /* the time that poll last returned; TIDE_FOREVER while a poll runs */
   int64_t state_since_ns;
   int64_t progress_ns;   /* last answer to a creation */
   int64_t request_at_ns; /* time of the next CREATE_CLIENT or DELETE of the client */
@@ -203,7 +204,7 @@ void tide_session_close(tide_session_t *session);
  * after every reception. Only one caller does the work. A second caller, perhaps an interrupt that preempts the first,
  * returns at once and is notified by on_work when the first is done. */
 int64_t tide_session_poll(tide_session_t *session);
-/* As tide_session_poll, after a reception. It takes a quarter of the instructions while the session has nothing to do
+/* Like tide_session_poll, after a reception. It takes a quarter of the instructions while the session has nothing to do
  * before the time that poll last returned. For links with a thread, because the function adds 200 bytes of code. */
 int64_t tide_session_poll_received(tide_session_t *session);
 

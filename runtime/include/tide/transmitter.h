@@ -167,7 +167,8 @@ typedef struct tide_transmitter_config {
                                        (also by an ACKNACK for an input stream); released by reset */
   size_t stream_count;              /* 65,535 at most. Streams in use cost time; other streams cost only memory. */
   uint32_t message_bytes;       /* the link quantum: largest XRCE message with its header; 64 or more, multiple of 4 */
-  uint8_t window;               /* reliable messages in flight a stream, 1..16, 0: 16, as many as stock agents hold */
+  uint8_t window;               /* largest number of unacknowledged reliable messages of a stream, 1..16; 0: 16, as many
+                                   as stock agents hold */
   bool pad_last;                /* clients pad every submessage of a stream with zeros to a multiple of 4; agents do not
                                    pad the last one. The length never counts padding. */
   bool hold_until_acknowledged; /* true: no less urgent frame starts while a reliable node waits for its
@@ -229,9 +230,9 @@ int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, ti
 /* Like acquire, for a writer. writer: id of its object; 0: none. */
 int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                  uint16_t writer, tide_node_t **node);
-/* As acquire_for, for a sample of a best-effort writer with history KEEP_LAST. If no node is free, the writer's oldest
- * sample in execution_buffer is evicted and counted. The samples behind it move up, and the new sample takes the turn
- * of the last one. If none of its samples waits, the writer of this level with the most waiting samples loses its
+/* Like acquire_for, for a sample of a best-effort writer with history KEEP_LAST. If no node is free, the writer's
+ * oldest sample in execution_buffer is evicted and counted. The samples behind it move up, and the new sample takes the
+ * turn of the last one. If none of its samples waits, the writer of this level with the most waiting samples loses its
  * oldest; each writer keeps one. TIDE_ERROR_FULL: no writer has two samples of this length. O(nodes * own waiting
  * samples). The lean profile evicts none. */
 int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
@@ -242,7 +243,7 @@ int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t byte
  * evicted sample. */
 void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
                                 int64_t now_ns);
-/* As acquire_for, but only a node that is free now. TIDE_ERROR_FULL: no node is free, and nothing was counted. */
+/* Like acquire_for, but only a node that is free now. TIDE_ERROR_FULL: no node is free, and nothing was counted. */
 int tide_transmitter_acquire_free(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer, tide_node_t **node);
 /* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
@@ -314,9 +315,9 @@ int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
  * order; partly sent nodes start from the beginning. All other nodes are discarded, and long messages are lost. May be
  * called while a frame is on the wire. */
 void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
-/* As reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns them in
- * the order of submission, as a list by next_in_stream, each with its bytes, length, priority and expires_ns. Submit
- * each node again, or abandon it. O(nodes^2) at worst. */
+/* Like reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns the
+ * nodes in the order of submission, as a list by next_in_stream; each has its bytes, length, priority and expires_ns.
+ * Submit each node again, or abandon it. O(nodes^2) at worst. */
 tide_node_t *tide_transmitter_take_back(tide_transmitter_t *transmitter);
 /* Change heartbeat_delay_ns, or a bit of hold_levels, at any time. The change takes effect with the next frame.
  * TIDE_ERROR_ARGUMENT: a delay below -1, a level above TIDE_LEVEL_MAXIMUM. TIDE_ERROR_UNSUPPORTED:
@@ -360,7 +361,7 @@ struct tide_transmitter {
   uint16_t free_counts[4];
   uint32_t levels[4];  /* one word per class; bit n % 32: messages of level n have used its nodes */
   uint32_t starved[4]; /* per class: bit n: writer account n has starved */
-  uint8_t kept[4];     /* per class: number of bits in levels and starved */
+  uint8_t kept[4];     /* per class: number of bits that are set in levels and in starved */
 #endif
 #if TIDE_NODE_COUNTS
   struct {

@@ -139,7 +139,7 @@ typedef struct tide_xrce_create_client {
   uint32_t key;
   uint8_t session;   /* wanted session id */
   uint16_t mtu;      /* transport MTU minus 4 */
-  bool cookie_valid; /* get: the cookie was "XRCE" */
+  bool cookie_valid; /* get: true if the cookie was "XRCE" */
   uint32_t property_count;
   const uint8_t *properties; /* the encoded pairs of strings (get: a view), aligned to 4 in the body */
   size_t properties_bytes;
@@ -306,7 +306,7 @@ typedef struct tide_xrce_create {
   tide_xrce_object_t object;
 } tide_xrce_create_t;
 void tide_xrce_put_create(tide_cdr_t *cdr, const tide_xrce_create_t *body);
-/* As tide_xrce_put_create, from separate parts. */
+/* Like tide_xrce_put_create, from separate parts. */
 void tide_xrce_put_creation(tide_cdr_t *cdr, tide_xrce_request_t request, const tide_xrce_object_t *object);
 void tide_xrce_get_create(tide_cdr_t *cdr, tide_xrce_create_t *body);
 

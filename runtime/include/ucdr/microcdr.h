@@ -16,8 +16,8 @@ extern "C" {
 typedef enum ucdrEndianness { UCDR_BIG_ENDIANNESS = 0, UCDR_LITTLE_ENDIANNESS = 1 } ucdrEndianness;
 
 struct ucdrBuffer;
-/* Called when the buffer is full. Returns true for an error, false after setting a new buffer (init, iterator, final,
- * offset). */
+/* Called when the buffer is full. Returns true for an error; false after it has set a new buffer (init, iterator,
+ * final, offset). */
 typedef bool (*OnFullBuffer)(struct ucdrBuffer *buffer, void *args);
 
 typedef struct ucdrBuffer {

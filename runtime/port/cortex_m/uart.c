@@ -46,7 +46,7 @@ static bool send_piece(void) {
   return count > 0u;
 }
 
-/* Starts a frame. Runs in the critical section of the daemon, so only one piece is encoded here. */
+/* Starts to send a frame. Runs in the critical section of the daemon, so only one piece is encoded here. */
 static int start(void *context, const tide_frame_parts_t *parts) {
   (void)context;
   const int status =

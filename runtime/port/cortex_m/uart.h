@@ -19,7 +19,7 @@
 #include "tide/port.h"
 
 typedef struct tide_uart_driver {
-  /* Start circular reception into the ring, at `baud`, 8N1. From a thread. Returns 0, or a negative code. */
+  /* Start circular reception into the ring, at `baud`, 8N1. From a thread. Returns 0, or a negative error code. */
   int (*open)(uint32_t baud, uint8_t *ring, size_t ring_bytes);
   /* Stop both directions. After close returns, no call of tide_uart_* follows or is still running. With several
    * processors, wait for a handler on another processor. From a thread. */
@@ -28,8 +28,8 @@ typedef struct tide_uart_driver {
    * the runtime's priority, never while another transmission is under way. On a chip with a data cache: clean the
    * lines of the bytes first. */
   void (*start_transmit)(const uint8_t *bytes, size_t count);
-  /* Index in the ring of the next byte to arrive. From the context of tide_uart_received. On a chip with a data cache:
-   * the ring lies in memory that is not cached, or its lines are invalidated here. */
+  /* Returns the index in the ring of the next byte to arrive. From the context of tide_uart_received. On a chip with a
+   * data cache: the ring lies in memory that is not cached, or its lines are invalidated here. */
   size_t (*receive_position)(void);
 } tide_uart_driver_t;
 

@@ -42,7 +42,7 @@
 #define SYNCS 20
 #define ANSWER_MS 10000 /* long, because the computer may be busy */
 #define ENTITY_MS ANSWER_MS
-#define ATTEMPTS 6u /* attempts to open a session: the agent may be late */
+#define ATTEMPTS 6u /* attempts to open a session, because the agent may start late */
 
 typedef struct text_message {
   std_msgs__msg__String message;
@@ -86,7 +86,7 @@ static uint32_t planned(void) { return __atomic_load_n(&plan.count, __ATOMIC_ACQ
 static int64_t now_ns(void) { return tide_port_platform()->now_ns(tide_port_platform()->context); }
 static uint32_t us_since(int64_t begin_ns) { return (uint32_t)((now_ns() - begin_ns) / 1000); }
 
-/* Returns 0 if the step succeeded, else its code. */
+/* Returns 0 if the step succeeded; otherwise the code of this step. */
 static int step(rcl_ret_t result, int code, const char *what) {
   if (result == RCL_RET_OK) return 0;
   printf("exchange: %s: %s\n", what, tide_status_text(tide_rclc_last_status()));

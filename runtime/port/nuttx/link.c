@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A session on a serial device of NuttX. Two threads: one reads, the other writes and polls the session, so that
  * neither waits for the other. A frame is encoded by its submitter and sent by the writer; tcdrain waits until its last
- * bit was sent. One line. */
+ * bit was sent. Only one line can be open. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@ static struct {
   tide_session_t *session; /* null: closed */
   const char *device;
   uint32_t baud;
-  int descriptor; /* negative: link down. The writer opens and closes it */
+  int descriptor; /* negative: link down. The writer opens and closes this descriptor */
   bool stop;
   bool down;    /* the reader has detected the end of the link */
   bool sending; /* `frame` is not written yet */
@@ -170,7 +170,7 @@ static void *read_thread(void *argument) {
       line.down = true;
       leave(again);
     }
-    set(&line.work); /* reception changes the session's deadlines */
+    set(&line.work); /* the reception changes the session's deadlines */
   }
   return argument;
 }

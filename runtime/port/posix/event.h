@@ -7,7 +7,7 @@
 
 #define TIDE_POSIX_READABLE 2
 
-/* As event_wait of the platform. 1: the event was set (and is clear again). 0: the deadline passed.
+/* Like event_wait of the platform. 1: the event was set (and is clear again). 0: the deadline passed.
  * TIDE_POSIX_READABLE: neither, but the descriptor is, or may be, readable. Without futexes, or with too many such
  * waits, TIDE_POSIX_READABLE is returned each millisecond. */
 int tide_posix_event_wait_or_readable(tide_event_t *event, int descriptor, int64_t deadline_ns);

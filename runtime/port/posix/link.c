@@ -95,7 +95,7 @@ typedef struct kind {
   int (*push)(link_t *link);
   /* For datagrams, instead of load and push: the message joins the link's batch. */
   int (*append)(link_t *link, const tide_frame_parts_t *frame);
-  /* Whether the bytes that the system accepted have left the machine. Null: always. */
+  /* Whether the bytes that the system accepted have left the machine. Null: they always have. */
   bool (*is_drained)(link_t *link);
   /* Called when data may be readable. 0: there was none; negative: the link is down. */
   int (*receive)(link_t *link);
@@ -142,7 +142,7 @@ struct link {
 
   /* Used by the thread only. */
   bool is_pseudo_terminal, tells_when_empty;
-  int64_t drained_check_ns; /* 0, or when to query the driver again */
+  int64_t drained_check_ns; /* time at which to query the driver again; 0: no query is needed */
   int64_t reopen_ns, poll_ns;
   tide_datagram_input_t datagrams;
   uint8_t *datagram_storage; /* null if no datagrams arrive */
@@ -210,7 +210,7 @@ static void leave(const link_t *link, uintptr_t state) { tide_platform_exit(link
 
 static void set_timer(const link_t *link, int64_t time_ns) {
   const struct itimerspec due = {.it_value = {(time_t)(time_ns / SECOND_NS), (long)(time_ns % SECOND_NS)}};
-  (void)timerfd_settime(link->timer, TFD_TIMER_ABSTIME, &due, NULL); /* 0 stops it */
+  (void)timerfd_settime(link->timer, TFD_TIMER_ABSTIME, &due, NULL); /* 0 stops the timer */
 }
 
 /* Requests work from the thread at this time; the work must already be visible. Either this function sees the thread's
@@ -242,7 +242,7 @@ static void note_output_locked(link_t *link) {
   atomic_store_explicit(&link->under_way, link->busy || waits, memory_order_release);
 }
 
-/* push for streams of bytes. */
+/* The push function for streams of bytes. */
 static int push_stream(link_t *link) {
   const uint8_t *bytes;
   size_t rest = tide_serial_output_rest(&link->output, &bytes);
@@ -315,8 +315,8 @@ static bool send_alone_locked(link_t *link, const tide_frame_parts_t *frame) {
   return true;
 }
 
-/* The thread's messages leave together when its turn ends. Submitters' messages are sent now, after those already in
- * the batch, since numbers in a stream must rise; the wire never waits for a preempted thread. */
+/* The messages of the link's thread leave together when its turn ends. Submitters' messages are sent now, after those
+ * already in the batch, since numbers in a stream must rise; the wire never waits for a preempted thread. */
 static int append_locked(link_t *link, const tide_frame_parts_t *frame, bool gathers) {
   const int status = link->kind->append(link, frame);
   if (status != TIDE_OK) return status;
@@ -693,7 +693,7 @@ static const kind_t tcp_kind = {.open = open_tcp, .load = load_tcp, .push = push
  * A waiting caller receives its answer itself if it notices the answer before the link's thread does. It polls for a
  * while before it sleeps, if that is useful (busy_poll.h). */
 
-/* hold of a tide_link_t, with the critical section held. */
+/* The hold function of a tide_link_t, called with the critical section held. */
 static void hold_locked(void *context) { ((link_t *)context)->holders++; }
 
 /* Nothing of the link is used after the section: destroy may be waiting for the last holder. */
@@ -709,9 +709,9 @@ static void let_go(link_t *link) {
   (void)pthread_mutex_unlock(&links_mutex);
 }
 
-/* Does due work. A caller that attends the link also replaces all earlier requests by the next deadline, because an
- * acknowledgment that arrived need not be requested any more. The caller does not replace the requests while a batch
- * waits for its time. */
+/* Does the work that is due. A caller that attends the link also replaces all earlier requests by the next deadline,
+ * because an acknowledgment that arrived need not be requested any more. The caller does not replace the requests while
+ * a batch waits for its time. */
 static void serve(link_t *link, bool has_flushed) {
   int64_t asked_ns = atomic_load(&link->asked_ns);
   const int64_t next_ns = tide_session_poll_received(link->session);
@@ -807,7 +807,7 @@ static bool wait_and_receive(link_t *link, tide_event_t *event, int64_t deadline
   return set;
 }
 
-/* wait of a tide_link_t. */
+/* The wait function of a tide_link_t. */
 static int wait_by_link(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind) {
   const tide_platform_t *platform = tide_port_platform();
   link_t *link = context;

@@ -59,7 +59,7 @@ size_t tide_datagram_output_clear(tide_datagram_output_t *output) {
 
 typedef struct train {
   struct iovec bytes;
-  size_t count; /* of datagrams */
+  size_t count; /* number of datagrams */
   _Alignas(struct cmsghdr) uint8_t control[CMSG_SPACE(sizeof(uint16_t))];
 } train_t;
 

@@ -44,14 +44,14 @@ static inline socklen_t tide_socket_address_bytes(const tide_socket_address_t *a
 
 typedef struct tide_datagram {
   size_t offset, length;    /* in the storage */
-  tide_socket_address_t to; /* family 0: the socket's peer */
+  tide_socket_address_t to; /* family 0: the address is the socket's peer */
 } tide_datagram_t;
 
 typedef struct tide_datagram_output {
   int descriptor;
   uint8_t *storage;
   size_t storage_bytes;
-  size_t bytes;        /* bytes used */
+  size_t bytes;        /* number of bytes used */
   size_t count, first; /* datagrams in the batch, and the first one not sent yet */
   bool trains;         /* the kernel supports trains */
   bool blocked;        /* the kernel did not take the whole batch */

@@ -19,7 +19,7 @@
 #define PERIOD_NS INT64_C(2000000)
 #define SHORT_NS INT64_C(1000000)
 #define LOOK_MS 20u
-#define PATIENCE 1500u /* checks without progress: 30 s */
+#define PATIENCE 1500u /* number of checks without progress: 30 s */
 
 enum { BY_THREAD = PASSING, BY_INTERRUPT, WITHOUT_TIMER };
 

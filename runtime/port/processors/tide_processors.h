@@ -16,13 +16,14 @@ extern "C" {
 
 typedef struct tide_processors_board {
   uint32_t runs; /* runs of callbacks that pass tokens; also the number of sections and passes */
-  /* Priorities of the lanes, as in tide_lane_settings_t; the last is the most urgent. 0: that of the calling thread. */
+  /* Priorities of the lanes, as in tide_lane_settings_t; the last is the most urgent. 0: the priority of the calling
+   * thread. */
   int priorities[3];
   bool pins; /* lanes can be pinned: the two of the lowest band to processors 0 and 1 */
   void (*busy_us)(uint32_t us);
   void (*sleep_ms)(uint32_t ms);
-  /* Start a thread, index below TIDE_PROCESSORS_THREADS. An earlier thread with this index has ended or is about to
-   * end. urgent: above the lanes; otherwise with the middle lane's priority. */
+  /* Start the thread with this index, below TIDE_PROCESSORS_THREADS. An earlier thread with this index has ended or is
+   * about to end. urgent: with a priority above the lanes; otherwise with the priority of the middle lane. */
   bool (*start_thread)(unsigned index, void (*run)(void *argument), void *argument, bool urgent);
   /* Start calls of the given function from an interrupt, some thousand times a second, until stop. Null: there is no
      interrupt. */
@@ -36,8 +37,8 @@ typedef struct tide_processors_found {
   uint32_t preempted, urgent_late_us; /* urgent runs during two other callbacks; greatest lateness of an urgent run */
 } tide_processors_found_t;
 
-/* True: all figures are correct. Wrong figures are printed as WRONG. From a thread with 4 KiB of stack; once in a
- * program. */
+/* True: all figures are correct. Wrong figures are printed as WRONG. Must be called from a thread with 4 KiB of stack,
+ * once in a program. */
 bool tide_processors(const tide_processors_board_t *board, tide_processors_found_t *found);
 
 #ifdef __cplusplus

@@ -13,8 +13,8 @@ static const void *lock_current(void *context) {
   return tide_port_in_interrupt() ? NULL : tide_kernel_self();
 }
 
-/* A lane rises to the priority of the lock's lane, if that lane has a priority of its own. Lanes that inherit all have
- * the same priority. */
+/* A lane rises to the priority of the lock's lane, if that lane has a priority of its own. All lanes that inherit their
+ * scheduling have the same priority. */
 static int lock_raise(void *context, const tide_lane_t *lane, uintptr_t *before) {
   const tide_lane_settings_t *settings = &lane->settings;
   const bool ranked =

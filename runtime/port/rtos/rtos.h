@@ -95,7 +95,7 @@ void tide_kernel_await_look(void);
 
 /* ---- the port provides ---- */
 
-/* Wait for the event; `waiter` wakes the caller. Returns as tide_platform_t.event_wait. */
+/* Wait for the event; `waiter` wakes the caller. Returns like tide_platform_t.event_wait. */
 int tide_rtos_wait(tide_event_t *event, int64_t deadline_ns, void *waiter);
 /* From the interrupt of the alarm, or a task in its place. Early and spurious calls are harmless. Cost: linear in the
  * tasks that it wakes. */

@@ -10,7 +10,7 @@
 
 #define CACHE_LINE_BYTES 32u
 
-#define UART_ENABLE (1u << 0) /* of the F4: 13 */
+#define UART_ENABLE (1u << 0) /* bit 13 on the F4 */
 #define UART_RECEIVER (1u << 2)
 #define UART_TRANSMITTER (1u << 3)
 #define UART_IDLE_INTERRUPT (1u << 4)
@@ -130,7 +130,7 @@ static void clear_flags(const tide_stm32_channel_t *channel, uint32_t flags) {
   *channel->clear = flags << channel->shift;
 }
 
-/* A stream is off when its bit reads 0, at the end of the current transfer. Only then may it be configured. */
+/* A stream is off when its bit reads 0, at the end of the current transfer. Only then may the stream be configured. */
 static void stop(const tide_stm32_channel_t *channel) {
   channel->stream->control &= ~DMA_ENABLE;
   while ((channel->stream->control & DMA_ENABLE) != 0u) continue;

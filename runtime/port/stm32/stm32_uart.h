@@ -64,7 +64,7 @@ typedef struct tide_stm32_stream { /* a stream of DMA1 or DMA2 */
 typedef struct tide_stm32_channel {
   tide_stm32_stream_t *stream;
   const volatile uint32_t *flags; /* LISR for streams 0 to 3, HISR for 4 to 7 */
-  volatile uint32_t *clear;       /* LIFCR, HIFCR */
+  volatile uint32_t *clear;       /* LIFCR for streams 0 to 3, HIFCR for 4 to 7 */
   uint8_t shift;                  /* position of the stream's flags in these registers: 0, 6, 16, 22 */
   uint32_t request; /* bits of its control register that choose the request, as 4u << 25; 0 with a DMAMUX */
 } tide_stm32_channel_t;

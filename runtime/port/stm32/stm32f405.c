@@ -156,7 +156,7 @@ void reset_handler(void) {
   board_exit(main());
 }
 
-/* Handler of lanes; null in a program that has none. */
+/* Handler of the lanes; null in a program that has no lanes. */
 #pragma weak tide_cortex_m_software_interrupt
 
 #define EIGHT(handler) handler, handler, handler, handler, handler, handler, handler, handler

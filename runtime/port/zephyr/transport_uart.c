@@ -34,7 +34,7 @@ static const struct device *device_of(const struct uxrCustomTransport *transport
   return parameters->uart_dev;
 }
 
-/* Returns whether bytes were received. In the section. */
+/* Returns whether bytes were received. Must be called in the critical section. */
 static bool receive_locked(const struct device *device) {
   uint8_t *place;
   const uint32_t room = ring_buf_put_claim(&in, &place, sizeof in_memory);

@@ -179,7 +179,7 @@ int tide_kernel_start(tide_rtos_task_t *task, size_t slot, const tide_lane_setti
   (void)k_thread_name_set(task->kernel, settings->name != NULL ? settings->name : "tide lane");
 #ifdef CONFIG_SCHED_CPU_MASK
   if (settings->processor != 0u)
-    (void)k_thread_cpu_pin(task->kernel, settings->processor - 1); /* pinned before it runs */
+    (void)k_thread_cpu_pin(task->kernel, settings->processor - 1); /* the thread is pinned before it runs */
 #endif
   k_thread_start(task->kernel);
   return TIDE_OK;

@@ -9,7 +9,7 @@
 extern "C" {
 #endif
 
-/* Waits until the board has an address. From a task, once. */
+/* Waits until the board has an address. Must be called once, from a task. */
 esp_err_t uros_network_interface_initialize(void);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Soak-tests the board it runs on: see tide_exchange.h. The argument is its serial device. */
+/* Soak-tests the board it runs on: see tide_exchange.h. The argument of the program is its serial device. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
