@@ -69,7 +69,7 @@ void tide_posix_thread_join(tide_posix_thread_t *thread);
  * TIDE_ERROR_NOT_PERMITTED: needs CAP_IPC_LOCK or a memlock limit (ulimit -l) above what the process has. */
 int tide_posix_lock_memory(void);
 
-/* Keep the processors out of sleep states with an exit latency above latency_us; 0: out of all but the lightest.
+/* Keep the processors out of sleep states with an exit latency above latency_us; 0: only the lightest state is allowed.
  * Returns a descriptor, in force until it is closed. TIDE_ERROR_NOT_PERMITTED, or TIDE_ERROR_UNSUPPORTED
  * where the system has no /dev/cpu_dma_latency. */
 int tide_posix_hold_cpu_latency(int32_t latency_us);

@@ -17,8 +17,8 @@
  *
  * Messages leave only while there is a session and half of the pool is free; otherwise records stay in their rings. A
  * full ring drops the new record and counts it. A lost message leaves a gap in the numbers of the blocks. About once a
- * second a message contains the time of this clock and, after rmw_uros_sync_session, of the agent's. Budgets of lanes
- * have no ring here (tide/rclc_diagnostics.h reports their counters). */
+ * second a message contains the time of this clock and, after rmw_uros_sync_session, the time of the agent's clock.
+ * Budgets of lanes have no ring here (tide/rclc_diagnostics.h reports their counters). */
 #ifndef TIDE_RCLC_TRACE_H
 #define TIDE_RCLC_TRACE_H
 

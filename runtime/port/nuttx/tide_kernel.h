@@ -11,7 +11,7 @@
 #define TIDE_KERNEL_ONE_SET 0
 #define TIDE_KERNEL_SETS_PRIORITY 1
 #define TIDE_KERNEL_SWITCHES 1
-#define TIDE_KERNEL_ARMS_IN_SWITCH 0 /* a note calls only the kernel's clocks */
+#define TIDE_KERNEL_ARMS_IN_SWITCH 0 /* the kernel's notes may call only its clocks */
 #define TIDE_KERNEL_PRIORITY_LEAST (sched_get_priority_min(SCHED_FIFO))
 #define TIDE_KERNEL_PRIORITY_MOST (sched_get_priority_max(SCHED_FIFO))
 #define TIDE_KERNEL_PRIORITY_NORMAL TIDE_KERNEL_PRIORITY_LEAST

@@ -81,8 +81,7 @@ class ChainAnswer:
     def breakdown(self) -> Breakdown | None: ...
     @property
     def parts(self) -> tuple[tuple[str, int, str | None], ...]:
-        """The breakdown as shares of the bound, which they add up to: kind, time, and the chain that causes the
-        share."""
+        """The shares of the bound, which add up to it: for each, its kind, its time, and the chain that causes it."""
     @property
     def depends_on(self) -> tuple[tuple[str, str], ...]:
         """Pairs of a chain and the reason: interference or blocking."""

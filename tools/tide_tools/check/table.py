@@ -131,7 +131,7 @@ def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | No
 def explanation_table(chain: ChainBound) -> Table:
     table = _table(("part", "ms", "share"), ("share",), f"{chain.name}: what {exact(chain.bound_ns)} ms are made of")
     whole = max(chain.bound_ns or 1, 1)
-    for part in (one for one in chain.parts if exact(one.value_ns) != exact(0)):  # the rest is order, which costs 1 ns
+    for part in (one for one in chain.parts if exact(one.value_ns) != exact(0)):  # a part of 1 ns only states an order
         bar = "█" * max(1, round(30 * part.value_ns / whole))
         table.add_row(escape(label(part)), exact(part.value_ns), f"{bar} {100 * part.value_ns / whole:.1f} %")
     return table

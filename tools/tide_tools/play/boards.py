@@ -28,7 +28,9 @@ _MILLISECOND = 1_000_000
 # The length of a run in periods of the slowest chain: up to one before its first instance, then that instance and two
 # more, each with its whole busy window and all other chains.
 SLOWEST = 4
-MOST_INSTANCES = 5_000  # limit for all chains together, to which a run is shortened, but not below two of the slowest
+# A longer run is shortened to this number of instances of all chains together, but not below two periods of the
+# slowest chain.
+MOST_INSTANCES = 5_000
 FRAME_BYTES = 64  # more than the overhead of a fragment
 MEETING = 0.3  # share of drawn runs in which one callback of each chain begins at about the same time
 LEAST_BYTES = 8  # the size to which messages are shortened

@@ -433,9 +433,9 @@ def _too_large(system: System, board: Executor, path: Path) -> Iterator[Finding]
 
 @dataclass(frozen=True)
 class BoardCallback:
-    """A callback of a plan. It computes for execution_ns, or less where the whole callback would take more than
-    limit_ns; the whole takes at least least_ns. takes: the message that starts the callback; None for a timer. joins:
-    the other messages that the callback waits for."""
+    """A callback of a plan. It computes for execution_ns, or less if the whole callback would otherwise take more than
+    limit_ns; the whole callback takes at least least_ns. takes: the message that starts the callback; None for a timer.
+    joins: the other messages that the callback waits for."""
 
     name: str
     execution_ns: int

@@ -58,8 +58,8 @@ class ChainPoints:
 
     @property
     def origin(self) -> int:
-        """The last point whose messages come only occasionally; without such a point, the first: later points answer
-        each of its messages."""
+        """The point at which instances begin: the last point whose messages come only occasionally; without such a
+        point, the first. Later points answer each of its messages."""
         return max((n for n, one in enumerate(self.points) if one.is_occasional), default=0)
 
     @property
