@@ -95,8 +95,8 @@ static bool is_below_on_stack(size_t lane, const tide_lane_budget_t *budget) {
 }
 
 /* The budget is exhausted within a callback, and lanes that the callback has preempted cannot continue before it
- * returns. If a preempted lane is now more urgent, the exhausted lane inherits its priority, and its time until the
- * callback returns is deducted from its next portions. */
+ * returns. If a preempted lane is now more urgent, the exhausted lane inherits that priority. The time until its
+ * callback returns is deducted from the exhausted lane's next portions. */
 static bool borrows(tide_lane_budget_t *budget, int64_t used) {
   const uint8_t low = (uint8_t)-budget->budget.config.low_priority;
   uint8_t priority = low;

@@ -11,7 +11,7 @@ DOMAIN_MAXIMUM = 232  # DDS has no ports for larger numbers
 
 
 def ros_domain(given: int | None = None, otherwise: int | None = None) -> int:
-    """The given domain, otherwise ROS_DOMAIN_ID, otherwise `otherwise`. If `otherwise` is None: a domain that no
+    """The given domain, or else ROS_DOMAIN_ID, or else the argument `otherwise`; if that is None, a domain that no
     concurrent command uses. UsageError."""
     if given is not None:
         return given
