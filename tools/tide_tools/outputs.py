@@ -279,7 +279,7 @@ def _require_access(path: Path) -> None:
 
 
 def _is_special(path: Path) -> bool:
-    """A device, pipe or socket."""
+    """True for a device, a pipe or a socket."""
     try:
         mode = path.stat().st_mode
     except OSError:

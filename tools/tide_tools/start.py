@@ -44,7 +44,7 @@ def main() -> None:
         _flush(status)
 
 
-DEFECT = 70  # EX_SOFTWARE: used by no verdict
+DEFECT = 70  # EX_SOFTWARE: a status that no verdict uses
 
 
 def _tell_defect() -> int:

@@ -337,8 +337,8 @@ def _shared_lines(system: System) -> list[Finding]:
 
 
 def shared_lanes(system: System) -> list[Finding]:
-    """Reports boards with several lanes but fewer than priorities. Callbacks of one lane do not preempt each other; if
-    other callbacks have lanes of their own, no bound covers this."""
+    """Reports boards that have several lanes, but fewer lanes than priorities. Callbacks of one lane do not preempt
+    each other; if other callbacks have lanes of their own, no bound covers this."""
     findings = []
     for index, one in enumerate(system.executors):
         if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
@@ -719,7 +719,7 @@ def described_executor(system: System) -> ClientExecutor:
 
 
 def executor_of_board(board: Executor) -> ClientExecutor:
-    """The executor according to the description."""
+    """The executor that the description names."""
     if board.policy is None or board.policy == "tide":
         return "lanes" if board.lanes > 1 else "tide"
     return board.policy
@@ -1091,7 +1091,7 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
             delays = [hop_before(system, stretches, number) for number in range(1, len(stretches))]
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
-    several = serving_several(system)  # messages wait there for one callback, regardless of priorities
+    several = serving_several(system)  # on such executors messages wait for one callback, regardless of priorities
     executors = [
         {
             "name": one.name,

@@ -25,10 +25,10 @@ GROUPS = (YOURS, TIDE, MACHINE)
 OF_CODE = (
     "model",
     "work_conserving",
-)  # proved of an executor's code, not observable in a run
+)  # a premise that is proved of an executor's code and that no run can observe
 
-# What a premise concerns if its own text names no executor. machine: all executors together. paths: only bounds of
-# paths, no chain.
+# What a premise concerns if its own text names no executor. machine: all executors together. paths: the premise
+# concerns only bounds of paths, no chain.
 About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
 
 _KNOWN: dict[str, tuple[Group, str, About]] = {

@@ -438,8 +438,8 @@ AGENT_RESERVED_NODES = 8
 
 @dataclass(frozen=True)
 class Need:
-    """Pools of one board. sizes: by key of system.toml. lacking: a sentence for each size that is too small, with the
-    remedy. agent: the same sentences for nodes of the agent."""
+    """Pools of one board. sizes: the sizes by key of system.toml. lacking: a sentence for each size that is too small,
+    with the remedy. agent: the same sentences for nodes of the agent."""
 
     board: Executor
     sizes: dict[str, int]

@@ -16,7 +16,8 @@ from tide_tools.system.model import Chain, System
 
 _CALL = re.compile(r"\btide_chain_init\s*\(")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
-_CONSTANT = re.compile(r"#\s*define\s+(\w+)[ \t]+(\S+)|\b(\w+)\s*=\s*(\w+)\s*[,}]")  # macros, members of an enum
+# Values of macros and of members of an enum.
+_CONSTANT = re.compile(r"#\s*define\s+(\w+)[ \t]+(\S+)|\b(\w+)\s*=\s*(\w+)\s*[,}]")
 _UNITS = {"": 1, "RCL_US_TO_NS": 1_000, "RCL_MS_TO_NS": 1_000_000, "RCL_S_TO_NS": 1_000_000_000}
 _DURATION = re.compile(rf"(?:({'|'.join(filter(None, _UNITS))})\s*\(\s*)?(\w+)\s*\)?")
 _NUMBER = re.compile(r"(0x[0-9a-fA-F]+|\d+)[uUlL]*")

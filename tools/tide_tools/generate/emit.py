@@ -31,7 +31,7 @@ _STAMP = "tide_generate.json"
 
 @dataclass
 class Result:
-    """Result of a run. written is empty if everything was up to date."""
+    """What one generation did. written is empty if everything was up to date."""
 
     interfaces: int = 0
     written: list[str] = field(default_factory=list)

@@ -82,7 +82,7 @@ def applied(system: System, choice: Choice) -> System:
 
 
 def _policies(system: System, choice: Choice) -> dict[str, str]:
-    """By executor of a board."""
+    """The policy of each executor of a board."""
     boards = zip(boards_of(system).values(), choice.policies, strict=True)
     return {core.name: policy for cores, policy in boards for core in cores}
 

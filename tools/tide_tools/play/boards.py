@@ -385,8 +385,7 @@ class BoardsPlayer:
         )
 
     def changed(self, run: BoardsRun, worst: Worst | None = None) -> BoardsRun:
-        """A run that differs in one value. worst: an instance of `run`; other chains may be moved so that they meet
-        it."""
+        """A run with one value changed. worst: an instance of `run`; other chains may be moved so that they meet it."""
         source = self._random
         if worst is not None and len(self._timers) > 1 and source.random() < 0.6:
             own, others = self._own_and_others(worst)

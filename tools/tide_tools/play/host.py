@@ -42,7 +42,7 @@ class HostRun:
     """All values that may differ between two runs of a description."""
 
     offsets_ns: tuple[int, ...]  # the offset of each timer
-    executions_ns: tuple[tuple[int, int], ...]  # shortest and longest, by callback
+    executions_ns: tuple[tuple[int, int], ...]  # shortest and longest time, by callback
     registration: tuple[int, ...]  # the order in which callbacks are registered
     priorities: tuple[int, ...]  # the priority of each callback
     late: bool  # true: timers with jitter start instances late

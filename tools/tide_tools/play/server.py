@@ -27,12 +27,12 @@ class Played:
     worst_index: tuple[int, ...]
     violations: tuple[str, ...]  # the rules that the run broke
     full: tuple[str, ...]  # pools that ran full
-    # Only with record=true in the plan. By chain and instance: the release, the start of the first callback, the end of
+    # Only if the plan has record=true. By chain and instance: the release, the start of the first callback, the end of
     # the last; -1 for a step that the instance did not reach. Remains in the lists that were read, because there are
     # thousands of instances.
     recorded: Sequence[Sequence[Sequence[int]]] = ()
-    # Only for plans with boards. Runs by callback: timer, instance, start, end. By message: timer, instance, arrival in
-    # ROS 2.
+    # Only for plans with boards. The runs of each callback: timer, instance, start, end. The messages: timer, instance,
+    # and time of arrival in ROS 2.
     runs: Sequence[Sequence[Sequence[int]]] = ()
     crossings: Sequence[Sequence[Sequence[int]]] = ()
 

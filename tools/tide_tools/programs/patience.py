@@ -18,7 +18,7 @@ class Patience:
 
     Time in which one of their threads was ready but had no processor does not count, unless another of their threads
     was computing. So a busy machine does not use up the limit, while sleeping and endless loops do. On an idle machine
-    the limit is in wall time. Reads /proc every quarter of a second."""
+    the limit counts wall time. Reads /proc every quarter of a second."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s

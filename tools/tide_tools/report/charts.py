@@ -265,8 +265,8 @@ _TRACKS = {"mcu": "microcontroller", "up": "line to the host", "host": "ROS 2 no
 
 
 def timeline_chart(periods: Sequence[Period]) -> Picture:
-    """A row for each track of each run. If a callback of a board is preempted, its span has a gap, in which the running
-    callback is visible."""
+    """One row for each track of each run. If a callback of a board is preempted, its span has a gap, in which the
+    running callback is visible."""
     pieces = [running(one.spans) for one in periods]
     present = {span.track for spans in pieces for span in spans}
     tracks = [track for track in _TRACKS if track in present] or ["mcu"]

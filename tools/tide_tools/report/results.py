@@ -106,8 +106,8 @@ class Undisturbed(_Entry):
 
 class ChainResult(_Entry):
     """One chain under one executor. Its latency is the time from the nominal expiry of its timer to the end of its last
-    callback (in results of older versions it begins with the start of the first callback). part, unseen, doubt: of
-    tide_tools.report.verdict."""
+    callback (in results of older versions it begins with the start of the first callback). part, unseen, doubt: the
+    members of tide_tools.report.verdict."""
 
     name: str
     priority: int
@@ -122,7 +122,7 @@ class ChainResult(_Entry):
     deadline_ns: int
     deadline_misses: int
     bound_ns: int | None = None
-    lost: int  # started, but did not end
+    lost: int  # instances that started, but did not end
     skipped: int = 0  # instances that did not start: the timer had no chance to run, or the first message is missing
     part: str = ""
     unseen: str = ""

@@ -183,7 +183,8 @@ def print_answer(console: Console, results: Results) -> None:
 
 
 def print_weaknesses(console: Console, results: Results, more: Mapping[str, Sequence[str]] | None = None) -> None:
-    """The reasons for the judged run, or for all. more: reasons outside the verdicts, by the label of the run."""
+    """The reasons that weaken the judged run; without a judged run, the reasons for all runs. more: reasons outside the
+    verdicts, by the label of the run."""
     several = len(results.runs) > 1
     for run in results.judged_runs:
         found = [*weaknesses(run), *(more or {}).get(run.label, ())]

@@ -169,7 +169,7 @@ def run(
 
 
 class _Run:
-    """A description that is run once, or once for each executor (variants). folder: that of the description."""
+    """A description that is run once, or once for each executor (variants). folder: the folder of the description."""
 
     def __init__(self, system: System, variants: list[Variant], settings: Settings, folder: Path) -> None:
         self.system, self.variants, self.settings, self.folder = system, variants, settings, folder

@@ -503,7 +503,7 @@ class _Judge:
         lines = self.of_lines()
         if lines is None or not self.serial_boards():
             return UNSEEN, "questions of a board are not counted here", None
-        own = sum(load["runs"] for load in self.reported_loads() if load["asks"])  # loads in the description
+        own = sum(load["runs"] for load in self.reported_loads() if load["asks"])  # loads that the description has
         asked = max(0, sum(one["signs_of_life"] for one in lines) - own)
         return (BROKEN if asked else HELD), f"the board asked {counted(asked, 'time')} whether the agent is there", None
 

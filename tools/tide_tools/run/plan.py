@@ -90,7 +90,7 @@ def _step(system: System, chain: Chain, pairs: Iterable[tuple[Callback, Callback
 
 
 def every_of(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> int:
-    """The number of instances of the timer from one message `sent` to the next. chain: that of `made_by`."""
+    """The number of instances of the timer from one message `sent` to the next. chain: the chain of `made_by`."""
     path = system.path(chain)[: 1 + next(n for n, one in enumerate(system.path(chain)) if one is made_by)]
     step = _step(system, chain, pairwise(path))
     return step * _every(sent, step * system.timer_of(chain).period_ns) if isinstance(sent, Publication) else step
@@ -283,7 +283,7 @@ def _mark_of(system: System, asks: Callback) -> int | None:
 
 
 def _message(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> Message:
-    """chain: that of the callback that makes the message."""
+    """chain: the chain of the callback that makes the message."""
     publication: Publication | ServicePart
     every = every_of(system, chain, made_by, sent)
     if isinstance(sent, Publication):
@@ -408,7 +408,7 @@ def unplayable(system: System) -> Iterator[Finding]:
 
 
 def _too_large(system: System, board: Executor, path: Path) -> Iterator[Finding]:
-    """Against the limits of sim/workloads/three_chains/plan.h."""
+    """Checks the boards against the limits of sim/workloads/three_chains/plan.h."""
     chains = [chain for chain in system.chains if any(one.executor == board.name for one in chain.callbacks)]
     own = [one for chain in chains for one in chain.callbacks if one.executor == board.name]
     joins = sum(len(chain.joins) for chain in chains if chain.callbacks[0].executor == board.name)
@@ -611,8 +611,8 @@ def traces_of(
     start_ns: int,
 ) -> Traces:
     """The executors that record traces in a run (tide_tools.trace.folders). boards: the link and the plan of each
-    played board. hosts: the plans of all. keys: the keys of all boards, including the user's boards; the agent's trace
-    names boards by their keys."""
+    played board. hosts: the plans of all host executors. keys: the keys of all boards, including the user's boards; the
+    agent's trace names boards by their keys."""
     traced = []
     for name, (link, plan) in boards.items():
         chains = []

@@ -83,8 +83,8 @@ class Recorded:
     """runs: start, end and processor time by chain, callback and instance. unfinished: the number of instances that a
     board began and did not end; the board does not report their runs. topics: when messages arrived. missed: when, and
     how many, messages the observer missed by the numbers of their publisher. publishers: for each topic, the largest
-    number of publishers at one time. end_ns: until when everything ran. seen_until_ns: until when the observer kept
-    up."""
+    number of publishers at one time. end_ns: the time until which all parts ran. seen_until_ns: the time up to
+    which the observer had taken all messages."""
 
     start_ns: int
     end_ns: int = 0

@@ -235,7 +235,8 @@ class _Trial:
         self._system, self._bounds = system, bounds
         self._play_plan = lru_cache(REPEATED)(server.play)
         self._seen = _rows(system, bounds)
-        self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)  # otherwise messages pile up
+        # Without a bound for each chain, messages may pile up.
+        self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)
         self._paths = [
             SeenPath(bound_ns, limit_ns, path.name, what)
             for path in bounds.paths

@@ -23,7 +23,7 @@ class LevelError(UsageError):
 
 def meetings(system: System) -> dict[str, list[Chain]]:
     """For each executor: the chains that visit it or another core of its board, together with the chains that begin
-    with callbacks of these chains. Linear in the callbacks."""
+    with callbacks of these chains. Linear in the number of callbacks."""
     chains = {chain.name: chain for chain in system.chains}
     found: dict[str, list[Chain]] = {executor.name: [] for executor in system.executors}
     for chain in system.chains:
@@ -109,7 +109,7 @@ def tree_priorities(system: System) -> dict[str, int]:
 
 
 def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
-    """Levels by board and chain. Raises LevelError."""
+    """The levels by board and chain. Raises LevelError."""
     every = meetings(system)
     return {board.name: _levels(system, board.name, every[board.name]) for board in system.boards()}
 

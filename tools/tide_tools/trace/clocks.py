@@ -134,7 +134,7 @@ def frame_of(record: Any) -> Frame:
 
 
 def agents_of(trace: Trace) -> dict[int, Agent]:
-    """Records by client key. A client that reconnected has several rings."""
+    """The agent's records by client key. A client that reconnected has several rings."""
     rings: dict[int, list[Any]] = defaultdict(list)
     for record in trace.records:
         rings[int(record["source"])].append(record)
@@ -244,7 +244,7 @@ def _limits(frames: BoardFrames, agent: Agent, clock: Clock) -> tuple[list[Limit
 
 def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], taken: Iterable[int] = ()) -> int | None:
     """The key of the board's client: the recorded key; without a record, the key of the client with the same frames.
-    taken: the clients of other boards. If several match, the nearest in time."""
+    taken: the clients of other boards. If several clients match, the client nearest in time."""
     if frames.key is not None:
         return frames.key if frames.key in agents else None
     counts: dict[int, int] = {}

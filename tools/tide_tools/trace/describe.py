@@ -340,7 +340,7 @@ def _served(
 
 
 def _unique(labels: Iterable[str]) -> list[str]:
-    """Valid names of a description: lower case, starting with a letter, unique."""
+    """Makes names valid in a description: lower case, starting with a letter, unique."""
     taken: list[str] = []
     for text in labels:
         name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "unnamed"

@@ -99,8 +99,8 @@ def _without_budget(trace: Trace) -> Iterator[tuple[int, int, int, int]]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of one board, and the meaning of its numbers. name: name of the board in steps. chains: the names by
-    level; begins: the chains that begin on the board."""
+    """A file of one board, and the meaning of its numbers. name: the name of the board in the steps. chains: the names
+    by level; begins: the chains that begin on the board."""
 
     file: Path
     name: str
@@ -111,7 +111,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class _Part:
-    """A segment as it was read. number: index of the board's start."""
+    """A segment as it was read. number: the index of this start among the starts of the board."""
 
     recorded: Recorded
     number: int

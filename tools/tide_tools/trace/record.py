@@ -118,7 +118,8 @@ class Segment:
     wall_misfits: bool = False
     _rings: dict[tuple[int, int], _Ring] = field(default_factory=dict)
     _received: list[Limit] = field(default_factory=list)
-    _wall: tuple[list[Limit], list[Limit]] = field(default_factory=lambda: ([], []))  # upper and lower limits
+    # Upper and lower limits of the offset.
+    _wall: tuple[list[Limit], list[Limit]] = field(default_factory=lambda: ([], []))
     _wall_offset_ns: int | None = None
     _records: Limit | None = None
 
@@ -185,7 +186,7 @@ class Segment:
 
 # ---- files ----
 
-TOPIC = "/tide_trace"  # follows the name of a node
+TOPIC = "/tide_trace"  # the ending of a topic after the name of a node
 _OF_OTHERS = ("agent",)  # names of other files in the same folder
 _KEEP_S = 5.0  # interval at which record.json is written, in case the recorder is killed
 

@@ -20,7 +20,7 @@ _ENCAPSULATION_BYTES = 4
 
 @dataclass
 class Status:
-    """level: of diagnostic_msgs/DiagnosticStatus."""
+    """level: the level of diagnostic_msgs/DiagnosticStatus."""
 
     name: str
     level: int
@@ -131,7 +131,7 @@ class LinkTold:
 class AgentTold:
     told: Told
     stamp_ns: int
-    restarts: int = 0  # since the watch began
+    restarts: int = 0  # counted since the watch began
     links: dict[str, LinkTold] = field(default_factory=dict)
     clients: dict[str, Told] = field(default_factory=dict)
 
@@ -209,7 +209,7 @@ _VALUE = re.compile(r"(\d+) replies, last (\d+) us, greatest (\d+) us")
 class ServiceTold:
     """The response times of one service of a board. A response time begins when the request arrives in DDS. If the
     board calls the service, it ends with the reply. If the board serves the service, it ends when the reply arrives in
-    DDS. greatest_ns: since the client appeared."""
+    DDS. greatest_ns: the greatest time since the client appeared."""
 
     service: str
     serves: bool

@@ -149,7 +149,7 @@ class TopicTimes:
         came = sorted(self.fresh)
         self.fresh = []
         unordered = bool(self.recent) and came[0] < self.recent[-1]
-        if unordered and came[0] < self.recent[-1] - _STEP_NS:  # the clock was set back
+        if unordered and came[0] < self.recent[-1] - _STEP_NS:  # the publisher's clock was set back
             self.recent.clear()
         self.recent.extend(came)
         if unordered:
@@ -214,7 +214,7 @@ class Answers:
 
     def take(self, starts: Sequence[int], ends: Sequence[int]) -> None:
         """Processes the starts and ends of one step in order of time."""
-        if starts and starts[0] < self._known_ns - _STEP_NS:  # the clock was set back
+        if starts and starts[0] < self._known_ns - _STEP_NS:  # the publisher's clock was set back
             self.restart()
         self._ends = sorted([*self._ends, *ends])[-_KEPT:]
         if not self._known_ns:  # the ends of the first starts may have been taken before

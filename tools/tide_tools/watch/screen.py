@@ -166,7 +166,7 @@ _ORDER = {"silent": 2, "gone": 2, "refused": 2, "waiting": 3, "running": 4}
 _ORDER |= {one.value: {State.NOT_MET: 0, State.VOID: 1}.get(one, 4) for one in State}
 _TEXTS = ("", "at")
 _OVERHEAD = 3  # lines of a table in addition to its rows
-_SHARE_OF_CHAINS = 0.6  # share of a terminal's lines
+_SHARE_OF_CHAINS = 0.6  # the share of a terminal's lines that the table of chains gets
 
 
 def milliseconds(value_ns: int | None) -> str:

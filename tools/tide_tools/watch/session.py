@@ -90,7 +90,7 @@ class _Watched:
 
     def clock(self, trusted: bool) -> str:
         """Whose clocks the chain's times are from, which decides whether they can be compared: the clock of one
-        machine, the clocks of several or unknown machines, or trusted clocks. Empty: no times yet."""
+        machine, the clocks of several or unknown machines, or trusted clocks. Empty: there are no times yet."""
         present = [one.machines for one in self.topics if one.publishers]
         if not present or not self.points.has_way:
             return ""
@@ -465,8 +465,8 @@ _NUMBER |= {"ok": DiagnosticStatus.OK}  # the worst comes first
 
 
 def level_of(row: ChainRow) -> str:
-    """The level of a chain on /diagnostics. A chain that has not begun is no error, and one that was measured only in
-    part is not ok."""
+    """The diagnostic level for a chain. A chain that has not begun is no error, and one that was measured only in part
+    is not ok."""
     found = state_of(row)
     if found in (State.NOT_MET, "silent", "gone"):
         return "error"

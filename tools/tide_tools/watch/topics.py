@@ -23,8 +23,8 @@ from tide_tools.watch.chains import Point, TopicTimes
 
 NODE = "tide_watch"
 _SUBSCRIPTIONS_A_STEP = 20
-_LOOKS_A_STEP = 50  # checks of topics' publishers per step
-_LOOK_AGAIN_S = 2.0  # between counts of an existing topic's publishers
+_LOOKS_A_STEP = 50  # number of topics whose publishers are checked in one step
+_LOOK_AGAIN_S = 2.0  # seconds between two counts of the publishers of an existing topic
 # Time between two checks of the publishers' identities while their number is unchanged; such a check costs ten times as
 # much.
 _LOOK_CLOSER_S = 10.0
