@@ -85,7 +85,8 @@ constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // some 17 minutes, so
 constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as on the host
 constexpr size_t kMostChains = 1000;
 constexpr int64_t kMostPayloadBytes = 1'000'000;
-constexpr int64_t kMostFragments = 15;  // fragments of one message; all may be in transit, plus one more frame
+constexpr int64_t kUnansweredQuestions = 8;  // PINGS_UNANSWERED_MAXIMUM of the session, each for half its silence limit
+constexpr int64_t kMostFragments = 15;       // fragments of one message; all may be in transit, plus one more frame
 
 class Checker {
  public:
@@ -100,6 +101,7 @@ class Checker {
     if (!errors_.empty()) return errors_;
     for (const LinkChain &one : system_.chains) chain(one);
     levels();
+    if (errors_.empty()) silence();
     return errors_;
   }
 
@@ -203,8 +205,25 @@ class Checker {
       fits(where, Direction::down, chain.downlink_reliable, callback.payload_bytes);
   }
 
+  // A client asks its silent agent whether it is there. The question and the answer each wait for a frame that has
+  // begun.
+  void silence() {
+    const Line &line = system_.line;
+    const time_ns limit_ns = kUnansweredQuestions * (system_.protocol.silence_ns / 2);
+    const time_ns answer_ns = up_.ns + down_.ns + 2 * question_frame_ns(line) + line.acknowledges_ns();
+    if (system_.protocol.silence_ns == 0 || answer_ns < limit_ns) return;
+    const bool is_up = up_.ns > down_.ns;
+    const auto ms = [](time_ns time) { return std::to_string(time / 1'000'000) + " ms"; };
+    error((is_up ? up_ : down_).where,
+          "its frame takes " + ms(std::max(up_.ns, down_.ns)) + ", and one in the other direction " +
+              ms(std::min(up_.ns, down_.ns)) + ": together too long for a board, which begins a new session when its " +
+              "agent has not answered for " + ms(limit_ns) + "; lower mtu_bytes, or raise baud");
+  }
+
   void fits(const std::string &where, Direction direction, bool reliable, int64_t payload_bytes) {
     const Message sent = message(system_.line, direction, payload_bytes);
+    Longest &longest = direction == Direction::up ? up_ : down_;
+    if (sent.unit_ns > longest.ns) longest = {sent.unit_ns, where};
     if (sent.frames > 1 && !reliable)
       error(where, "a message of " + std::to_string(payload_bytes) +
                        " bytes needs more than one frame and best effort knows no fragments; make it reliable or raise "
@@ -238,6 +257,11 @@ class Checker {
 
   const LinkSystem &system_;
   std::vector<std::string> errors_;
+  struct Longest {
+    time_ns ns = 0;
+    std::string where;
+  };
+  Longest up_, down_;  // frames of all messages
 };
 
 }  // namespace

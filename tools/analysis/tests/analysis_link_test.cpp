@@ -549,6 +549,15 @@ TEST(LinkCheck, ErrorsNameTheEntry) {
   system.chains[1].callbacks[0].payload_bytes = 600;
   ASSERT_EQ(check(system).size(), 1u);
   EXPECT_NE(check(system)[0].find("best effort knows no fragments"), std::string::npos);
+  system.chains[1].callbacks[0].payload_bytes = 6000;
+  system.line = {.baud = 19'200, .mtu_bytes = 65'000};
+  EXPECT_EQ(check(system),
+            std::vector<std::string>{
+                "chain 'steer', callback 'sample': its frame takes 6269 ms, and one in the other direction 25 ms: "
+                "together too long for a board, which begins a new session when its agent has not answered for 4000 "
+                "ms; lower mtu_bytes, or raise baud"});
+  system.line.baud = 38'400;
+  EXPECT_TRUE(check(system).empty());
   system.line.baud = 0;
   EXPECT_EQ(check(system)[0], "line: 'baud' must be from 1200 to 1000000000");
 }
