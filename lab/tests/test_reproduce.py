@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide lab reproduce and tide simulate: against the built tide-sim, and against stand-ins that fail."""
+"""tide lab reproduce: against the built tide-sim, and against stand-ins that fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.report.results import Row
 
 ROOT = Path(__file__).parents[2]
-RELIABLE = ROOT / "examples/published/pods/pods-reliable.plan"
 SEED = 20260
 
 ROW = {
@@ -218,8 +217,6 @@ def test_kept_results_are_those_of_the_command(tmp_path: Path) -> None:
             2,
             "--on does not take 'moon'; it takes sim, native or qemu",
         ),
-        (["simulate", "nowhere.plan"], 2, "cannot read nowhere.plan"),
-        (["simulate", RELIABLE, "colour=red"], 2, "there is no 'colour' in a plan"),
     ],
 )
 def test_a_wrong_argument_is_one_clear_line(words: list[object], status: int, text: str) -> None:
@@ -229,20 +226,7 @@ def test_a_wrong_argument_is_one_clear_line(words: list[object], status: int, te
     assert len(answer.output.strip().splitlines()) == 1
 
 
-# ---- tide simulate ----
-
-
-def test_a_plan_prints_its_chains(tmp_path: Path) -> None:
-    answer = tide(
-        "simulate", RELIABLE, "periods=20", "success_percent=40", "--systems", "tide,limit", "--out", tmp_path
-    )
-    assert answer.exit_code == 0
-    runs = json.loads((tmp_path / "results.json").read_text())["runs"]
-    shortest = f"{runs[1]['chains'][0]['min_ns'] / 1e6:.1f}"
-    for word in ("tide", "limit", "first", "second", "third", shortest):
-        assert word in answer.output
-    assert "…" not in answer.output
-    assert [run["executor"] for run in runs] == ["tide", "limit"]
+# ---- stand-ins that fail ----
 
 
 FAKE = """#!{python}
@@ -270,31 +254,30 @@ def test_a_broken_rule_stops_a_reproduction(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize("work", ["print('what?')", "sys.exit(1)", "print('[]')", "os.kill(os.getpid(), 6)"])
 def test_a_simulator_that_fails_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str) -> None:
     fake(tmp_path, monkeypatch, work)
-    for words in (["lab", "reproduce", "pods-chains"], ["simulate", RELIABLE]):
-        answer = tide(*words)
-        assert answer.exit_code == 1
-        assert len(answer.output.strip().splitlines()) == 1
-        assert "tide-sim" in answer.output
+    answer = tide("lab", "reproduce", "pods-chains", "--out", tmp_path / "out")
+    assert answer.exit_code == 1
+    assert len(answer.output.strip().splitlines()) == 1
+    assert "tide-sim" in answer.output
 
 
 def test_a_missing_simulator_names_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDE_BUILD_DIR", str(tmp_path))
     with pytest.raises(MissingBinaryError):
         find_binary("tide-sim")
-    for words in (["lab", "reproduce", "pods-chains"], ["simulate", RELIABLE]):
-        answer = tide(*words)
-        assert answer.exit_code == 1
-        assert "run `make build`" in answer.output
+    answer = tide("lab", "reproduce", "pods-chains", "--out", tmp_path / "out")
+    assert answer.exit_code == 1
+    assert "run `make build`" in answer.output
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_simulation_leaves_nothing_behind(
+def test_an_interrupted_reproduction_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
     note = tmp_path / "pids"
     hang = f"open({str(note)!r}, 'a').write(str(os.getpid()) + ' '); time.sleep(100000)"
     fake(tmp_path, monkeypatch, hang)
-    command = [sys.executable, "-m", "tide_tools.main", "simulate", str(RELIABLE)]
+    words = ["lab", "reproduce", "pods-chains", "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "tide_tools.main", *words]
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as child:
         eventually(lambda: note.exists() and note.read_text().endswith(" "), "it runs")
@@ -302,8 +285,9 @@ def test_an_interrupted_simulation_leaves_nothing_behind(
         output, _ = child.communicate()
     assert child.returncode == 130
     assert output.decode().strip() == "interrupted"
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(note.read_text()), 0)
+    for pid in note.read_text().split():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(pid), 0)
 
 
 # ---- tide lab reproduce --on native ----

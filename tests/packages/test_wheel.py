@@ -100,8 +100,7 @@ def test_check_and_simulate(environment: Path, tmp_path: Path) -> None:
     checked = tide(environment, tmp_path, "check", str(example(environment)), "--json")
     assert checked.returncode == 0, checked.stderr
     assert json.loads(checked.stdout)
-    plan = example(environment).parents[1] / "published/pods/pods-chains.plan"
-    played = tide(environment, tmp_path, "simulate", str(plan))
+    played = tide(environment, tmp_path, "simulate", str(example(environment)))
     assert played.returncode == 0, played.stderr
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 import descriptions as d
-from commands import done, tide
+from commands import tide
 from tide_tools.analysis.bounds import bounds_of
 from tide_tools.analysis.premises import Origins, origins_of
 from tide_tools.check.table import bounds_table
@@ -293,17 +293,6 @@ def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
         limit.cancel()
         child.kill()
         child.wait()
-
-
-def test_a_simulation_is_held_against_its_bounds(tmp_path: Path) -> None:
-    plan = ROOT / "examples/published/pods/pods-chains.plan"
-    told = done("simulate", plan, "periods=3", "--systems", "tide,limit", "--out", tmp_path)
-    assert "worst observation and bound in ms" in told
-    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    for run_of in data["runs"]:
-        first = run_of["chains"][0]
-        assert first["max_ns"] <= first["bound_ns"] < 2 * first["max_ns"], run_of["executor"]
-    assert (tmp_path / "observed.svg").read_text(encoding="utf-8").startswith("<svg ")
 
 
 # ---- numbers that the firmware also contains ----

@@ -113,10 +113,6 @@ def test_the_agent_names_its_build() -> None:
     ("words", "keys"),
     [
         (["show", EXAMPLE, "--as", "json"], {"system", "executors", "links", "groups", "chains"}),
-        (
-            ["simulate", str(ROOT / "examples/published/pods/pods-reliable.plan"), "periods=5", "--json"],
-            {"system", "runs", "seed"},
-        ),
         (["optimise", EXAMPLE, "--tries", "5", "--json"], {"schema", "met", "changes", "before", "after"}),
     ],
 )

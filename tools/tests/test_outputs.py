@@ -23,11 +23,10 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = "examples/three_chains/system.toml"
 FOLDERS = (
     f"run {EXAMPLE} --out",
-    "simulate examples/published/pods/pods-reliable.plan --out",
+    f"simulate {EXAMPLE} --out",
     "generate std_msgs --out",
 )
 FILES = (
-    "simulate examples/published/pods/pods-reliable.plan --trace",
     f"trace times {EXAMPLE} examples/README.md --out",
     f"footprint {EXAMPLE} --header",
     f"check {EXAMPLE} --plot",
@@ -108,7 +107,7 @@ def test_a_disk_that_gets_full_leaves_the_old_folder(tmp_path: Path, monkeypatch
     monkeypatch.chdir(ROOT)
     (tmp_path / "results.json").write_text("old", encoding="utf-8")
     with full_disk(2000):
-        status, output = tide("simulate", "examples/published/pods/pods-reliable.plan", "periods=20", "--out", tmp_path)
+        status, output = tide("simulate", EXAMPLE, "--runs", "2", "--out", tmp_path)
     assert status == 2 and f"{tmp_path}: cannot be written: file too large" in output, output
     assert {entry.name: entry.read_text(encoding="utf-8") for entry in tmp_path.iterdir()} == {"results.json": "old"}
 

@@ -33,7 +33,7 @@ from tide_tools.report.results import (
     summarise,
     write,
 )
-from tide_tools.report.table import Observation, conclusion, results_table, rows
+from tide_tools.report.table import conclusion, results_table, rows
 from tide_tools.system.load import load
 from tide_tools.system.variants import with_chain_count, with_reliability
 from tide_tools.terminal.style import empty_table, print_whole
@@ -238,19 +238,11 @@ def test_a_page_of_many_instances_stays_small(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").stat().st_size < 1_500_000
 
 
-def test_an_observation_above_its_bound_has_another_colour() -> None:
-    above = Observation("tide", "brake", 20_000_000, 20_500_000, 60)
-    drawn = charts.observed_chart([above, Observation("tide", "steer", None, None, 0)], "three_chains").svg(alone=True)
-    bars = [one for one in ElementTree.fromstring(drawn).iter(f"{SVG}svg") if one.get("class") == "bar"]
-    assert [one.find(f"{SVG}rect").get("fill") for one in bars] == [charts.BOUND, charts.DEADLINE]
-    assert "worst 20.500, bound 20.000, 1.02 of it" in drawn and "worst none, bound none" in drawn
-
-
 def test_charts_of_nothing_do_not_fail(tmp_path: Path) -> None:
     empty = results().model_copy(
         update={"runs": [Run(executor="tide", send="asynchronous", periods=1, chains=[chain("brake", 3, lost=1)])]}
     )
-    for drawn in (charts.latency_chart(empty, []), charts.timeline_chart([]), charts.observed_chart([], "x")):
+    for drawn in (charts.latency_chart(empty, []), charts.timeline_chart([])):
         ElementTree.fromstring(drawn.svg(alone=True))
     write_page(empty, [], [], tmp_path / "report.html")
 

@@ -219,19 +219,6 @@ def test_a_chain_begins_when_it_says() -> None:
             assert f" phase_us={offset_us} " in own
 
 
-@pytest.mark.parametrize(
-    ("words", "what"),
-    [
-        (("--systems", "tide"), "with a description only --runs, --first, --search, --out and --json are possible"),
-        (("periods=4",), "with a description only --runs"),
-        (("--trace", "x.txt"), "with a description only --runs"),
-    ],
-)
-def test_words_of_a_plan_do_not_go_with_a_description(words: tuple[str, ...], what: str) -> None:
-    status, output = run("simulate", ARM, *words)
-    assert status == 2 and what in output
-
-
 def test_what_cannot_be_played_says_why(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     text = ARM.read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from tide_lab.hunt.lowering_twins import catch, twins
 from tide_lab.hunt.whole import Trial, is_description, need_programs
 from tide_lab.hunt.workers import WorkerError, Workers
 from tide_lab.programs import find_binary
-from tide_tools.programs.simulator import Simulator
+from tide_lab.simulator import Simulator
 
 BLOCK_SYSTEMS = 5000
 BLOCK_DESCRIPTIONS = 250

@@ -21,9 +21,10 @@ from tide_lab.hunt.campaign import (
     replay,
 )
 from tide_lab.hunt.whole import is_description, need_programs
+from tide_lab.simulator import SimulationError
+from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_file, write_text
 from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.programs.simulator import SimulationError, terminable
 from tide_tools.system.load import SystemFileError, load
 from tide_tools.terminal.style import empty_table, print_whole
 
@@ -107,9 +108,9 @@ def hunt(
         if twins:
             from tide_lab.hunt.campaign import hunt_twins
 
-            with terminable():
+            with interruptible():
                 raise typer.Exit(0 if hunt_twins(systems, schedules, climbs) else 1)
-        with terminable():
+        with interruptible():
             _run(list(blocks(names, first, systems)), wanted)
     except (HuntError, SimulationError, MissingBinaryError, OSError) as error:
         typer.echo(str(error), err=True)

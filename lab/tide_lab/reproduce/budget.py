@@ -19,10 +19,10 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide_lab.style import INK, PLOT_STYLE
+from tide_tools.interrupts import interruptible
 from tide_tools.outputs import results_folder
 from tide_tools.play.server import Server, ServerError
 from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.programs.simulator import terminable
 from tide_tools.report.results import Row
 from tide_tools.terminal.style import empty_table, print_whole
 
@@ -268,7 +268,7 @@ def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
         _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
     folder = out or Path("results") / name
     try:
-        with terminable(), results_folder(folder, ("results.json", "replies.png")) as place:
+        with interruptible(), results_folder(folder, ("results.json", "replies.png")) as place:
             result = _run(BUDGET_CASES[name], pings)
             _report(result, place)
         Console(emoji=False).print(

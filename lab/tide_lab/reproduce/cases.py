@@ -15,8 +15,8 @@ from typing import Any
 
 from rich.table import Table
 
+from tide_lab.simulator import SimulationError, Simulator, violations
 from tide_tools.programs.binaries import ROOT
-from tide_tools.programs.simulator import SimulationError, Simulator, violations
 from tide_tools.report.results import Row
 from tide_tools.terminal.style import empty_table
 

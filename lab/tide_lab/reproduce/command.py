@@ -26,12 +26,13 @@ from tide_lab.reproduce.cases import (
     systems_of,
 )
 from tide_lab.reproduce.mt_cases import MT_CASES
+from tide_lab.simulator import SimulationError, Simulator
 from tide_lab.sweep.study import STUDIES
+from tide_tools.interrupts import interruptible
 from tide_tools.outputs import results_folder
 from tide_tools.programs.binaries import ROOT, MissingBinaryError
 from tide_tools.programs.child import RunError
 from tide_tools.programs.domain import ros_domain
-from tide_tools.programs.simulator import SimulationError, Simulator, terminable
 from tide_tools.terminal.style import print_whole
 
 app = typer.Typer()
@@ -127,7 +128,7 @@ def reproduce(
         ros_domain()  # checks the domain before the folder is created
     try:
         left = ("results.json", "latency.png", *(f"{system}_[0-9]*" for system in SYSTEMS))
-        with terminable(), results_folder(folder, left, keep=(RunError,)) as place:
+        with interruptible(), results_folder(folder, left, keep=(RunError,)) as place:
             native = on == "native"
             result = _run_native(chosen, count, seed, place) if native else _run(chosen, count, seed, on)
             _report(result, place)

@@ -37,9 +37,9 @@ from tide_lab.reproduce.mt_cases import (
     theorem_bounds,
 )
 from tide_tools.analysis.bounds import AnalysisError
+from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder
 from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.programs.simulator import terminable
 from tide_tools.terminal.style import empty_table, print_whole
 
 SOURCE = {
@@ -71,9 +71,9 @@ def reproduce_mt(
     result = MtResult(case, length, seed)
     try:
         require_folder(folder)
-        with terminable():
+        with interruptible():
             _run(result, wanted)
-        with terminable(), results_folder(folder, ("results.json", *PICTURES)) as place:
+        with interruptible(), results_folder(folder, ("results.json", *PICTURES)) as place:
             found = findings(result)
             _report(result, found, place)
         files = ", ".join(("results.json", *PICTURES))

@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from tide_lab.simulator import Simulator
 from tide_lab.sweep.claims import CLAIMS, Shares
 from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Study, Tally, blocks, rows, run_block
 from tide_tools.analysis.bounds import AnalysisError
+from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder, write_text, written
 from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.programs.simulator import Simulator, terminable
 from tide_tools.terminal.style import empty_table, print_whole
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -88,7 +89,7 @@ def run_study(study: Study, folder: Path, brief: bool = False) -> list[dict[str,
     """Writes and, if not brief, shows the result. Exits with 1 or 130 if it cannot."""
     require_folder(folder)
     try:
-        with terminable():
+        with interruptible():
             tallies = _run(study)
         return _report(study, tallies, folder, brief)
     except (MissingBinaryError, AnalysisError, OSError) as error:

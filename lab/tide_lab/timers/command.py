@@ -27,9 +27,9 @@ from tide_lab.timers.plan import (
     processors,
     ros_timers,
 )
+from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder
 from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.programs.simulator import terminable
 from tide_tools.terminal.style import print_whole
 
 app = typer.Typer()
@@ -130,7 +130,7 @@ def timers(
             settings, wake_up_lead_us=wake_up_lead_us, ros=_ros_timers(ros, program), rclcpp_program=program
         )
         require_permission(settings)
-        with terminable(), results_folder(folder, _LEFT) as place:
+        with interruptible(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
             if outcome.interrupted and not len(outcome.tide.measured_ns):
                 raise KeyboardInterrupt  # without measurements, older results are kept

@@ -34,9 +34,9 @@ from tide_lab.timers.plan import (
     ros_timers,
 )
 from tide_lab.timers.published import KERNELS, LOADS, METRICS, POLICIES, SOURCE, TIMEOUTS_US, figures
+from tide_tools.interrupts import interruptible
 from tide_tools.outputs import results_folder
 from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.programs.simulator import terminable
 from tide_tools.terminal.style import empty_table, print_whole
 
 TITLE = "latency of timers: policies, load, 1 and 10 ms; with cyclictest and timers of ROS (natively, minutes)"
@@ -340,7 +340,7 @@ def reproduce_timers(samples: int, folder: Path) -> None:
     console = Console(emoji=False)
     columns = (TextColumn("timers"), BarColumn(bar_width=30), TimeRemainingColumn(), TextColumn("{task.description}"))
     try:
-        with terminable(), results_folder(folder, ("results.json", "latency.png", CELLS)) as place:
+        with interruptible(), results_folder(folder, ("results.json", "latency.png", CELLS)) as place:
             with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
                 task = progress.add_task("")
                 result = run_all(

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tide_tools.analysis.lower import levels_of
 from tide_tools.analysis.sizing import down_bytes, up_bytes
-from tide_tools.programs.simulator import workers
+from tide_tools.programs.child import workers
 from tide_tools.system.edit import edited
 from tide_tools.system.levels import check_levels
 from tide_tools.system.locate import Path

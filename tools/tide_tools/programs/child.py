@@ -52,6 +52,11 @@ def _scheduled(scheduling: Scheduling) -> Iterator[None]:
         os.sched_setaffinity(0, cpus)
 
 
+def workers() -> int:
+    """Processors this process may use."""
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
 def may_use_fifo() -> bool:
     """Whether this process may set real-time priorities."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)

@@ -18,7 +18,6 @@ from tide_tools.analysis.result import LABELS as PARTS_OF_BOUNDS
 from tide_tools.analysis.result import Bounds, ChainBound, Part, label
 from tide_tools.report.references import Reference
 from tide_tools.report.results import LABELS, NAMES, ChainResult, Period, Results, Run, exact, nearest_rank, running
-from tide_tools.report.table import Observation
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 _MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # further colours, used if there are more names of parts
@@ -380,35 +379,3 @@ def _pieces(parts: Sequence[Part], each: bool) -> Iterator[tuple[str, str, int]]
         text += " others" if text.endswith(" of") else ""
         if not each and value_ns > 0:
             yield text, text, value_ns
-
-
-# ---- observations and bounds ----
-
-
-def observed_chart(every: Sequence[Observation], heading: str) -> Picture:
-    """A grey bar up to the bound, with the observation inside; an observation above its bound in another colour."""
-    most_ns = max((value for one in every for value in (one.bound_ns, one.worst_ns) if value), default=0)
-    titles = [
-        Title(f"{one.run} {one.chain}", f"worst {exact(one.worst_ns)}, bound {exact(one.bound_ns)}{_ratio(one)}")
-        for one in every
-    ]
-    drawn = Picture(titles, 1.02 * most_ns / 1e6, "ms", heading)
-    for row, one in enumerate(every):
-        if one.bound_ns is not None:
-            drawn.bar(row, 0, one.bound_ns / 1e6, BOUND, f"bound {exact(one.bound_ns)} ms")
-        if one.worst_ns is not None:
-            colour = DEADLINE if one.is_above else COLOURS[0]
-            drawn.bar(
-                row, 0, one.worst_ns / 1e6, colour, f"worst {exact(one.worst_ns)} ms, of {one.samples}", thin=True
-            )
-    for colour, text in (
-        (BOUND, "up to the bound"),
-        (COLOURS[0], "worst that was seen"),
-        (DEADLINE, "above its bound"),
-    ):
-        drawn.name(colour, text)
-    return drawn
-
-
-def _ratio(one: Observation) -> str:
-    return "" if one.ratio is None else f", {one.ratio:.2f} of it"

@@ -322,51 +322,6 @@ def _grouped(every: Sequence[Of], premise: Callable[[Of], str]) -> Iterator[tupl
             yield group, of_it
 
 
-# ---- bound, worst observation and their ratio ----
-
-
-@dataclass(frozen=True)
-class Observation:
-    """One chain of one run. bound_ns None: the chain has no bound. worst_ns None: nothing ended."""
-
-    run: str
-    chain: str
-    bound_ns: int | None
-    worst_ns: int | None
-    samples: int
-
-    @property
-    def ratio(self) -> float | None:
-        return self.worst_ns / self.bound_ns if self.worst_ns is not None and self.bound_ns else None
-
-    @property
-    def is_above(self) -> bool:
-        return self.worst_ns is not None and self.bound_ns is not None and self.worst_ns > self.bound_ns
-
-
-def observed_table(every: Sequence[Observation]) -> Table:
-    table = empty_table("worst observation and bound in ms")
-    table.add_column("run", no_wrap=True)
-    table.add_column("chain", no_wrap=True)
-    for heading in ("bound", "observed", "ratio", "samples"):
-        table.add_column(heading, justify="right")
-    last = ""
-    for one in every:
-        if last and one.run != last:
-            table.add_section()
-        ratio = "" if one.ratio is None else f"{one.ratio:.3f}"
-        table.add_row(
-            "" if one.run == last else one.run,
-            one.chain,
-            exact(one.bound_ns),
-            exact(one.worst_ns),
-            f"[bold red]{ratio}[/]" if one.is_above else ratio,
-            str(one.samples),
-        )
-        last = one.run
-    return table
-
-
 # ---- counters as words ----
 
 _UNITS = {"_ns": (1e6, "ms"), "_us": (1e3, "ms"), "_bytes": (1, "bytes")}

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Protocol
 
 from rich.console import Console
@@ -397,7 +396,3 @@ def _paths_table(outcome: Outcome) -> Table:
     for one in outcome.paths:
         table.add_row(*one.cells(), end_section=one.what == "age")
     return table
-
-
-def is_description(plan: Path | None) -> bool:
-    return plan is not None and plan.suffix == ".toml"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import threading
@@ -13,8 +12,9 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tide_tools.interrupts import interruptible, shielded
-from tide_tools.programs.binaries import find_binary
+from tide_lab.programs import find_binary
+from tide_tools.interrupts import shielded
+from tide_tools.programs.child import workers
 
 Task = TypeVar("Task")
 Answer = TypeVar("Answer")
@@ -26,11 +26,6 @@ class SimulationError(Exception):
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text)
         self.status = status
-
-
-def workers() -> int:
-    """The processors that this process may use."""
-    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 class Simulator:
@@ -132,6 +127,3 @@ def how_it_ended(status: int) -> str:
 def violations(data: dict[str, Any]) -> list[str]:
     """A line for each violated rule."""
     return [f"{run['executor']}: {rule}" for run in data["runs"] for rule in run.get("violations", [])]
-
-
-terminable = interruptible  # a SIGTERM ends the work like Ctrl-C, so that no child remains

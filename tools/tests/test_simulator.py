@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns of tide-sim: their last line, a single seed of them, and the seed of one that is ended."""
+"""tide-sim: a plan beside its bounds, campaigns and single seeds of them, and the seed of a campaign that is ended."""
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +14,28 @@ from tide_test_support import eventually
 from tide_tools.programs.binaries import find_binary
 
 pytestmark = pytest.mark.full  # campaigns
+PLAN = Path(__file__).parents[2] / "examples/published/pods/pods-chains.plan"
 
 
 def tide_sim(*words: str) -> str:
     return subprocess.run([str(find_binary("tide-sim")), *words], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_plan_stays_within_its_bounds() -> None:
+    runs = json.loads(tide_sim(str(PLAN), "periods=3", "--systems", "tide,limit"))["runs"]
+    assert [run["executor"] for run in runs] == ["tide", "limit"]
+    for run in runs:
+        first = run["chains"][0]
+        assert first["max_ns"] <= first["bound_ns"] < 2 * first["max_ns"], run["executor"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [(["nowhere.plan"], "cannot read nowhere.plan"), ([str(PLAN), "colour=red"], "there is no 'colour' in a plan")],
+)
+def test_what_is_no_plan_is_refused(words: list[str], says: str) -> None:
+    done = subprocess.run([str(find_binary("tide-sim")), *words], capture_output=True, text=True)
+    assert done.returncode == 2 and says in done.stderr
 
 
 @pytest.mark.parametrize(
