@@ -198,7 +198,6 @@ def test_the_load_consumes_what_it_says_and_not_more_than_wanted() -> None:
 def consistent(folder: Path) -> dict[str, Any]:
     """results.json, checked by recomputing its figures from the logs."""
     data: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    archive = np.load(folder / "latencies.npz") if (folder / "latencies.npz").exists() else {}
     by_name = {one["name"]: one for one in data["latencies"]}
     for name, file in (
         ("tide", "tide.measured"),
@@ -211,7 +210,6 @@ def consistent(folder: Path) -> dict[str, Any]:
             continue
         one = by_name[name]
         values = sorted(log(folder, f"{file}.log"))
-        assert sorted(archive[file.replace(".", "_") + "_ns"].tolist()) == values
         assert (one["samples"], one["min_ns"], one["max_ns"]) == (len(values), values[0], values[-1])
         assert one["mean_ns"] == pytest.approx(sum(values) / len(values), abs=0.1)
         assert one["early"] == sum(value < 0 for value in values)
@@ -222,8 +220,7 @@ def consistent(folder: Path) -> dict[str, Any]:
         pairs = (folder / "cyclictest.histogram.log").read_text(encoding="ascii").split()
         one = by_name["cyclictest"]
         assert sum(map(int, pairs[1::2])) + one["beyond_histogram"] == one["samples"]
-    for plot in ("histogram.png", "percentiles.png"):
-        assert (folder / plot).read_bytes().startswith(b"\x89PNG")
+    assert (folder / "histogram.png").read_bytes().startswith(b"\x89PNG")
     return data
 
 

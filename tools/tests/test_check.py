@@ -4,12 +4,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -270,29 +265,6 @@ def test_missing_file(tmp_path: Path) -> None:
     status, output = run(tmp_path / "absent.toml")
     assert status == 2
     assert "cannot be read" in output
-
-
-def test_watch_checks_again_when_the_file_changes(example: Path) -> None:
-    command = [sys.executable, "-m", "tide_tools.main", "check", str(example), "--watch"]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "PYTHONUNBUFFERED": "1"}
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-    assert child.stdout is not None
-    limit = threading.Timer(120, child.kill)
-    limit.start()
-    try:
-        for line in child.stdout:
-            if line.startswith("every deadline is guaranteed"):
-                edited(example, "deadline_ms = 60", "deadline_ms = 55")
-            if line.startswith("no guarantee for: brake"):
-                edited(example, "period_ms = 500", "period_ms = nothing")
-            if "system.toml:" in line:  # a file being edited must not end the command
-                break
-        child.send_signal(signal.SIGINT)
-        assert child.wait(60) == 130
-    finally:
-        limit.cancel()
-        child.kill()
-        child.wait()
 
 
 # ---- numbers that the firmware also contains ----

@@ -248,34 +248,6 @@ IMU = [40 * n for n in range(160)]
 ANSWERS = [at + 10 for at in IMU]
 
 
-def test_a_node_that_answers_every_tenth_message_does_not_meet_its_deadline() -> None:
-    found = only(recorded(IMU, ANSWERS[::10]))
-    assert (found.state, found.reasons) == (State.NOT_MET, ("136 of 151 unanswered",))
-
-
-@pytest.mark.parametrize("cmd", [[], [10], ANSWERS[:20]], ids=["silent", "one answer", "dies"])
-def test_a_node_that_falls_silent_does_not_meet_its_deadline(cmd: list[int]) -> None:
-    assert only(recorded(IMU, cmd)).state is State.NOT_MET
-
-
-def test_one_answer_that_is_missing_is_one_too_many() -> None:
-    found = only(recorded(IMU, ANSWERS[:70] + ANSWERS[71:]))
-    assert (found.state, found.reasons) == (State.NOT_MET, ("1 of 151 unanswered",))
-
-
-def test_a_silent_board_has_not_started_its_instances() -> None:
-    found = only(recorded([], []))
-    assert found.state is State.NOT_MET and "153 not started" in found.reasons[0]
-    found = only(recorded(IMU[:60], ANSWERS[:60]))
-    assert found.state is State.NOT_MET and "not started" in found.reasons[0]
-
-
-def test_a_board_at_half_its_rate_has_not_started_half_of_its_instances() -> None:
-    found = only(recorded(IMU[::2], ANSWERS[::2]))
-    assert found.state is State.NOT_MET and found.reasons[0].endswith("not started")
-    assert abs(int(found.reasons[0].split()[0]) - 75) <= 2
-
-
 def test_an_observer_that_was_starved_is_no_silent_board() -> None:
     """The observer ran for two of six seconds, and what it saw was in time."""
     told = recorded([at for at in IMU if at < 2000], [at for at in ANSWERS if at < 2000], seen_until_ms=2000)
@@ -523,11 +495,6 @@ def test_each_kind_of_a_chain_is_judged_by_what_it_describes(name: str) -> None:
         assert found.reasons[1].endswith("messages of log are missing")
 
 
-def test_late_answers_are_late() -> None:
-    found = only(recorded(IMU, [*ANSWERS[:50], ANSWERS[50] + 35, *ANSWERS[51:]]))
-    assert found.state is State.NOT_MET
-
-
 # ---- equal words everywhere ----
 
 MACHINE = Machine(
@@ -562,8 +529,11 @@ RUNS: dict[str, tuple[Recorded, int, State, str, int]] = {
     ),
     "a starved node": (recorded(IMU, ANSWERS[2:155:3]), 40, State.NOT_MET, "101 of 151 unanswered", 1),
     "a node that dies": (recorded(IMU, ANSWERS[:75]), 40, State.NOT_MET, "79 of 151 unanswered", 1),
+    "a node that answers once": (recorded(IMU, [10]), 40, State.NOT_MET, "151 of 151 unanswered", 1),
+    "one answer is missing": (recorded(IMU, ANSWERS[:70] + ANSWERS[71:]), 40, State.NOT_MET, "1 of 151 unanswered", 1),
     "a silent node": (recorded(IMU, []), 40, State.NOT_MET, "151 of 151 unanswered", 1),
     "a silent board": (recorded([], []), 40, State.NOT_MET, "153 of 153 not started", 1),
+    "a board that dies": (recorded(IMU[:60], ANSWERS[:60]), 40, State.NOT_MET, "94 of 151 not started", 1),
     "a board at half its rate": (recorded(IMU[::2], ANSWERS[::2]), 40, State.NOT_MET, "77 of 151 not started", 1),
     "one late answer": (
         recorded(IMU, [*ANSWERS[:50], ANSWERS[50] + 35, *ANSWERS[51:]]), 40, State.NOT_MET, "1 of 151 unanswered", 1

@@ -119,11 +119,10 @@ def _run(study: Study) -> dict[int, Tally]:
 
 def _report(study: Study, tallies: dict[int, Tally], folder: Path, brief: bool) -> list[dict[str, Any]]:
     from tide_lab.sweep.plot import schedulability_plot
-    from tide_lab.sweep.store import write_json, write_parquet
+    from tide_lab.sweep.store import write_json
 
     table = rows(study, tallies)
     with results_folder(folder) as place:
-        write_parquet(table, place / "sweep.parquet")
         write_json(study, table, place / "results.json")
         if not brief:
             schedulability_plot(study, table, place / "sweep.png")
@@ -133,7 +132,7 @@ def _report(study: Study, tallies: dict[int, Tally], folder: Path, brief: bool) 
     console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
     for variant in VARIANTS:
         print_whole(console, _table(study, tallies, variant))
-    console.print(f"{folder}/: sweep.parquet, results.json, sweep.png", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{folder}/: results.json, sweep.png", highlight=False, markup=False, soft_wrap=True)
     return table
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sweep's result as files: Parquet for tools, JSON in the form of `tide lab reproduce`, a picture."""
+"""A sweep's result as JSON, in the form of `tide lab reproduce`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from tide_lab.sweep.study import SOURCE, Study
-from tide_tools.errors import UsageError
-
-
-def write_parquet(rows: list[dict[str, Any]], path: Path) -> None:
-    try:
-        import pyarrow as arrow
-        import pyarrow.parquet as parquet
-    except ImportError:
-        raise UsageError(
-            f"{path.name} needs pyarrow: install tide-lab[sweep]; the same command then continues"
-        ) from None
-    parquet.write_table(arrow.Table.from_pylist(rows), path)
 
 
 def write_json(study: Study, rows: list[dict[str, Any]], path: Path) -> None:

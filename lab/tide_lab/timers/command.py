@@ -33,10 +33,7 @@ from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.terminal.style import print_whole
 
 app = typer.Typer()
-_LEFT = (
-    *("results.json", "latencies.npz", "*.measured.log", "*.reported.log", "cyclictest.histogram.log"),
-    *("histogram.png", "percentiles.png"),
-)
+_LEFT = (*("results.json", "*.measured.log", "*.reported.log", "cyclictest.histogram.log", "histogram.png"),)
 
 
 class Policy(str, Enum):
@@ -110,7 +107,7 @@ def timers(
     tide's timer belongs to the shipped executor. The latency is the actual minus the expected expiry, both by the clock
     at the start of the callback and by the time reported to the callback. tide and cyclictest run at the same time on
     two processors, in blocks of twenty seconds, and swap processors after each block. Writes results.json, a log of
-    every measurement, histogram.png and percentiles.png. Ctrl-C ends the measurement early and keeps the results so
+    every measurement, and histogram.png. Ctrl-C ends the measurement early and keeps the results so
     far.
 
     Examples:
@@ -202,7 +199,7 @@ def _measure(settings: Settings) -> Outcome:
 
 def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
     """True if every program completed all its repetitions. Imported here, because the imports for drawing take long."""
-    from tide_lab.timers.plots import histogram_plot, percentiles_plot, title
+    from tide_lab.timers.plots import histogram_plot, title
     from tide_lab.timers.results import Result, load_lines, summary_table, verdict_line, write_files
     from tide_tools.run.machine import describe
 
@@ -218,7 +215,6 @@ def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
     write_files(result, folder)
     if result.summaries:
         histogram_plot(result, folder / "histogram.png")
-        percentiles_plot(result, folder / "percentiles.png")
     if outcome.failure is not None:
         typer.echo(outcome.failure, err=True)
     return outcome.failure is None

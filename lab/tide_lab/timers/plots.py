@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histogram and percentiles of a run. Colours are those of Okabe and Ito."""
+"""Histogram of a run. Colours are those of Okabe and Ito."""
 
 from __future__ import annotations
 
@@ -53,21 +53,6 @@ def histogram_plot(result: Result, path: Path) -> None:
         axes.set_yscale("log")
         axes.set_xlabel("latency, us")
         axes.set_ylabel("share of all expiries in a bin")
-        _finish(axes, result, path, figure)
-
-
-def percentiles_plot(result: Result, path: Path) -> None:
-    """Latency over the share of expiries that are later: 90 %, 99 %, 99.9 % ... have equal distances."""
-    with plt.rc_context(PLOT_STYLE):
-        figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
-        for name, latencies in _shown(result).items():
-            later = 1 - (np.cumsum(latencies.counts) - latencies.counts) / latencies.total
-            axes.step(1 / later, latencies.values_ns / 1000, where="post", label=_label(name, latencies), **_LOOK[name])
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * (1 - 1 / max(value, 1.0)):.10g} %"))
-        axes.set_xlabel("percentile")
-        axes.set_ylabel("latency, us")
         _finish(axes, result, path, figure)
 
 

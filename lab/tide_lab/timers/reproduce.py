@@ -257,7 +257,7 @@ def conclusion(result: Reproduction) -> str:
 
 def write_cell(cell: Cell, folder: Path) -> None:
     """Writes logs of every measurement, pictures, and the gnuplot script for the logs."""
-    from tide_lab.timers.plots import histogram_plot, percentiles_plot, title, write_script
+    from tide_lab.timers.plots import histogram_plot, title, write_script
     from tide_lab.timers.results import Result, write_files
     from tide_tools.run.machine import describe
 
@@ -267,7 +267,6 @@ def write_cell(cell: Cell, folder: Path) -> None:
     write_script(folder, title(result))
     if result.summaries:
         histogram_plot(result, folder / "histogram.png")
-        percentiles_plot(result, folder / "percentiles.png")
 
 
 _LOOK: dict[str, dict[str, Any]] = {

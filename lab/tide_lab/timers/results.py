@@ -128,17 +128,12 @@ class Result:
 
 
 def write_files(result: Result, folder: Path) -> None:
-    """results.json, a log of each kind of latency with one value in us per line, all values as a numpy archive, and
-    cyclictest's histogram."""
+    """results.json, a log of each kind of latency with one value in us per line, and cyclictest's histogram."""
     (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
-    arrays: dict[str, Array] = {}
     for tally in result.outcome.tallies.values():
         for kind, values in (("measured", tally.measured_ns), ("reported", tally.reported_ns)):
             if len(values):
-                arrays[f"{tally.name.replace('-', '_')}_{kind}_ns"] = values
                 _write_log(folder / f"{tally.name}.{kind}.log", values)
-    if arrays:
-        np.savez_compressed(folder / "latencies.npz", **arrays)  # type: ignore[arg-type]
     other = result.latencies.get("cyclictest")
     if other is not None:
         pairs = zip(other.values_ns.tolist(), other.counts.tolist(), strict=True)

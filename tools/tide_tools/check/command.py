@@ -2,8 +2,7 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 MET, NOT_MET, BAD_INPUT = 0, 1, 2
-_LOOK_AGAIN_S = 0.2
 
 
 class ExecutorChoice(str, Enum):
@@ -122,7 +120,6 @@ def check(
             "description, and exit with 1 if they differ or cannot be read.",
         ),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the file changes.")] = False,
 ) -> None:
     """Bound every chain of a system before it runs.
 
@@ -142,54 +139,27 @@ def check(
     """
     console = Console(emoji=False)
 
-    def once() -> int:
-        try:
-            wanted = _Wanted(
-                executor.value if executor else None,
-                losses,
-                explain,
-                plot,
-                compare,
-                as_json,
-                measured,
-                margin,
-                every,
-                details,
-                require_measured,
-                firmware,
-            )
-            return _check(file, wanted, console)
-        except _BadInputError as error:
-            for line in error.lines:
-                typer.echo(line, err=True)
-            return BAD_INPUT
-
-    seen = _stamp(file)  # read before the files, so that no change falls between the two
-    status = once()
-    if watch:
-        try:
-            _watch(file, seen, once)
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
-    raise typer.Exit(status)
-
-
-def _watch(file: Path, seen: tuple[int, int], once: Callable[[], int]) -> None:
-    """Checks again after each change of the file, until Ctrl-C."""
-    while True:
-        time.sleep(_LOOK_AGAIN_S)
-        stamp = _stamp(file)
-        if stamp != seen:
-            seen = stamp
-            once()
-
-
-def _stamp(file: Path) -> tuple[int, int]:
     try:
-        status = file.stat()
-    except OSError:
-        return (0, 0)
-    return (status.st_mtime_ns, status.st_size)
+        wanted = _Wanted(
+            executor.value if executor else None,
+            losses,
+            explain,
+            plot,
+            compare,
+            as_json,
+            measured,
+            margin,
+            every,
+            details,
+            require_measured,
+            firmware,
+        )
+        status = _check(file, wanted, console)
+    except _BadInputError as error:
+        for line in error.lines:
+            typer.echo(line, err=True)
+        status = BAD_INPUT
+    raise typer.Exit(status)
 
 
 def _check(file: Path, wanted: _Wanted, console: Console) -> int:
