@@ -69,7 +69,8 @@ def test_the_simulated_case_study_shows_what_the_paper_says(tmp_path: Path) -> N
     assert one_executor and all(row["x"]["threads"] == 2 for row in one_executor)
     plain = {(row["system"], row["metric"]): row for row in one_executor}
     performed, by_choice = (plain["tide", f"set_updates{how}"] for how in ("", "_one_per_choice"))
-    assert 0 < performed["measured"] < by_choice["measured"] == by_choice["samples"]
+    assert by_choice["measured"] == by_choice["samples"]
+    assert 0.1 < performed["measured"] / by_choice["measured"] < 0.6, "most choices need none"
     assert plain["readyset", "set_updates"]["measured"] == plain["readyset", "set_updates_one_per_choice"]["measured"]
     assert "one a choice" in result.output
     assert all(
