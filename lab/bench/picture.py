@@ -13,6 +13,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
+from tide_lab.reproduce.native import with_chain_count
 from tide_lab.style import PLOT_STYLE
 from tide_tools.programs.binaries import ROOT
 from tide_tools.programs.child import may_use_fifo
@@ -22,7 +23,6 @@ from tide_tools.run.plan import Variant
 from tide_tools.run.results import run_once
 from tide_tools.run.robot import Settings
 from tide_tools.system.load import load
-from tide_tools.system.variants import with_chain_count
 
 mpl.use("svg")
 from matplotlib import pyplot

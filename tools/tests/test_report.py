@@ -35,7 +35,6 @@ from tide_tools.report.results import (
 )
 from tide_tools.report.table import conclusion, results_table, rows
 from tide_tools.system.load import load
-from tide_tools.system.variants import with_chain_count, with_reliability
 from tide_tools.terminal.style import empty_table, print_whole
 
 THREE_CHAINS = load(Path(__file__).parents[2] / "examples/three_chains/system.toml")
@@ -191,9 +190,10 @@ def test_references_belong_to_the_papers_set_up_only() -> None:
         41.07,
     ]
     assert references(THREE_CHAINS, results(line_loss=0.1)) == []
-    best_effort = with_reliability(THREE_CHAINS, "best_effort")
+    chains = [chain.model_copy(update={"reliability": "best_effort"}) for chain in THREE_CHAINS.chains]
+    best_effort = THREE_CHAINS.with_chains(tuple(chains))
     assert [reference.latency_ms for reference in references(best_effort, results())] == [40.5]
-    assert references(with_chain_count(THREE_CHAINS, 5), results()) == []
+    assert references(THREE_CHAINS.with_chains(THREE_CHAINS.chains[:2]), results()) == []
 
 
 def test_page_and_pictures_are_complete_and_self_contained(tmp_path: Path) -> None:

@@ -8,12 +8,9 @@ import os
 import signal
 import subprocess
 import sys
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import descriptions as d
 from commands import tide
@@ -23,14 +20,12 @@ from tide_tools.programs.binaries import MissingBinaryError, find_binary
 from tide_tools.programs.child import Child, Children, RunError, Scheduling
 from tide_tools.programs.patience import Patience
 from tide_tools.run.evidence import frame_of
-from tide_tools.run.plan import Variant, instances_of, plan_of, require_comparison, write_board_plan
+from tide_tools.run.plan import PlanError, Variant, instances_of, plan_of, require_comparison, write_board_plan
 from tide_tools.run.results import outcome_of
 from tide_tools.run.robot import Recorded, client_options, kept_off
-from tide_tools.system.check import check
 from tide_tools.system.load import load, parse
 from tide_tools.system.model import System
 from tide_tools.system.places import Executor
-from tide_tools.system.variants import PlanError, with_chain_count, with_heartbeat_delay, with_hold, with_reliability
 from tide_tools.trace.step import Step
 
 ROOT = Path(__file__).parents[2]
@@ -79,30 +74,11 @@ def test_the_client_is_told_what_the_description_says() -> None:
     assert document["protocol"]["agent_heartbeat_delay_ns"] == 100_000_000
     assert document["protocol"]["heartbeat_delay_ns"] == 1_500_000
     assert [one["name"] for one in document["chains"] if one.get("hold")] == ["steer"]
-    every = with_heartbeat_delay(with_hold(SYSTEM, True), Decimal(0))
-    assert [chain.hold for chain in every.chains] == [True] * 3
-    assert every.links[0].heartbeat_delay_ns == 0
 
 
 def test_a_budget_has_no_bound_beside_a_microcontroller() -> None:
     with pytest.raises(NoBoundError, match="executor 'client' has a budget"):
         link_document(parse(TEXT.replace('where = "mcu"', BUDGET)))
-
-
-@given(st.integers(1, 16))
-def test_any_number_of_chains_is_a_valid_system(count: int) -> None:
-    system = with_chain_count(SYSTEM, count)
-    assert len(system.chains) == count
-    assert check(system) == [] or count > 12  # more chains need more than the line or the core has
-    urgent = system.by_urgency()[0]
-    assert urgent.name == "brake"
-    assert urgent.model_copy(update={"priority": 3}) == SYSTEM.chains[0]
-    priorities = [chain.priority for chain in system.by_urgency()]
-    assert priorities == sorted(set(priorities), reverse=True) and priorities[-1] >= 1
-
-
-def test_reliability_is_replaced_everywhere() -> None:
-    assert {chain.reliability for chain in with_reliability(SYSTEM, "best_effort").chains} == {"best_effort"}
 
 
 @pytest.mark.parametrize(

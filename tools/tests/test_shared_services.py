@@ -18,12 +18,11 @@ from tide_tools.analysis.lower import NoBoundError, host_document, link_document
 from tide_tools.analysis.sizing import client_of, pools
 from tide_tools.play.boards import BoardsPlayer
 from tide_tools.run.messages import MODULI, Number
-from tide_tools.run.plan import BoardChain, nodes_of, plan_of, with_topics_apart, write_board_plan
+from tide_tools.run.plan import BoardChain, PlanError, nodes_of, plan_of, with_topics_apart, write_board_plan
 from tide_tools.system.levels import check_levels, levels, shared_priorities
 from tide_tools.system.load import parse
 from tide_tools.system.model import System
 from tide_tools.system.servers import servers_of, with_servers
-from tide_tools.system.variants import PlanError
 from tide_tools.watch.chains import points_of
 
 GOAL = "test_msgs/action/Fibonacci_SendGoal"  # a request with two fields

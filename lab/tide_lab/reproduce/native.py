@@ -16,8 +16,7 @@ from tide_tools.run.plan import Variant
 from tide_tools.run.results import run_once
 from tide_tools.run.robot import Settings
 from tide_tools.system.load import load
-from tide_tools.system.model import Callback, System
-from tide_tools.system.variants import with_chain_count, with_heartbeat_delay, with_hold, with_reliability
+from tide_tools.system.model import Callback, Chain, Publication, System
 
 SYSTEM = ROOT / "examples/three_chains/system.toml"
 SYSTEMS = ("batch", "tide", "tide-preemptive", "limit")
@@ -36,9 +35,13 @@ def system_of(case: Case, system: str, x: int) -> System:
     execution_ms = x if case.quantity == "execution_ms" else EXECUTION_DEFAULT_MS
     execution_ms = EXECUTION_MS.get(case.name, execution_ms)
     base = load(SYSTEM)
-    base = with_reliability(base, "reliable" if case.name == "pods-reliable" else "best_effort")
-    if case.name == "pods-reliable":  # as published: immediate requests; PoDS reserves the line for the answer
-        base = with_hold(with_heartbeat_delay(base, Decimal(0)), system != "batch")
+    reliable = case.name == "pods-reliable"
+    update: dict[str, object] = {"reliability": "reliable" if reliable else "best_effort"}
+    if reliable:  # as published: immediate requests; PoDS reserves the line for the answer
+        update["hold"] = system != "batch"
+        links = tuple(link.model_copy(update={"heartbeat_delay_ms": Decimal(0)}) for link in base.links)
+        base = base.model_copy(update={"links": links})
+    base = base.with_chains(tuple(chain.model_copy(update=update) for chain in base.chains))
     base = with_chain_count(base, 1 if system == "limit" else chains)
 
     def adapted(callback: Callback) -> Callback:
@@ -48,6 +51,30 @@ def system_of(case: Case, system: str, x: int) -> System:
         return callback.model_copy(update={"execution_ms": Decimal(execution_ms), "publishes": publishes})
 
     return base.with_callbacks(adapted)
+
+
+def with_chain_count(system: System, count: int) -> System:
+    """The most urgent `count` chains; if there are too few, less urgent copies of the last one are added."""
+    chains = list(system.by_urgency())
+    lift = max(0, count - len(chains) + 1 - chains[-1].priority)
+    chains = [chain.model_copy(update={"priority": chain.priority + lift}) for chain in chains[:count]]
+    last = chains[-1]
+    return system.with_chains((*chains, *(_copy_of(last, number) for number in range(1, count - len(chains) + 1))))
+
+
+def _copy_of(chain: Chain, number: int) -> Chain:
+    suffix = f"_{number + 1}"
+    callbacks = tuple(
+        callback.model_copy(update={"publishes": tuple(_renamed(one, suffix) for one in callback.publishes)})
+        for callback in chain.callbacks
+    )
+    update = {"name": chain.name + suffix, "priority": chain.priority - number, "callbacks": callbacks}
+    return chain.model_copy(update=update)
+
+
+def _renamed(publication: Publication, suffix: str) -> Publication:
+    head, _, tail = publication.topic.rpartition("/")
+    return publication.model_copy(update={"topic": f"{head}{suffix}/{tail}" if head else tail + suffix})
 
 
 def variant_of(case: Case, system: str) -> Variant:

@@ -21,11 +21,18 @@ from tide_tools.programs.child import RunError, may_use_fifo
 from tide_tools.programs.domain import DOMAIN_MAXIMUM, ros_domain
 from tide_tools.report.verdict import NO_ANSWER
 from tide_tools.run.machine import describe
-from tide_tools.run.plan import Variant, is_given, require_comparison, unplayable, with_stand_ins, with_topics_apart
+from tide_tools.run.plan import (
+    PlanError,
+    Variant,
+    is_given,
+    require_comparison,
+    unplayable,
+    with_stand_ins,
+    with_topics_apart,
+)
 from tide_tools.run.robot import START_LIMIT_S, Settings
 from tide_tools.system.load import SystemFileError, load, problem_lines, require_played
 from tide_tools.system.servers import cores_line, on_one_core
-from tide_tools.system.variants import PlanError
 from tide_tools.terminal.style import print_whole, print_wrapped
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
 from tide_tools.system.places import Executor, Line, UdpLink
 from tide_tools.system.servers import servers_of, several_publish, with_servers
-from tide_tools.system.variants import PlanError
 from tide_tools.trace.folders import (
     AGENT_TRACE,
     Role,
@@ -167,6 +166,10 @@ def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Ca
 
 
 # ---- executors that are compared ----
+
+
+class PlanError(Exception):
+    """A system that cannot be run; one line says why and what to do."""
 
 
 @dataclass(frozen=True)

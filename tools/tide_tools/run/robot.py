@@ -28,6 +28,7 @@ from tide_tools.run.evidence import Frame, Handed, read_frames
 from tide_tools.run.machine import other_real_time_threads
 from tide_tools.run.plan import (
     FIRST_KEY,
+    PlanError,
     budget_of,
     instances_of,
     is_given,
@@ -45,7 +46,6 @@ from tide_tools.run.plan import (
 from tide_tools.system.levels import levels, names_by_level
 from tide_tools.system.model import System
 from tide_tools.system.places import Executor, Line, UdpLink
-from tide_tools.system.variants import PlanError
 from tide_tools.trace.folders import AGENT_TRACE, TRACES, TracedGiven, is_record, read_record, write_traces
 from tide_tools.trace.step import Step
 
