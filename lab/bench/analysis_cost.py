@@ -16,15 +16,9 @@ from pathlib import Path
 from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-
-from matplotlib import pyplot as plt
 from rich.console import Console
 
 from tide_lab.fleet import fleet
-from tide_lab.style import PLOT_STYLE
 from tide_tools.analysis import native
 from tide_tools.analysis.bounds import bounds_of
 from tide_tools.analysis.lower import link_document
@@ -64,21 +58,6 @@ def growth() -> dict[str, list[dict[str, float]]]:
             count = max(50, 20_000 // (work * work if name == "chains" else work))
             result[name].append({"value": value, "microseconds": judge(count, utilisation=1.0, **{name: value})})
     return result
-
-
-def plot(rows: dict[str, list[dict[str, float]]], path: Path) -> None:
-    with plt.rc_context(PLOT_STYLE):
-        figure, panels = plt.subplots(1, len(rows), figsize=(11, 3.6), sharey=True, layout="constrained")
-        for panel, (name, points) in zip(panels, rows.items(), strict=True):
-            panel.loglog([p["value"] for p in points], [p["microseconds"] for p in points], marker="o", color="#0072B2")
-            panel.set_xlabel(f"{name} of the set" if name == "chains" else name)
-            panel.grid(color="#d9d9d9", linewidth=0.6)
-        panels[0].set_ylabel("CPU time of four verdicts, µs a set")
-        figure.suptitle(
-            "utilisation 1; otherwise 5 chains of 10 callbacks on 4 threads", fontsize=9.5, x=0.01, ha="left"
-        )
-        figure.savefig(path)
-        plt.close(figure)
 
 
 def over_a_line(reliability: str = "best_effort") -> str:
@@ -206,7 +185,6 @@ def main() -> int:
         "optimise_tries_a_cpu_second": tries,
     }
     (folder / "analysis_cost.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    plot(rows, folder / "analysis_cost.png")
     print(f"5 chains of 10 callbacks, four analyses, utilisation 0.8 to 4.0: {mean:.1f} us a set, ", end="")
     print(f"{sets_a_second:,.0f} sets a second on two processors (goal {GOAL:,})")
     for name, points in rows.items():
@@ -225,7 +203,7 @@ def main() -> int:
     print(f"before that it starts: {start['command_ms']:.0f} ms, of which Python alone {start['python_ms']:.0f}")
     print(f"a question about three chains: {question['module_ms']:.3f} ms")
     print(f"tide optimise, three chains: {tries:,.0f} tries a second of the processor")
-    print(f"{folder}/: analysis_cost.json, analysis_cost.png")
+    print(f"{folder}/: analysis_cost.json")
     slowest_ms = max(checks[where]["whole_ms"] for where in ("over a line", "on the host"))
     quick = slowest_ms <= GOAL_CHECK_MS and boards["whole_with_start_ms"] <= GOAL_FLEET_MS
     return 0 if sets_a_second >= GOAL and quick else 1
