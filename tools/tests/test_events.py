@@ -92,7 +92,7 @@ def test_messages_of_a_burst_have_nodes() -> None:
     [
         ("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"', "a batch executor sees only when its wait ends"),
         ('where = "host"', 'where = "host"\nlanes = 2', "whose nodes have several lanes"),
-        ("period_ms = 50", "period_ms = 50\nburst = 2", "that comes back to a board"),
+        ("period_ms = 50", "period_ms = 50\nburst = 2", "that begins and ends on boards"),
     ],
 )
 def test_what_has_no_bound_says_so_of_its_entry(before: str, after: str, says: str) -> None:

@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from test_pools import BATCH, bound_ms, chain, played, system
 
+from commands import tide
 from descriptions import board, described, entry, host, line
 from descriptions import chain as hosted
-from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, bounds_of
 from tide_tools.analysis.lower import NoBoundError
 from tide_tools.system.load import SystemFileError, parse
 from tide_tools.system.model import System
@@ -49,6 +51,22 @@ def _udp(*chains: str, agent: float, back: float, policy: str | None = None) -> 
     link = line("l", kind="udp", baud=None, agent_ms=agent, return_ms=back)
     hosts = sorted(set(re.findall(r'executor = "([a-z])"', "".join(chains))) - {"m"})
     return parse(described(board("m", policy=policy), *map(host, hosts), link, *chains))
+
+
+def _cameras(period_ms: float) -> System:
+    """Two rectified pictures that a third callback joins, on four lanes without groups."""
+    topics = [{"topic": f"raw/{side}", "payload_bytes": 1000} for side in ("left", "right")]
+    times = {"period_ms": period_ms, "deadline_ms": 100}
+    sides = [("p", 8, {"topic": one["topic"], "publishes": {**one, "topic": f"{one['topic']}/rect"}}) for one in topics]
+    last = ("p", 20), ("v", 10)
+    return parse(
+        described(
+            *(host("d"), host("p", lanes=4), host("v")),
+            hosted("left", 3, ("d", 5, {"publishes": topics}), sides[0], **times),
+            hosted("right", 2, sides[1], branches_from="left.b0", **times),
+            hosted("disp", 1, *last, branches_from="left.b1", joins=["right.b0"], **times),
+        )
+    )
 
 
 def _best_effort(text: str) -> str:
@@ -141,12 +159,46 @@ def test_a_less_urgent_callback_blocks_once_an_execution(period_ms: int, times: 
     assert times * 8 <= blocked_ns / 1e6 < times * 8 + 0.1
 
 
+def test_compared_executors_have_the_names_that_the_option_takes(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    for text, names in (
+        (described(host("h"), hosted("a", 1, ("h", 1))), HOST_POLICIES),
+        (described(board("m"), hosted("a", 1, ("m", 1))), CLIENT_EXECUTORS),
+    ):
+        file.write_text(text, encoding="utf-8")
+        heading = next(one for one in tide("check", file, "--compare")[1].splitlines() if "deadline ms" in one)
+        assert heading.split()[3:] == [*names]
+
+
+@pytest.mark.parametrize("command", ["check", "simulate", "optimise"])
+@pytest.mark.parametrize("way", ["mh", "mhn"], ids=["one board", "two boards"])
+def test_what_the_analysis_refuses_has_its_line_in_every_command(command: str, way: str, tmp_path: Path) -> None:
+    """`simulate` ended with 1, as for a late chain, and named neither file nor line."""
+    text = described(
+        *(board(one, link=f"l{one}") for one in "mn"),
+        *(host("h"), line("lm"), line("ln")),
+        _best_effort(chain("imu", 1, 100, way, (700, 20)[: len(way) - 1])),
+        chain("stop", 2, 100, "nh", (8,)),
+    )
+    file = tmp_path / "system.toml"
+    file.write_text(text, encoding="utf-8")
+    at = text[: text.index('name = "b0"')].count("\n")  # the line of [[chains.callbacks]]
+    status, output = tide(command, file)
+    assert status == 2
+    assert f"{file}:{at}: chain 'imu', callback 'b0': a message of 700 bytes" in " ".join(output.split("\n")), output
+
+
 # What `tide check` must say about each: the figure, and its cause (a default, or the wait that makes the chain late).
 REASONS: dict[str, tuple[Callable[[], System], str, str]] = {
     "escapes decide": (
         lambda: parse(described(board("m"), host("h"), line("l", baud=115_200), chain("imu", 1, 58, "mh", (340,)))),
         "imu",
         r"107.3 % of the line .* if every byte of a frame is escaped, .* without 'escaped_bytes', and for 53.7 %",
+    ),
+    "runs of one callback where no group is described": (
+        lambda: _cameras(33.333),
+        "disp",
+        r"its bound comes to [\d.]+ ms or more on executor 'p', .*; most of it: runs that may not overlap its own, ",
     ),
     "a publish that waits": (
         lambda: _stock(3),
@@ -170,6 +222,10 @@ REFUSED: dict[str, tuple[Callable[[], System], str]] = {
     "an Imu of 40 bytes": (
         lambda: system(chain("imu", 1, 100, "mh", (40,)).replace('t0"', 't0", type = "sensor_msgs/msg/Imu"')),
         "sensor_msgs/msg/Imu has 312 B at least, payload_bytes is 40; write payload_bytes = 312 or more",
+    ),
+    "a name of 65 letters": (
+        lambda: parse(described(host("h"), hosted("a" * 65, 1, ("h", 1)))),
+        "'name' has 65 letters; at most 64 are possible",
     ),
     "a cost of boards on a node's executor": (
         lambda: parse(described(host("h", process_ms=4), hosted("a", 1, ("h", 1)))),

@@ -697,7 +697,7 @@ def _findings(system: System, executor: str | None, losses: int) -> list[Finding
             "with locks": chain.name in locked,
             "with services": any(one.requests or one.replies for one in chain.callbacks),
             "that goes to a board and on": any(system.where(one) == "mcu" for one in chain.callbacks[1:-1]),
-            "that comes back to a board": len(places) > 1 and places[0] == places[-1] == "mcu",
+            "that begins and ends on boards": len(places) > 1 and places[0] == places[-1] == "mcu",
             "that goes to a board, with losses": losses > 0 and places[0] != places[-1] == "mcu",
             "that goes to a batch executor": places[0] != places[-1] == "mcu" and policy.startswith("batch"),
             "whose nodes have several lanes": any(

@@ -64,7 +64,7 @@ LABELS = {
     "interference": "callbacks of",
     "own": "its own other instances",
     "blocking": "less important callbacks that have begun",
-    "groups": "exclusive groups",
+    "groups": "runs that may not overlap its own",
     "last_callback": "its last callback",
 }
 
@@ -157,7 +157,7 @@ def host_root(system: System, why: Shortfall) -> Root:
     elif why.kind == "effort":
         what = f"the analysis{where} did not settle and was given up at {_ms(why.reached_ns)} of {limit}"
     else:
-        what = f"it may take {_ms(why.reached_ns)} or more{where}, beyond {limit}"
+        what = f"its bound comes to {_ms(why.reached_ns)} or more{where}, beyond {limit}"
     path = _chain_path(system, chain)
     return Root(why.kind, path, what + _most(part), chain, executor, why.reached_ns, why.limit_ns, part)
 

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import tomli
 import typer
 from pydantic_core import to_json
 from rich.console import Console
@@ -21,7 +19,7 @@ from tide_tools.check.firmware import differences
 from tide_tools.check.table import Where, comparison_table, nowhere, print_bounds, print_explanation, print_verdict
 from tide_tools.outputs import require_file, written
 from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.system.load import SystemFileError, load, problem_lines
+from tide_tools.system.load import SystemFileError, load, placed_lines, problem_lines
 from tide_tools.system.locate import locate
 from tide_tools.terminal.style import print_whole
 from tide_tools.trace.times import MeasurementError, measured_system
@@ -309,27 +307,5 @@ def _refusal(file: Path, error: NoBoundError | AnalysisError | MissingBinaryErro
         problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
         return _BadInputError(problem_lines(file, problems))
     if isinstance(error, AnalysisError):
-        return _BadInputError(_placed(file, str(error).splitlines()))
+        return _BadInputError(placed_lines(file, str(error).splitlines()))
     return _BadInputError([str(error)])
-
-
-_ENTRY = re.compile(r"chain '(?P<chain>[^']*)'(?:, callback '(?P<callback>[^']*)')?: (?P<what>.*)")
-
-
-def _placed(file: Path, lines: list[str]) -> list[str]:
-    """The errors of the analysis, with their lines in the file."""
-    text = file.read_text(encoding="utf-8")
-    chains = tomli.loads(text).get("chains", [])
-    places = locate(text)
-    placed = []
-    for line in lines:
-        match = _ENTRY.match(line)
-        index = next((n for n, one in enumerate(chains) if match and one["name"] == match["chain"]), None)
-        if match is None or index is None:
-            placed.append(f"{file}: {line}")
-            continue
-        callbacks = chains[index]["callbacks"]
-        place = next((n for n, one in enumerate(callbacks) if one["name"] == match["callback"]), None)
-        path = ("chains", index) if place is None else ("chains", index, "callbacks", place)
-        placed.append(f"{file}:{places[path]}: {line}")
-    return placed

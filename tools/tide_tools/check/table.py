@@ -60,7 +60,7 @@ def _coloured(text: str, colour: str) -> str:
 def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None) -> Table:
     """chains: None: all chains. Each chain has two bounds: one counts from the expiry of its timer, the other from a
     change at its input."""
-    title = f"{bounds.system}, executor {bounds.executor.replace('_', ', ')}: bounds in ms"
+    title = f"{bounds.system}, executor {bounds.executor}: bounds in ms"
     table = _table(("chain", "from tick", "from event", "deadline", "slack", "met"), ("met",), title)
     for chain in bounds.chains if chains is None else chains:
         table.add_row(
@@ -119,8 +119,8 @@ def paths_table(bounds: Bounds, numbers: Origins | None = None) -> Table:
 
 
 def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | None = None) -> Table:
-    executors = [bounds.executor.replace("_", ", ") for bounds in every]
-    table = _table(("chain", "deadline ms", *executors), (), f"{system}: bounds in ms by executor")
+    names = [bounds.executor for bounds in every]
+    table = _table(("chain", "deadline ms", *names), (), f"{system}: bounds in ms by executor")
     for number, chain in enumerate(every[0].chains):
         bound = [bounds.chains[number] for bounds in every]
         cells = [_coloured(exact(one.bound_ns), colour_of(numbers) if one.met else "red") for one in bound]

@@ -21,7 +21,7 @@ from tide_tools.optimise.search import Change, FewestChanges, Found, Report, Sea
 from tide_tools.outputs import require_file, write_text
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.report.results import exact
-from tide_tools.system.load import load, problem_lines
+from tide_tools.system.load import load, placed_lines, problem_lines
 from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
 
 if TYPE_CHECKING:
@@ -111,8 +111,10 @@ def optimise(
     except NoBoundError as error:
         problems = [(finding.path, finding.what, finding.remedy) for finding in error.findings]
         _refuse(problem_lines(file, problems))
-    except (AnalysisError, MissingBinaryError) as error:
-        _refuse([f"{file}: {line}" for line in str(error).splitlines()])
+    except AnalysisError as error:
+        _refuse(placed_lines(file, str(error).splitlines()))
+    except MissingBinaryError as error:
+        _refuse([f"{file}: {error}"])
     raise typer.Exit(FEASIBLE if found.score.feasible else INFEASIBLE)
 
 

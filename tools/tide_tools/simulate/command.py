@@ -17,7 +17,7 @@ from tide_tools.play.boards import UnplayableError
 from tide_tools.play.server import ServerError
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.simulate.described import print_outcome, progress_on, simulate_description
-from tide_tools.system.load import load, problem_lines, require_played
+from tide_tools.system.load import load, placed_lines, problem_lines, require_played
 from tide_tools.system.servers import cores_line, on_one_core
 from tide_tools.terminal.style import print_wrapped
 
@@ -71,7 +71,9 @@ def simulate(
         _refuse("\n".join(problem_lines(file, problems)))
     except UnplayableError as error:
         _refuse(f"{file}: the simulator cannot play it: {error}")
-    except (AnalysisError, ServerError, MissingBinaryError, OSError) as error:
+    except AnalysisError as error:
+        _refuse("\n".join(placed_lines(file, str(error).splitlines())))
+    except (ServerError, MissingBinaryError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     print_outcome(outcome, origins_of(system), console)

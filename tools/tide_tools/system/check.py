@@ -76,7 +76,11 @@ def _duplicates(system: System) -> Iterator[Finding]:
                 topic = publication.topic.lstrip("/")
                 if topic in topics:
                     what = f"'{callback.name}' of chain '{chain.name}' publishes topic '{topic}' twice in one run"
-                    yield Finding((*publication_path, "topic"), what, "name each topic once")
+                    yield Finding(
+                        (*publication_path, "topic"),
+                        what,
+                        "give each message of a run a name of its own, so that bounds count all of them",
+                    )
                 topics.add(topic)
 
 

@@ -97,6 +97,30 @@ def problem_lines(file: str | FilePath, problems: list[tuple[Path, str, str]]) -
     return _report(str(file), lines, problems).lines
 
 
+# The analysis knows the part of a chain on one board by the chain's name and a number behind '#'.
+_ENTRY = re.compile(r"chain '(?P<chain>[^'#]*)(?P<number>[^']*)'(?:, callback '(?P<callback>[^']*)')?: ")
+
+
+def placed_lines(file: str | FilePath, problems: list[str]) -> list[str]:
+    """The lines in which the analysis refuses a description, with their places in the file."""
+    text = FilePath(file).read_text(encoding="utf-8")
+    chains = tomli.loads(text).get("chains", [])
+    places = locate(text)
+    placed = []
+    for line in problems:
+        match = _ENTRY.match(line)
+        index = next((n for n, one in enumerate(chains) if match and one["name"] == match["chain"]), None)
+        if match is None or index is None:
+            placed.append(f"{file}: {line}")
+            continue
+        callbacks = chains[index]["callbacks"]
+        place = next((n for n, one in enumerate(callbacks) if one["name"] == match["callback"]), None)
+        path = ("chains", index) if place is None else ("chains", index, "callbacks", place)
+        named = line[: match.start("number")] + line[match.end("number") :]
+        placed.append(f"{file}:{places[path]}: {named}")
+    return placed
+
+
 def _report(name: str, lines: dict[Path, int], problems: list[tuple[Path, str, str]]) -> SystemFileError:
     placed = sorted({(_line_of(path, lines), what, remedy) for path, what, remedy in problems})
     told = [f"{name}:{line}: {what}; {remedy}" for line, what, remedy in placed[:MOST_LINES]]
@@ -198,6 +222,8 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
         return path, f"'{key}' is empty", "add at least one entry"
     if kind == "too_long":
         return path, f"'{key}' has {context['actual_length']} entries", f"at most {context['max_length']} are possible"
+    if kind == "string_too_long":
+        return path, f"'{key}' has {len(details['input'])} letters", f"at most {context['max_length']} are possible"
     if kind == "string_pattern_mismatch":
         return path, f"'{key}' is {_shown(details['input'])}", _pattern_advice(path)
     if kind in ("int_type", "int_from_float"):
