@@ -1141,6 +1141,13 @@ class LinkModel {
     return std::min(next_ns, late_ns);
   }
 
+  bool asks_client(size_t chain) const {
+    return system_.chains[chain].uplink_reliable && loads_[chain].up.messages > 0;
+  }
+  bool asks_agent(size_t chain) const {
+    return system_.chains[chain].downlink_reliable && loads_[chain].down.messages > 0;
+  }
+
   // Number of instances whose lost frames may delay one of this chain, including itself. On a shared stream a message
   // waits for the messages ahead of it, which belong to at most one instance of each other chain. A lost message behind
   // it, again of one instance of each, may postpone its HEARTBEAT (docs/analysis/services.md).
@@ -1163,8 +1170,9 @@ class LinkModel {
     const time_ns way_ns = agent_ns + down_wait_ns + gap_ns_;
     const time_ns delay_ns = std::max<time_ns>(protocol.client.delay_ns, 0);
     const time_ns asking_ns = asked ? add(delay_ns, control_wait_ns(chain, Direction::up, load.up.control + 1, 0)) : 0;
-    const time_ns silent_ns = std::max(self.uplink_reliable ? silence_ns(protocol.client) : 0,
-                                       self.downlink_reliable ? silence_ns(protocol.agent) : 0);
+    // The sender of a message asks for its acknowledgment, so a chain waits only for the sides that send for it.
+    const time_ns silent_ns = std::max(asks_client(chain) ? silence_ns(protocol.client) : 0,
+                                       asks_agent(chain) ? silence_ns(protocol.agent) : 0);
     const int64_t lost = protocol.losses * lossy_instances(chain);
     // A repair consists of a HEARTBEAT, its answer and the retransmitted frame, in either direction, after the chain's
     // own HEARTBEATs and answers. More urgent frames precede them, too; the demand of a response already includes those
@@ -2586,10 +2594,9 @@ class LinkModel {
       return "the questions whether reliable messages have arrived keep each other waiting; send fewer reliable "
              "messages";
     if (std::string text = overload(chain); !text.empty()) return text;
-    const LinkChain &self = system_.chains[chain];
     if (loads_[chain].losses_ns >= period(chain)) {
-      const bool measured = (self.uplink_reliable && system_.protocol.client.delay_ns < 0) ||
-                            (self.downlink_reliable && system_.protocol.agent.delay_ns < 0);
+      const bool measured = (asks_client(chain) && system_.protocol.client.delay_ns < 0) ||
+                            (asks_agent(chain) && system_.protocol.agent.delay_ns < 0);
       return "the repair of lost frames may take " + milliseconds(loads_[chain].losses_ns) +
              ", longer than its period" +
              (measured ? "; a measured HEARTBEAT delay may be 2 s: give 'heartbeat_delay_ms'" : "");

@@ -53,6 +53,26 @@ def _udp(*chains: str, agent: float, back: float, policy: str | None = None) -> 
     return parse(described(board("m", policy=policy), *map(host, hosts), link, *chains))
 
 
+def _stock_text(reliability: str = "best_effort") -> str:
+    """Firmware on rclc's stock executor: a callback with two topics, a command, and a ping."""
+    topics = [{"topic": f"t/t{n}", "payload_bytes": 40} for n in (0, 1)]
+    state = (("m", 0.2, {"publishes": topics}), ("h", 0.1, {"topic": "t/t0"}))
+    return described(
+        board("m", policy="batch_stock", submit_ms=0.01, process_ms=0.01),
+        entry("executors.loads", name="ping", execution_ms=1, period_ms=1000, agent_bytes=24),
+        *(host("h"), line("l", escaped_bytes=12, agent_ms=1, return_ms=1)),
+        hosted("state", 3, *state, period_ms=50, reliability=reliability),
+        hosted(
+            "log", 2, ("h", 0.1, {"topic": "t/t1"}), period_ms=50, branches_from="state.b0", reliability=reliability
+        ),
+        hosted("cmd", 1, ("h", 0.1), ("m", 0.1), period_ms=60, reliability="reliable"),
+    )
+
+
+def _stock_best_effort() -> System:
+    return parse(_stock_text())
+
+
 def _cameras(period_ms: float) -> System:
     """Two rectified pictures that a third callback joins, on four lanes without groups."""
     topics = [{"topic": f"raw/{side}", "payload_bytes": 1000} for side in ("left", "right")]
@@ -121,6 +141,7 @@ FOUND = {
     "eight executors": lambda: _host(8, 8, 1, 1),
     "seventeen chains": lambda: _host(1, 17, 1, 1),
     "seventeen lanes": lambda: _host(1, 2, 17, 1),
+    "rclc's stock executor that sends with best effort alone": lambda: _stock_best_effort(),
     "names of sixty letters": lambda: _host(1, 2, 1, 60),
 }
 
@@ -150,6 +171,19 @@ def test_a_board_takes_no_bound_from_nodes_that_it_never_meets() -> None:
     assert bound_ms(beside, "odom") == bound_ms(alone, "odom") == 31
 
 
+@pytest.mark.parametrize("beside", [(), (chain("cmd", 9, 100, "mh", (40,)),)], ids=["nodes alone", "beside a board"])
+def test_the_length_of_a_message_between_nodes_takes_no_bound(beside: tuple[str, ...]) -> None:
+    """A megabyte was the limit of each message, and above it nodes alone had the bounds of another analysis."""
+
+    def bounds(size: int) -> list[float | None]:
+        see = chain("see", 2, 33, "hi", (size,)), chain("keep", 1, 33, "j", (), 'branches_from = "see.b0"')
+        described_here = system(*see, *beside) if beside else parse(described(*map(host, "hij"), *see))
+        return [one.bound_ns for one in bounds_of(described_here).chains]
+
+    assert None not in bounds(1_000)
+    assert bounds(6_220_800) == bounds(1_000)
+
+
 @pytest.mark.parametrize(("period_ms", "times"), [(400, 1), (12, 2)])
 def test_a_less_urgent_callback_blocks_once_an_execution(period_ms: int, times: int) -> None:
     """The chain has two callbacks on the board, and the less urgent one seldom, or often, runs beside them."""
@@ -157,6 +191,60 @@ def test_a_less_urgent_callback_blocks_once_an_execution(period_ms: int, times: 
     bounds = bounds_of(system(chain("fast", 2, 400, "mhm", (12, 12)), slow))
     (blocked_ns,) = (part.value_ns for part in bounds.chain("fast").parts if part.kind == "client_blocking")
     assert times * 8 <= blocked_ns / 1e6 < times * 8 + 0.1
+
+
+def test_best_effort_alone_makes_the_stock_executor_wait_for_nothing() -> None:
+    """A branch or a ping was refused, as if each publish waited for an acknowledgment."""
+    stock = _stock_best_effort()
+    batch = parse(re.sub('"batch_stock"', '"batch"', _stock_text()))
+    assert [one.bound_ns for one in bounds_of(stock).chains] == [one.bound_ns for one in bounds_of(batch).chains]
+    assert bounds_of(stock).executor == bounds_of(batch, "batch_stock").executor == "batch_stock"
+    asks = {"service": "reset", "type": "std_srvs/srv/Trigger", "payload_bytes": 30}
+    gives = {"replies": asks, "publishes": None}
+    steps = (
+        *(("h", 0.1, {"requests": asks, "publishes": None}), ("m", 0.1, {"kind": "service", **gives})),
+        ("h", 0.1, {"kind": "client"}),
+    )
+    for asked, executor in (
+        (parse(_stock_text("reliable")), None),
+        (parse(_stock_text("reliable").replace('"batch_stock"', '"tide"')), "batch_stock"),
+        (parse(_stock_text() + hosted("reset", 9, *steps, period_ms=400, reliability="reliable")), None),
+    ):
+        with pytest.raises(NoBoundError) as refused:
+            bounds_of(asked, executor)
+        assert all("where publishing waits" in one.what for one in refused.value.findings)
+
+
+def test_a_chain_of_nodes_loses_no_frame_of_a_line() -> None:
+    """It shares an executor with a chain of a board; the repair of lost frames was 118 of its 127 ms."""
+    described = system(chain("plan", 1, 500, "ih", (40,)), chain("cmd", 2, 900, "hm", (40,)))
+    for losses in (1, 2):
+        assert bound_ms(bounds_of(described, None, losses), "plan") == bound_ms(bounds_of(described), "plan")
+        assert bounds_of(described, None, losses).chain("cmd").bound_ns > bounds_of(described).chain("cmd").bound_ns
+
+
+@pytest.mark.parametrize(
+    ("best_effort", "losses", "says"),
+    [
+        ("", 1, "at most 1 frame of an instance is lost."),
+        ("ab", 2, "at most 2 frames of an instance are lost, and none of a best-effort message (a, b)."),
+        ("b", 1, "at most 1 frame of an instance is lost, and none of a best-effort message (b)."),
+    ],
+)
+def test_losses_that_no_bound_covers_are_named(best_effort: str, losses: int, says: str, tmp_path: Path) -> None:
+    """An instance that loses a frame of a best-effort message has no end, and its deadline was guaranteed."""
+    every = (
+        chain("a", 3, 900, "mh", (40,)),
+        chain("b", 2, 900, "hm", (40,)),
+        _best_effort(chain("n", 1, 900, "ij", (4,))),
+    )
+    texts = (_best_effort(one) if name in best_effort else one for name, one in zip("abn", every, strict=True))
+    file = tmp_path / "system.toml"
+    hosts = (host(name) for name in "hij")
+    file.write_text(described(board("m"), *hosts, line("l", heartbeat_delay_ms=20), *texts), encoding="utf-8")
+    output = " ".join(tide("check", file, "--losses", str(losses))[1].split())
+    assert f"These bounds permit lost frames: {says}" in output
+    assert "lost frames:" not in tide("check", file)[1]
 
 
 def test_compared_executors_have_the_names_that_the_option_takes(tmp_path: Path) -> None:
@@ -222,6 +310,14 @@ REFUSED: dict[str, tuple[Callable[[], System], str]] = {
     "an Imu of 40 bytes": (
         lambda: system(chain("imu", 1, 100, "mh", (40,)).replace('t0"', 't0", type = "sensor_msgs/msg/Imu"')),
         "sensor_msgs/msg/Imu has 312 B at least, payload_bytes is 40; write payload_bytes = 312 or more",
+    ),
+    "a picture for a board": (
+        lambda: system(chain("see", 1, 400_000, "him", (6_220_800, 65_528)), baud=20_000_000, mtu=65_535),
+        "'payload_bytes' of 'b1' is 65528; to or from a board it must be at most 65527, the longest with a bound",
+    ),
+    "a picture of a board": (
+        lambda: system(chain("see", 1, 400_000, "mh", (70_000,)), baud=20_000_000, mtu=65_535),
+        "'payload_bytes' of 'b0' is 70000; to or from a board it must be at most 65527, the longest with a bound",
     ),
     "a name of 65 letters": (
         lambda: parse(described(host("h"), hosted("a" * 65, 1, ("h", 1)))),

@@ -724,6 +724,9 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     lanes), or the default."""
     if cores := cores_of_boards(system):
         return _with_cores(system, bounds_of(on_one_core(system), executor, losses), cores)
+    if waits_for_nothing := _where_no_publish_waits(system, executor):
+        found = bounds_of(*waits_for_nothing, losses)
+        return replace(found, executor=executor or described_executor(system))
     bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
@@ -733,6 +736,24 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     chains = tuple(_from_event(system, system.chain(one.name), one) for one in bounds.chains)
     told = (one._replace(text=worded(system, one.id, one.text)) for one in assumed)
     return replace(bounds, chains=chains, assumptions=(*told, *always))
+
+
+def _where_no_publish_waits(system: System, executor: str | None) -> tuple[System, str | None] | None:
+    """rclc's stock executor waits only for the acknowledgment of a reliable message: a board that sends with best
+    effort alone has the bounds of `batch`. None: there is no such board."""
+    waiting = {
+        one.executor
+        for chain in system.chains
+        for one in chain.callbacks
+        if one.requests
+        or one.replies
+        or any(system.reliability_of(chain, sent) == "reliable" for sent in one.publishes)
+    }
+    if executor == "batch_stock":
+        return None if waiting & {one.name for one in system.boards()} else (system, "batch")
+    stock = {one.name for one in system.boards() if executor is None and one.policy == "batch_stock"} - waiting
+    executors = (one.model_copy(update={"policy": "batch"}) if one.name in stock else one for one in system.executors)
+    return (system.model_copy(update={"executors": tuple(executors)}), None) if stock else None
 
 
 def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:

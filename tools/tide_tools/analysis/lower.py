@@ -199,7 +199,8 @@ def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lan
 
 
 _LONGEST_MS = 1_000_000  # kMostTimeNs of tools/analysis/link.cpp
-_LONGEST_PAYLOAD = 1_000_000  # the value of most_payload_bytes there
+_LONGEST_PAYLOAD = 1_000_000  # kMostPayloadBytes there
+_LONGEST_SENT = 65_527  # a node's 65,531 bytes without the encapsulation; longer messages go in pieces
 _LEAST_QUANTUM = 64
 
 
@@ -208,13 +209,15 @@ def link_findings(system: System) -> list[Finding]:
     if shared:  # such names cause further findings, which would only repeat this one
         return shared
     findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
+    pairs = [pair for chain in system.chains for way in system.ways(chain) for pair in pairwise(way)]
+    to_boards = {id(before.sends_to(after)) for before, after in pairs if system.where(after) == "mcu"}
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
-            findings += _callback_findings(system, callback, ("chains", index, "callbacks", position))
+            findings += _callback_findings(system, callback, ("chains", index, "callbacks", position), to_boards)
     return findings
 
 
-def _callback_findings(system: System, callback: Callback, path: Path) -> list[Finding]:
+def _callback_findings(system: System, callback: Callback, path: Path, to_boards: Collection[int]) -> list[Finding]:
     findings = [*_too_long(callback, path, ("execution_ms",))]
     if callback.least_ms > callback.execution_ms:
         findings.append(
@@ -228,12 +231,13 @@ def _callback_findings(system: System, callback: Callback, path: Path) -> list[F
         return findings
     services = (((*path, "requests"), callback.requests), ((*path, "replies"), callback.replies))
     for place, sent in (*callback.located(path), *services):
-        if sent is not None and (sent.payload_bytes or 0) > _LONGEST_PAYLOAD:
+        is_on_line = system.where(callback) == "mcu" or id(sent) in to_boards
+        if sent is not None and is_on_line and (sent.payload_bytes or 0) > _LONGEST_SENT:
             findings.append(
                 Finding(
                     (*place, "payload_bytes"),
                     f"'payload_bytes' of '{callback.name}' is {sent.payload_bytes}",
-                    f"with a microcontroller it must be at most {_LONGEST_PAYLOAD}",
+                    f"to or from a board it must be at most {_LONGEST_SENT}, the longest with a bound",
                 )
             )
     if system.where(callback) == "mcu":
@@ -1154,7 +1158,8 @@ def _link_chain(
     shared: Mapping[int, int],
     by_name: Mapping[str, Chain],
 ) -> Document:
-    reliable = chain.reliability == "reliable"
+    # A chain without a callback on the board sends no frame there: none is lost, and none is acknowledged.
+    reliable = chain.reliability == "reliable" and any(one.executor == client for one in chain.callbacks)
     return {
         "name": chain.name,
         "priority": chain.priority,
@@ -1191,8 +1196,11 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
     creates all of them before it ends."""
     here = callback.executor == client
     sent = callback.sends_to(after)
+    payload_bytes = (up_bytes if here else down_bytes)(callback, after)
+    if system.where(callback) == "host" and (after is None or system.where(after) == "host"):
+        payload_bytes = min(payload_bytes, _LONGEST_PAYLOAD)  # it is on no line, so its length does not count
     entry: Document = {
-        "payload_bytes": (up_bytes if here else down_bytes)(callback, after),
+        "payload_bytes": payload_bytes,
         "message": next((place for place, one in enumerate(callback.publishes) if one is sent), 0),
     }
     if here and callback.publishes_apart:

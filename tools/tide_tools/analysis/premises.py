@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from tide_tools.system.fields import MEASURED
@@ -217,10 +218,25 @@ _WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # pattern, text for a s
 
 
 def worded(system: System, premise: str, text: str) -> str:
+    if premise == "losses" and text.startswith("at most"):
+        text = text.replace("at most 1 frames of an instance are", "at most 1 frame of an instance is")
+        unrepaired = [chain.name for chain in system.chains if _is_unrepaired(system, chain)]
+        return f"{text}, and none of a best-effort message ({', '.join(unrepaired)})" if unrepaired else text
     if premise not in _WORDS:
         return text
     said, on_line, on_network = _WORDS[premise]
     return said.sub(on_line if any(isinstance(link, Line) for link in system.links) else on_network, text)
+
+
+def _is_unrepaired(system: System, chain: Chain) -> bool:
+    """True if a best-effort message to or from a board is on the chain's path: an instance that loses it has no end."""
+    return any(
+        sent is not None and system.reliability_of(chain, sent) == "best_effort"
+        for way in system.ways(chain)
+        for before, after in pairwise(way)
+        if "mcu" in (system.where(before), system.where(after))
+        for sent in (before.sends_to(after),)
+    )
 
 
 def short(premise: str) -> str:

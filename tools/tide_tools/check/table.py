@@ -169,6 +169,9 @@ def print_bounds(
     if not details and all(chain.bound_ns is None for chain in bounds.chains):
         return
     print_wrapped(console, _counts_from(bounds))
+    for one in bounds.assumptions:
+        if one.id == "losses" and one.values["losses"]:
+            print_wrapped(console, f"These bounds permit lost frames: {one.text}.")
     premises = [
         *(("model", text) for text in of_executors(bounds)),
         *((one.id, one.text) for one in bounds.assumptions),
