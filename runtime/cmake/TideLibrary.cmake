@@ -2,9 +2,10 @@
 # tide::runtime: one library of all modules with the port of this machine, and its installation.
 include_guard(GLOBAL)
 
-set(parts base trace queue budget cdr messages xrce link_serial daemon session link_custom exec compat utilities)
+set(parts base trace queue budget cdr messages xrce link_serial daemon session link_custom exec compat utilities rtps
+  rtps_agent)
 if(TIDE_HOST)
-  list(APPEND parts platform_posix datagrams budget_posix port_posix)
+  list(APPEND parts platform_posix datagrams budget_posix port_posix rtps_posix)
 endif()
 set(objects "")
 foreach(part IN LISTS parts)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A participant without an agent and unmodified rclpy nodes: discovery, reliable samples both ways, fragments, nodes
-and endpoints that come later and go, the node as `ros2 node list` and `ros2 topic info -v` show it."""
+"""Boards without an agent and unmodified rclpy nodes. A participant of its own: discovery, reliable samples both ways,
+fragments, nodes and endpoints that come later and go, the node as `ros2 node list` and `ros2 topic info -v` show it.
+And programs of rclc, whose options choose the wire."""
 
 from __future__ import annotations
 
@@ -8,9 +9,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.type_hash import TypeHash
-from std_msgs.msg import String
+from std_msgs.msg import Int32, String
 from std_srvs.srv import SetBool
+from test_msgs.srv import BasicTypes
 
 from reserved import domain
 from ros import START_LIMIT_S, Host, eventually, host, program, quality
@@ -146,3 +149,94 @@ def test_services_both_ways(tmp_path: Path) -> None:
         ended(board)
     assert [(reply["replied"], bool(reply["success"])) for reply in replies] == list(enumerate(passed_on, 1))
     assert sorted(passed_on) == sorted(wanted)  # two clients: in any order
+
+
+KINDS = {  # of qos_peer, by reliability and durability; a depth of 3 each
+    f"{name}_{kept}": QoSProfile(depth=3, reliability=reliability, durability=durability)
+    for name, reliability in (("reliable", ReliabilityPolicy.RELIABLE), ("effort", ReliabilityPolicy.BEST_EFFORT))
+    for kept, durability in (("volatile", DurabilityPolicy.VOLATILE), ("kept", DurabilityPolicy.TRANSIENT_LOCAL))
+}
+
+
+def start_rclc(children: Children, folder: Path, name: str, *words: str) -> Child:
+    command = [program(name), "--rtps", "127.0.0.1", "--domain", str(domain()), *words]
+    board: Child = children.start(name, command, folder / f"{name}.log")
+    board.wait_event("ready", START_LIMIT_S)
+    return board
+
+
+def test_a_program_of_rclc_publishes_and_subscribes(tmp_path: Path) -> None:
+    with Children() as children, host(domain()) as ros:
+        board = start_rclc(children, tmp_path, "qos_peer")
+        received = {kind: ros.collect(Int32, f"/up/{kind}", qos) for kind, qos in KINDS.items()}
+        publishers = {kind: ros.publisher(Int32, f"/down/{kind}", qos) for kind, qos in KINDS.items()}
+        ros.wake()
+        for kind, publisher in publishers.items():
+            eventually(lambda: publisher.get_subscription_count() == 1, f"{kind} is matched")  # noqa: B023
+        # The board knows a reader of the host later than that knows the board.
+        sent = 0
+
+        def all_hear() -> bool:
+            nonlocal sent
+            sent += 1
+            board.say(str(sent))
+            assert board.wait_json("published", START_LIMIT_S, "done")["published"] == sent
+            return all(received.values())
+
+        eventually(all_hear, "every subscription hears the board")
+        last = sent
+        while sent < last + 10:
+            all_hear()
+        for kind, messages in received.items():
+            eventually(lambda: messages[-1].data == sent, f"the last one of {kind}")  # noqa: B023
+            numbers = [message.data for message in messages]
+            assert numbers == sorted(set(numbers))
+            if kind.startswith("reliable"):
+                assert numbers[-11:] == list(range(last, sent + 1))
+        late = ros.collect(Int32, "/up/reliable_kept", KINDS["reliable_kept"])
+        eventually(lambda: len(late) == 3, "a late one hears what is kept")
+        assert [message.data for message in late] == [sent - 2, sent - 1, sent]
+        for kind, publisher in publishers.items():
+            for number in range(3):
+                publisher.publish(Int32(data=number))
+            for number in range(3):
+                heard = board.wait_json("heard", START_LIMIT_S, kind)
+                assert (heard["heard"], heard["number"]) == (kind, number)
+        assert ("peer", "/") in ros.node.get_node_names_and_namespaces()
+        info = ros.node.get_publishers_info_by_topic("/up/effort_kept")
+        assert [(one.node_name, one.topic_type, one.qos_profile.reliability) for one in info] == [
+            ("peer", "std_msgs/msg/Int32", ReliabilityPolicy.BEST_EFFORT)
+        ]
+
+
+def test_a_program_of_rclc_serves_and_asks(tmp_path: Path) -> None:
+    """Requests of 1 B to 5 kB, which are in fragments between session and agent, and late replies."""
+
+    def add(request: BasicTypes.Request, response: BasicTypes.Response) -> BasicTypes.Response:
+        response.int64_value = request.int64_value + request.int32_value
+        response.string_value = request.string_value
+        return response
+
+    with Children() as children, host(domain()) as ros:
+        ros.service(BasicTypes, "/asked", add)
+        client = ros.client(BasicTypes, "/served")
+        words = ["--key", "5", "--serve", "/served", "--ask", "/asked", "--period-ms", "20", "--bytes", "3000"]
+        board = start_rclc(children, tmp_path, "service_peer", *words)
+        eventually(client.service_is_ready, "the board's service is there")
+        for number in range(12):
+            text = "x" * (1, 100, 1000, 5000)[number % 4]
+            request = BasicTypes.Request(int64_value=number, int32_value=3, string_value=text)
+            request.bool_value = number % 3 == 0  # answered later, by a timer
+            future = client.call_async(request)
+            eventually(future.done, "the request is answered")
+            reply = future.result()
+            late = request.bool_value
+            assert (reply.int64_value, reply.uint64_value) == (number + 3, 5)
+            assert reply.string_value == ("" if late else text)
+        replies = [board.wait_json("reply", START_LIMIT_S, "a reply") for _ in range(10)]
+        assert all(reply["right"] for reply in replies)
+        numbers = [reply["reply"] for reply in replies]
+        assert numbers == sorted(numbers)
+        board.process.terminate()
+        assert board.process.wait(START_LIMIT_S) == 0
+        eventually(lambda: not client.service_is_ready(), "it said goodbye")

@@ -35,11 +35,12 @@ void for_each_seed(uint64_t few, const std::function<void(uint64_t)> &test) {
   }
 }
 
-void expect_unchanged(const RtpsReader &reader) {
+void expect_unchanged(const RtpsReader &reader, const RtpsWriter &writer) {
   int64_t before = 0;
   for (const RtpsReader::Sample &sample : reader.received) {
     EXPECT_GT(sample.sequence, before);
     before = sample.sequence;
+    EXPECT_EQ(sample.bytes.size(), writer.sizes.at(static_cast<size_t>(sample.sequence - 1))) << sample.sequence;
     EXPECT_TRUE(sample.bytes == RtpsBoard::sample(sample.sequence, sample.bytes.size())) << sample.sequence;
   }
 }
@@ -368,7 +369,7 @@ TEST(Exchange, ReliableSamplesArriveOnceAndInOrder) {
                      [&] { return tide_participant_is_acknowledged(&pair.a.participant, &writer.writer); });
     EXPECT_TRUE(tide_participant_is_acknowledged(&pair.a.participant, &writer.writer));
     EXPECT_EQ(static_cast<int64_t>(reader.received.size()), total);
-    expect_unchanged(reader);
+    expect_unchanged(reader, writer);
     EXPECT_EQ(pair.b.participant.counters.lost + pair.a.participant.counters.overwritten, 0u);
     EXPECT_EQ(pair.a.participant.counters.restarted + pair.b.participant.counters.restarted, 0u);
     EXPECT_EQ(pair.b.participant.counters.malformed, 0u);
@@ -395,7 +396,7 @@ TEST(Exchange, KeepLastLosesOnlyWhatItCounts) {
     }
     pair.network.faults = {};
     pair.network.run(10'000 * kMs);
-    expect_unchanged(reader);
+    expect_unchanged(reader, writer);
     ASSERT_FALSE(reader.received.empty());
     const int64_t last = reader.received.back().sequence;
     const int64_t missing = last - static_cast<int64_t>(reader.received.size());
@@ -427,7 +428,7 @@ TEST(Exchange, LateJoinerOfATransientLocalTopic) {
       EXPECT_EQ(reader.received[0].sequence, 5);
       EXPECT_EQ(pair.b.participant.counters.lost, 0u);
     }
-    expect_unchanged(reader);
+    expect_unchanged(reader, writer);
     pair.a.write(writer, 3000, pair.network.now);
     pair.network.run(20'000 * kMs);
     if (reliable) {
@@ -448,7 +449,7 @@ TEST(Exchange, LargeSamplesAtFivePercentLoss) {
     const uint64_t before = pair.network.bytes;
     pair.network.run(60'000 * kMs, [&] { return reader.received.size() == 3; });
     EXPECT_EQ(reader.received.size(), 3u);
-    expect_unchanged(reader);
+    expect_unchanged(reader, writer);
     EXPECT_LT(pair.network.bytes - before, 3u * 65536 * 5 / 2);  // repair costs little more than sending all again
   });
 }
@@ -496,7 +497,7 @@ TEST(Exchange, RefusedSamplesComeAgain) {
       pair.network.run(60'000 * kMs, [&] { return reader.received.size() > before; });
       ASSERT_EQ(reader.received.size(), before + 1);
     }
-    expect_unchanged(reader);
+    expect_unchanged(reader, writer);
     EXPECT_GT(pair.b.participant.counters.refused, 0u);
     EXPECT_EQ(pair.b.participant.counters.lost, 0u);
   });

@@ -25,6 +25,7 @@ struct RtpsWriter {
   std::vector<tide_rtps_slot_t> slots;
   std::vector<uint8_t> memory;
   int64_t written = 0;
+  std::vector<size_t> sizes;  // of what was written
 };
 
 struct RtpsReader {
@@ -40,7 +41,8 @@ struct RtpsReader {
   size_t room = SIZE_MAX;  // for so many more samples; further ones are refused
 };
 
-// A participant with its memory. Boards are numbered from 1, which is the last octet of their address.
+// A participant with its memory, or one that is elsewhere. Boards are numbered from 1, which is the last octet of their
+// address.
 struct RtpsBoard {
   tide_participant_t participant{};
   tide_participant_config_t config{};
@@ -51,6 +53,7 @@ struct RtpsBoard {
   std::vector<tide_rtps_event_t> events;
   std::vector<uint8_t> buffer;
   bool is_on = true;
+  tide_participant_t *elsewhere = nullptr;
 
   explicit RtpsBoard(uint8_t number, size_t peer_count = 4, size_t match_count = 8)
       : peers(peer_count), matches(match_count) {
@@ -63,6 +66,7 @@ struct RtpsBoard {
       static_cast<RtpsBoard *>(context)->events.push_back(*event);
     };
   }
+  tide_participant_t &own() { return elsewhere == nullptr ? participant : *elsewhere; }
   RtpsBoard(const RtpsBoard &) = delete;
   RtpsBoard &operator=(const RtpsBoard &) = delete;
 
@@ -131,6 +135,7 @@ struct RtpsBoard {
     uint8_t *room = tide_participant_write_begin(&participant, &to.writer, bytes);
     if (room == nullptr) throw std::runtime_error("room");
     const std::vector<uint8_t> made = sample(++to.written, bytes);
+    to.sizes.push_back(bytes);
     std::copy(made.begin(), made.end(), room);
     tide_participant_write_end(&participant, &to.writer, bytes, nullptr, now);
   }
@@ -186,7 +191,7 @@ class RtpsNetwork {
     tide_rtps_datagram_t datagram{};
     datagram.bytes = board.buffer.data();
     if (!board.is_on) return INT64_MAX;
-    for (int sent = 0; tide_participant_poll(&board.participant, now, &datagram); sent++) {
+    for (int sent = 0; tide_participant_poll(&board.own(), now, &datagram); sent++) {
       if (sent > 100'000) throw std::runtime_error("it sends without end");
       if (datagram.length <= TIDE_RTPS_HEADER_BYTES || datagram.length > board.buffer.size())
         throw std::runtime_error("length of a datagram");
@@ -207,7 +212,7 @@ class RtpsNetwork {
   void arrive(const Packet &packet) {
     const bool is_multicast = packet.to.address[0] == 239;
     for (RtpsBoard *board : boards) {
-      const tide_participant_config_t &config = board->participant.config;
+      const tide_participant_config_t &config = board->own().config;
       const bool is_for_it = is_multicast
                                  ? packet.to.port == TIDE_RTPS_PORT_MULTICAST(config.domain)
                                  : memcmp(packet.to.address, config.address, 4) == 0 &&
@@ -215,7 +220,7 @@ class RtpsNetwork {
       if (!board->is_on || !is_for_it) continue;
       const uint8_t from[] = {10, 0, 0, packet.from};
       const std::vector<uint8_t> exact(packet.bytes);  // a sanitizer sees a read beyond it
-      tide_participant_receive(&board->participant, exact.data(), exact.size(), from, now);
+      tide_participant_receive(&board->own(), exact.data(), exact.size(), from, now);
     }
   }
 };

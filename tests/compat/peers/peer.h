@@ -2,7 +2,10 @@
 /* Common parts of boards in the tests against real ROS 2: options, a connection with a node and an executor, steps that
  * must succeed, an end by SIGTERM. Included once, by a program that has first defined the sizes of its pools, if any.
  *
- *   NAME_peer (--udp PORT | --serial DEVICE [--baud N]) [--key N] [--node NAME] [own options] */
+ *   NAME_peer (--udp PORT | --serial DEVICE [--baud N] | --rtps ADDRESS --domain N) [--key N] [--node NAME]
+ *     [own options]
+ *
+ * --rtps is for programs that have defined TIDE_DEFINE_RTPS. */
 #ifndef TIDE_TESTS_COMPAT_PEER_H
 #define TIDE_TESTS_COMPAT_PEER_H
 
@@ -22,6 +25,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <tide/rclc.h>
+#ifdef TIDE_DEFINE_RTPS
+#include <tide/rclc_rtps.h>
+#endif
 #include <tide/status.h>
 #include <unistd.h>
 
@@ -61,15 +67,14 @@ static inline void require(rcl_ret_t result, const char *step) {
 
 /* own: the program's options, ended by one without a name; null: none. */
 static inline void read_options(int count, char **words, const peer_option_t *own) {
-  const char *udp = NULL, *serial = NULL;
-  int64_t baud = 921600;
-  peer_option_t known[PEER_OPTIONS_MAXIMUM + 1] = {{.name = "udp", .text = &udp},
-                                                   {.name = "serial", .text = &serial},
-                                                   {.name = "baud", .number = &baud},
-                                                   {.name = "key", .number = &key},
-                                                   {.name = "node", .text = &node_name}};
+  const char *udp = NULL, *serial = NULL, *rtps = NULL;
+  int64_t baud = 921600, domain = 0;
+  peer_option_t known[PEER_OPTIONS_MAXIMUM + 1] = {
+      {.name = "udp", .text = &udp},       {.name = "serial", .text = &serial},   {.name = "baud", .number = &baud},
+      {.name = "rtps", .text = &rtps},     {.name = "domain", .number = &domain}, {.name = "key", .number = &key},
+      {.name = "node", .text = &node_name}};
   struct option names[PEER_OPTIONS_MAXIMUM + 1] = {{0}};
-  size_t used = 5;
+  size_t used = 7;
   while (own != NULL && own->name != NULL && used < PEER_OPTIONS_MAXIMUM) known[used++] = *own++;
   for (size_t i = 0; i < used; i++) {
     names[i].name = known[i].name;
@@ -84,7 +89,14 @@ static inline void read_options(int count, char **words, const peer_option_t *ow
   }
   allocator = rcl_get_default_allocator();
   require(rcl_init_options_init(&init_options, allocator), "options");
+  require(rcl_init_options_set_domain_id(&init_options, (size_t)domain), "the domain");
   rmw_init_options_t *link = rcl_init_options_get_rmw_init_options(&init_options);
+#ifdef TIDE_DEFINE_RTPS
+  if (rtps != NULL) {
+    require(tide_rclc_options_set_rtps(link, rtps), "the address");
+    return;
+  }
+#endif
   require(serial != NULL ? tide_rclc_options_set_serial(link, serial, (uint32_t)baud)
                          : rmw_uros_options_set_udp_address("127.0.0.1", udp != NULL ? udp : "8888", link),
           "the address");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with each kind of QoS, for tests against real ROS 2: qos_peer --udp PORT. It has a publisher "up/KIND" and a
+/* A board with each kind of QoS, for tests against real ROS 2, by an agent or without one: qos_peer --udp PORT, or
+ * --rtps ADDRESS --domain N. It has a publisher "up/KIND" and a
  * subscription "down/KIND" of each kind, a depth of 3 each, publishes the number of each line of its standard input
  * with all of its publishers, and prints received messages. */
 #include <std_msgs/msg/int32.h>
 
+#define TIDE_DEFINE_RTPS
 #include "peer.h"
 
 #define KINDS 4

@@ -2,7 +2,8 @@
 /* A board with services, for tests against real ROS 2: test_msgs/BasicTypes, int64_value + int32_value is returned as
  * int64_value, string_value unchanged, and uint64_value is the key of the answering board.
  *
- *   service_peer --udp PORT --key N [--node NAME] [--serve NAME] [--ask NAME --period-ms N --bytes N --at-once N]
+ *   service_peer (--udp PORT | --rtps ADDRESS --domain N) --key N [--node NAME] [--serve NAME]
+ *     [--ask NAME --period-ms N --bytes N --at-once N]
  *
  * A request with bool_value is answered later, by a timer. At most at-once requests may be without a reply; 0: no
  * limit. Requests and replies are printed as lines of JSON; SIGTERM prints the counters and ends the program. */
@@ -19,6 +20,12 @@
 #define TIDE_TIMERS 2
 #define TIDE_LARGE_NODE_BYTES 6144
 #define TIDE_REASSEMBLY_BYTES 6144
+#define TIDE_RTPS_WRITERS 2
+#define TIDE_RTPS_READERS 2
+#define TIDE_RTPS_FRAMES 16
+#define TIDE_RTPS_HISTORY 16
+#define TIDE_RTPS_SAMPLE_BYTES 6144
+#define TIDE_DEFINE_RTPS
 
 #include "peer.h"
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program of rclc that reaches ROS 2 without an agent on a host. Instead of an agent's address the options get that
+ * of the board, and nothing else in the program changes:
+ *
+ *   tide_rclc_options_set_rtps(rmw_options, "192.168.1.20");      after rcl_init_options_set_domain_id
+ *
+ * The memory of the wire is the program's, in one C file:
+ *
+ *   #define TIDE_RTPS_WRITERS 3
+ *   #define TIDE_DEFINE_RTPS
+ *   #include <tide/rclc_rtps.h>
+ *
+ * See tide/rtps_agent.h for how it works and what is not supported. On POSIX only: the link's thread owns the sockets.
+ * On other systems connect tide/rtps_agent.h by a custom transport, as runtime/port/posix/rtps does. */
+#ifndef TIDE_RCLC_RTPS_H
+#define TIDE_RCLC_RTPS_H
+
+#include <rmw/init_options.h>
+#include <rmw/ret_types.h>
+
+#include "tide/rtps_agent.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* address: IPv4, of the interface by which this board is reached. On a loopback address, participants of this machine
+ * are found at their ports; on others also by multicast. RMW_RET_INVALID_ARGUMENT: not an address. Domain 255, and no
+ * domain: ROS_DOMAIN_ID, else 0. One support of a process at a time. */
+rmw_ret_t tide_rclc_options_set_rtps(rmw_init_options_t *options, const char *address);
+/* For its counters and those of its participant; written by the link's thread. */
+const tide_rtps_agent_t *tide_rclc_rtps_agent(void);
+
+extern const tide_rtps_agent_config_t tide_rtps_memory;
+
+#ifdef TIDE_DEFINE_RTPS
+/* One for each publisher, service and client. */
+#ifndef TIDE_RTPS_WRITERS
+#define TIDE_RTPS_WRITERS 4
+#endif
+/* One for each subscription, service and client. */
+#ifndef TIDE_RTPS_READERS
+#define TIDE_RTPS_READERS 4
+#endif
+#ifndef TIDE_RTPS_NODES
+#define TIDE_RTPS_NODES 1
+#endif
+/* Remote participants; those with a matching topic stay, others make room for each other. */
+#ifndef TIDE_RTPS_PEERS
+#define TIDE_RTPS_PEERS 8
+#endif
+/* Pairs of an endpoint of this board and a remote one. */
+#ifndef TIDE_RTPS_MATCHES
+#define TIDE_RTPS_MATCHES (2 * (TIDE_RTPS_WRITERS + TIDE_RTPS_READERS))
+#endif
+/* Depth of each writer's history, and the largest sample, at most 65,000. */
+#ifndef TIDE_RTPS_HISTORY
+#define TIDE_RTPS_HISTORY 4
+#endif
+#ifndef TIDE_RTPS_SAMPLE_BYTES
+#define TIDE_RTPS_SAMPLE_BYTES 512
+#endif
+/* Messages on their way to the executor: one for each reader, and the rest for bursts; at most TIDE_WINDOW. */
+#ifndef TIDE_RTPS_FRAMES
+#define TIDE_RTPS_FRAMES (TIDE_RTPS_READERS + 4 < 16 ? TIDE_RTPS_READERS + 4 : 16)
+#endif
+#ifndef TIDE_MTU_BYTES /* as in tide/pools.h */
+#define TIDE_MTU_BYTES 512
+#endif
+#if TIDE_RTPS_FRAMES < TIDE_RTPS_READERS || TIDE_RTPS_FRAMES > 16 || TIDE_RTPS_SAMPLE_BYTES > 65000
+#error "TIDE_RTPS_FRAMES is at least TIDE_RTPS_READERS and at most 16, TIDE_RTPS_SAMPLE_BYTES at most 65,000"
+#endif
+
+static struct {
+  tide_rtps_peer_t peers[TIDE_RTPS_PEERS];
+  tide_rtps_match_t matches[TIDE_RTPS_MATCHES];
+  tide_rtps_agent_node_t nodes[TIDE_RTPS_NODES];
+  tide_rtps_agent_topic_t topics[TIDE_RTPS_WRITERS + TIDE_RTPS_READERS];
+  tide_rtps_output_t outputs[TIDE_RTPS_WRITERS];
+  tide_rtps_input_t inputs[TIDE_RTPS_READERS];
+  tide_rtps_slot_t slots[TIDE_RTPS_WRITERS * TIDE_RTPS_HISTORY];
+  tide_rtps_sample_identity_t related[TIDE_RTPS_WRITERS * TIDE_RTPS_HISTORY];
+  uint16_t requests[TIDE_RTPS_WRITERS * TIDE_RTPS_HISTORY];
+  uint8_t histories[TIDE_RTPS_WRITERS * TIDE_RTPS_HISTORY * (TIDE_RTPS_SAMPLE_BYTES + TIDE_RTPS_SLOT_OVERHEAD_BYTES)];
+  uint8_t assemblies[TIDE_RTPS_READERS * (TIDE_RTPS_SAMPLE_BYTES + 4)];
+  tide_rtps_frame_t frames[TIDE_RTPS_FRAMES];
+  uint8_t frame_memory[TIDE_RTPS_FRAMES * TIDE_MTU_BYTES];
+} tide_rtps_storage;
+
+const tide_rtps_agent_config_t tide_rtps_memory = {.peers = tide_rtps_storage.peers,
+                                                   .matches = tide_rtps_storage.matches,
+                                                   .nodes = tide_rtps_storage.nodes,
+                                                   .topics = tide_rtps_storage.topics,
+                                                   .outputs = tide_rtps_storage.outputs,
+                                                   .inputs = tide_rtps_storage.inputs,
+                                                   .slots = tide_rtps_storage.slots,
+                                                   .related = tide_rtps_storage.related,
+                                                   .requests = tide_rtps_storage.requests,
+                                                   .histories = tide_rtps_storage.histories,
+                                                   .assemblies = tide_rtps_storage.assemblies,
+                                                   .frames = tide_rtps_storage.frames,
+                                                   .frame_memory = tide_rtps_storage.frame_memory,
+                                                   .peer_count = TIDE_RTPS_PEERS,
+                                                   .match_count = TIDE_RTPS_MATCHES,
+                                                   .node_count = TIDE_RTPS_NODES,
+                                                   .output_count = TIDE_RTPS_WRITERS,
+                                                   .input_count = TIDE_RTPS_READERS,
+                                                   .frame_count = TIDE_RTPS_FRAMES,
+                                                   .history = TIDE_RTPS_HISTORY,
+                                                   .frame_bytes = TIDE_MTU_BYTES,
+                                                   .sample_bytes = TIDE_RTPS_SAMPLE_BYTES};
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif
