@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tide/invariant.h"
 
-/* Freestanding like the rest, except on a machine with an operating system (CMake's TIDE_HOST). */
+/* Uses no library, like the rest of the runtime, except on a machine with an operating system (CMake's TIDE_HOST). */
 #if __STDC_HOSTED__
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "internal.h"
 #include "tide/status.h"
 
-/* Later than any clock value; sums of two or three fit an int64_t. */
+/* Later than any clock value, yet small enough that the sum of two or three such times fits an int64_t. */
 #define TIME_MAXIMUM_NS (INT64_MAX / 4)
 
 static const budget_rule_t *rule_of(const tide_budget_t *budget) {
@@ -22,7 +22,7 @@ static bool ring_holds(const tide_budget_t *budget) {
     sum_ns += portion->amount_ns;
   }
   if (budget->count > budget->config.maximum_replenishments) return false;
-  if (budget->config.rule == TIDE_BUDGET_POSIX) return true; /* an overrun is replenished too, as a whole */
+  if (budget->config.rule == TIDE_BUDGET_POSIX) return true; /* the sum may exceed the budget */
   return sum_ns == budget->config.budget_ns && budget->used_ns >= 0 &&
          budget->used_ns < budget_ring_at(budget, 0u)->amount_ns;
 }
@@ -128,7 +128,7 @@ int64_t tide_budget_deadline_ns(const tide_budget_t *budget) {
   if (!budget->high) return budget_ring_at(budget, 0u)->time_ns;
   if (!budget->running) return INT64_MAX;
   const int64_t limit_ns = budget->now_ns + rule_of(budget)->available_ns(budget);
-  /* Replenishments of POSIX while the lane runs extend the limit. */
+  /* Under the POSIX rule, a replenishment that comes while the lane runs extends the limit. */
   if (budget->config.rule == TIDE_BUDGET_POSIX && budget->count > 0u &&
       budget_ring_at(budget, 0u)->time_ns < limit_ns) {
     return budget_ring_at(budget, 0u)->time_ns;

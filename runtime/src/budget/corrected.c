@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The corrected rule. Invariant: ring_holds (budget.c), and the used part of the first portion becomes usable again one
- * period after that portion's time. */
+/* The corrected rule of the sporadic server. Invariants: ring_holds (budget.c); the used part of the first portion
+ * becomes usable again one period after that portion's time. */
 #include "internal.h"
 
 static void start(tide_budget_t *budget) { budget_ring_push(budget, budget->now_ns, budget->config.budget_ns); }
 
-/* Merges portions with an earlier time into one with this time. True: there was one. */
+/* Merges all portions that are earlier than this time into one portion at this time. Returns true if there were any. */
 static bool raise_times(tide_budget_t *budget, int64_t time_ns) {
   int64_t amount_ns = 0;
   while (budget->count > 0u && budget_ring_at(budget, 0u)->time_ns < time_ns) {
@@ -24,7 +24,7 @@ static bool raise_times(tide_budget_t *budget, int64_t time_ns) {
   return true;
 }
 
-/* Using the whole queue n times only shifts its times by n periods. */
+/* Using up the whole queue n times only moves all its times n periods later. */
 static void go_round(tide_budget_t *budget, int64_t rounds) {
   int64_t later_ns;
   if (__builtin_mul_overflow(rounds, budget->config.period_ns, &later_ns) || later_ns > INT64_MAX / 4) {
@@ -52,7 +52,8 @@ static void charge(tide_budget_t *budget, int64_t consumed_ns) {
 
 static void activate(tide_budget_t *budget) { (void)raise_times(budget, budget->now_ns); }
 
-/* Splits off the used part of the first portion; without room for both parts, the rest joins the next portion. */
+/* Splits off the used part of the first portion. If the ring has no room for both parts, the unused part joins the next
+ * portion. */
 static void finish(tide_budget_t *budget) {
   if (budget->used_ns == 0) return;
   tide_replenishment_t *const head = budget_ring_at(budget, 0u);
@@ -72,7 +73,7 @@ static void finish(tide_budget_t *budget) {
   if (budget_ring_at(budget, 0u)->time_ns > budget->now_ns) budget->counters.denied++;
 }
 
-/* Budget that was used before the long wait is not counted as forgiven. */
+/* Budget used before the long wait is split off first, so that it is not counted as forgiven. */
 static void resume(tide_budget_t *budget) {
   const int64_t oldest_ns = budget->now_ns - budget->config.period_ns;
   if (budget_ring_at(budget, 0u)->time_ns >= oldest_ns) return;
@@ -90,7 +91,7 @@ static int64_t available_ns(const tide_budget_t *budget) {
     if (portion->time_ns > budget->now_ns) break;
     sum_ns += portion->amount_ns;
   }
-  return sum_ns > 0 ? sum_ns : 0; /* negative: used in advance */
+  return sum_ns > 0 ? sum_ns : 0; /* negative after an overrun: future budget was used */
 }
 
 const budget_rule_t tide_budget_rule_corrected = {start, charge, activate, resume, finish, settle, available_ns};

@@ -18,7 +18,7 @@ static inline tide_replenishment_t budget_ring_pop(tide_budget_t *budget) {
   return head;
 }
 
-/* The caller ensures that there is room, and that no entry is later. */
+/* The caller ensures that the ring has room and that none of its entries is later than this one. */
 static inline void budget_ring_push(tide_budget_t *budget, int64_t time_ns, int64_t amount_ns) {
   tide_replenishment_t *const tail = budget->count > 0u ? budget_ring_at(budget, (uint16_t)(budget->count - 1u)) : 0;
   if (tail && tail->time_ns == time_ns) {
@@ -30,8 +30,8 @@ static inline void budget_ring_push(tide_budget_t *budget, int64_t time_ns, int6
   *budget_ring_at(budget, budget->count++) = (tide_replenishment_t){.time_ns = time_ns, .amount_ns = amount_ns};
 }
 
-/* Each rule: start with the whole budget, charge what was used at high priority, become ready, get the processor, end
- * an activation, and let time pass until budget->now_ns. */
+/* The operations of a rule: start with the whole budget, charge the time used at high priority, become ready, get the
+ * processor, end an activation, and let time pass until budget->now_ns. */
 typedef struct budget_rule {
   void (*start)(tide_budget_t *budget);
   void (*charge)(tide_budget_t *budget, int64_t consumed_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rule of POSIX.1-2017, 2.8.4, SCHED_SPORADIC, numbered as in the standard. The ring holds the pending
- * replenishment operations; their times never fall, as activation times do not. */
+/* The rule of POSIX.1-2017, section 2.8.4, SCHED_SPORADIC; steps are numbered as in the standard. The ring holds the
+ * pending replenishment operations; their times never decrease, because activation times never do. */
 #include "internal.h"
 
 static void start(tide_budget_t *budget) { budget->available_ns = budget->config.budget_ns; }

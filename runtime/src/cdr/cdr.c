@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All moves of a cursor go through place(). Builtins for
- * copies and swaps, because a freestanding compiler turns plain memcpy into calls. */
+/* Every move of a cursor goes through place(). Copies and swaps use builtins, because a freestanding compiler turns a
+ * plain memcpy into a call. */
 #include "tide/cdr.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@ static size_t padding_of(const tide_cdr_t *cdr, size_t alignment) {
   return (cdr->origin - cdr->position) & (alignment - 1u);
 }
 
-/* Skips padding and count bytes; returns where the latter start. Null: nothing to copy, after an error or in a
- * measuring cursor. */
+/* Skips the padding and `count` bytes, and returns where these bytes start. Returns null if there is nothing to copy:
+ * after an error, or in a cursor that only measures. */
 static uint8_t *place(tide_cdr_t *cdr, size_t alignment, size_t count, bool reading) {
   TIDE_INVARIANT(cdr->origin <= cdr->position && cdr->position <= cdr->capacity);
   TIDE_INVARIANT(alignment > 0u && (alignment & (alignment - 1u)) == 0u);
@@ -59,7 +59,8 @@ static const uint8_t *get_place(tide_cdr_t *cdr, size_t alignment, size_t count)
   return place(cdr, alignment, count, true);
 }
 
-/* Member by member: for a whole structure GCC calls memset on a Cortex-M, which takes four times as long. */
+/* Assigned member by member: to clear a whole structure, GCC calls memset on a Cortex-M, which takes four times as
+ * long. */
 static void begin(tide_cdr_t *cdr, uint8_t *bytes, size_t capacity, bool big_endian, bool reading) {
   cdr->bytes = bytes;
   cdr->capacity = capacity;
@@ -142,7 +143,7 @@ static void copy_swapped(uint8_t *to, const uint8_t *from, size_t count, size_t 
 static bool is_element_size(size_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
 void tide_cdr_put_array(tide_cdr_t *cdr, const void *elements, size_t count, size_t element_bytes) {
-  if (count == 0) return; /* peers do not align before an empty array */
+  if (count == 0) return; /* other DDS implementations do not align before an empty array */
   if (!is_element_size(element_bytes) || (elements == NULL && cdr->bytes != NULL)) {
     fail(cdr, TIDE_ERROR_ARGUMENT);
     return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by servers and clients of actions: pool entries, goals, kept results, executors and chains. One callback of an
- * executor handles the messages of all parts of an action, one a run, oldest first. A message that finds no node stays
- * pending in the action and its goals, and the link's context retries it. */
+/* What servers and clients of actions share: pool entries, goals, kept results, executors and chains. One executor
+ * callback handles the messages of all services and topics of an action, one message a run, oldest first. A message for
+ * which no node is free stays pending in the action and its goals, and the link's context retries it. */
 #include "action.h"
 #include "tide/invariant.h"
 #include "tide/message_memory.h"
@@ -11,7 +11,7 @@ tide_action_t *tide_action_take_place(tide_support_t *support, bool is_server) {
   for (size_t i = 0; pools != NULL && i < pools->action_count; i++) {
     tide_action_t *action = &pools->actions[i];
     if (action->support != NULL) continue;
-    const uintptr_t critical = tide_compat_enter(); /* the link's context reads all entries */
+    const uintptr_t critical = tide_compat_enter(); /* because the link's context reads all entries */
     memset(action, 0, sizeof *action);
     action->is_server = is_server;
     action->support = support;
@@ -102,8 +102,8 @@ static bool is_due_locked(const tide_action_t *action, const tide_support_t *sup
          (__atomic_load_n(&action->attention, __ATOMIC_ACQUIRE) || has_new_session(action));
 }
 
-/* Retries the next action (from `*place` on) that has pending messages; the others are skipped in one critical section.
- * False: none has any. */
+/* Retries the next action, from `*place` on, that has pending messages; actions without any are skipped in one critical
+ * section. Returns false if no action has pending messages. */
 static bool retry_next(const tide_support_t *support, size_t *place) {
   const tide_action_pools_t *pools = tide_pools.actions;
   const uintptr_t critical = tide_compat_enter();
@@ -169,7 +169,7 @@ rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc
   if (goal_count == 0) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   const rclc_executor_handle_t wanted = {.type = type,
                                          .action_server = action->program,
-                                         /* or the client: they share the member */ .callback_context = context};
+                                         /* or the client: both share this union member */ .callback_context = context};
   rclc_executor_handle_t *handle;
   const int opened = tide_compat_open_handle(executor, &wanted, action, &action->callback, &handle);
   if (opened != TIDE_OK) return tide_compat_result(opened);
@@ -189,7 +189,7 @@ rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc
   const uintptr_t critical = tide_compat_enter();
   action->support->retry_responses = retry;
   tide_compat_leave(critical);
-  tide_action_wake(action); /* messages may have arrived before the callback was set */
+  tide_action_wake(action); /* because messages may have arrived before the callback was set */
   return RCL_RET_OK;
 }
 
@@ -249,7 +249,7 @@ static const tide_reader_t *reader_of(tide_action_t *action, size_t part) {
 }
 
 int tide_action_oldest_part(tide_action_t *action, uint32_t parts) {
-  static const uint8_t order[] = {PART_GOAL, PART_FEEDBACK, PART_CANCEL, PART_RESULT}; /* for equal times */
+  static const uint8_t order[] = {PART_GOAL, PART_FEEDBACK, PART_CANCEL, PART_RESULT}; /* if times are equal */
   int oldest = PART_NONE;
   int64_t earliest_ns = TIDE_FOREVER;
   for (size_t i = 0; i < sizeof order; i++) {
@@ -311,11 +311,11 @@ void tide_action_count(const tide_action_t *action, tide_action_counters_t *coun
 /* ---- goals: a part of the pool, taken by a sender or by the server's callback, found by any thread ---- */
 
 static void clear_locked(tide_goal_t *goal, tide_action_t *action) {
-  void *request = goal->handle.ros_goal_request; /* kept: a server's entries have their requests for ever */
+  void *request = goal->handle.ros_goal_request; /* the entries of a server keep their request buffers for ever */
   memset(&goal->handle, 0, sizeof goal->handle);
   memset(&goal->server, 0, sizeof goal->server); /* also clears `client`, the smaller member of the union */
   goal->handle.ros_goal_request = request;
-  goal->handle.action_server = action->program; /* or the client: they share the member */
+  goal->handle.action_server = action->program; /* or the client: both share this union member */
   __atomic_store_n(&goal->action, action, __ATOMIC_RELEASE);
 }
 
@@ -341,7 +341,8 @@ void tide_action_free_goal(tide_goal_t *goal) { __atomic_store_n(&goal->action, 
 
 _Static_assert(sizeof(((tide_goal_t *)0)->client) <= sizeof(((tide_goal_t *)0)->server), "cleared together");
 
-/* A goal of a server counts only once it is accepted: until then, and for a repeated request, its state is unknown. */
+/* A server's goal can be found only once it is accepted: until then, and for a repeated request, its state is
+ * unknown. */
 static bool is_found(const tide_goal_t *goal, const uint8_t *goal_id) {
   const tide_action_t *action = tide_action_owner(goal);
   if (action == NULL || (action->is_server && tide_action_state(goal) == GOAL_STATE_UNKNOWN)) return false;
@@ -372,21 +373,21 @@ tide_goal_t *tide_action_goal_of(const rclc_action_goal_handle_t *handle, bool i
 
 #define STATUS_BYTES 28u  /* one goal's entry: id, stamp, state, padding */
 #define PADDING_BYTES 3u  /* alignment, before each stamp but the first */
-#define LOOKED_AT_ONCE 4u /* kept results checked in one critical section */
+#define LOOKED_AT_ONCE 4u /* number of kept results checked in one critical section */
 
 uint8_t *tide_action_result_bytes(const tide_action_result_t *result) {
   const tide_action_pools_t *pools = tide_pools.actions;
   return pools->result_bytes + (size_t)(result - pools->results) * pools->result_capacity;
 }
 
-/* Order of eviction: free entries, outdated results, delivered ones, then the oldest. */
+/* Order of eviction: free entries, outdated results, delivered results, then the oldest result. */
 static int64_t worth(const tide_action_result_t *result, int64_t now) {
   if (result->action == NULL) return INT64_MIN;
   if (result->expires_ns <= now) return INT64_MIN + 1;
   return result->delivered ? result->expires_ns / 2 - INT64_MAX / 2 : result->expires_ns / 2;
 }
 
-/* Results that are being sent, or whose goals still have handles, stay. */
+/* Results that are being sent, or whose goals still have handles, are not evicted. */
 static tide_action_result_t *least_worth_locked(const tide_action_pools_t *pools, int64_t now) {
   tide_action_result_t *least = NULL;
   for (size_t i = 0; i < pools->result_count; i++) {
@@ -509,7 +510,7 @@ static int send_empty(const tide_action_t *action, const rmw_request_id_t *asker
   return tide_compat_write_end(service->end.support, &write);
 }
 
-/* The reply for a goal without a kept result: the result could not be sent or kept, or the goal is unknown. */
+/* The reply for a goal without a kept result: either the result could not be sent or kept, or the goal is unknown. */
 static int send_without_result(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id) {
   const tide_goal_t *goal = tide_action_find_goal(action, goal_id);
   const int status = send_empty(action, asker, goal == NULL ? GOAL_STATE_UNKNOWN : tide_action_state(goal));
@@ -546,7 +547,7 @@ int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, 
 typedef struct listing {
   const tide_action_t *action;
   int64_t now_ns; /* time of the first pass, which also drops outdated results */
-  uint8_t *next;  /* where the next state is written; null: only count */
+  uint8_t *next;  /* where the next state is written; null: states are only counted */
   uint32_t count, limit;
 } listing_t;
 
@@ -605,7 +606,7 @@ static void list_goals(listing_t *listing) {
   }
 }
 
-/* Lists as many states as a node can hold, those of running goals first. */
+/* Lists as many states as a node can hold, starting with those of running goals. */
 int tide_action_publish_status(tide_action_t *action) {
   const uint32_t capacity = (tide_compat_response_capacity() + TIDE_SAMPLE_IDENTITY_BYTES - 4u) / STATUS_BYTES;
   const tide_publisher_handle_t *publisher = action->server.status.impl;

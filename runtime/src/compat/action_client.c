@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients of actions: set-up, sending, and received messages in their executor's callback. */
+/* Clients of actions: set-up, sending, and handling of received messages in their executor's callback. */
 #include "action.h"
 #include "rclc/client.h"
 #include "rclc/executor.h"
@@ -8,11 +8,11 @@
 
 #define ALL_PARTS (1u << PART_GOAL | 1u << PART_RESULT | 1u << PART_CANCEL | 1u << PART_FEEDBACK)
 #define CANCELING_MAXIMUM 8u
-/* Servers keep results for ten seconds at least. After that a server that does not know a goal may have run and
- * forgotten it.
+/* Servers keep results for at least ten seconds. A server that does not know a goal after that time may have executed
+ * the goal and forgotten it.
  */
 #define SEND_AGAIN_WITHIN_NS INT64_C(8000000000)
-/* After this time a goal request that reached ROS 2 before the result request has also reached the server. */
+/* A goal request that reached ROS 2 before the result request has also reached the server after this time. */
 #define PAUSE_NS INT64_C(1000000000)
 
 /* ---- life ---- */
@@ -85,7 +85,7 @@ static uint64_t mixed(uint64_t value) { /* splitmix64 */
   return value ^ (value >> 31);
 }
 
-/* Made from the board's key, the time and the goal; marked as a random UUID. */
+/* A goal's id is made from the board's key, the time and the goal, and is marked as a random UUID. */
 static void make_id(const tide_action_t *action, uint8_t *goal_id) {
   static uint32_t count;
   const tide_platform_t *platform = tide_port_platform();
@@ -138,7 +138,7 @@ rcl_ret_t rclc_action_send_goal_request(rclc_action_client_t *action_client, voi
   if (goal_handle != NULL) *goal_handle = NULL;
   tide_action_free_goal(goal);
   (void)tide_compat_result(status);
-  return RCL_RET_ERROR; /* rclc returns this code for any cause */
+  return RCL_RET_ERROR; /* as in rclc, whatever the cause */
 }
 
 rcl_ret_t rclc_action_send_cancel_request(rclc_action_goal_handle_t *goal_handle) {
@@ -186,7 +186,7 @@ static tide_goal_t *find_by_number(tide_action_t *action, size_t part, int64_t n
   return NULL;
 }
 
-/* The goal of the oldest reply; null: no reply, or the goal is no longer known. */
+/* The goal of the oldest reply; null if there is no reply or the goal is no longer known. */
 static tide_goal_t *take_reply(tide_action_t *action, size_t part, void *response, rcl_ret_t *taken) {
   rmw_service_info_t info = {0};
   *taken = rcl_take_response_with_info(&action->clients[part], &info, response);
@@ -218,7 +218,7 @@ static void end_request(tide_action_t *action, tide_goal_t *goal, bool accepted)
   goal->client.goal_number = 0;
   goal->client.send_due = goal->client.refused = goal->client.ask_due = false;
   goal->client.ask_at_ns = 0;
-  /* An earlier result request may have reached a server that did not know the goal yet. */
+  /* the earlier result request may have reached a server before that server knew the goal */
   forget_request(&action->clients[PART_RESULT], goal->client.result_number);
   goal->client.result_number = 0;
   goal->handle.goal_accepted = accepted;
@@ -238,9 +238,10 @@ static void end_without_answer(tide_action_t *action, tide_goal_t *goal, bool ac
   end_request(action, goal, accepted);
 }
 
-/* A goal with feedback was accepted, even if the answer was lost with the agent. Otherwise it is not known whether the
- * request reached the server. So the client first requests the result, and the server answers if the goal is unknown;
- * the goal request itself is repeated only then, as not every server accepts the same goal twice. */
+/* If feedback of a goal has arrived, the goal was accepted, even if the answer was lost with the agent. Without
+ * feedback it is not known whether the request reached the server. The client therefore first requests the result. Only
+ * if the server answers that the goal is unknown is the goal request repeated, because not every server accepts the
+ * same goal twice. */
 static void meet_session(tide_action_t *action, tide_goal_t *goal) {
   const bool is_asked = goal->client.goal_number != 0; /* unanswered, or refused in doubt */
   if (!is_asked && tide_action_state(goal) != GOAL_STATE_ACCEPTED)
@@ -252,8 +253,8 @@ static void meet_session(tide_action_t *action, tide_goal_t *goal) {
 }
 
 /* The server does not know the goal, and the request cannot be sent again. The goal request may still be in transit,
- * overtaken by the result request. So the goal counts as refused only when another result request, a while later, gets
- * the same answer. */
+ * because the result request can overtake it. The goal therefore counts as refused only when another result request, a
+ * while later, gets the same answer. */
 static void give_up(tide_action_t *action, tide_goal_t *goal) {
   if (goal->client.unknown) {
     end_without_answer(action, goal, false);
@@ -267,8 +268,8 @@ static bool is_as_it_was(const tide_write_t *write, void *context) {
   return ((const tide_goal_t *)context)->client.request_hash == hash_of(write);
 }
 
-/* Sends the goal request again, with a new number. TIDE_ERROR_STATE: the program has changed the request's memory.
- * TIDE_ERROR_FULL, TIDE_ERROR_DISCONNECTED: try again later. */
+/* Sends the goal request again, with a new sequence number. Returns TIDE_ERROR_STATE if the program has changed the
+ * request's memory, TIDE_ERROR_FULL or TIDE_ERROR_DISCONNECTED if the caller has to try again later. */
 static int send_goal_again(tide_action_t *action, tide_goal_t *goal) {
   int64_t number = 0;
   const int status = tide_compat_send_request(action->clients[PART_GOAL].impl, goal->handle.ros_goal_request, &number,
@@ -280,7 +281,7 @@ static int send_goal_again(tide_action_t *action, tide_goal_t *goal) {
   return TIDE_OK;
 }
 
-/* False: try again later. */
+/* Returns false if the caller has to try again later. */
 static bool send_again(tide_action_t *action, tide_goal_t *goal) {
   const bool in_time = tide_compat_now_ns() - goal->client.sent_ns < SEND_AGAIN_WITHIN_NS;
   const int status = in_time ? send_goal_again(action, goal) : TIDE_ERROR_STATE;
@@ -309,7 +310,7 @@ static void send_what_is_due(tide_action_t *action) {
     if (action->handle == NULL) return;
     if (!tide_action_is_used(goal) || !goal->client.ask_due) continue;
     if (goal->client.ask_at_ns > tide_compat_now_ns()) {
-      later = true; /* the agent sends a message at least once a second, and the link's context then retries */
+      later = true; /* the link's context retries at the agent's next message, which comes within a second */
     } else if (!ask(action, goal)) {
       return;
     }
@@ -327,7 +328,7 @@ static void take_goal_response(tide_action_t *action) {
   const bool accepted = goal->client.heard || (taken == RCL_RET_OK && response.accepted);
   if (accepted || !tide_action_is_in_doubt(action, goal)) {
     end_request(action, goal, accepted);
-  } else { /* a server that refuses repeats may be running the goal: request the result to find out */
+  } else { /* a server that refuses repeats may be running the goal: the result shows it */
     goal->client.refused = goal->client.ask_due = true;
     goal->client.send_due = false;
     goal->client.ask_at_ns = 0;
@@ -363,12 +364,12 @@ static void take_cancel_response(tide_action_t *action, void *context) {
   }
 }
 
-/* Handles the result of a goal whose request is unanswered or was refused in doubt. False: the server does not know the
- * goal, or a callback forgot it. */
+/* Handles the result of a goal whose request is unanswered or was refused while in doubt. Returns false if the server
+ * does not know the goal, or if a callback forgot the goal. */
 static bool is_over(tide_action_t *action, tide_goal_t *goal, rcl_ret_t taken) {
   const rcl_action_goal_state_t *state = action->client.result_message; /* its first member */
   if (taken == RCL_RET_OK && *state == GOAL_STATE_UNKNOWN) {
-    if (goal->client.ask_due) return false; /* reply to a request older than the refusal */
+    if (goal->client.ask_due) return false; /* the reply answers a request made before the refusal */
     if (goal->client.refused) {
       end_without_answer(action, goal, false);
     } else {
@@ -382,7 +383,8 @@ static bool is_over(tide_action_t *action, tide_goal_t *goal, rcl_ret_t taken) {
   return true;
 }
 
-/* A result that does not fit the program's memory ends the goal, too; its members show how much of it was stored. */
+/* A result that does not fit the program's memory ends the goal, too; the result's members show how much of it was
+ * stored. */
 static void take_result_response(tide_action_t *action, void *context) {
   rcl_ret_t taken = RCL_RET_OK;
   tide_goal_t *goal = take_reply(action, PART_RESULT, action->client.result_message, &taken);
@@ -444,7 +446,7 @@ static void execute(tide_callback_t *callback, void *context) {
   (void)callback;
   const rclc_executor_handle_t *handle = context;
   tide_action_t *action = handle->impl;
-  send_what_is_due(action); /* the agent's replies are processed meanwhile */
+  send_what_is_due(action); /* meanwhile the agent's replies are processed */
   if (action->handle != NULL) take_oldest(action, handle->callback_context);
   if (action->handle != NULL) send_what_is_due(action);
   if (action->handle == NULL) return; /* a callback has finished the client */
@@ -471,7 +473,7 @@ rcl_ret_t rclc_executor_add_action_client(rclc_executor_t *executor, rclc_action
   return tide_action_add(executor, action, RCLC_ACTION_CLIENT, handles_number, context, execute);
 }
 
-/* ---- what tide adds ---- */
+/* ---- extensions of tide ---- */
 
 rcl_ret_t tide_rclc_action_client_set_priority(rclc_action_client_t *action_client, tide_priority_t priority) {
   tide_action_t *action = action_of(action_client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Servers of actions: set-up, requests, and sending. */
+/* Servers of actions: set-up, handling of requests, and sending. */
 #include "action.h"
 #include "rclc/executor.h"
 #include "rclc/publisher.h"
@@ -84,8 +84,8 @@ rcl_ret_t rclc_action_server_fini(rclc_action_server_t *action_server, rcl_node_
 
 /* ---- requests, in the executor's callback ---- */
 
-/* A goal request stays queued until a goal is free, a cancellation or result request until the previous one is
- * answered.
+/* A goal request stays queued until a goal entry is free. A cancellation or result request stays queued until the
+ * previous one is answered.
  */
 static uint32_t parts_that_can_run(const tide_action_t *action) {
   uint32_t parts = 0;
@@ -99,7 +99,7 @@ static bool has_more(tide_action_t *action) {
   return tide_action_oldest_part(action, parts_that_can_run(action)) != PART_NONE;
 }
 
-/* Best known time since the epoch, so that clients can select goals by their time of acceptance. */
+/* The best known time since the epoch, so that clients can select goals by their time of acceptance. */
 static int64_t epoch_ns(const tide_action_t *action) {
   const tide_platform_t *platform = tide_port_platform();
   const uintptr_t critical = tide_compat_enter();
@@ -211,12 +211,13 @@ static bool is_zero(const uint8_t *bytes, size_t count) {
 }
 
 typedef struct selection {
-  const uint8_t *goal_id; /* null: no particular goal */
+  const uint8_t *goal_id; /* null: the request names no particular goal */
   bool all;
   int64_t before_ns; /* 0: any time */
 } selection_t;
 
-/* Rules of ROS 2: without id and time, all goals; with a time, those accepted until then and the named goal, if any. */
+/* The rules of ROS 2: a request without id and time selects all goals; one with a time selects the goals accepted until
+ * then and the named goal, if any. */
 static selection_t selected_by(const tide_action_goal_info_t *info) {
   selection_t selection = {NULL, false, (int64_t)info->stamp.sec * 1000000000 + info->stamp.nanosec};
   if (!is_zero(info->goal_id, sizeof info->goal_id)) selection.goal_id = info->goal_id;
@@ -238,7 +239,7 @@ static bool change_status(tide_goal_t *goal, rcl_action_goal_state_t from, rcl_a
   return changes;
 }
 
-/* True: the program accepts. Another thread may end the goal meanwhile. */
+/* Returns true if the program accepts. Another thread may end the goal meanwhile. */
 static bool cancel(tide_action_t *action, tide_goal_t *goal) {
   const rclc_action_server_handle_cancel_callback_t on_cancel = action->server.on_cancel;
   if (on_cancel == NULL || !on_cancel(&goal->handle, action->handle->callback_context)) {
@@ -281,7 +282,7 @@ static void take_cancel_request(tide_action_t *action) {
   if (agreed > 0) tide_action_note_change(action);
 }
 
-/* Takes the oldest message that can be handled now; false: there is none. */
+/* Handles the oldest message that can be handled now; returns false if there is none. */
 static bool take(tide_action_t *action) {
   switch (tide_action_oldest_part(action, parts_that_can_run(action))) {
     case PART_GOAL:
@@ -300,7 +301,7 @@ static bool take(tide_action_t *action) {
 
 /* ---- replies and states that are due ---- */
 
-/* False: no node; the link's context will retry. */
+/* Returns false if no node is free; the link's context will then retry. */
 static bool is_settled(tide_action_t *action, size_t part, int status) {
   if (status == TIDE_ERROR_FULL) return false;
   if (status != TIDE_OK) {
@@ -323,7 +324,8 @@ static bool send_goal_response(tide_action_t *action, tide_goal_t *goal) {
   return true;
 }
 
-/* Goals beyond a node's capacity are canceled, too; the status topic shows it, and the program gets an error. */
+/* Goals beyond a node's capacity are canceled, too: the status topic shows their cancellation, and the program gets an
+ * error. */
 static bool send_cancel_response(tide_action_t *action) {
   const uint32_t capacity = (tide_compat_response_capacity() - 8u) / sizeof(tide_action_goal_info_t);
   uint32_t canceling = 0;
@@ -404,9 +406,9 @@ static bool send_results(tide_action_t *action) {
   return true;
 }
 
-/* A goal that ends meanwhile sets status_due again and wakes the callback. */
+/* A goal that ends while this runs sets status_due again and wakes the callback. */
 static bool send_what_is_due(tide_action_t *action) {
-  if (tide_action_meets_session(action)) tide_action_note_change(action); /* the new session has no status yet */
+  if (tide_action_meets_session(action)) tide_action_note_change(action); /* no status published in it yet */
   tide_action_set_attention(action, true);
   if (!send_responses(action) || !publish_states(action) || !send_results(action)) return false;
   tide_action_set_attention(action, false);
@@ -487,7 +489,7 @@ static void keep(tide_goal_t *goal, tide_action_result_t *result, rcl_action_goa
   end(goal, result, status);
 }
 
-/* The goal has ended, but its result fits no message or exceeds its bounds: clients that request it get an empty result
+/* The goal has ended, but its result fits no message or exceeds its bounds. Clients that request it get an empty result
  * with the status "aborted". */
 static int abort_without_result(tide_goal_t *goal) {
   tide_action_result_t *result = tide_action_keep(goal, 0);
@@ -548,17 +550,17 @@ rcl_ret_t rclc_action_send_result(rclc_action_goal_handle_t *goal_handle, rcl_ac
   if (result != RCL_RET_OK) return result;
   memcpy(ros_response, &status, sizeof status); /* its first member */
   const size_t bytes = tide_message_size(response_type(goal->action), ros_response);
-  const bool fits = bytes > 0 /* 0: a member exceeds its bound */ && bytes <= tide_compat_response_capacity();
+  const bool fits = bytes > 0 /* 0 means that a member exceeds its bound */ && bytes <= tide_compat_response_capacity();
   if (!fits) return tide_compat_result(abort_without_result(goal));
   result = finish(goal, status, ros_response, bytes);
   if (result == RCL_RET_OK) return result;
   const uintptr_t critical = tide_compat_enter();
-  goal->server.ending = false; /* the goal continues */
+  goal->server.ending = false; /* the goal continues to run */
   tide_compat_leave(critical);
   return result;
 }
 
-/* ---- what tide adds ---- */
+/* ---- extensions of tide ---- */
 
 rcl_ret_t tide_rclc_action_server_set_result_timeout(rclc_action_server_t *action_server, int64_t timeout_ns) {
   tide_action_t *action = action_of(action_server);

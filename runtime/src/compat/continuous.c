@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples that the program writes in pieces: within one node if they fit, else as a long message. */
+/* Samples that the program writes in pieces: within one node if they fit, otherwise as a long message. */
 #include <string.h>
 
 #include "internal.h"
@@ -7,7 +7,7 @@
 #include "tide/long_write.h"
 #include "ucdr/microcdr.h"
 
-/* ---- CDR into a buffer that is handed on when it is full ---- */
+/* ---- CDR into a buffer that is sent whenever it is full ---- */
 
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define HOST_ENDIANNESS UCDR_BIG_ENDIANNESS
@@ -46,7 +46,7 @@ static bool has_room(ucdrBuffer *buffer) {
   return !buffer->error;
 }
 
-/* bytes null: writes `count` zeros. */
+/* If `bytes` is null, writes `count` zeros. */
 static bool put_octets(ucdrBuffer *buffer, const uint8_t *bytes, size_t count) {
   while (count > 0u && has_room(buffer)) {
     const size_t room = ucdr_buffer_remaining(buffer);
@@ -70,7 +70,7 @@ void ucdr_align_to(ucdrBuffer *buffer, size_t data_size) {
 }
 
 static bool put_array(ucdrBuffer *buffer, const void *values, size_t count, size_t data_size) {
-  if (count == 0u) return !buffer->error; /* an empty array is not aligned, as in peers' messages */
+  if (count == 0u) return !buffer->error; /* other DDS implementations do not align an empty array */
   ucdr_align_to(buffer, data_size);
   const uint8_t *bytes = values;
   if (data_size == 1u || buffer->endianness == HOST_ENDIANNESS) return put_octets(buffer, bytes, count * data_size);
@@ -111,7 +111,7 @@ bool ucdr_serialize_string(ucdrBuffer *buffer, const char *text) {
 #define TIDE_CONTINUOUS_PUBLISHERS 4
 #endif
 
-/* Callbacks of a publisher; free if the publisher does not point here. */
+/* The callbacks of one publisher; the entry is free if its publisher does not point here. */
 typedef struct place {
   tide_continuous_t base; /* first member */
   const tide_publisher_handle_t *publisher;
@@ -163,7 +163,7 @@ static int begin_long(effort_t *effort) {
   const int status = tide_session_long_begin(&publisher->support->session, &effort->write, publisher->topic.endpoint.id,
                                              publisher->priority, effort->bytes);
   return status == TIDE_ERROR_DISCONNECTED ? TIDE_ERROR_FULL
-                                           : status; /* waits, because the session may return in time */
+                                           : status; /* the caller then waits, because the session may return in time */
 }
 
 static int flush_long(effort_t *effort) { return tide_session_long_flush(&effort->write); }
@@ -185,7 +185,7 @@ static int wait_for(effort_t *effort, int (*step)(effort_t *effort)) {
   return effort->status;
 }
 
-/* As wait_for, but waits on as long as the agent continues to acknowledge. */
+/* As wait_for, but continues to wait as long as the agent acknowledges. */
 static int go_on_until(effort_t *effort, int (*step)(effort_t *effort)) {
   uint16_t before;
   do {
@@ -205,7 +205,7 @@ static bool hand_on(ucdrBuffer *buffer, void *args) {
   const size_t written = ucdr_buffer_length(buffer);
   tide_session_long_wrote(&effort->write, (uint32_t)written);
   buffer->offset += written;
-  buffer->init = buffer->iterator; /* written octets are not counted again */
+  buffer->init = buffer->iterator; /* so that written octets are not counted again */
   if (effort->write.left == 0u) {
     effort->status = TIDE_ERROR_TOO_LARGE;
   } else if (go_on_until(effort, flush_long) == TIDE_OK) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Translation of the runtime's statuses into rcl codes, the last status, and the program's function for errors. */
+/* Translates the runtime's statuses into rcl codes, stores the last status, and calls the program's function for
+ * errors. */
 #if TIDE_DESKTOP
 #include <stdio.h>
 #endif
@@ -9,10 +10,10 @@
 #include "rcl/error_handling.h"
 #include "rmw_microros/error_handling.h"
 
-static int last_status; /* atomic: any thread publishes */
+static int last_status; /* atomic, because any thread publishes */
 
-static void (*on_error)(int status, rcl_ret_t result); /* calls the program's error callback, or null: linked only by
-                                                          programs that set one */
+static void (*on_error)(int status, rcl_ret_t result); /* calls the program's error callback; null in programs that set
+                                                          none, which do not link the code */
 
 static rcl_ret_t result_of(int status) {
   switch (status) {

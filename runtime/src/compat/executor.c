@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rclc's executor on top of the runtime's: its frames, set-up, adding and removing handles, triggers, spinning,
- * callback groups, chains, and rounds with logical execution time. */
+/* rclc's executor on top of the runtime's: received frames, set-up, adding and removing handles, triggers, spinning,
+ * callback groups, chains, and rounds with logical execution time (LET). */
 #include <string.h>
 
 #include "internal.h"
@@ -11,9 +11,9 @@
 
 #define DEFAULT_TIMEOUT_NS 1000000000u
 
-/* ---- frames of the session, as the executor's source ---- */
+/* ---- the session's frames as the executor's source ---- */
 
-/* The session's daemon. Null: the support has ended during the spin. */
+/* The session's daemon. Null if the support has ended during the spin. */
 static tide_daemon_t *daemon_of(const tide_executor_handle_t *handle) {
   tide_support_t *support = __atomic_load_n(&handle->support, __ATOMIC_RELAXED);
   return support == NULL ? NULL : &support->session.daemon;
@@ -43,8 +43,8 @@ static bool source_is_welcome(void *context, tide_priority_t least, tide_priorit
   return support != NULL && tide_session_is_welcome(&support->session, &share);
 }
 
-/* The program's thread does the link's work while it waits. Lanes with threads of their own leave it to the link's
- * thread, which preempts them all. */
+/* A lane that runs on the program's thread does the link's work while it waits. Lanes with threads of their own leave
+ * this work to the link's thread, which preempts them all. */
 static int source_wait(void *context, tide_event_t *event, int64_t deadline_ns) {
   tide_executor_handle_t *handle = context;
   tide_daemon_t *daemon = daemon_of(handle);
@@ -83,7 +83,8 @@ rclc_executor_t rclc_executor_get_zero_initialized_executor(void) {
   return executor;
 }
 
-/* Each executor gets one contiguous part of the shared arrays; parts of finished executors at the end are free. */
+/* Each executor gets one contiguous range of the shared arrays; the ranges of finished executors are free again if they
+ * are at the end. */
 static size_t places_taken(void) {
   size_t end = 0;
   for (size_t i = 0; i < tide_pools.executor_count; i++) {
@@ -93,7 +94,7 @@ static size_t places_taken(void) {
   return end;
 }
 
-/* Locked, as the link's context searches for executors to wake. */
+/* Locked, because the link's context searches for executors to wake. */
 static void set_support(tide_executor_handle_t *handle, tide_support_t *support) {
   const uintptr_t critical = tide_compat_enter();
   __atomic_store_n(&handle->support, support, __ATOMIC_RELAXED);
@@ -191,7 +192,7 @@ rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lan
     return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   }
   tide_support_t *support = handle->support;
-  set_support(handle, NULL); /* while the lanes change, no one may wake them */
+  set_support(handle, NULL); /* no thread may wake the lanes while they change */
   for (size_t i = 0; i < count; i++) handle->lanes[i].settings = lanes[i];
   const int status = init_core(handle, count, policy);
   handle->has_threads = status == TIDE_OK;
@@ -239,10 +240,11 @@ int tide_compat_leave_executor(tide_callback_t *callback, rclc_executor_handle_t
   return TIDE_OK;
 }
 
-/* Does not use the program's object, which may be gone: programs leave their functions without finishing it. */
+/* Does not touch the program's object, which may no longer exist: programs leave the functions that own their objects
+ * without finishing them. */
 static int remove_handle(tide_executor_handle_t *executor, rclc_executor_handle_t *handle) {
   tide_callback_t *callback = NULL;
-  tide_reader_t *reader = NULL; /* null: the handle receives no messages */
+  tide_reader_t *reader = NULL; /* null if the handle receives no messages */
   rclc_executor_handle_t **place = NULL;
   int status = TIDE_OK;
   switch (handle->type) {
@@ -314,7 +316,7 @@ int tide_compat_open_handle(rclc_executor_t *executor, const rclc_executor_handl
 }
 
 rcl_ret_t tide_compat_commit_handle(rclc_executor_t *executor, rclc_executor_handle_t *handle, int status) {
-  /* Translates the core's codes: apart from the handles, only the group can refuse a callback. */
+  /* Translates the core's codes: apart from a lack of handles, only the group can be a reason to refuse a callback. */
   if (status == TIDE_ERROR_FULL) status = TIDE_ERROR_CAPACITY_HANDLES;
   if (status == TIDE_ERROR_ARGUMENT) status = TIDE_ERROR_EXISTS;
   if (status != TIDE_OK) return tide_compat_result(status);
@@ -407,7 +409,7 @@ rcl_ret_t rclc_executor_add_timer(rclc_executor_t *executor, rcl_timer_t *timer)
   const int status = tide_compat_open_handle(executor, &wanted, timer->impl, &core->callback, &handle);
   if (status != TIDE_OK) return tide_compat_result(status);
   timer->impl->program = timer;
-  const int64_t first_ns = core->next_ns; /* the timer runs since rcl_timer_init */
+  const int64_t first_ns = core->next_ns; /* rcl_timer_init has started the timer */
   const bool canceled = core->canceled;
   const rcl_ret_t result =
       tide_compat_commit_handle(executor, handle, tide_executor_add_timer(&executor->impl->core, core));
@@ -550,8 +552,8 @@ static void look(tide_callback_t *callback, void *context) {
   ((rclc_executor_handle_t *)callback->context)->data_available = tide_callback_is_ready(callback);
 }
 
-/* The program's function gets the handles of the executor, wherever its structure is now; the runtime's callbacks say
- * which are ready. */
+/* The program's trigger function gets the handles of the executor, wherever the executor's structure is now; the
+ * runtime's callbacks show which handles are ready. */
 static bool ask_program(tide_callback_t *const *callbacks, size_t count, void *object) {
   (void)callbacks, (void)count; /* another thread may finish an object meanwhile */
   tide_executor_handle_t *executor = object;
@@ -604,8 +606,8 @@ static int spin_some(const rclc_executor_t *executor, uint64_t timeout_ns) {
   return TIDE_OK;
 }
 
-/* As in rclc, returns a code when a message did not fit; the other callbacks that were due have run. The program may
- * have ended the executor.
+/* As in rclc, returns a code when a message did not fit; the other due callbacks have run nevertheless. The program may
+ * meanwhile have ended the executor.
  */
 static rcl_ret_t result_of_spin(const rclc_executor_t *executor, int status) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
@@ -740,7 +742,7 @@ rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, cons
   return set_group(&guard->impl->callback, group);
 }
 
-/* Runs of one service would share its request and response. */
+/* A service is never reentrant: concurrent runs would share one request and one response. */
 static rcl_ret_t set_group_of_end(tide_callback_t *callback, const tide_callback_group_t *group) {
   const bool reentrant = group != NULL && group->impl != NULL && group->impl->group.kind == TIDE_GROUP_REENTRANT;
   return reentrant ? tide_compat_result(TIDE_ERROR_UNSUPPORTED) : set_group(callback, group);
@@ -793,8 +795,8 @@ rcl_ret_t tide_rclc_chain_add_publisher(tide_chain_t *chain, rcl_publisher_t *pu
 
 /* ---- rounds ---- */
 
-/* State of the thread that runs a round. Without thread-local variables, messages of other tasks also wait for the end
- * of the round. */
+/* The executor whose round this thread runs. Without thread-local variables, messages that other tasks send meanwhile
+ * also wait for the end of the round. */
 #if TIDE_SOCKETS
 static _Thread_local tide_executor_handle_t *current;
 #else
@@ -803,7 +805,7 @@ static tide_executor_handle_t *current;
 
 /* ---- outputs ---- */
 
-/* Most urgent first, equal priorities in the order of writing. */
+/* Most urgent first; messages of equal priority in the order of writing. */
 static int keep(tide_support_t *support, tide_write_t *write) {
   tide_executor_handle_t *executor = current;
   if (executor == NULL || executor->rounds == NULL || executor->support != support || write->cdr.status != TIDE_OK) {
@@ -813,7 +815,7 @@ static int keep(tide_support_t *support, tide_write_t *write) {
   tide_node_t **place = &executor->kept;
   while (*place != NULL && (*place)->priority >= node->priority) place = &(*place)->next_in_stream;
   node->length = (uint32_t)write->cdr.position;
-  node->resend = write->stream; /* free for the writer's use until the node is submitted */
+  node->resend = write->stream; /* the writer may use this member until the node is submitted */
   node->next_in_stream = *place;
   *place = node;
   write->node = NULL;
@@ -855,8 +857,8 @@ static void call_subscription(const rclc_executor_handle_t *handle, const void *
 
 static void execute_without(tide_callback_t *callback, void *context);
 
-/* Messages that arrived after the round began belong to the next one. So do those of a callback that begin_round did
- * not reach, because another thread removed one before it. */
+/* Messages that arrived after the round began belong to the next round. So do the messages of a callback that
+ * begin_round skipped, because another thread removed a callback before it. */
 static void execute_early(tide_callback_t *callback, void *context) {
   const rclc_executor_handle_t *handle = context;
   tide_subscription_handle_t *subscription = handle->impl;
@@ -872,7 +874,7 @@ static void execute_taken(tide_callback_t *callback, void *context) {
   call_subscription(handle, handle->data);
 }
 
-/* Runs the callback without a message, which could not be decoded. */
+/* Runs the callback without a message, because its message could not be decoded. */
 static void execute_without(tide_callback_t *callback, void *context) {
   const rclc_executor_handle_t *handle = context;
   callback->execute = execute_early;
@@ -920,6 +922,6 @@ rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_s
   if (result != RCL_RET_OK) handle->rounds = NULL;
   handle->core.all_frames_first = handle->rounds != NULL;
   if (handle->rounds == NULL) tide_executor_each(&handle->core, take_at_once, NULL);
-  handle->support->keep = keep; /* remains set, as another executor of the support may use it */
+  handle->support->keep = keep; /* stays set, because another executor of the support may use it */
   return result;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The published prototype's calls. Levels and lanes are known only once all subscriptions are added, so these are
- * stored until the start. */
+/* The calls of the published prototype of this interface. Levels and lanes are known only when all subscriptions were
+ * added, so the subscriptions are stored until the start. */
 #include <string.h>
 
 #include "internal.h"
@@ -13,14 +13,14 @@
 
 typedef struct sched_record {
   rclc_executor_t *executor;
-  void *object; /* the program's: subscription, timer, service, guard condition */
+  void *object; /* the program's subscription, timer, service or guard condition */
   void *message, *response;
-  void (*callback)(void); /* cast: the true type depends on the kind of callback */
+  void (*callback)(void); /* cast before the call: its true type depends on the kind of callback */
   rcl_ret_t (*add)(const struct sched_record *record, tide_priority_t priority);
 } sched_record_t;
 
-/* Records of an executor are adjacent, in rising priority, so that its lanes can be passed in place: a copy on the
- * stack would be too large for a board. */
+/* The records of one executor are adjacent and in rising priority, so that its lanes can be passed without a copy,
+ * which would be too large for a board's stack. */
 static sched_record_t records[RCLC_SCHED_SUBSCRIPTIONS];
 static tide_lane_settings_t record_lanes[RCLC_SCHED_SUBSCRIPTIONS]; /* one for each record */
 static size_t record_count;
@@ -121,7 +121,7 @@ static rcl_ret_t add_timer(const sched_record_t *record, tide_priority_t priorit
   return result == RCL_RET_OK ? tide_rclc_timer_set_priority(record->object, priority) : result;
 }
 
-static void its_own(void) {} /* placeholder: a timer got its callback in rclc_timer_init */
+static void its_own(void) {} /* a placeholder, because a timer got its callback in rclc_timer_init */
 
 rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
                                         const rclc_executor_sched_parameter_t *sparam) {
@@ -169,7 +169,7 @@ rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl
   return add_sched(&record, sparam);
 }
 
-/* Each lane gets its own level, so that no lane runs another one's callback. */
+/* Each lane gets its own level, so that no lane runs another lane's callback. */
 static rcl_ret_t set_up(rclc_executor_t *executor, size_t first, size_t count) {
   for (size_t index = 0u; index < count; index++) record_lanes[first + index].least_level = (uint8_t)(index + 1u);
   rcl_ret_t result = count == 0u ? RCL_RET_OK : tide_rclc_executor_set_lanes(executor, &record_lanes[first], count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The graph as micro-ROS agents publish it: micro_ros_msgs/Graph on ros_to_microros_graph. It is stored as received and
- * decoded again for each query. */
+/* The ROS graph as micro-ROS agents publish it: micro_ros_msgs/Graph on ros_to_microros_graph. The message is stored as
+ * received and decoded again for each query. */
 #include <string.h>
 
 #include "internal.h"
@@ -11,17 +11,17 @@
 /* Kinds of micro_ros_msgs/Entity. */
 enum { PUBLISHER, SUBSCRIPTION, SERVER, CLIENT };
 
-/* For programs whose pools have no graph. An alias, because for a weak constant Clang would use the value here even if
- * the program defines another. */
+/* For programs whose pools have no graph. This is an alias, because for a weak constant Clang would use the value here
+ * even if the program defines another one. */
 static const tide_graph_pool_t no_graph = {NULL, 0};
 extern const tide_graph_pool_t tide_graph_pool __attribute__((weak, alias("no_graph")));
 
 static rcl_subscription_t subscription;
 static rcl_guard_condition_t changed;
-static const tide_support_t *owner; /* support of the stored graph */
+static const tide_support_t *owner; /* the support whose graph is stored */
 static uint32_t graph_bytes;        /* size of the latest message; 0: none yet */
-static uint32_t told;               /* messages received */
-static bool watched;                /* `changed` is initialised */
+static uint32_t told;               /* number of messages received */
+static bool watched;                /* true when `changed` is initialised */
 
 static void keep(tide_cdr_t *cdr, void *message) {
   (void)message;
@@ -92,7 +92,7 @@ static rcl_ret_t look(const rcl_node_t *node) {
   return tide_compat_result(tide_compat_wait(support, has_come, NULL, deadline_ns, true));
 }
 
-/* Positions cdr at the first node; it stays valid until the next call. */
+/* Positions the cursor at the first node; the position stays valid until the next call. */
 static rcl_ret_t read_graph(const rcl_node_t *node, tide_cdr_t *cdr) {
   const rcl_ret_t result = look(node);
   if (result == RCL_RET_OK) tide_cdr_reader(cdr, tide_graph_pool.bytes, graph_bytes, false);
@@ -105,7 +105,7 @@ typedef struct entity {
   const char *space, *node_name; /* the node of the entity */
   uint8_t kind;
   const char *name;
-  tide_cdr_t types; /* count and strings */
+  tide_cdr_t types; /* count of the strings, then the strings */
 } entity_t;
 
 typedef bool (*visit_t)(const entity_t *entity, void *context);
@@ -130,7 +130,7 @@ static int visit_entities(tide_cdr_t *cdr, entity_t *entity, visit_t visit, void
   return cdr->status;
 }
 
-/* TIDE_ERROR_NO_HEAP: a visit could not allocate. */
+/* Returns TIDE_ERROR_NO_HEAP if a visit could not allocate. */
 static int visit_all(tide_cdr_t cdr, visit_t visit, void *context) {
   int status = TIDE_OK;
   const uint32_t nodes = tide_cdr_get_count(&cdr, 3 * sizeof(uint32_t));
@@ -145,7 +145,7 @@ static int visit_all(tide_cdr_t cdr, visit_t visit, void *context) {
 
 typedef struct query {
   uint8_t kinds[2];
-  const char *space, *node_name; /* null: of any node */
+  const char *space, *node_name; /* null selects every node */
   const char *topic;             /* null: any */
   rcl_allocator_t *allocator;
   size_t count;
@@ -240,7 +240,7 @@ rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allo
   return wait_for(SUBSCRIPTION, node, allocator, topic_name, count, timeout, success);
 }
 
-/* Any live node, as publishers and subscriptions do not store theirs. */
+/* Any live node serves, because publishers and subscriptions do not store theirs. */
 static rcl_node_t node_of(const tide_support_t *support) {
   rcl_node_t node = {NULL};
   for (size_t i = 0; i < tide_pools.node_count && node.impl == NULL; i++) {
@@ -285,7 +285,7 @@ const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t
   if (rcl_guard_condition_init(&changed, &context, rcl_guard_condition_get_default_options()) != RCL_RET_OK)
     return NULL;
   __atomic_store_n(&watched, true, __ATOMIC_RELEASE);
-  (void)rcl_trigger_guard_condition(&changed); /* reports changes made before this call */
+  (void)rcl_trigger_guard_condition(&changed); /* the call reports changes that were made before it */
   return &changed;
 }
 
@@ -298,7 +298,7 @@ static char *copy_of(const char *text, const rcl_allocator_t *allocator) {
   return copy;
 }
 
-/* Types of one name: those of its first endpoint. */
+/* Types of a topic or service: those of its first endpoint. */
 static bool copy_types(rcutils_string_array_t *array, tide_cdr_t types, rcl_allocator_t *allocator) {
   const uint32_t count = tide_cdr_get_count(&types, sizeof(uint32_t));
   if (rcutils_string_array_init(array, count, allocator) != RCUTILS_RET_OK) return false;
@@ -371,7 +371,7 @@ rcl_ret_t rcl_names_and_types_fini(rcl_names_and_types_t *names_and_types) {
 
 rcl_ret_t rcl_get_topic_names_and_types(const rcl_node_t *node, rcl_allocator_t *allocator, bool no_demangle,
                                         rcl_names_and_types_t *topic_names_and_types) {
-  (void)no_demangle; /* ignored: the agent reports names of ROS 2 only */
+  (void)no_demangle; /* ignored, because the agent reports only names of ROS 2 */
   query_t query = {{PUBLISHER, SUBSCRIPTION}, NULL, NULL, NULL, allocator, 0, topic_names_and_types, NULL};
   return get_names(node, &query);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lifecycle nodes: encoding and decoding of lifecycle_msgs for the state machine; the state machine of ROS 2; and
- * rclc's nodes, with the callbacks of transitions and the services that request them. */
+/* Lifecycle nodes: encoding and decoding of lifecycle_msgs, the state machine of ROS 2, and rclc's nodes with the
+ * callbacks of transitions and the services that request transitions. */
 #include <string.h>
 
 #include "internal.h"
@@ -31,7 +31,7 @@ enum {
   TRANSITION_ACTIVE_SHUTDOWN = 7
 };
 
-/* The labels of rcl: the transition after a callback is found by its label. */
+/* Labels as in rcl, because the transition after a callback is found by its label. */
 #define SUCCESS "transition_success"
 #define FAILURE "transition_failure"
 
@@ -49,7 +49,7 @@ static void put_state(tide_cdr_t *cdr, const rcl_lifecycle_state_t *state) {
   put_text(cdr, state->label);
 }
 
-/* A Transition and the states at its ends: TransitionDescription, and the last of TransitionEvent. */
+/* A transition and the states at its ends: a TransitionDescription, and the end of a TransitionEvent. */
 static void put_transition(tide_cdr_t *cdr, const rcl_lifecycle_transition_t *transition) {
   tide_cdr_put_u8(cdr, (uint8_t)transition->id);
   put_text(cdr, transition->label);
@@ -94,7 +94,7 @@ static void encode_graph(tide_cdr_t *cdr, const void *untyped) {
   put_transitions(cdr, map->transitions, map->transitions_size);
 }
 
-/* A transition by its id or, if that is 0, by its label. */
+/* Finds a transition by its id or, if the id is 0, by its label. */
 static void decode_change(tide_cdr_t *cdr, void *untyped) {
   tide_lifecycle_answer_t *answer = untyped;
   size_t length;
@@ -107,7 +107,7 @@ static void decode_change(tide_cdr_t *cdr, void *untyped) {
 }
 
 static void decode_empty(tide_cdr_t *cdr, void *untyped) {
-  (void)cdr; /* peers send an octet, or none */
+  (void)cdr; /* other implementations send an octet, or nothing */
   (void)untyped;
 }
 
@@ -121,7 +121,7 @@ SERVICE(ChangeState, decode_change, encode_success)
 SERVICE(GetState, decode_empty, encode_state)
 SERVICE(GetAvailableStates, decode_empty, encode_states)
 SERVICE(GetAvailableTransitions, decode_empty, encode_available_transitions)
-/* The graph has the same type on the wire. */
+/* GetTransitionGraph has the same type on the wire. */
 static const tide_message_type_t graph_response =
     TIDE_COMPAT_SERVICE_PART("lifecycle_msgs", "GetAvailableTransitions_Response", sizeof(tide_lifecycle_answer_t),
                              encode_graph, tide_compat_decode_nothing);
@@ -156,7 +156,7 @@ enum {
 
 static const rcl_lifecycle_state_t states[STATE_COUNT];
 
-/* Transitions of a state are adjacent. */
+/* The transitions of one state are adjacent. */
 #define STEP(label, id, start, goal) \
   { label, id, &states[start], &states[goal] }
 #define END_OF(state, id, success, failure)                                   \
@@ -244,7 +244,7 @@ static rcl_ret_t open_interface(rcl_lifecycle_com_interface_t *interface) {
   if (result == RCL_RET_OK) return result;
   const int status = tide_rclc_last_status();
   (void)close_interface(interface);
-  (void)tide_compat_result(status); /* the first error */
+  (void)tide_compat_result(status); /* the first error is returned */
   return result;
 }
 
@@ -304,7 +304,7 @@ const rcl_lifecycle_transition_t *rcl_lifecycle_get_transition_by_label(const rc
   return NULL;
 }
 
-/* A lost event does not keep the node in a state. */
+/* The node changes its state even if the event is lost. */
 static rcl_ret_t go(rcl_lifecycle_state_machine_t *machine, const rcl_lifecycle_transition_t *transition,
                     bool publish) {
   if (transition == NULL) return tide_compat_refusal(TIDE_ERROR_NOT_FOUND, RCL_RET_INVALID_ARGUMENT);
@@ -359,7 +359,7 @@ rcl_ret_t rclc_lifecycle_node_fini(rclc_lifecycle_node_t *node, rcl_allocator_t 
 
 typedef int (*callback_t)(void);
 
-/* Pointer to the callback's entry, or null. */
+/* Pointer to the callback's entry; null if there is none. */
 static callback_t *callback_of(rclc_lifecycle_callback_map_t *callbacks, unsigned int transition_id) {
   switch (transition_id) {
     case TRANSITION_CONFIGURE:
@@ -417,8 +417,8 @@ static rcl_ret_t change(rclc_lifecycle_node_t *node, unsigned int transition_id,
   if (begun != RCL_RET_OK) return RCL_RET_ERROR;
   *success = rclc_lifecycle_execute_callback(node, transition_id) == RCL_RET_OK;
   const char *end = *success ? SUCCESS : FAILURE;
-  /* If the program ends transitions itself (rclc_lifecycle_change_state), the node is in no state that waits for a
-   * callback. */
+  /* If the program ends transitions itself (rclc_lifecycle_change_state), the node is in no state in which a callback
+   * is awaited. */
   if (rcl_lifecycle_get_transition_by_label(node->state_machine->current_state, end) == NULL) return RCL_RET_OK;
   return rcl_lifecycle_trigger_transition_by_label(node->state_machine, end, publish);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local delivery behind the rclc interface. Nothing here is linked unless a program uses it: the rest of this module
- * reaches it through the functions that a handle points to. */
+/* Local delivery behind the rclc interface. A program that does not use it links nothing of it, because the rest of
+ * this module reaches it only through function pointers in the handles. */
 #include <string.h>
 
 #include "internal.h"
@@ -16,9 +16,9 @@ static bool is_plain(const tide_message_type_t *type) {
   return true;
 }
 
-/* ---- topics: by name, as long as they have publishers or subscriptions ---- */
+/* ---- topics: each exists as long as it has publishers or subscriptions ---- */
 
-/* Closes a topic whose last message was still being read when its last user ended. */
+/* Closes a topic if its last message was still being read when its last user ended. */
 static void close_if_left(tide_local_topic_handle_t *topic) {
   if (topic->open && topic->users == 0u) topic->open = tide_local_topic_fini(&topic->topic) != TIDE_OK;
 }
@@ -56,7 +56,7 @@ static int join(const char *name, const tide_message_type_t *type, tide_local_to
 
 static int named(int status) { return status == TIDE_ERROR_FULL ? TIDE_ERROR_CAPACITY_LOCAL_MESSAGES : status; }
 
-/* Messages that one publisher may fill at the same time: one for each lane. */
+/* Number of messages that one publisher may be filling at the same time: one for each lane. */
 static int32_t loans(void) { return (int32_t)tide_pools.lane_count; }
 
 /* ---- publishers ---- */

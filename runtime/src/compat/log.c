@@ -2,7 +2,7 @@
 #if defined(__unix__) || defined(__APPLE__)
 #define _POSIX_C_SOURCE 200809L
 #endif
-/* The log: lines to the program's handler, by default on stderr, and to /rosout; names of loggers. */
+/* The log: lines go to the program's handler, by default stderr, and to /rosout; also the names of loggers. */
 #include <string.h>
 
 #include "internal.h"
@@ -30,7 +30,7 @@ void rcutils_logging_console_output_handler(const rcutils_log_location_t *locati
   flockfile(stderr);
   fprintf(stderr, "[%s] [%lld.%09lld] [%s]: ", word_of(severity), (long long)timestamp / second_ns,
           (long long)timestamp % second_ns, name);
-  vfprintf(stderr, format, *args); /* begun by the caller. NOLINT(clang-analyzer-valist.Uninitialized) */
+  vfprintf(stderr, format, *args); /* the caller called va_start. NOLINT(clang-analyzer-valist.Uninitialized) */
   fputc('\n', stderr);
   funlockfile(stderr);
 }
@@ -48,7 +48,7 @@ void rcutils_logging_console_output_handler(const rcutils_log_location_t *locati
 
 /* The handlers may be set while other threads log. */
 static rcutils_logging_output_handler_t handler = rcutils_logging_console_output_handler;
-static rcutils_logging_output_handler_t publish; /* null: /rosout is not used */
+static rcutils_logging_output_handler_t publish; /* null if /rosout is not used */
 static int log_severity = RCUTILS_LOG_SEVERITY_INFO;
 
 rcutils_ret_t rcutils_logging_initialize(void) { return RCUTILS_RET_OK; }
@@ -92,7 +92,7 @@ void rcutils_log(const rcutils_log_location_t *location, int severity, const cha
   const rcutils_time_point_value_t timestamp = rmw_uros_epoch_nanos();
   for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
     if (outputs[i] == NULL) continue;
-    va_list arguments; /* each reads its own */
+    va_list arguments; /* because each output reads the arguments itself */
     va_start(arguments, format);
     outputs[i](location, severity, name == NULL ? "" : name, timestamp, format, &arguments);
     va_end(arguments);
@@ -104,7 +104,7 @@ void rcutils_log(const rcutils_log_location_t *location, int severity, const cha
 typedef struct line {
   int64_t stamp_ns;
   int severity;
-  const char *name; /* empty: the default logger */
+  const char *name; /* empty for the default logger */
   const char *text;
   const rcutils_log_location_t *location;
 } line_t;
@@ -114,7 +114,7 @@ static struct {
   const char *node_name; /* "/namespace/node" */
   int least_severity;
   bool open;
-  uint16_t entered; /* admitted callers that have no node yet */
+  uint16_t entered; /* number of admitted callers that have not acquired a node yet */
   tide_rosout_counters_t counters;
 } rosout;
 
@@ -124,7 +124,7 @@ static void put_text(tide_cdr_t *cdr, const char *text) {
   tide_cdr_put_string(cdr, text == NULL ? "" : text, text == NULL ? 0u : strlen(text));
 }
 
-/* "/namespace/node" as the logger "namespace.node". */
+/* Writes "/namespace/node" as the logger name "namespace.node". */
 static void put_node_name(tide_cdr_t *cdr) {
   const char *name = rosout.node_name + 1;
   const size_t length = strlen(name);
@@ -157,7 +157,7 @@ static const rosidl_message_type_support_t line_support = TIDE_COMPAT_MESSAGE_SU
 
 /* ---- a line ---- */
 
-/* Another publisher may use the entry since the support ended. */
+/* Another publisher may use the entry if the support has ended. */
 static bool is_open_locked(void) {
   return rosout.open && rcl_publisher_is_valid(&rosout.publisher) && rosout.publisher.impl->type == &line_type;
 }
@@ -280,7 +280,7 @@ tide_rosout_counters_t tide_rclc_rosout_get_counters(void) {
 /* ---- names of loggers, for programs that use them ---- */
 
 static struct {
-  char texts[TIDE_LOGGER_NAME_BYTES]; /* one after the other, each with its NUL; never removed */
+  char texts[TIDE_LOGGER_NAME_BYTES]; /* stored one after the other, each with its NUL; never removed */
   size_t used;
 } names;
 
@@ -311,7 +311,7 @@ static const char *keep_locked(const char *name) {
 
 const char *rcl_node_get_logger_name(const rcl_node_t *node) {
   if (!tide_compat_is_node(node)) return NULL;
-  const char *name = node->impl->full_name + 1; /* after the first slash */
+  const char *name = node->impl->full_name + 1; /* the characters after the first slash */
   if (strchr(name, '/') == NULL) return name;
   const uintptr_t critical = tide_compat_enter();
   const char *text = find_locked(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes, names of their entities, QoS profiles, and objects on the agent. */
+/* Nodes, names of their entities, QoS profiles, and their objects on the agent. */
 #include <string.h>
 
 #include "internal.h"
@@ -8,7 +8,7 @@
 
 /* ---- names ---- */
 
-/* Names as rmw makes them: "rt" before the fully qualified topic name, "rq" and "rr" around a service's; "~" is the
+/* Names as in rmw: "rt" precedes the fully qualified topic name; "rq" and "rr" precede a service's. "~" stands for the
  * node, a name without a leading "/" is relative to the node's namespace, and {node}, {ns} and {namespace} are
  * replaced.
  */
@@ -47,8 +47,8 @@ static bool is_name(const char *name, bool one_part) {
   return !first;
 }
 
-/* "/namespace/name" into full_name, its last part is the node's name. TIDE_ERROR_NAME when a part breaks the rules,
- * TIDE_ERROR_CAPACITY_NAMES when it does not fit. */
+/* Writes "/namespace/name" into full_name; its last part is the node's name. Returns TIDE_ERROR_NAME when a part breaks
+ * the rules, TIDE_ERROR_CAPACITY_NAMES when the name does not fit. */
 static int make_node_name(tide_node_handle_t *node, const char *name, const char *namespace_) {
   const char *inner = namespace_[0] == '/' ? namespace_ + 1 : namespace_;
   if (!is_name(name, true) || (inner[0] != '\0' && !is_name(inner, false))) return TIDE_ERROR_NAME;
@@ -63,7 +63,8 @@ static int make_node_name(tide_node_handle_t *node, const char *name, const char
   return space.cut || full.cut ? TIDE_ERROR_CAPACITY_NAMES : TIDE_OK;
 }
 
-/* The text that replaces a name in braces. *length: of the name with its braces. Null: unknown name. */
+/* The text that replaces a name in braces. *length is the name's length with its braces. Returns null if the name is
+ * unknown. */
 static const char *substitute(const char *braces, const tide_node_handle_t *node, size_t *length) {
   static const struct {
     char name[12];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parameter servers: the table of parameters and its changes, encoding and decoding of rcl_interfaces, set-up of
- * servers, and the calls of programs. */
+ * servers, and the program's calls. */
 #include <string.h>
 
 #include "internal.h"
@@ -11,7 +11,7 @@
 #include "tide/pool_parameters.h"
 #include "tide/rclc_service.h"
 
-/* Outcome of a change; its text is the answer to the client. */
+/* Outcome of a change; the answer to the client contains its text. */
 typedef enum outcome {
   CHANGED,
   ADDED,
@@ -27,7 +27,7 @@ typedef enum outcome {
   BUSY /* the program's callback is running */
 } outcome_t;
 
-/* A change requested by a client or the program. Type NOT_SET: deletion. */
+/* A change requested by a client or the program. The type NOT_SET means deletion. */
 typedef struct change {
   const char *name; /* ended by NUL */
   uint8_t type;     /* rcl_interfaces/ParameterType, including unsupported types */
@@ -183,7 +183,7 @@ static bool is_integer_in_range(const tide_parameter_t *parameter, int64_t value
   return step == 0 || value == to || distance % step == 0;
 }
 
-/* Steps are compared with the precision of a double of this magnitude. */
+/* Steps are compared with the precision that a double of this magnitude has. */
 static bool is_real_in_range(const tide_parameter_t *parameter, double value) {
   const double from = parameter->from.real, to = parameter->to.real, step = parameter->step.real;
   if (!(value >= from && value <= to)) return false;
@@ -217,12 +217,12 @@ static uint8_t check(const tide_parameter_server_t *server, const change_t *chan
   return by_client && !is_in_range(parameter, change->value) ? OUT_OF_RANGE : CHANGED;
 }
 
-/* The change as a message; the value's other members are empty. */
+/* The change as a message; the other members of its value are empty. */
 static void to_message(Parameter *message, const change_t *change) {
   memset(message, 0, sizeof *message);
   message->name.size = strlen(change->name);
   message->name.capacity = message->name.size + 1;
-  message->name.data = (char *)change->name; /* receivers of the message must not write to it */
+  message->name.data = (char *)change->name; /* receivers of the message must not write to its memory */
   message->value.type = change->type;
   if (change->type == RCLC_PARAMETER_BOOL) message->value.bool_value = change->value.boolean;
   if (change->type == RCLC_PARAMETER_INT) message->value.integer_value = change->value.integer;
@@ -237,7 +237,7 @@ static void store(const tide_parameter_server_t *server, const tide_parameter_t 
   server->store.save(server->store.context, parameter->name, event == EVENT_DELETED ? NULL : &message.value);
 }
 
-/* Stores the change; then publishes the event if the server is set to. */
+/* Stores the change, then publishes the event if the server is configured to do so. */
 static void tell(tide_parameter_server_t *server, const tide_parameter_t *parameter, event_t event) {
   store(server, parameter, event);
   if (!server->program->notify_changed_over_dds) return;
@@ -247,7 +247,8 @@ static void tell(tide_parameter_server_t *server, const tide_parameter_t *parame
   }
 }
 
-/* Calls the program's callback, which accepts or refuses the change; revoked: to revert a change that it accepted. */
+/* Calls the program's callback, which accepts or refuses the change. `revoked` reverts a change that it had
+ * accepted. */
 static bool ask(tide_parameter_server_t *server, const change_t *change, bool revoked) {
   rclc_parameter_server_t *program = server->program;
   if (program->on_modification == NULL) return true;
@@ -310,8 +311,8 @@ static uint8_t apply(tide_parameter_server_t *server, const change_t *change, bo
   return make(server, change);
 }
 
-/* Requests and answers of the six services. A request is executed while it is decoded, as its names are available only
- * then; malformed ones change nothing. The answer is composed from the recorded outcome. */
+/* Requests and answers of the six services. A request is executed while it is decoded, because the names in it are
+ * available only then. A malformed request changes nothing. The answer is composed from the recorded outcome. */
 
 /* ---- requests ---- */
 
@@ -325,7 +326,7 @@ static void note_unknown(tide_parameter_answer_t *answer, const char *name) {
   memcpy(place, name, strlen(name) + 1);
 }
 
-/* With more names than entries none is answered. */
+/* If the request has more names than there are entries, none is answered. */
 static void decode_names(tide_cdr_t *cdr, void *untyped) {
   tide_parameter_answer_t *answer = untyped;
   const uint32_t count = tide_cdr_get_count(cdr, sizeof(uint32_t));
@@ -349,7 +350,7 @@ static bool is_well_formed(tide_cdr_t cdr, uint32_t count) {
   return true;
 }
 
-/* The number of changes; 0: nothing to do. */
+/* Returns the number of changes, which may be 0. */
 static uint32_t begin_changes(tide_cdr_t *cdr, tide_parameter_answer_t *answer) {
   answer->count = 0;
   const uint32_t count = tide_cdr_get_count(cdr, sizeof(uint32_t));
@@ -379,7 +380,7 @@ static uint8_t check_all(tide_cdr_t cdr, const tide_parameter_server_t *server, 
   return outcome;
 }
 
-/* Number of changes that the program accepts, in order. */
+/* The number of changes, counted in order, that the program accepts. */
 static uint32_t ask_all(tide_cdr_t cdr, tide_parameter_server_t *server, uint32_t count, bool revoked) {
   for (uint32_t i = 0; i < count; i++) {
     change_t change;
@@ -403,7 +404,7 @@ static uint8_t set_all(tide_cdr_t *cdr, tide_parameter_server_t *server, uint32_
     change_t change;
     (void)get_change(cdr, &change);
     const uint8_t made = make(server, &change);
-    if (!is_done(made)) outcome = made; /* fewer free entries than new parameters */
+    if (!is_done(made)) outcome = made; /* there are fewer free entries than new parameters */
   }
   return outcome;
 }
@@ -414,7 +415,7 @@ static void decode_set_atomically(tide_cdr_t *cdr, void *untyped) {
   if (cdr->status == TIDE_OK) answer->outcome = set_all(cdr, answer->server, count);
 }
 
-/* True if the name is at most `depth` levels below the prefix; depth 0: any. */
+/* True if the name is at most `depth` levels below the prefix; a depth of 0 means any number. */
 static bool is_below(const char *name, const char *prefix, uint64_t depth) {
   const size_t length = strlen(prefix);
   if (strncmp(name, prefix, length) != 0) return false;
@@ -452,8 +453,8 @@ static void decode_list(tide_cdr_t *cdr, void *untyped) {
 
 /* ---- answers ---- */
 
-/* The answer's parameter number i; null if it never existed, or was deleted meanwhile. Without items the answer is
- * about all parameters. */
+/* The answer's parameter number i; null if the parameter never existed or was deleted meanwhile. An answer without
+ * items is about all parameters. */
 static const tide_parameter_t *parameter_of(const tide_parameter_answer_t *answer, uint8_t i) {
   const uint8_t item = answer->items == NULL ? i : answer->items[i];
   if (item == NO_ITEM || !answer->server->parameters[item].in_use) return NULL;
@@ -585,13 +586,13 @@ static const rosidl_service_type_support_t service_types[TIDE_PARAMETER_SERVICE_
     [TIDE_PARAMETER_DESCRIBE] = TIDE_COMPAT_SERVICE_SUPPORT(DescribeParameters),
 };
 
-/* Whether the list of all parameters fits a node: its answer has no way to say that it does not. */
+/* True if the list of all parameters fits a node; a ListParameters response could not report that it does not. */
 static bool fits_list(const tide_parameter_server_t *server) {
   const tide_parameter_answer_t all = {.server = (tide_parameter_server_t *)server, .count = server->count};
   return tide_message_size(ListParameters.response, &all) <= tide_compat_response_capacity();
 }
 
-/* No values, results or descriptors, as for names that ROS 2 does not know. */
+/* Sends no values, results or descriptors, as for names that ROS 2 does not know. */
 static void refuse(void *untyped) {
   tide_parameter_answer_t *answer = untyped;
   answer->count = 0;
@@ -601,7 +602,7 @@ static void refuse(void *untyped) {
 
 #define DEFAULT_PARAMETERS 4
 
-/* For programs whose pools have no parameters; an alias for the reason given in compat/graph.c. */
+/* Used by programs whose pools have no parameters; an alias for the reason given in compat/graph.c. */
 static const tide_parameter_pools_t no_parameters = {0};
 extern const tide_parameter_pools_t tide_parameter_pools __attribute__((weak, alias("no_parameters")));
 
@@ -642,7 +643,7 @@ static tide_parameter_server_t *free_server(void) {
   return NULL;
 }
 
-/* A server that ended with an earlier support may have used the same service. */
+/* An earlier server, which ended with its support, may still refer to the same service. */
 static void forget_earlier(const tide_service_handle_t *get_service) {
   for (uint8_t i = 0; i < tide_parameter_pools.server_count; i++) {
     tide_parameter_server_t *server = &tide_parameter_pools.servers[i];
@@ -650,7 +651,7 @@ static void forget_earlier(const tide_service_handle_t *get_service) {
   }
 }
 
-/* Whether a server uses the entry. */
+/* True if a server uses the entry. */
 static bool is_taken(const tide_parameter_t *parameter) {
   for (uint8_t i = 0; i < tide_parameter_pools.server_count; i++) {
     const tide_parameter_server_t *server = &tide_parameter_pools.servers[i];
@@ -762,7 +763,7 @@ rcl_ret_t rclc_parameter_server_fini(rclc_parameter_server_t *parameter_server, 
 
 /* ---- in an executor ---- */
 
-/* The request was executed when it was decoded. */
+/* Nothing is left to do: the request was executed when it was decoded. */
 static void answer_request(const void *request, void *response, void *context) {
   (void)request;
   (void)response;
@@ -891,7 +892,7 @@ static rcl_ret_t result_of(uint8_t outcome) {
   }
 }
 
-/* A parameter that the program may change now; null: the result says why not. */
+/* A parameter that the program may change now; null if not, and the result gives the reason. */
 static tide_parameter_t *to_change(const rclc_parameter_server_t *program, const char *name, rcl_ret_t *result) {
   if (!is_server(program) || name == NULL) {
     *result = tide_compat_result(TIDE_ERROR_ARGUMENT);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The pools of a program that defines none: the linker takes this object from the library only then. */
+/* The pools of a program that defines none: the linker takes this object from the library only for such a program. */
 #include "tide/options.h"
 #if TIDE_DESKTOP
 #define TIDE_SERVICES 8
@@ -24,11 +24,11 @@
 #define TIDE_EXECUTORS 8
 #define TIDE_HANDLES 128
 #define TIDE_LARGE_NODES 8
-#define TIDE_LARGE_NODE_BYTES 65544 /* the largest message that the protocol has */
+#define TIDE_LARGE_NODE_BYTES 65544 /* the largest message that the protocol allows */
 #define TIDE_REASSEMBLY_BYTES 65544
 #endif
-/* Systems that link the whole library (Zephyr) take the object anyway; the program's own definition then overrides
- * it. */
+/* On systems that link the whole library (Zephyr) the object is always present, and the program's own definition
+ * overrides it. */
 #define TIDE_POOLS_LINKAGE __attribute__((weak))
 #define TIDE_DEFINE_POOLS
 #include "tide/pools.h"

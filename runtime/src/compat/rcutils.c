@@ -120,7 +120,7 @@ rcutils_ret_t rcutils_string_array_fini(rcutils_string_array_t *string_array) {
 
 int rcutils_vsnprintf(char *buffer, size_t buffer_size, const char *format, va_list arguments) {
   if (format == NULL || (buffer == NULL && buffer_size > 0)) return -1;
-  /* Started by the caller. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
+  /* The caller called va_start. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
   return vsnprintf(buffer, buffer_size, format, arguments);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optional status messages of a program: diagnostics and the trace. Each message is sent at once or not at all, in any
- * send mode, and half of the pool is reserved for other messages. */
+/* Optional status messages of a program: diagnostics and trace. Each message is sent at once or not at all, in any send
+ * mode, and half of the pool is reserved for other messages. */
 #include <string.h>
 
 #include "internal.h"
@@ -12,7 +12,7 @@
 
 /* ---- shared functions ---- */
 
-/* Another publisher may use the entry since the support ended. */
+/* Another publisher may use the entry if the support has ended. */
 static bool is_open(const rcl_publisher_t *publisher, const tide_message_type_t *type) {
   return rcl_publisher_is_valid(publisher) && publisher->impl->type == type;
 }
@@ -24,7 +24,7 @@ static bool may_send(const tide_support_t *support) {
   return may;
 }
 
-/* Calls on_turn each time the timer expires; if the timer cannot be created, the publisher is closed, too. */
+/* Calls on_turn each time the timer expires. If the timer cannot be created, the publisher is closed. */
 static rcl_ret_t start_timer(rcl_timer_t *timer, int64_t period_ns, rcl_timer_callback_t on_turn,
                              rclc_support_t *support, rclc_executor_t *executor, rcl_publisher_t *publisher,
                              rcl_node_t *node) {
@@ -47,13 +47,13 @@ enum { LEVEL_OK = 0, LEVEL_WARNING = 1 };
 
 typedef struct value {
   const char *key;
-  const char *of; /* prefix of the key; null: none */
+  const char *of; /* prefix of the key; null: no prefix */
   uint64_t number;
 } value_t;
 
 typedef struct status {
   const char *part; /* follows the name of the node */
-  uint32_t number;  /* follows that; 0: none */
+  uint32_t number;  /* follows `part`; 0: no number */
   const char *message;
   uint8_t level;
   int64_t stamp_ns;
@@ -61,7 +61,7 @@ typedef struct status {
   value_t values[VALUES];
 } status_t;
 
-/* For each status: total number of errors, and number of reports for which it remains a warning. */
+/* For each status: the total number of errors, and for how many reports it remains a warning. */
 typedef struct alarm {
   uint32_t troubles;
   uint8_t reports_left;
@@ -98,7 +98,7 @@ static void put_texts(tide_cdr_t *cdr, const char *const *pieces, size_t count) 
 
 static void put_text(tide_cdr_t *cdr, const char *text) { put_texts(cdr, &text, 1u); }
 
-/* Writes to the end of text, whose last character is a NUL; returns the first digit. */
+/* Writes the digits at the end of `text`, whose last character is a NUL, and returns the first digit. */
 static const char *decimal(uint64_t number, char text[DECIMAL_DIGITS + 1]) {
   char *at = text + DECIMAL_DIGITS;
   *at = '\0';
@@ -249,7 +249,7 @@ static void add_watched(tide_executor_t *executor, alarm_t *alarm) {
   judge(alarm, troubles, "an instance of a chain was late or missing");
 }
 
-/* Adds the status of an executor. False: the executor has ended. */
+/* Adds the status of an executor. Returns false if the executor has ended. */
 static bool tell_executor(size_t index) {
   tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[index]);
   if (core == NULL) return false;
@@ -265,8 +265,8 @@ static bool tell_executor(size_t index) {
   return true;
 }
 
-/* A lane of the first executor, one of whose lanes runs this function, so the lane's hooks are valid. False: this lane
- * has no budget. */
+/* Returns a lane of the first executor: one of its lanes runs this function, so the lane's hooks are valid. Returns
+ * false if this lane has no budget. */
 static bool tell_lane(size_t index) {
   const tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[0]);
   if (core == NULL || index >= core->config.lane_count || index >= LANES) return false;
@@ -305,7 +305,7 @@ static size_t count_lanes(void) {
   return lanes < LANES ? lanes : LANES;
 }
 
-/* False: nothing to report. */
+/* Returns false if there is nothing to report. */
 static bool make_status(size_t place, tide_session_t *session) {
   if (place == LINK) {
     tell_link(session);
@@ -413,9 +413,9 @@ tide_diagnostics_counters_t tide_rclc_diagnostics_get_counters(void) {
 
 #define CLOCK_PERIOD_NS INT64_C(1000000000)
 #define LONGEST_WAIT_NS INT64_C(1000000000)
-/* Overhead of a frame: header with key, submessage with two ids, and the sequence's three counts. */
+/* Overhead of a frame: the header with the key, the submessage with two ids, and the three counts of the sequence. */
 #define FRAME_BYTES (8u + 8u + 12u)
-/* The part of the overhead that is in a node. */
+/* The part of this overhead that is stored in a node. */
 #define NODE_BYTES (8u + 12u)
 #define NS_PER_US INT64_C(1000)
 
@@ -431,7 +431,7 @@ static struct {
   size_t executor_count;
   tide_trace_settings_t settings;
   size_t rings_used;
-  size_t next_ring; /* index of the ring with which the next message begins */
+  size_t next_ring; /* index of the ring from which the next message is filled first */
   tide_trace_instances_t instances;
   tide_trace_ring_t clock;
   tide_trace_record_t clock_records[4];
@@ -446,7 +446,7 @@ static struct {
 static void encode_octets(tide_cdr_t *cdr, const void *untyped) {
   const octets_t *octets = untyped;
   tide_cdr_put_u32(cdr, 0u); /* dimensions */
-  tide_cdr_put_u32(cdr, 0u); /* offset of the data */
+  tide_cdr_put_u32(cdr, 0u); /* data_offset of the layout */
   tide_cdr_put_u32(cdr, octets->count);
   tide_cdr_put_bytes(cdr, octets->bytes, octets->count);
 }
@@ -498,7 +498,7 @@ static void put_clocks(tide_session_t *session) {
   trace.clock_told = true;
 }
 
-/* Takes records from the rings in turn, so that none waits for ever behind a busy one. */
+/* Takes records from the rings in turn, so that none waits for ever while another one is always full. */
 static size_t fill_message(size_t used, size_t room) {
   const int left_out = trace.settings.chains_only ? 0 : TIDE_TRACE_ALL_LEVELS;
   for (size_t turn = 0; turn < trace.rings_used; turn++) {
@@ -509,7 +509,7 @@ static size_t fill_message(size_t used, size_t room) {
   return used;
 }
 
-/* False: nothing more to send. */
+/* Returns false if there is nothing more to send. */
 static bool send_message(const tide_publisher_handle_t *publisher) {
   const size_t room = room_of_message(publisher->support);
   size_t used = 0u;

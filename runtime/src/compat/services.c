@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services and clients. Both are an "end": an object on the agent (replier or requester) with a writer and a reader. */
+/* Services and clients. Both use an "end": an object on the agent (replier or requester) with a writer and a reader. */
 #include <string.h>
 
 #include "internal.h"
@@ -22,7 +22,7 @@ static void describe(tide_service_end_t *end, uint8_t kind, const tide_node_hand
   description->kind = kind;
   description->representation = TIDE_XRCE_BY_BINARY;
   description->parent = node->participant.id;
-  /* The service's name is the part between the topic's prefix and suffix. */
+  /* The service's name is the text between the topic's prefix and suffix. */
   description->name = (tide_text_t){end->request_topic + 2, strlen(end->request_topic) - strlen("rqRequest")};
   description->request_type = text_of(end->type->request->dds_name);
   description->reply_type = text_of(end->type->response->dds_name);
@@ -54,15 +54,15 @@ static int open_on_agent(tide_service_end_t *end, uint8_t kind, const tide_node_
   return tide_session_add_reader(&end->support->session, &end->reader);
 }
 
-/* Locked, as the link's context searches for services with waiting responses. */
+/* Locked, because the link's context searches for services with waiting responses. */
 static void set_support(tide_service_end_t *end, tide_support_t *support) {
   const uintptr_t critical = tide_compat_enter();
   end->support = support;
   tide_compat_leave(critical);
 }
 
-/* Creates a replier or requester with its reader. place: index in the common pools, where services come first. Undoes a
- * partial creation. */
+/* Creates a replier or requester with its reader. `place` is the index in the common pools, where services precede
+ * clients. If it fails, it undoes what it has created. */
 static int open_end(tide_service_end_t *end, size_t place, uint8_t kind, const rcl_node_t *node,
                     const rosidl_service_type_support_t *type_support, const char *service_name,
                     const rmw_qos_profile_t *qos) {
@@ -76,7 +76,7 @@ static int open_end(tide_service_end_t *end, size_t place, uint8_t kind, const r
   return status;
 }
 
-/* Removes the end from its executor and from the agent, and frees its entry. As rcl_publisher_fini. */
+/* Removes the end from its executor and from the agent, and frees its entry. Errors as in rcl_publisher_fini. */
 static int close_end(tide_service_end_t *end) {
   tide_support_t *support = end->support;
   int status = tide_compat_leave_executor(&end->callback, &end->handle);
@@ -94,7 +94,7 @@ static int begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes,
                                  (uint32_t)bytes, wait_ms);
 }
 
-/* The oldest sample's octets after its header, or null. */
+/* The octets of the oldest sample after its header; null if there is no sample. */
 static const tide_sample_t *peek_end(tide_service_end_t *end, uint32_t header_bytes) {
   tide_session_t *session = &end->support->session;
   for (;;) {
@@ -136,7 +136,7 @@ static int add_end_to_chain(tide_chain_t *chain, tide_service_end_t *end) {
 
 /* ---- services ---- */
 
-/* rcl has a separate code for an invalid service name. */
+/* Translates the result of an init call: rcl has a separate code for an invalid service name. */
 static rcl_ret_t result_of_init(int status) {
   return status == TIDE_ERROR_NAME || status == TIDE_ERROR_CAPACITY_NAMES
              ? tide_compat_refusal(status, RCL_RET_SERVICE_NAME_INVALID)
@@ -167,7 +167,7 @@ rcl_ret_t rclc_service_init(rcl_service_t *service, const rcl_node_t *node,
   if (place == tide_pools.service_count) return tide_compat_result(TIDE_ERROR_CAPACITY_SERVICES);
   tide_service_handle_t *handle = &tide_pools.services[place];
   const uintptr_t critical = tide_compat_enter();
-  memset(handle, 0, sizeof *handle); /* tide_compat_retry_services also reads free entries */
+  memset(handle, 0, sizeof *handle); /* because tide_compat_retry_services also reads free entries */
   tide_compat_leave(critical);
   const int status =
       open_end(&handle->end, place, TIDE_XRCE_KIND_REPLIER, node, type_support, service_name, qos_profile);
@@ -259,8 +259,8 @@ int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request
   return status;
 }
 
-/* Begins and encodes a request, or the response to an id. Most messages fit the smallest node; only others are
- * measured. */
+/* Begins and encodes a message: a request, or the response to the request with this id. Most messages fit the smallest
+ * node; only larger ones are measured first. */
 static int begin_message(tide_service_end_t *end, tide_write_t *write, const rmw_request_id_t *id,
                          const tide_message_type_t *type, const void *message, int32_t wait_ms) {
   size_t bytes = tide_pools.classes[0].node_bytes - TIDE_WRITE_HEADER_BYTES;
@@ -297,14 +297,15 @@ rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *resp
 
 /* ---- services in an executor ---- */
 
-static bool some_wait; /* set when a response begins to wait; cleared before each pass over the services */
+static bool some_wait; /* set when a response begins to wait for a node; cleared before each pass over the services */
 
 static bool waits_locked(const tide_service_handle_t *service, const tide_support_t *support) {
   return service->end.support == support && __atomic_load_n(&service->response_waits, __ATOMIC_ACQUIRE) &&
          !tide_callback_is_ready(&service->end.callback);
 }
 
-/* Retries the next waiting service from `*place` on, skipping others in one critical section. False: none waits. */
+/* Retries the next service, from `*place` on, whose response waits; others are skipped in one critical section. Returns
+ * false if no response waits. */
 static bool retry_next(tide_support_t *support, size_t *place) {
   const uintptr_t critical = tide_compat_enter();
   while (*place < tide_pools.service_count && !waits_locked(&tide_pools.services[*place], support)) ++*place;
@@ -314,9 +315,9 @@ static bool retry_next(tide_support_t *support, size_t *place) {
   return found;
 }
 
-/* In the link's context, while the program may create or finish services. A service that begins to wait after some_wait
- * was cleared here sets it again. A service that began to wait earlier is found in the list, or sets some_wait in its
- * pending run. */
+/* Runs in the link's context, while the program may create or finish services. A service whose response begins to wait
+ * after some_wait was cleared here sets some_wait again. A service whose response began to wait earlier is found in the
+ * list, or sets some_wait when its pending run takes place. */
 void tide_compat_retry_services(tide_support_t *support) {
   if (!__atomic_exchange_n(&some_wait, false, __ATOMIC_ACQ_REL)) return;
   for (size_t place = 0; retry_next(support, &place);) continue;
@@ -327,15 +328,16 @@ static void set_waiting(tide_service_handle_t *service, bool waits) {
   if (waits) __atomic_store_n(&some_wait, true, __ATOMIC_RELEASE);
 }
 
-/* Reported with the code that rcl_send_response would return, because the program makes no call that could return it.
+/* Reported with the code that rcl_send_response would return, because the program makes no call here that could return
+ * it.
  * */
 static void lose(tide_service_handle_t *service, int status) {
   tide_compat_unread(status, &service->responses_lost, service->end.reply_topic, service->end.handle);
   (void)tide_compat_result(status);
 }
 
-/* False: no node is free; the link's context will retry. The link's context is notified before the last attempt here,
- * so that a node freed afterwards is not missed. */
+/* Returns false if no node is free; the link's context will then retry. The link's context is notified before the last
+ * attempt here, so that a node freed after this attempt is not missed. */
 static bool respond(tide_service_handle_t *service) {
   int status = send_response(service, &service->request_id, service->response, 0);
   if (status == TIDE_ERROR_TOO_LARGE && service->refuse != NULL) {
@@ -373,7 +375,7 @@ static void call_program(const rclc_executor_handle_t *handle, tide_service_hand
   }
 }
 
-/* If the previous response still waits, the run leaves its request queued; another run follows when that response was
+/* If the previous response still waits, this run leaves its request queued; another run follows when that response was
  * sent. */
 static void execute_service(tide_callback_t *callback, void *context) {
   rclc_executor_handle_t *handle = context;
@@ -545,7 +547,7 @@ rcl_ret_t rcl_client_fini(rcl_client_t *client, rcl_node_t *node) {
 
 /* ---- requests without an answer ----
  *
- * Ids on the wire have 16 bits and wrap after 65,526 messages; a new request then replaces an older one with the same
+ * On the wire, ids have 16 bits and wrap after 65,526 messages; a new request then replaces an older one with the same
  * id. */
 
 static int64_t note(tide_client_handle_t *client, uint16_t request) {
@@ -556,7 +558,7 @@ static int64_t note(tide_client_handle_t *client, uint16_t request) {
       place = other;
       break;
     }
-    if (other->sequence_number < place->sequence_number) place = other; /* free entries first, then the oldest */
+    if (other->sequence_number < place->sequence_number) place = other; /* free entries, then the oldest */
   }
   if (place->sequence_number != 0) client->forgotten++;
   const int64_t number = ++client->sequence_number;
@@ -565,7 +567,7 @@ static int64_t note(tide_client_handle_t *client, uint16_t request) {
   return number;
 }
 
-/* Marks a request as answered and returns its number; 0: no request has this id. */
+/* Marks a request as answered and returns its number, or 0 if no request has this id. */
 static int64_t answer(tide_client_handle_t *client, uint16_t request) {
   int64_t number = 0;
   const uintptr_t critical = tide_compat_enter();
@@ -591,7 +593,7 @@ static bool forget(tide_client_handle_t *client, int64_t sequence_number) {
   return known;
 }
 
-/* Recorded before it is sent, as the reply may arrive in another context. */
+/* The request is recorded before it is sent, because the reply may arrive in another context. */
 int tide_compat_send_request(tide_client_handle_t *client, const void *request, int64_t *number,
                              bool (*agrees)(const tide_write_t *write, void *context), void *context) {
   tide_write_t write;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The support of a program: one session over the static pools. The link to the agent, set-up and end, and waiting. */
+/* A program's support: one session over the static pools. Also the link to the agent, set-up and end, and waiting. */
 #include <string.h>
 
 #include "internal.h"
@@ -19,7 +19,7 @@
 #define DEFAULT_AGENT_HOST "127.0.0.1"
 #define DEFAULT_AGENT_PORT 8888
 #define DEFAULT_BAUD 115200
-#define MTU_BYTES_LEAST 68 /* as of a session */
+#define MTU_BYTES_LEAST 68 /* as for a session */
 
 static rmw_init_options_t default_options(void) {
   rmw_init_options_t options;
@@ -83,7 +83,7 @@ rcl_ret_t rcl_init_options_get_domain_id(const rcl_init_options_t *init_options,
 }
 
 rcl_ret_t rcl_init_options_set_domain_id(rcl_init_options_t *init_options, size_t domain_id) {
-  const bool is_agents = domain_id == 255; /* as with the stock client: that of the agent's environment */
+  const bool is_agents = domain_id == 255; /* as in the stock client: the agent's own domain */
   if (init_options == NULL || (domain_id > 232 && !is_agents)) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   init_options->rmw.domain_id = domain_id;
   return RCL_RET_OK;
@@ -190,9 +190,9 @@ rcl_ret_t rcl_context_get_domain_id(rcl_context_t *context, size_t *domain_id) {
   return RCL_RET_OK;
 }
 
-#define DISCOVERY_MS 1000 /* time of one query, as in the stock client */
+#define DISCOVERY_MS 1000 /* duration of one query, as in the stock client */
 
-/* Finds the agent of this network. */
+/* Finds an agent in this network. */
 rmw_ret_t rmw_uros_discover_agent(rmw_init_options_t *rmw_options) {
   if (rmw_options == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
 #if TIDE_SOCKETS
@@ -207,9 +207,9 @@ rmw_ret_t rmw_uros_discover_agent(rmw_init_options_t *rmw_options) {
 #endif
 }
 
-/* ---- a custom transport: the program's own functions, in a context of the port, or run by the waiting caller ---- */
+/* ---- a custom transport: the program's own functions, run in a context of the port or by the waiting caller ---- */
 
-/* The executor sleeps for at most this long before it checks the transport for received bytes again. */
+/* The executor sleeps at most this long before it checks the transport for received bytes again. */
 #define POLL_NS 1000000
 
 static uxrCustomTransport transport;
@@ -293,7 +293,7 @@ int64_t tide_compat_poll(tide_support_t *support) {
 
 #define ENTITY_TIMEOUT_MS 1000
 #define GOODBYE_MS 300
-#define LEAVE_MS 100 /* time to wait for executors; a callback that ends the support itself cannot leave earlier */
+#define LEAVE_MS 100 /* time for executors to stop; one whose callback ends the support cannot stop */
 #define HEARTBEAT_DELAY_MAXIMUM_NS INT64_C(1000000000)
 
 static void wake_waiters_locked(tide_support_t *support) {
@@ -349,7 +349,7 @@ static tide_session_state_t state_of(const tide_support_t *support) {
 
 bool tide_compat_is_ready(tide_support_t *support) { return state_of(support) == TIDE_SESSION_READY; }
 
-/* answers_only: no sample arrives before all objects exist, so no executor loses one. */
+/* answers_only: until all objects exist only answers are processed, so that no executor misses a sample. */
 static void digest_frames(tide_support_t *support, bool answers_only) {
   while ((!answers_only || state_of(support) == TIDE_SESSION_CREATING) && has_frames(support) &&
          begin_digest(support)) {
@@ -365,9 +365,9 @@ static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *exec
   tide_compat_leave(critical);
 }
 
-/* Usually true: a message has left, and nobody waits. Read without the critical section: a waiter registers before it
- * checks, so it either sees the change or is found here. Executors need no acknowledgments, so they are not woken for
- * them. */
+/* Usually true: a message has left the pool, and no thread waits for it. Read outside the critical section: a waiting
+ * thread registers before it checks its condition, so it either sees the change or is found here. Executors need no
+ * acknowledgments, so they are not woken for them. */
 static bool is_for_nobody(tide_support_t *support) {
   return __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE) == NULL &&
          __atomic_load_n(&support->waiters, __ATOMIC_RELAXED) == NULL &&
@@ -378,7 +378,7 @@ static bool is_for_nobody(tide_support_t *support) {
 __attribute__((noinline)) static void report_activity(tide_support_t *support) {
   void (*retry)(tide_support_t *) = __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE);
   if (retry != NULL) retry(support);
-  const bool polled = pump_of(support) != NULL; /* by the executor */
+  const bool polled = pump_of(support) != NULL; /* the executor polls the link */
   if (!polled) digest_frames(support, true);
   wake_all(support, polled ? tide_executor_wake : tide_executor_wake_for_frames);
 }
@@ -387,15 +387,15 @@ static void on_activity(void *context) {
   if (!is_for_nobody(context)) report_activity(context);
 }
 
-/* A link with its own context polls the session; otherwise the executor or the waiting caller does. */
+/* A link with its own context polls the session; without one, the executor or the waiting caller does. */
 static void on_work(void *context) {
   tide_support_t *support = context;
   tide_port_wake_link(&support->session);
   if (pump_of(support) != NULL) wake_all(support, tide_executor_wake);
 }
 
-/* Key for programs that set none. Boards that boot alike must still differ, so the clock is mixed with the address of a
- * variable; with a hardware serial number use rmw_uros_options_set_client_key. */
+/* The key of a program that sets none. Boards that boot identically must still get different keys, so the clock is
+ * mixed with the address of a variable. If the hardware has a serial number, use rmw_uros_options_set_client_key. */
 static uint32_t client_key(const tide_support_t *support, const tide_platform_t *platform) {
   if (support->options.client_key != 0) return support->options.client_key;
   uint64_t mixed = (uint64_t)tide_compat_now_ns() ^ (uint64_t)(uintptr_t)&mixed;
@@ -581,7 +581,8 @@ rcl_ret_t rcl_init(int argc, char const *const *argv, const rcl_init_options_t *
   return RCL_RET_OK;
 }
 
-/* Objects that the program has not finished end with the support: their entries are freed, their structures invalid. */
+/* Objects that the program has not finished end with the support: their entries are freed, and the program's structures
+ * become invalid. */
 static void release_places(void) {
   const uintptr_t critical = tide_compat_enter();
   for (size_t i = 0; i < tide_pools.executor_count; i++) tide_pools.executors[i].support = NULL;
@@ -697,8 +698,8 @@ rmw_ret_t rmw_uros_set_context_entity_destroy_session_timeout(rmw_context_t *con
 #define SYNC_ATTEMPTS 4
 #define SYNC_SLICE_LEAST_MS 50
 
-/* Number of answers to pings, within and outside a session. They are handled where they are received, so waiting for
- * them takes no frame from an executor. */
+/* Number of answers to pings, both within and outside a session. The answers are handled where they are received, so
+ * waiting for them takes no frame from an executor. */
 static uint32_t answers(tide_support_t *support) {
   const uintptr_t critical = tide_compat_enter();
   const uint32_t count = support->session.ping_answers;
@@ -706,7 +707,7 @@ static uint32_t answers(tide_support_t *support) {
   return count;
 }
 
-/* Another thread may have pinged again before this one checks, so the number of answers is compared. */
+/* Another thread may already have sent the next ping, so the number of answers is compared instead of a flag. */
 static bool is_pinged(tide_support_t *support, void *context) {
   const uint32_t *before = context;
   return answers(support) != *before;
@@ -736,7 +737,7 @@ static bool is_synchronised(tide_support_t *support, void *context) {
   return time_sync_of(support).exchanges != *before;
 }
 
-/* A lost exchange is repeated until the timeout. */
+/* A lost exchange is repeated until the timeout has passed. */
 static int synchronise(tide_support_t *support, int timeout_ms) {
   const int64_t deadline_ns = tide_compat_deadline(timeout_ms);
   const int64_t slice_ms =

@@ -266,7 +266,7 @@ rcl_ret_t rcl_timer_call(rcl_timer_t *timer) {
   if (core->canceled) return RCL_RET_TIMER_CANCELED;
   const int64_t now_ns = tide_compat_now_ns(), since_ns = now_ns - last_call_of(core);
   core->last_call_ns = now_ns;
-  /* Expiries stay on the grid of first expiry and period; those that passed are skipped. */
+  /* Expiries stay on the grid given by the first expiry and the period; grid points that have passed are skipped. */
   core->next_ns += core->period_ns;
   if (core->next_ns <= now_ns) core->next_ns += ((now_ns - core->next_ns) / core->period_ns + 1) * core->period_ns;
   if (timer->impl->callback != NULL) timer->impl->callback(timer, since_ns);
@@ -325,7 +325,7 @@ rcl_ret_t rcl_guard_condition_fini(rcl_guard_condition_t *guard_condition) {
   return RCL_RET_OK;
 }
 
-/* From any thread. Triggers before the callback has begun count as one. */
+/* Callable from any thread. Several triggers before the callback has begun count as one. */
 rcl_ret_t rcl_trigger_guard_condition(rcl_guard_condition_t *guard_condition) {
   if (guard_condition == NULL || guard_condition->impl == NULL || guard_condition->impl->support == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
@@ -333,7 +333,7 @@ rcl_ret_t rcl_trigger_guard_condition(rcl_guard_condition_t *guard_condition) {
   tide_guard_handle_t *handle = guard_condition->impl;
   if (handle->callback.executor == NULL) {
     __atomic_store_n(&handle->triggered_early, true, __ATOMIC_RELEASE);
-    tide_compat_wake_waiters(handle->support); /* the guard condition may be in a wait set */
+    tide_compat_wake_waiters(handle->support); /* because the guard condition may be in a wait set */
   } else if (!tide_callback_is_ready(&handle->callback)) {
     tide_executor_notify(&handle->callback);
   }

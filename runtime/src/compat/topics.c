@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Publishers and subscriptions: a topic on the agent is three objects, as the stock middleware makes them. Also
- * rcl_publish up to the session, and taking samples from a reader. */
+/* Publishers and subscriptions: a topic on the agent consists of three objects, as in the stock middleware. Also
+ * rcl_publish, down to the session, and taking samples from a reader. */
 #include <string.h>
 
 #include "internal.h"
@@ -56,8 +56,8 @@ static int create_topic(tide_support_t *support, tide_topic_t *topic, const tide
   return tide_compat_create_object(support, &topic->endpoint, true);
 }
 
-/* Deletes the topic's objects, even if only some of them were created. TIDE_ERROR_FULL: the rest is still registered,
- * so its memory is not free. */
+/* Deletes the topic's objects; also works if only some of them were created. With TIDE_ERROR_FULL the remaining objects
+ * stay registered, so their memory is not free. */
 static int delete_topic(tide_support_t *support, tide_topic_t *topic) {
   int status = tide_compat_delete_object(support, &topic->endpoint);
   if (status == TIDE_OK) status = tide_compat_delete_object(support, &topic->group);
@@ -97,7 +97,7 @@ int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *nod
   handle->reliable = tide_compat_is_reliable(qos_profile);
   handle->wait_ms = handle->reliable ? STOCK_CONFIRM_MS : 0;
   if (!handle->reliable && qos_profile->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL) {
-    const size_t depth = qos_profile->depth == 0 ? 1 : qos_profile->depth; /* 0: the system's default, which is 1 */
+    const size_t depth = qos_profile->depth == 0 ? 1 : qos_profile->depth; /* 0: the default, which is 1 */
     handle->keep_last = depth > UINT16_MAX ? UINT16_MAX : (uint16_t)depth;
   }
   tide_support_t *support = node->impl->support;
@@ -198,12 +198,13 @@ void tide_compat_await_delivery(tide_support_t *support, bool reliable, tide_pri
   tide_compat_wait(support, is_delivered, &stream, tide_compat_deadline(support->destroy_timeout_ms), false);
 }
 
-/* Checks only the publisher's stream: acknowledgments that this side still owes the agent do not delay the program. */
+/* Checks only the publisher's stream: acknowledgments that this side still owes the agent must not delay the
+ * program. */
 static bool is_confirmed(tide_support_t *support, void *context) {
   const tide_publisher_handle_t *publisher = context;
   const uint8_t level = TIDE_PRIORITY_LEVEL(publisher->priority);
   const uint8_t stream = publisher->reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
-  return tide_session_is_idle(&support->session, stream); /* false while samples are kept for the next session */
+  return tide_session_is_idle(&support->session, stream); /* false while samples are held for the next session */
 }
 
 rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
@@ -222,8 +223,8 @@ rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
   return RCL_RET_OK;
 }
 
-/* The stock library runs its session in the publisher: it processes frames in order of arrival until the stream is
- * acknowledged (reliable) or, if the driver waits for its DMA, until the last byte was sent. */
+/* The stock library runs its session in the publisher, so this function processes frames in order of arrival. It ends
+ * when the stream is acknowledged (reliable) or, if the driver waits for its DMA, when the last byte was sent. */
 static int wait_as_stock(tide_publisher_handle_t *publisher) {
   tide_support_t *support = publisher->support;
   if (support->send == TIDE_SEND_ASYNCHRONOUS) return TIDE_OK;
@@ -237,7 +238,7 @@ int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *wri
   return status == TIDE_OK ? wait_as_stock(publisher) : status;
 }
 
-/* Most samples fit the smallest node; only others are measured. */
+/* Most samples fit the smallest node; only larger ones are measured first. */
 int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
   if (publisher->continuous != NULL) return publisher->continuous->send_pieces(publisher, message);
   tide_write_t write;
@@ -320,12 +321,12 @@ rcl_subscription_options_t rcl_subscription_get_default_options(void) {
   return options;
 }
 
-/* A sample that replaced an older one takes over the older one's pending run. */
+/* A sample that replaced an older one in the queue takes over the older sample's pending run. */
 static void on_sample(void *context, tide_reader_t *reader) {
   tide_subscription_handle_t *handle = context;
   if (handle->handle == NULL) return;
   const uint32_t pending = __atomic_load_n(&handle->callback.pending, __ATOMIC_RELAXED);
-  const bool has_local = handle->local != NULL; /* local messages count as pending, too */
+  const bool has_local = handle->local != NULL; /* local messages are counted as pending as well */
   if (has_local || pending < tide_session_queued(&handle->support->session, reader)) {
     tide_executor_notify(&handle->callback);
   }
@@ -416,7 +417,7 @@ rcl_ret_t rcl_subscription_fini(rcl_subscription_t *subscription, rcl_node_t *no
     int status = tide_compat_leave_executor(&handle->callback, &handle->handle);
     if (status != TIDE_OK) return tide_compat_result(status);
     if (handle->local != NULL) handle->local->close_subscription(handle);
-    /* The deletion also stops the agent from sending. */
+    /* Deleting the objects also stops the agent from sending. */
     tide_session_remove_reader(&handle->support->session, &handle->reader);
     status = delete_topic(handle->support, &handle->topic);
     if (status != TIDE_OK) return tide_compat_result(status);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wait sets, and QoS events, which do not exist here. */
+/* Wait sets, and QoS events, which this runtime does not have. */
 #include <string.h>
 
 #include "internal.h"
@@ -9,8 +9,8 @@
 struct tide_wait_set {
   rcl_allocator_t allocator;
   tide_support_t *support;
-  size_t capacity;                                                           /* entries after this structure */
-  size_t subscriptions, guard_conditions, timers, clients, services, events; /* entries in use */
+  size_t capacity;                                                           /* the entries follow in memory */
+  size_t subscriptions, guard_conditions, timers, clients, services, events; /* number of entries in use */
 };
 
 rcl_wait_set_t rcl_get_zero_initialized_wait_set(void) {
@@ -29,7 +29,8 @@ static void *places(void **next, size_t count) {
   return first;
 }
 
-/* Sets these capacities and clears all entries, in new memory if they grow. own: the present memory, or null. */
+/* Sets these capacities and clears all entries; if they grow, the entries move to new memory. `own` is the present
+ * memory, or null. */
 static rcl_ret_t set_sizes(rcl_wait_set_t *wait_set, struct tide_wait_set *own, const rcl_allocator_t *allocator,
                            tide_support_t *support, const size_t sizes[6]) {
   size_t count = 0;
@@ -170,7 +171,7 @@ static bool has_sample(const tide_reader_t *reader) {
   return any;
 }
 
-/* An ended subscription is never ready. */
+/* An entity that has ended is never ready. */
 static bool is_subscription_ready(const rcl_subscription_t *subscription) {
   const tide_subscription_handle_t *handle = subscription->impl;
   if (handle == NULL) return false;
@@ -236,7 +237,8 @@ static bool leave_ready_ones(rcl_wait_set_t *wait_set) {
 
 /* ---- waiting ---- */
 
-/* As in rcl a wait set is empty if its capacity is 0; one with capacity but no entries waits for its timeout. */
+/* As in rcl, a wait set counts as empty if its capacity is 0; one that has capacity but no entries waits for its
+ * timeout. */
 static bool is_empty(const rcl_wait_set_t *wait_set) {
   return wait_set->size_of_subscriptions + wait_set->size_of_guard_conditions + wait_set->size_of_timers +
              wait_set->size_of_clients + wait_set->size_of_services + wait_set->size_of_events ==
