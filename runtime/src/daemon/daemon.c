@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Communication Daemon (tide/daemon.h): a transmitter, a receiver and a link, in one critical section.
+/* The Communication Daemon (tide/daemon.h): a transmitter, a receiver and a link that share one critical section.
  *
- * A public function enters the critical section, updates the two halves, lets the link start the next frame, leaves the
- * section, and then calls on_activity to wake the executor. */
+ * A public function enters the critical section, updates the transmitter and the receiver, lets the link start the next
+ * frame, leaves the section, and then calls on_activity to wake the executor. */
 #include "tide/daemon.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-/* Half of the usual window: acknowledgments are received together, before the window is full. */
+/* Half of the usual window: several acknowledgments are received together, but before the window is full. */
 #define ATTEND_IN_FLIGHT 8u
 #define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* a link may close while it starts a frame */
 
@@ -19,13 +19,13 @@ static int64_t now_ns(const tide_daemon_t *d) { return tide_platform_now_ns(d->p
 static uintptr_t enter(tide_daemon_t *d) { return tide_platform_enter(d->platform); }
 
 static void leave(tide_daemon_t *d, uintptr_t state) {
-  /* a frame is started only on an open link, or on one being closed */
+  /* a frame is started only on a link that is open or about to be closed */
   TIDE_INVARIANT(LINK_MAY_GO || !d->cancelled);
   TIDE_INVARIANT(!d->starting || d->transmitter.busy);
   tide_platform_exit(d->platform, state);
 }
 
-/* ---- traces: within the critical section; nothing without TIDE_TRACE, or without a ring ---- */
+/* ---- traces: recorded within the critical section; nothing without TIDE_TRACE or without a ring ---- */
 
 #if TIDE_TRACE
 static tide_priority_t trace_level(uint8_t stream) { return TIDE_PRIORITY(TIDE_STREAM_LEVEL(stream), 0); }
@@ -35,7 +35,8 @@ static void trace_node(const tide_daemon_t *d, tide_trace_kind_t kind, const tid
   (void)tide_trace_put(d->trace, kind, node->priority, node->trace_instance, detail, time_ns);
 }
 
-/* Marks the node with its instance before the submission, after which it may at once be on the wire or free. */
+/* Marks the node with its instance before the submission, because a submitted node may at once be on the wire or
+ * free. */
 static void trace_mark(const tide_daemon_t *d, tide_node_t *node, uint8_t stream) {
   node->trace_instance = tide_trace_instance(d->trace, trace_level(stream));
 }
@@ -67,7 +68,7 @@ static uint32_t trace_missed(const tide_daemon_t *d) {
          counters->given_up;
 }
 
-/* Records frames lost since `before` was counted. A missing reliable message may still arrive. */
+/* Records the frames that were lost after `before` was counted. A missing reliable message may still arrive. */
 static void trace_not_received(const tide_daemon_t *d, uint32_t before, const tide_slot_t *slot, int64_t time_ns) {
   const uint32_t missed = trace_missed(d) - before;
   if (missed > 0u) {
@@ -75,7 +76,7 @@ static void trace_not_received(const tide_daemon_t *d, uint32_t before, const ti
                          time_ns);
   }
 }
-/* Without a ring nothing is computed, not even the time. */
+/* Without a ring nothing is computed; not even the clock is read. */
 #define DAEMON_TRACE(call) \
   do {                     \
     if (d->trace) {        \
@@ -88,7 +89,7 @@ static void trace_not_received(const tide_daemon_t *d, uint32_t before, const ti
 #define DAEMON_TRACE_LOCAL(declaration) ((void)0)
 #endif
 
-/* ---- the owner: a session called by name, or the functions of the configuration ---- */
+/* ---- the owner: a session called by name, or the functions in the configuration ---- */
 
 #if TIDE_STATIC_PLATFORM
 static void owner_on_activity(tide_daemon_t *d) { tide_daemon_owner_on_activity(d); }
@@ -144,7 +145,7 @@ static void join_halves(tide_daemon_t *d, const tide_daemon_config_t *config) {
 }
 #endif
 
-/* ---- reports of the halves; inside the critical section ---- */
+/* ---- reports of the transmitter and the receiver; made inside the critical section ---- */
 
 void tide_daemon_on_done(void *context, tide_node_t *node, tide_node_outcome_t outcome) {
   tide_daemon_t *d = context;
@@ -190,7 +191,8 @@ static void wire_ended(tide_daemon_t *d, int64_t time_ns) {
 
 static bool may_start(const tide_daemon_t *d) { return d->link_open && !d->deferring && !d->starting; }
 
-/* Hands the frame to the link. True: the frame has left already, so the caller may start the next one. */
+/* Passes the frame to the link. Returns true if the frame has left already, so that the caller may start the next
+ * one. */
 static bool start(tide_daemon_t *d, int64_t time_ns) {
   DAEMON_TRACE(trace_wire(d, TIDE_TRACE_WIRE_START, time_ns));
   TIDE_INVARIANT(d->transmitter.busy && d->frame.head_bytes + d->frame.body_bytes > 0u);
@@ -210,9 +212,9 @@ static bool start(tide_daemon_t *d, int64_t time_ns) {
   return true;
 }
 
-/* Inside the same critical section in which a frame became ready or the wire free, so that no preempted thread can
- * delay the start. time_ns: 0 if the caller has not read the clock; HEARTBEATs that became due meanwhile are then left
- * to poll. */
+/* Called inside the critical section in which a frame became ready or the wire free, so that no preempted thread can
+ * delay the start. A time_ns of 0 means that the caller has not read the clock; HEARTBEATs that became due meanwhile
+ * are then left to poll. */
 static bool start_next(tide_daemon_t *d, int64_t time_ns) {
   const tide_transmitter_t *t = &d->transmitter;
   if (!may_start(d) || t->busy) return false;
@@ -233,9 +235,10 @@ static void leave_reporting(tide_daemon_t *d, uintptr_t state) {
   if (changed) owner_on_activity(d);
 }
 
-/* Leave the critical section after the link has started the most urgent frame (gone: it was sent at once). The critical
- * section is left before the next start, so that it stays short. A thread that enters it in between finds the wire free
- * and starts the most urgent frame itself. Returns whether the owner has to be called. */
+/* Leaves the critical section after the link has started the most urgent frame; `gone` means that this frame was sent
+ * at once. The critical section is left before each further start, so that it stays short. A thread that enters the
+ * section in between finds the wire free and starts the most urgent frame itself. Returns true if the owner has to be
+ * called. */
 static bool leave_started(tide_daemon_t *d, uintptr_t state, bool gone) {
   while (gone && tide_transmitter_has_next(&d->transmitter)) {
     leave(d, state);
@@ -298,7 +301,7 @@ void tide_daemon_detach_link(tide_daemon_t *d) {
 void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   const uintptr_t state = enter(d);
   TIDE_INVARIANT(!d->starting || !d->completed);
-  if (d->starting) { /* the starting caller continues and reports */
+  if (d->starting) { /* the caller that starts the frame continues and reports */
     d->completed = true;
     leave(d, state);
     return;
@@ -308,11 +311,11 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *d) {
   if (leave_started(d, state, start_next(d, time_ns))) owner_on_activity(d);
 }
 
-/* Returns whether the owner has to be called. */
+/* Returns true if the owner has to be called. */
 static bool commit(tide_daemon_t *d, uint16_t length, bool verify, uint16_t crc) {
   const uintptr_t state = enter(d);
   TIDE_INVARIANT(length <= d->receiver.config.slot_bytes);
-  d->deferring = true; /* the most urgent of all frames caused by one message goes first */
+  d->deferring = true; /* of all frames caused by one message, the most urgent one goes first */
   d->last_received_ns = now_ns(d);
   DAEMON_TRACE_LOCAL(const tide_slot_t *const slot = d->receiver.filling);
   DAEMON_TRACE_LOCAL(const uint32_t missed = trace_missed(d));
@@ -395,7 +398,7 @@ int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *s
   return priority;
 }
 
-/* If a slot became free for withheld frames, an acknowledgment requests them. */
+/* If a slot became free for frames withheld by the sender, an acknowledgment requests them. */
 static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
   if (may_ask) {
     leave_busy(d, state);
@@ -408,7 +411,7 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
                    const tide_frame_share_t *share) {
   uintptr_t state = enter(d);
   tide_slot_t *slot = take(&d->receiver, share);
-  const bool counts = slot && slot->verify; /* a checksum, which is linear in the frame */
+  const bool counts = slot && slot->verify; /* the time for a checksum is linear in the frame's length */
   if (!slot || counts) leave(d, state);
   if (!slot) return 0;
   const bool verified = tide_receiver_verify(slot);
@@ -416,7 +419,7 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
   DAEMON_TRACE_LOCAL(const uint32_t missed = trace_missed(d));
   const bool accepted = tide_receiver_accept(&d->receiver, slot, verified);
   DAEMON_TRACE(trace_not_received(d, missed, slot, now_ns(d)));
-  leave_busy(d, state); /* the acknowledgment is sent while the payload is delivered */
+  leave_busy(d, state); /* the acknowledgment leaves while the payload is delivered */
   if (!accepted) return 0;
   const int count = tide_receiver_deliver(&d->receiver, slot);
   state = enter(d);
@@ -480,7 +483,7 @@ static int acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priority, u
   status = how == OWN          ? tide_transmitter_acquire_own(t, bytes, node)
            : how == FOR_WRITER ? tide_transmitter_acquire_for(t, bytes, priority, writer, node)
                                : tide_transmitter_acquire_last(t, bytes, priority, writer, node);
-  leave_busy(d, state); /* the peer is informed of expired messages */
+  leave_busy(d, state); /* this also informs the peer of expired messages */
   return status;
 }
 

@@ -2,14 +2,14 @@
 /* The receiving half of the daemon (tide/receiver.h): frames in slots, parsed once when they arrive, delivered when
  * they are the most urgent work.
  *
- * Invariants (check).
- * There is always a slot to fill. A slot is among the noted frames (the heap) exactly when it could be processed now:
- * it is noted, or held and the next of its stream, or partly delivered; it does not wait for memory; and no other frame
- * of its stream is being delivered. refresh_stream restores this after any change. A slot that holds a frame is
- * charged to its reader's account, or to `nobody`. `free` counts the free slots, `owed` the reserved slots not in use.
- * Except for a while after an account was opened or closed, free is at least owed. A noted frame has no effect on its
- * stream or window before its checksum is verified; at worst a damaged header causes one useless request for a
- * retransmission. */
+ * Invariants, tested by check:
+ * There is always a slot to fill. A slot is in the heap (`noted`) exactly when its frame could be processed now: the
+ * slot is noted, or held and the next of its stream, or partly delivered; its frame does not wait for memory; and no
+ * other frame of its stream is being delivered. refresh_stream restores this after any change. A slot that holds a
+ * frame is charged to the account of the frame's reader, or to `nobody`. `free` counts the free slots, `owed` the
+ * reserved slots that are not in use. `free` is at least `owed`, except for a while after an account was opened or
+ * closed. A noted frame has no effect on its stream or window before its checksum is verified. At worst, a damaged
+ * header causes one useless request for a retransmission. */
 #include "tide/receiver.h"
 
 #include <string.h>
@@ -24,16 +24,16 @@ enum {
   SLOT_FREE,
   SLOT_FILLING,
   SLOT_NOTED,
-  SLOT_HELD,    /* verified, early in its stream or next, not yet delivered */
-  SLOT_TAKEN,   /* a lane verifies or delivers it */
+  SLOT_HELD,    /* verified and not yet delivered; its turn in the stream has come or will come */
+  SLOT_TAKEN,   /* a lane verifies or delivers the frame */
   SLOT_STALE,   /* like SLOT_TAKEN, but the frame's session has ended */
-  SLOT_PARTIAL, /* some of its submessages are delivered */
-  SLOT_USED     /* delivered, samples in use */
+  SLOT_PARTIAL, /* some of the frame's submessages are delivered */
+  SLOT_USED     /* delivered, its samples are in use */
 };
 enum { REASSEMBLY_FREE, REASSEMBLY_GROWING, REASSEMBLY_STALE, REASSEMBLY_USED };
 enum { RANK_BITS = 47, SUBMESSAGE_ID_MAXIMUM = TIDE_XRCE_TIMESTAMP_REPLY };
 
-/* ---- the owner: called by name, or through the configuration ---- */
+/* ---- the owner: called by name, or through the functions in the configuration ---- */
 
 #if TIDE_STATIC_PLATFORM
 #define HAS_PRIORITIES(r) true
@@ -92,17 +92,17 @@ static uint32_t count_bits(uint32_t bits) {
 
 static bool waits(const tide_slot_t *slot) { return slot->state == SLOT_NOTED || slot->state == SLOT_HELD; }
 
-/* True if the frame was acknowledged although it still waits (pass). */
+/* True if the frame was acknowledged (by pass) although it still waits. */
 static bool has_passed(const tide_slot_t *slot) { return TIDE_RESERVATIONS && slot->passed; }
 
-/* True if the frame waits and its stream with it. */
+/* True if the frame waits and blocks its stream. */
 static bool holds_up(const tide_slot_t *slot) { return waits(slot) && !has_passed(slot); }
 
 static bool is_being_delivered(const tide_slot_t *slot) {
   return slot->state == SLOT_TAKEN || slot->state == SLOT_PARTIAL;
 }
 
-/* True if the frame waits or is being delivered in this stream, so that its sequence number counts. */
+/* True if the frame waits or is being delivered in this stream, so that its sequence number matters. */
 static bool is_in_order(const tide_slot_t *slot, uint8_t stream) {
   return slot->stream == stream && !has_passed(slot) && (waits(slot) || is_being_delivered(slot));
 }
@@ -144,12 +144,12 @@ bool tide_receiver_verify(const tide_slot_t *slot) {
   return !slot->verify || tide_crc16(0u, slot->bytes, slot->length) == slot->crc;
 }
 
-/* ---- invariants, checked as a whole after each step ---- */
+/* ---- invariants, all checked after each step ---- */
 
 #if TIDE_INVARIANTS
 static bool is_charged(const tide_slot_t *slot) { return slot->state != SLOT_FREE && slot->state != SLOT_FILLING; }
 
-/* Valid reasons for a waiting frame not to be noted: another frame of its stream is being delivered, or precedes it. */
+/* Valid reasons why a waiting frame is not noted: another frame of its stream is being delivered, or precedes it. */
 static bool has_reason_to_wait(const tide_receiver_t *r, const tide_slot_t *slot) {
   if (slot->blocked || (TIDE_RESERVATIONS && slot->account->full)) return true;
   const tide_input_stream_t *stream = find_stream(r, slot->stream);
@@ -234,12 +234,12 @@ static void ask_withheld(tide_receiver_t *r);
 static void free_slot(tide_receiver_t *r, tide_slot_t *slot) {
   slot->state = SLOT_FREE;
   r->free++;
-  while (r->config.slots[r->slots_used - 1u].state == SLOT_FREE) r->slots_used--; /* one is being filled */
+  while (r->config.slots[r->slots_used - 1u].state == SLOT_FREE) r->slots_used--; /* one slot is being filled */
   discharge(r, slot);
   if (TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && r->withheld) ask_withheld(r);
 }
 
-/* Ends a frame; its samples in use stay valid. */
+/* Ends the processing of a frame; samples of it that are in use stay valid. */
 static void let_go(tide_receiver_t *r, tide_slot_t *slot) {
   leave_heap(r, slot);
   if (TIDE_FRAGMENTS) slot->blocked = false;
@@ -250,11 +250,11 @@ static void let_go(tide_receiver_t *r, tide_slot_t *slot) {
   }
 }
 
-/* Call it after any change of a stream, to put processable frames into the heap. */
+/* Call this after any change of a stream: it puts the frames that can be processed into the heap. */
 static void refresh_stream(tide_receiver_t *r, uint8_t id) {
   const tide_input_stream_t *stream = NULL;
   bool taken = false, partial = false;
-  size_t first = r->slots_used; /* first slot that waits or is partly delivered */
+  size_t first = r->slots_used; /* the stream's first slot that waits or is partly delivered */
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
     if (slot->stream != id) continue;
@@ -269,7 +269,7 @@ static void refresh_stream(tide_receiver_t *r, uint8_t id) {
     const bool is_past =
         holds_up(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream && distance_from(stream->next, slot->sequence) < 0;
     if (is_past) {
-      let_go(r, slot); /* the sender has given the frame up */
+      let_go(r, slot); /* the sender no longer has the frame */
       continue;
     }
     bool ready = !slot->blocked && !taken;
@@ -285,8 +285,9 @@ static void refresh_stream(tide_receiver_t *r, uint8_t id) {
   }
 }
 
-/* Reserve slots for all accounts, in rounds of one more for each that wants it, as long as there are enough for a whole
- * round. So the order of opening does not matter. */
+/* Reserves slots for the accounts in rounds: each round gives one more slot to every account that wants one, as long as
+ * there are enough for a whole round. The result therefore does not depend on the order in which accounts were
+ * opened. */
 static void share_out(tide_receiver_t *r) {
   if (!TIDE_RESERVATIONS) return;
   size_t left = r->config.slot_count - 1u;
@@ -330,7 +331,7 @@ static void charge_reassembly(tide_reassembly_t *reassembly, tide_account_t *acc
   reassembly->account = account;
 }
 
-/* A reassembly buffer became free: waiting streams try again. */
+/* A reassembly buffer became free, so the streams that wait for one try again. */
 static void unblock(tide_receiver_t *r) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
@@ -378,8 +379,8 @@ static tide_reassembly_t *growing(const tide_receiver_t *r, uint8_t stream) {
   return NULL;
 }
 
-/* Call it at the end of a delivery or after a change of the stream: drops a message whose rest will never arrive,
- * unless it is being processed. */
+/* Call this at the end of a delivery or after a change of the stream: it drops a message whose rest will never arrive,
+ * unless the message is being processed. */
 static void settle_stream(tide_receiver_t *r, uint8_t id) {
   if (TIDE_FRAGMENTS && get_bit(r->abandoning, id)) {
     bool busy = false;
@@ -395,8 +396,8 @@ static void settle_stream(tide_receiver_t *r, uint8_t id) {
   refresh_stream(r, id);
 }
 
-/* Every account may take a first buffer. It may take a second one only while each other account could still get its
- * first, large enough for the largest of all their messages. */
+/* Every account may take a first buffer. It may take a second one only while every other account could still get a
+ * first buffer that is large enough for the largest of all their messages. */
 static bool may_take(const tide_receiver_t *r, const tide_account_t *account, const tide_reassembly_t *reassembly) {
 #if TIDE_FRAGMENTS && TIDE_RESERVATIONS
   if (account->reassemblies == 0u) return true;
@@ -418,7 +419,8 @@ static bool may_take(const tide_receiver_t *r, const tide_account_t *account, co
 #endif
 }
 
-/* The whole size announced by the first fragment, or SIZE_MAX if it cannot be the start of a message. */
+/* Size of the whole message as announced by its first fragment; SIZE_MAX if the fragment cannot be the start of a
+ * message. */
 static size_t announced_bytes(const tide_xrce_submessage_t *fragment) {
   if (fragment->body_bytes < TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) return TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
   if (fragment->body[0] > SUBMESSAGE_ID_MAXIMUM) return SIZE_MAX;
@@ -426,8 +428,8 @@ static size_t announced_bytes(const tide_xrce_submessage_t *fragment) {
   return announced > fragment->body_bytes ? announced : fragment->body_bytes;
 }
 
-/* The account of a message's reader, looked up again because its frame may not have been recognised as a first fragment
- * on arrival. Null: no reader. */
+/* The account of a message's reader. It is looked up again, because the frame may not have been recognised as a first
+ * fragment when it arrived. Null if the message has no reader. */
 static tide_account_t *account_of_message(tide_receiver_t *r, const tide_slot_t *slot,
                                           const tide_xrce_submessage_t *fragment) {
   tide_account_t *account = slot->account;
@@ -438,7 +440,8 @@ static tide_account_t *account_of_message(tide_receiver_t *r, const tide_slot_t 
   return ask_priority(r, slot->stream, request, &account) < 0 ? NULL : account;
 }
 
-/* Find the memory for the next FRAGMENT in the slot, if there is one. False: the FRAGMENT has to wait. */
+/* Finds the memory for the next FRAGMENT in the slot. Returns false if there is none, so that the FRAGMENT has to
+ * wait. */
 static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t position) {
   slot->reassembly = NULL;
   slot->skips = false;
@@ -452,7 +455,7 @@ static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t posit
   slot->reassembly = growing(r, slot->stream);
   if (slot->reassembly) return true;
 
-  /* a message begins: take the smallest sufficient free buffer, unless it is reserved for others */
+  /* a message begins: take the smallest free buffer that is large enough and not reserved for others */
   tide_account_t *account = account_of_message(r, slot, &fragment);
   const size_t bytes = announced_bytes(&fragment);
   tide_reassembly_t *best = NULL;
@@ -494,27 +497,27 @@ static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t posit
 
 /* ---- acknowledgments of a stream ----
  *
- * A requested retransmission must find a slot: a sender whose retransmission was dropped would not send a third copy
- * for a while. So slots are promised to requested frames until they arrive. */
+ * A requested retransmission must find a slot: if it is dropped, the sender does not send a third copy for a while.
+ * Slots are therefore promised to requested frames until they arrive. */
 
-/* Requested frames, as bits relative to next. */
+/* The requested frames, as bits relative to `next`. */
 static uint32_t asked_bits(const tide_input_stream_t *stream) {
   const uint16_t moved = (uint16_t)(stream->next - stream->asked_from);
   return moved < 16u ? (uint32_t)stream->asked >> moved : 0u;
 }
 
-/* Slots promised to requested frames, of this stream or of all others. */
+/* Number of slots promised to requested frames: those of this stream, or those of all other streams. */
 static uint32_t promised_slots(const tide_receiver_t *r, uint8_t stream, bool others) {
   uint32_t count = 0u;
   for (size_t i = 0; TIDE_RESERVATIONS && TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
     const tide_input_stream_t *each = &r->config.streams[i];
-    if (each->id == 0u) break; /* streams are taken in order, and all given back at once */
+    if (each->id == 0u) break; /* stream entries are filled in order and all freed at once */
     if ((each->id == stream) != others) count += count_bits(asked_bits(each));
   }
   return count;
 }
 
-/* A frame has arrived. True: it was requested. */
+/* Called when a frame has arrived. Returns true if the frame had been requested. */
 static bool keep_promise(const tide_receiver_t *r, uint8_t id, uint16_t sequence) {
   if (!TIDE_RESERVATIONS) return false;
   tide_input_stream_t *stream = find_stream(r, id);
@@ -524,8 +527,8 @@ static bool keep_promise(const tide_receiver_t *r, uint8_t id, uint16_t sequence
   return true;
 }
 
-/* Selects missing frames to request: those requested before, those with room, and the next one if it can take the slot
- * of a frame farther ahead. */
+/* Selects the missing frames to request: those requested before, those for which there are slots, and the next one if
+ * it can replace a frame farther ahead. */
 static uint32_t choose_missing(const tide_receiver_t *r, const tide_input_stream_t *stream, uint32_t wanted) {
   if (!TIDE_RESERVATIONS) {
     uint32_t first = lowest_bit(wanted);
@@ -541,8 +544,9 @@ static uint32_t choose_missing(const tide_receiver_t *r, const tide_input_stream
   return chosen;
 }
 
-/* Flags missing frames up to the last one that was announced, has arrived, or (suspect) seems to have been sent, as far
- * as there is room. Frames that arrived but were not verified yet are neither acknowledged nor flagged. */
+/* Requests missing frames as far as there are slots, up to the last frame that was announced, has arrived, or
+ * (`suspect`) seems to have been sent. Frames that have arrived but are not verified yet are neither acknowledged nor
+ * requested. */
 static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t suspect) {
   if (!TIDE_RELIABLE_STREAMS) return;
   uint32_t here = stream->held;
@@ -568,7 +572,7 @@ static void acknowledge(tide_receiver_t *r, tide_input_stream_t *stream, int16_t
   report_acknowledge(r, stream->id, stream->next, (uint16_t)missing);
 }
 
-/* A slot became free: request frames that were withheld or evicted. */
+/* A slot became free: requests frames that were withheld or evicted. */
 static void ask_withheld(tide_receiver_t *r) {
   r->withheld = false;
   for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < r->config.stream_count; ++i) {
@@ -582,7 +586,8 @@ static void ask_withheld(tide_receiver_t *r) {
   }
 }
 
-/* A frame is damaged. Its header may be, too, but most likely its sequence number is right: request that message. */
+/* A frame is damaged. The damage may be in its header, but most likely the sequence number is right, so that message is
+ * requested. */
 static void ask_again(tide_receiver_t *r, uint8_t id, uint16_t sequence) {
   tide_input_stream_t *stream = find_stream(r, id);
   TIDE_COUNT(r->counters.checksum_errors, 1u);
@@ -613,8 +618,8 @@ static void hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const t
   TIDE_COUNT(r->counters.answers, 1u);
 }
 
-/* Delivers answers that are now next in their stream. If the next frame counts as held but is in no slot, a newer frame
- * of its reader has evicted it. */
+/* Delivers the answers that are now next in their stream. If the next frame counts as held but is in no slot, it was
+ * evicted by a newer frame of its reader. */
 static void go_on(tide_receiver_t *r, tide_input_stream_t *stream) {
   for (;;) {
     tide_slot_t *slot = find_slot(r, stream->id, stream->next);
@@ -638,7 +643,7 @@ static void go_on(tide_receiver_t *r, tide_input_stream_t *stream) {
   }
 }
 
-/* The stream's next frame has arrived. */
+/* The next frame of the stream has arrived. */
 static void advance(tide_receiver_t *r, tide_input_stream_t *stream) {
   advance_once(r, stream);
   if (TIDE_STREAM_IS_RELIABLE(stream->id)) go_on(r, stream);
@@ -656,7 +661,7 @@ static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *su
   tide_input_stream_t *stream = take_stream(r, body.stream);
   if (!stream) return;
   const uint32_t gaps = stream->gaps;
-  /* Frames that wait here arrive in their stream only once they are verified, but they are not missing. */
+  /* Frames that wait here are not missing, although the stream registers their arrival only once they are verified. */
   uint16_t here = stream->last_announced;
   while (!TIDE_LEAN && here != body.last && find_slot(r, body.stream, (uint16_t)(here + 1u))) here++;
   const uint16_t given_up = tide_input_stream_heartbeat(stream, body.first_unacknowledged, body.last);
@@ -667,8 +672,8 @@ static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *su
   }
   go_on(r, stream);
   settle_stream(r, stream->id);
-  /* The sender cannot advance, so the next frame is requested even if no room is known: its reader, and thus the room,
-   * may be unknown. */
+  /* The sender cannot advance, so the next frame is requested even if no slot is known to be free for it: its reader,
+   * and thus the reader's reserved slots, may be unknown. */
   if (TIDE_RESERVATIONS) {
     stream->asked = (uint16_t)(asked_bits(stream) | 1u);
     stream->asked_from = stream->next;
@@ -682,7 +687,7 @@ void tide_receiver_reset(tide_receiver_t *r) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *slot = &r->config.slots[i];
     slot->blocked = false;
-    if (has_passed(slot)) continue; /* it was acknowledged, so the next session does not bring it again */
+    if (has_passed(slot)) continue; /* the frame was acknowledged, so the next session does not repeat it */
     if (slot->state == SLOT_TAKEN) {
       slot->state = SLOT_STALE;
       if (slot->reassembly) slot->reassembly->state = REASSEMBLY_STALE;
@@ -699,7 +704,7 @@ void tide_receiver_reset(tide_receiver_t *r) {
   memset(r->abandoning, 0, sizeof r->abandoning);
 }
 
-/* ---- a frame arrives: its only full look at the header ---- */
+/* ---- a frame arrives: the only place where its header is fully parsed ---- */
 
 static int32_t priority_of_stream(const tide_slot_t *slot) { return (int32_t)TIDE_STREAM_LEVEL(slot->stream) << 8; }
 
@@ -729,7 +734,7 @@ static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t 
   return priority_of_data(r, slot, fragment->body[0], fragment->body + 4, fragment->body_bytes - 4u, account);
 }
 
-/* The frame's own priority; negative: it has no reader. */
+/* The priority of the frame itself; negative if the frame has no reader. */
 static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_submessage_t *first,
                           size_t position, tide_account_t **account) {
   slot->continues = false;
@@ -749,7 +754,8 @@ static bool is_answer(const tide_xrce_submessage_t *submessage) {
   return submessage->id == TIDE_XRCE_STATUS || submessage->id == TIDE_XRCE_INFO;
 }
 
-/* True if no submessage from this position on needs a callback, so the frame need not wait for the executor. */
+/* True if no submessage from this position on needs a callback. The frame then does not have to wait for the
+ * executor. */
 static bool has_answers_only(const tide_slot_t *slot, size_t position) {
   tide_xrce_submessage_t submessage;
   int more;
@@ -758,7 +764,7 @@ static bool has_answers_only(const tide_slot_t *slot, size_t position) {
   return more == 0;
 }
 
-/* A stream keeps its order, so frames before an urgent one become as urgent. */
+/* A stream is delivered in order, so frames before an urgent one become as urgent. */
 static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
   for (size_t i = 0; i < r->slots_used; ++i) {
     tide_slot_t *other = &r->config.slots[i];
@@ -782,14 +788,15 @@ static void pass_on_priority(tide_receiver_t *r, tide_slot_t *slot) {
 
 static int32_t urgency_of(const tide_slot_t *slot) { return priority_of_stream(slot) << 8 | slot->priority; }
 
-/* Cache of the last stream found: only candidates of one level need it, and a level has one reliable stream of data. */
+/* Cache of the last stream found. One entry is enough: only candidates of one level need it, and a level has one
+ * reliable stream of data. */
 typedef struct next {
   uint8_t stream;
   uint16_t sequence;
 } next_t;
 
-/* True if the frame is ahead of its reliable stream. A waiting answer to a request always is, because an answer in
- * sequence is handled on arrival. */
+/* True if the frame is ahead of the next expected frame of its reliable stream. A waiting answer to a request always
+ * is, because an answer that is next is handled on arrival. */
 static bool is_early(const tide_receiver_t *r, const tide_slot_t *slot, next_t *next) {
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
   if (slot->stream == TIDE_STREAM_REQUESTS) return true;
@@ -800,12 +807,13 @@ static bool is_early(const tide_receiver_t *r, const tide_slot_t *slot, next_t *
   return distance_from(next->sequence, slot->sequence) > 0;
 }
 
-/* Choose the waiting frame to evict when `frame` has taken the last slot. It may be `frame` itself, which waits like
- * the others. Two passes over the slots, as it runs in the critical section for each frame of a flood. */
+/* Chooses the waiting frame to evict when `frame` has taken the last slot. The choice may be `frame` itself, because it
+ * waits like the others. Makes two passes over the slots, because it runs in the critical section for each frame of a
+ * flood. */
 static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *frame) {
   const bool frame_is_over = is_over(frame->account);
-  /* Streams blocked on a reassembly buffer, whose other frames cannot be used until it is free. One bit for each id,
-   * collected once, as a search for each candidate would be quadratic. */
+  /* Streams blocked on a reassembly buffer: their other frames cannot be used until that buffer is free. They are
+   * collected once, with one bit for each id, because a search for each candidate would be quadratic. */
   uint32_t blocked[8] = {0u};
   for (size_t i = 0; TIDE_FRAGMENTS && i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
@@ -820,7 +828,7 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
     const bool is_blocked = get_bit(blocked, slot->stream);
     const bool is_reliable = TIDE_STREAM_IS_RELIABLE(slot->stream) && !has_passed(slot);
 
-    /* 1. The account that gives up a slot: the frame's own, unless another one has to. */
+    /* 1. The account that gives up a slot: the frame's own account, unless another one has to. */
     const tide_account_t *account = frame->account, *other = slot->account;
     const bool is_own = TIDE_RESERVATIONS && other == account;
     if (is_own && of_others) continue;
@@ -830,9 +838,9 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
           is_reliable && slot->stream == frame->stream && tide_sequence_distance(slot->sequence, frame->sequence) > 0;
       const bool unblocks = is_blocked && !get_bit(blocked, frame->stream);
       /* An account below its reservation takes slots from any account above its reservation. An account above its
-       * reservation takes only the slots of frames that cannot be used before this frame, or not at all at present.
-       * Otherwise only an account without a reservation takes slots: from accounts that use more of them, or as many
-       * for less urgent frames. */
+       * reservation takes slots only from frames that can be used only after this frame, or that cannot be used at
+       * present. In all other cases only an account without a reservation takes slots: from accounts that use more
+       * slots, or from less urgent frames of accounts that use as many. */
       if (frame_is_over && !follows && !unblocks) {
         if (account->reserved > 0u || other->used < account->used) continue;
         if (other->used == account->used && urgency_of(slot) >= urgency_of(frame)) continue;
@@ -848,18 +856,18 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
     } else if (is_blocked != get_bit(blocked, best->stream)) {
       is_first = is_blocked;
     } else if (urgency_of(slot) != urgency_of(best)) {
-      /* By level first, as senders do: a sender that holds less urgent levels until one is acknowledged could otherwise
-       * wait forever for a slot with a less urgent frame. */
+      /* The level decides first, as in senders: a sender that withholds less urgent levels until an urgent one is
+       * acknowledged could otherwise wait forever while less urgent frames take the slots. */
       is_first = urgency_of(slot) < urgency_of(best);
     } else if (has_passed(slot) != has_passed(best)) {
       is_first = has_passed(best); /* a passed frame was acknowledged, so it would be lost */
     } else if (is_reliable && slot->stream == best->stream) {
       is_first = tide_sequence_distance(slot->sequence, best->sequence) >
-                 0; /* the later one is needed last, and will be repeated */
+                 0; /* the later frame is needed last, and will be repeated */
     } else {
-      const bool differs = slot->stream != best->stream; /* evict a reliable one, unless it is next */
+      const bool differs = slot->stream != best->stream; /* evict a reliable frame, unless it is next */
       const bool early = differs && is_early(r, slot, &next), best_is_early = differs && is_early(r, best, &next);
-      /* Best-effort frames of a reader: keep the last. All others: first come, first served. */
+      /* Of a reader's best-effort frames, the latest are kept. Of all other frames, those that came first are kept. */
       const bool keeps_last = TIDE_RESERVATIONS && other != &r->nobody && !is_reliable;
       const bool by_age = keeps_last ? slot->arrival < best->arrival : slot->arrival > best->arrival;
       is_first = early != best_is_early ? early : by_age;
@@ -886,8 +894,8 @@ static void evict(tide_receiver_t *r, tide_slot_t *slot) {
   discharge(r, slot);
 }
 
-/* Once a frame of a stream has found no room, later frames must not take the room of earlier ones: the later ones would
- * only be evicted, and sent a third time. */
+/* Once a frame of a stream has found no slot, later frames of that stream must not take the slots of earlier ones: the
+ * later frames would only be evicted, and then sent a third time. */
 static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   if (!TIDE_RESERVATIONS) return false;
   if (!TIDE_RELIABLE_STREAMS || !TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
@@ -903,7 +911,7 @@ static bool comes_too_early(const tide_receiver_t *r, const tide_slot_t *slot) {
   return missing >= room_for(r, slot->stream);
 }
 
-/* The arrived frame is noted; provide a slot for the next one. */
+/* The arrived frame is noted; this provides a slot for the next frame. */
 static void replace_filling(tide_receiver_t *r, bool was_asked_for) {
   tide_slot_t *frame = r->filling, *chosen = frame;
   const uint32_t promised = was_asked_for ? 0u : promised_slots(r, frame->stream, true);
@@ -936,7 +944,8 @@ static bool fills_window(const tide_receiver_t *r, uint8_t id) {
   return false;
 }
 
-/* The sender will wait, or its frames find no slot, while the next frame of the stream waits for its reader. */
+/* True if the next frame of the stream waits for its reader while the sender will soon have to wait, or while its
+ * frames find no slot. */
 static bool holds_up_sender(const tide_receiver_t *r, uint8_t id, int64_t now_ns) {
   if (fills_window(r, id)) return true;
   if (r->free > r->owed) return false;
@@ -945,13 +954,13 @@ static bool holds_up_sender(const tide_receiver_t *r, uint8_t id, int64_t now_ns
   return next && now_ns - next->arrived_ns >= TIDE_BURST_NS;
 }
 
-/* Lets the stream continue past its next frame, which waits in its slot for its reader: the frame is acknowledged and
- * no longer holds up later frames. */
+/* Lets the stream continue past its next frame, which waits in its slot for its reader. The frame is acknowledged and
+ * no longer blocks later frames. */
 static bool pass(tide_receiver_t *r, uint8_t id) {
   tide_input_stream_t *stream = take_stream(r, id);
   tide_slot_t *slot = stream ? find_slot(r, id, stream->next) : NULL;
   if (!slot || !waits(slot) || !slot->whole || slot->account->keep == 0u || !tide_receiver_verify(slot)) return false;
-  /* Keeps the order of delivery: the frame precedes the later frames of its stream, some of which may have arrived
+  /* Keeps the order of delivery: the frame must precede the later frames of its stream, some of which may have arrived
    * earlier. */
   tide_slot_t *first = slot;
   for (size_t i = 0; i < r->slots_used; ++i) {
@@ -973,7 +982,7 @@ static bool pass(tide_receiver_t *r, uint8_t id) {
 
 bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *account, size_t samples, bool is_old) {
   if (account->keep == 0u) return false;
-  /* A withheld frame is newer than those that wait, and takes the first slot that becomes free. */
+  /* A withheld frame is newer than the waiting frames, and will take the first slot that becomes free. */
   const bool is_short = TIDE_RESERVATIONS ? r->withheld || r->free <= r->owed : r->free == 0u;
   for (size_t i = 0; i < r->slots_used; ++i) {
     const tide_slot_t *slot = &r->config.slots[i];
@@ -983,8 +992,7 @@ bool tide_receiver_is_behind(const tide_receiver_t *r, const tide_account_t *acc
   return is_old && is_short && samples > 1u && TIDE_RESERVATIONS && account->used >= account->reserved;
 }
 
-/* Skips a frame without delivery: it counts as received, so it is not sent again, and later frames do not wait for
- * it. */
+/* Skips a frame without delivery: it counts as received, so it is not sent again and does not block later frames. */
 static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
   const uint8_t id = slot->stream;
   const uint16_t sequence = slot->sequence;
@@ -1002,9 +1010,10 @@ static void pass_over(tide_receiver_t *r, tide_slot_t *slot) {
   settle_stream(r, id);
 }
 
-/* If a keep-last reader is slower than its samples arrive, its oldest waiting frames are evicted so that they do not
- * delay newer ones. Frames of the last TIDE_BURST_NS stay while there are spare slots. Without reservations, frames
- * wait for the end of the running callback; all are then processed before the next callback runs. */
+/* If a keep-last reader is slower than its samples arrive, its oldest waiting frames are evicted, so that they do not
+ * delay newer ones. Frames that arrived within the last TIDE_BURST_NS stay while there are spare slots. Without
+ * reservations nothing is evicted here: frames wait for the end of the running callback, and all of them are processed
+ * before the next callback runs. */
 static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t now_ns) {
   while (TIDE_RESERVATIONS && account->keep > 0u) {
     tide_slot_t *oldest = NULL;
@@ -1019,8 +1028,8 @@ static void keep_last(tide_receiver_t *r, const tide_account_t *account, int64_t
   }
 }
 
-/* While frames find no slot, the sender waits for its window, no frame arrives, and nothing else would end the age of
- * those that wait. */
+/* While frames find no slot, the sender waits for its window and no frame arrives. Only this call then evicts frames
+ * that have become old. */
 static void make_room(tide_receiver_t *r, int64_t now_ns) {
   for (const tide_account_t *account = r->nobody.next; account; account = account->next) keep_last(r, account, now_ns);
   for (size_t i = 0; i < r->config.stream_count; ++i) {
@@ -1039,7 +1048,7 @@ int64_t tide_receiver_poll(tide_receiver_t *r, int64_t now_ns) {
   if (r->refused_ns != 0 && now_ns - r->refused_ns < TIDE_BURST_NS) {
     next_ns = r->refused_ns + TIDE_BURST_NS;
   } else if (r->refused_ns != 0) {
-    /* A sender ignores a request that comes too soon after its last repeat. */
+    /* A sender ignores a request that comes too soon after its latest retransmission. */
     r->refused_ns = 0;
     for (size_t i = 0; i < r->config.stream_count; ++i) {
       tide_input_stream_t *stream = &r->config.streams[i];
@@ -1055,7 +1064,7 @@ int64_t tide_receiver_poll(tide_receiver_t *r, int64_t now_ns) {
   return next_ns;
 }
 
-/* ---- commit: handled at once, noted, or dropped ---- */
+/* ---- commit: a frame is handled at once, noted, or dropped ---- */
 
 static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
                           size_t position) {
@@ -1077,16 +1086,16 @@ static int handle_control(tide_receiver_t *r, const tide_slot_t *slot, const tid
   return 0;
 }
 
-/* Useless reliable frames are dropped at once. */
+/* Reliable frames that are duplicates or lie outside the window are dropped at once. */
 static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_stream_t *stream) {
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
   const int16_t ahead = distance_from(stream ? stream->next : 0u, slot->sequence);
-  /* a frame that was passed over is held in the stream only */
+  /* a frame that was passed over is held in the stream but in no slot */
   const bool is_held = stream && ahead >= 0 && ahead < (int16_t)stream->window && (stream->held >> ahead & 1) != 0;
   if (ahead < 0 || is_held || find_slot(r, slot->stream, slot->sequence)) {
     TIDE_COUNT(r->counters.duplicates, 1u);
     /* Requests no retransmission: a peer that retransmits at each request would answer every duplicate with another
-     * one. */
+     * duplicate. */
     if (stream && ahead < 0) report_acknowledge(r, stream->id, stream->next, 0u);
     return true;
   }
@@ -1096,8 +1105,8 @@ static bool is_useless(tide_receiver_t *r, const tide_slot_t *slot, tide_input_s
 }
 
 /* Answers that are next in their stream are handled on arrival, even if all slots are in use: otherwise a client could
- * not reconnect during a flood of data. Best-effort answers have no order to keep. False: the frame has to wait like
- * any other. */
+ * not reconnect while data floods in. Best-effort answers have no order to keep, so they are handled on arrival, too.
+ * Returns false if the frame has to wait like any other. */
 static bool handle_answers(tide_receiver_t *r, const tide_slot_t *slot, const tide_xrce_header_t *header,
                            size_t position) {
   tide_input_stream_t *stream = find_stream(r, slot->stream);
@@ -1156,9 +1165,9 @@ static int note(tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_header_t 
     while (fills_window(r, slot->stream) && pass(r, slot->stream)) continue;
     refresh_stream(r, slot->stream);
   }
-  /* A gap among retransmissions in a stream whose frames find no slot is already known. If its frames were requested at
-   * once, they would be retransmitted and dropped as fast as the link allows; they are requested when a slot becomes
-   * free. */
+  /* If the frames of a stream find no slot, a gap among its retransmissions is already known. Requested at once, the
+   * missing frames would be retransmitted and dropped as fast as the link allows, so they are requested when a slot
+   * becomes free. */
   const bool is_known = TIDE_RESERVATIONS && was_asked_for && stream && stream->withheld;
   const bool reveals_gap = reliable && stream && !is_known && slot->sequence != stream->next &&
                            !find_slot(r, slot->stream, (uint16_t)(slot->sequence - 1u));
@@ -1229,7 +1238,7 @@ static bool is_of(const tide_slot_t *slot, const tide_frame_share_t *share) {
   return may && slot->priority >= share->least && slot->priority <= share->most;
 }
 
-/* The most urgent noted frame of the share. */
+/* The most urgent noted frame of the share (the frames that one lane processes). */
 static tide_slot_t *most_urgent_of(const tide_receiver_t *r, const tide_frame_share_t *share) {
   tide_slot_t *best = (tide_slot_t *)(void *)tide_queue_head(&r->noted);
   if (!best || is_of(best, share)) return best;
@@ -1280,7 +1289,7 @@ void tide_receiver_disown(tide_receiver_t *r, uint8_t owner) {
 
 /* ---- accept, deliver, finish ---- */
 
-/* put_back and drop return false: the frame is not delivered now. */
+/* put_back and drop return false, which means that the frame is not delivered now. */
 
 static bool put_back(tide_receiver_t *r, tide_slot_t *slot, uint8_t state, bool blocked) {
   slot->state = state;
@@ -1296,7 +1305,8 @@ static bool drop(tide_receiver_t *r, tide_slot_t *slot) {
   return false;
 }
 
-/* Register the frame's arrival in its stream. True: it is next. Otherwise the slot is held or dropped. */
+/* Registers the frame's arrival in its stream. Returns true if the frame is next. Otherwise the frame is held or
+ * dropped. */
 static bool arrive(tide_receiver_t *r, tide_slot_t *slot, tide_input_stream_t *stream) {
   const uint32_t gaps = stream->gaps;
   const tide_stream_verdict_t verdict = tide_input_stream_arrive(stream, slot->sequence);

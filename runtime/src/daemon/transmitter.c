@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sending half of the daemon (tide/transmitter.h): a pool of nodes, streams of nodes, the frame that goes next.
+/* The sending half of the daemon (tide/transmitter.h): a pool of nodes, streams of nodes, and the choice of the next
+ *frame.
  *
- * Invariants (tide_transmitter_check). A reliable node is in execution_buffer exactly when one of its fragments could
- * go now: a fragment is flagged for resending, or the node is its stream's `sending` and the window is open. So at most
- * one unsent node of a stream is in the heap, an acknowledgment touches at most a window of nodes, and a full window
- * blocks no other stream. Sequence numbers are assigned when a fragment is sent for the first time. Since a stream is
- * FIFO, this equals assignment at submission, except that messages that expire unsent leave no gap. A node that ends
- * while it is on the wire (NODE_RETURNING) is returned when the wire releases it. */
+ * Invariants, tested by tide_transmitter_check: A reliable node is in execution_buffer (a heap) exactly when one of its
+ * fragments could be sent now: a fragment is flagged for resending, or the node is its stream's `sending` and the
+ * window is open. Therefore at most one unsent node of a stream is in the heap, an acknowledgment touches at most a
+ * window of nodes, and a full window blocks no other stream. Sequence numbers are assigned when a fragment is sent for
+ * the first time. Since a stream is FIFO, this equals assignment at submission, except that messages that expire unsent
+ * leave no gap. A node that is finished while it is on the wire (NODE_RETURNING) is returned when the wire releases
+ * it. */
 #include "tide/transmitter.h"
 
 #include <string.h>
@@ -20,7 +22,7 @@
 enum { NODE_FREE, NODE_OWNED, NODE_SUBMITTED, NODE_OVERDUE, NODE_RETURNING };
 enum { FRAME_NONE, FRAME_CONTROL, FRAME_ACKNACK, FRAME_HEARTBEAT, FRAME_NODE, FRAME_OF_OLD_SESSION };
 enum { DEFAULT_SESSION = 0x81, HEADER_OF_SET_SESSION = 0xFF, ACKNACK_BYTES = 5, HEARTBEAT_BYTES = 5 };
-enum { OBJECT_OFFSET = 6 }; /* offset of the object id in a WRITE_DATA, after the header and the request number */
+enum { OBJECT_OFFSET = 6 }; /* offset of the object id in WRITE_DATA: after the header and the request number */
 enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
 #define PERIOD_DEFAULT_NS INT64_C(100000000)
 #define DELAY_MINIMUM_NS UINT32_C(2000000)
@@ -28,9 +30,9 @@ enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
 #define DELAY_MAXIMUM_NS UINT32_C(2000000000)
 #define TICK_BITS 10                      /* of ticks_of */
 #define ROUND_TRIP_MAXIMUM_TICKS 9765625u /* 10 s */
-/* A rank is the priority and, in its low bits, the order of submission. */
+/* A rank contains the priority and, in its low bits, the order of submission. */
 #define RANK_BITS 47
-#define RANK_NONE INT64_C(0) /* before all others */
+#define RANK_NONE INT64_C(0) /* precedes all other ranks */
 #define RANK_ORDER_MASK ((INT64_C(1) << RANK_BITS) - 1)
 
 #define AGE_BITS 20 /* of age_of */
@@ -61,14 +63,14 @@ static int32_t priority_at(uint8_t stream, int32_t position) {
 
 static int32_t priority_of_rank(int64_t rank) { return 0xFFFF - (int32_t)(rank >> RANK_BITS); }
 
-/* Without fragments every message counts as one. */
+/* In builds without fragmentation every message counts as one fragment. */
 static uint16_t fragment_count(const tide_node_t *node) {
   return (uint16_t)(TIDE_FRAGMENTS ? node->fragment_count : 1u);
 }
 
 static uint16_t window_base(const tide_node_t *node) { return (uint16_t)(TIDE_FRAGMENTS ? node->window_base : 0u); }
 
-/* Without time limits no message is given up, so nothing is skipped. */
+/* In builds without time limits no message expires, so nothing is skipped. */
 static bool has_skipped(const tide_output_stream_t *stream) { return !TIDE_LEAN && stream->skipped; }
 
 static tide_long_message_t *long_message_of(const tide_output_stream_t *stream) {
@@ -85,7 +87,7 @@ static bool is_part(const tide_output_stream_t *stream, const tide_node_t *node)
   return message && node->owner == message;
 }
 
-/* More parts will follow, so later messages of the stream wait. */
+/* True while more parts of the message will follow, so that later messages of the stream wait. */
 static bool is_being_written(const tide_output_stream_t *stream) {
   const tide_long_message_t *message = long_message_of(stream);
   return message && !message->complete;
@@ -103,7 +105,7 @@ static void clear_stream(tide_output_stream_t *stream, uint8_t id) {
   *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
 }
 
-/* NULL: no free element for another stream. */
+/* Returns NULL if there is no free element for another stream. */
 static inline tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
   tide_output_stream_t *stream = find_stream(t, id);
   if (stream || id == 0u) return stream;
@@ -134,7 +136,7 @@ static void stop_limit(tide_transmitter_t *t, tide_node_t *node) {
 
 static void unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
   tide_node_t *before = NULL;
-  if (TIDE_LEAN || stream->first == node) { /* in lean builds, only the first node is ever removed */
+  if (TIDE_LEAN || stream->first == node) { /* in lean builds only the first node is ever removed */
     stream->first = node->next_in_stream;
   } else {
     for (before = stream->first; before->next_in_stream != node; before = before->next_in_stream) continue;
@@ -146,7 +148,7 @@ static void unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
   if (message && message->last == node) message->last = NULL;
 }
 
-/* The node is to be sent again from its first fragment. */
+/* The node will be sent again from its first fragment. */
 static void start_over(const tide_transmitter_t *t, tide_node_t *node) {
   node->next_fragment = 0u;
   node->resend = 0u;
@@ -157,17 +159,18 @@ static void start_over(const tide_transmitter_t *t, tide_node_t *node) {
     node->fragment_count = (uint16_t)((node->length + t->fragment_bytes - 1u) / t->fragment_bytes);
 }
 
-/* ---- reservations of nodes: one for each level, and one for each writer that has starved ---- */
+/* ---- reservations of nodes: one for each level, and one for each writer that has found no free node ---- */
 
 typedef struct claim {
   tide_priority_t priority;
   uint8_t account;
-  uint16_t keeps_last; /* a best-effort writer that may take the place of older samples; 0: none */
+  uint16_t keeps_last; /* history depth of a best-effort writer whose new sample may replace an older one; 0: none */
 } claim_t;
 
-static const claim_t own_claim = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN, 0u}; /* any free node, reserved or not */
+static const claim_t own_claim = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN, 0u}; /* may take any free node, reserved or not */
 
-/* Writers with the same account count as one. An object's number is above its kind, which has four bits. */
+/* Writers whose numbers map to the same account count as one writer. The number of an object is stored above its kind,
+ * which has four bits. */
 static uint8_t account_of(uint16_t writer) { return (uint8_t)(((uint32_t)writer >> 4 ^ (uint32_t)writer << 2) % 32u); }
 
 static claim_t claim_of(tide_priority_t priority, uint16_t writer) {
@@ -186,7 +189,7 @@ static uint32_t count_bits(uint32_t bits) {
 }
 
 #if !TIDE_NODE_COUNTS || TIDE_INVARIANTS
-/* The levels and writers that use nodes of the class, counted from the nodes. */
+/* The levels and writers that use nodes of the class, found by counting its nodes. */
 static tide_node_use_t count_use(const tide_transmitter_t *t, size_t size_class) {
   tide_node_use_t use = {0u, 0u, 0u, 0u};
   for (size_t i = 0; i < t->config.node_count; ++i) {
@@ -217,7 +220,7 @@ static tide_node_use_t use_of(const tide_transmitter_t *t, size_t size_class) {
 #endif
 }
 
-/* Counts a node that is acquired (1) or freed (-1). Between the two its priority does not change. */
+/* Counts a node that was acquired (1) or freed (-1). The node's priority does not change between the two. */
 static inline void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
   t->free_counts[node->size_class] = (uint16_t)(t->free_counts[node->size_class] - change);
 #if TIDE_NODE_COUNTS
@@ -240,8 +243,8 @@ static void note_level(tide_transmitter_t *t, size_t size_class, tide_priority_t
   t->kept[size_class]++;
 }
 
-/* Each level may take a first node, and so may each writer that has starved. A second one is available only while each
- * of the others could still get its first. */
+/* Each level may take a first node, and so may each writer that has starved (found no free node). A second node is
+ * available only while each of the other levels and writers could still get its first. */
 static inline bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
   const uint32_t free_count = t->free_counts[size_class], starved = t->starved[size_class];
   if (claim.account == TIDE_NODE_OWN || free_count > t->kept[size_class]) return true;
@@ -253,7 +256,8 @@ static inline bool may_take(const tide_transmitter_t *t, claim_t claim, size_t s
   return free_count > kept;
 }
 
-/* The only node of another level, or of a writer that has starved, while there is one for each of them. */
+/* True if the node is the only one of another level, or of a writer that has starved, provided that there are enough
+ * nodes for each of them to have one. */
 static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
   const uint32_t level = bit_of_level(node->priority), levels = count_bits(t->levels[node->size_class]);
   const uint32_t starved = t->starved[node->size_class], count = t->config.classes[node->size_class].count;
@@ -263,7 +267,7 @@ static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, t
   return is_only_one && levels + count_bits(starved) <= count;
 }
 
-/* True if this writer, holding no node, found none free for the first time. */
+/* True if this writer, which holds no node, found none free for the first time. */
 static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
   const uint32_t bit = bit_of_writer(claim.account) & ~t->starved[size_class];
   if (bit == 0u || (use_of(t, size_class).writers & bit) != 0u) return false;
@@ -292,9 +296,9 @@ static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_c
 }
 #endif
 
-/* ---- invariants, checked as a whole after each step ----
+/* ---- invariants, all checked after each step ----
  *
- * Not in functions that on_done may call (submit, acquire, poll), where a step may be incomplete. */
+ * Not checked in functions that on_done may call (submit, acquire, poll), because a step may be incomplete there. */
 
 #if TIDE_INVARIANTS
 static void check_reliable(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
@@ -308,7 +312,7 @@ static void check_reliable(const tide_transmitter_t *t, const tide_output_stream
     TIDE_INVARIANT(node->state == NODE_SUBMITTED || node->state == NODE_OVERDUE);
     TIDE_INVARIANT(node->stream == stream->id);
     TIDE_INVARIANT(is_queued == (node->resend != 0u || (stream->sending == node && has_room(t, stream))));
-    /* the first node after the newest part of a message that is still being written is unsent, too */
+    /* while a message is still being written, the first node after its newest part is unsent, too */
     const bool waits = is_being_written(stream) && !stream->sending && !of_message && message->last == last;
     unsent = unsent || stream->sending == node || waits;
     TIDE_INVARIANT(unsent == (node->next_fragment < fragment_count(node)));
@@ -387,7 +391,7 @@ static void give_to_writer(tide_long_message_t *message, tide_node_t *node) {
 }
 #endif
 
-/* Report the outcome to the owner and free the node. */
+/* Reports the outcome to the owner and frees the node. */
 static inline void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_node_outcome_t outcome) {
   if (outcome == TIDE_NODE_ACKNOWLEDGED) {
     TIDE_COUNT(t->counters.acknowledged, 1u);
@@ -402,7 +406,7 @@ static inline void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_no
 #endif
 #if TIDE_LONG_MESSAGES
   tide_output_stream_t *stream = node->owner ? find_stream(t, node->stream) : NULL;
-  if (stream && is_part(stream, node)) { /* a part of a long message returns to its writer */
+  if (stream && is_part(stream, node)) { /* a part of a long message is returned to its writer */
     tide_long_message_t *message = stream->long_message;
     TIDE_INVARIANT(message->parts > 0u);
     message->parts--;
@@ -414,7 +418,7 @@ static inline void finish_node(tide_transmitter_t *t, tide_node_t *node, tide_no
   free_node(t, node);
 }
 
-/* The node is no longer in its stream's list: return it, now or when the wire releases it. */
+/* The node is no longer in its stream's list: it is returned now, or when the wire releases it. */
 static inline void release_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node,
                                 tide_node_outcome_t outcome) {
   dequeue(t, stream, node);
@@ -445,7 +449,7 @@ static bool is_waiting_sample(const tide_node_t *node, uint8_t stream) {
          tide_queue_contains(&node->entry);
 }
 
-/* The writer's first sample in execution_buffer behind this rank, and the number of samples behind it. */
+/* Of the writer's samples in execution_buffer behind this rank, returns the first and counts all. */
 static tide_node_t *oldest_behind(const tide_transmitter_t *t, uint8_t stream, uint16_t writer, int64_t rank,
                                   uint32_t *count) {
   tide_node_t *oldest = NULL;
@@ -461,7 +465,7 @@ static tide_node_t *oldest_behind(const tide_transmitter_t *t, uint8_t stream, u
 
 typedef struct turn {
   int64_t rank;
-  uint16_t since; /* as tide_node_t.first_sequence */
+  uint16_t since; /* stored as in tide_node_t.first_sequence */
 } turn_t;
 
 static void give_turn(tide_node_t *node, turn_t turn) {
@@ -470,8 +474,8 @@ static void give_turn(tide_node_t *node, turn_t turn) {
 }
 
 /* Each of the writer's other samples moves up to the turn of the one before it. Returns the last turn, which the new
- * sample takes; from the end of the queue, samples of a writer faster than the wire would never get their turn. A turn
- * keeps its time, so a flood stops counting as a burst after TIDE_BURST_NS. */
+ * sample takes: if samples joined at the end of the queue, those of a writer faster than the wire would never get their
+ * turn. A turn keeps its time, so that a flood no longer counts as a burst after TIDE_BURST_NS. */
 static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t writer) {
   const uint8_t id = oldest->stream;
   tide_output_stream_t *stream = find_stream(t, id);
@@ -488,8 +492,8 @@ static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t 
   return turn;
 }
 
-/* The oldest sample of the writer with the most waiting ones, at least two. Two passes over the nodes, as it runs in
- * the critical section. */
+/* The oldest sample of the writer that has the most waiting samples, at least two. Makes two passes over the nodes,
+ * because it runs in the critical section. */
 static tide_node_t *oldest_of_most(const tide_transmitter_t *t, uint8_t stream, uint32_t bytes,
                                    tide_priority_t priority) {
   uint16_t counts[TIDE_NODE_NO_WRITER] = {0u};
@@ -508,9 +512,9 @@ static tide_node_t *oldest_of_most(const tide_transmitter_t *t, uint8_t stream, 
   return found;
 }
 
-/* Makes room for a sample of a KEEP_LAST writer: evicts the writer's oldest waiting sample or, if none waits, one of
- * the writer with the most waiting samples. NULL: none can be evicted. *turn: the turn of the evicted sample, if it was
- * the writer's own. */
+/* Makes room for a sample of a KEEP_LAST writer: evicts the writer's oldest waiting sample or, if it has none, a sample
+ * of the writer that has the most. Returns NULL if none can be evicted. *turn is the turn of the evicted sample, if it
+ * was the writer's own. */
 static tide_node_t *make_room(tide_transmitter_t *t, uint32_t bytes, claim_t claim, turn_t *turn) {
   uint32_t count = 0u;
   const uint8_t id = TIDE_STREAM_BEST_EFFORT(TIDE_PRIORITY_LEVEL(claim.priority));
@@ -531,7 +535,7 @@ void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_
     tide_node_t *oldest = oldest_behind(t, id, object_of(node), RANK_NONE, &count);
     if (count < depth) return;
     const bool has_memory =
-        t->nodes_in_use < (t->config.node_count + 1u) / 2u; /* nodes_in_use counts the new sample's node */
+        t->nodes_in_use < (t->config.node_count + 1u) / 2u; /* nodes_in_use already counts the new sample's node */
     const uint16_t waited = (uint16_t)(age_of(now_ns) - oldest->first_sequence);
     if (has_memory && waited < TIDE_BURST_NS >> AGE_BITS) return;
     give_turn(node, evict_oldest(t, oldest, object_of(node)));
@@ -558,8 +562,8 @@ uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes
   return node ? node->capacity : 0u;
 }
 
-/* Free the least urgent waiting best-effort node below the priority, the oldest among equals; NULL: no node is
- * eligible. */
+/* Frees the least urgent waiting best-effort node below the priority, the oldest among equals; returns NULL if no node
+ * is eligible. */
 static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t below) {
   tide_node_t *found = NULL;
   for (size_t i = 0; i < t->config.node_count; ++i) {
@@ -636,7 +640,7 @@ int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_nod
   return acquire(t, bytes, own_claim, true, result);
 }
 
-/* ---- HEARTBEATs: when a stream asks for its acknowledgment ---- */
+/* ---- HEARTBEATs: when a stream requests its acknowledgment ---- */
 
 static uint32_t round_trip_ticks(const tide_transmitter_t *t) { return t->round_trip_eighths >> 3; }
 
@@ -655,7 +659,7 @@ static int64_t heartbeat_delay_ns(const tide_transmitter_t *t) {
 static int64_t repeat_delay_ns(const tide_transmitter_t *t, const tide_output_stream_t *stream) {
   const uint32_t count = stream->heartbeats_unanswered;
   int64_t delay = t->config.heartbeat_period_ns;
-  if (count > SLOW_AFTER_HEARTBEATS) { /* the peer is silent: a half, a quarter, an eighth of the rate */
+  if (count > SLOW_AFTER_HEARTBEATS) { /* the peer is silent: reduce the rate to a half, a quarter, an eighth */
     return delay << at_most((count - SLOW_AFTER_HEARTBEATS) / 4u, 3u);
   }
   if (t->config.heartbeat_delay_ns >= 0) return delay;
@@ -670,8 +674,8 @@ static void ask_at(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t 
   if (time_ns < t->heartbeat_least_ns) t->heartbeat_least_ns = time_ns;
 }
 
-/* Call it after any change of a stream: queues the node that it could send, and sets the time of its HEARTBEAT, counted
- * from the end of the last frame. */
+/* Call this after any change of a stream: it queues the node that the stream could send, and sets the time of the next
+ * HEARTBEAT, counted from the end of the last frame. */
 static void refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
   if (!TIDE_RELIABLE_STREAMS) return;
   if (stream->sending && has_room(t, stream)) enqueue(t, stream, stream->sending);
@@ -688,7 +692,7 @@ static void refresh_stream(tide_transmitter_t *t, tide_output_stream_t *stream, 
   }
 }
 
-/* Returns the time of the next HEARTBEAT that is not due yet. */
+/* Returns the time of the earliest HEARTBEAT that is not due yet. */
 static int64_t mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
   int64_t next_ns = TIDE_FOREVER;
   if (!TIDE_RELIABLE_STREAMS) return next_ns;
@@ -707,8 +711,8 @@ static int64_t mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
 
 /* ---- submit ---- */
 
-/* Rank of a node that joins the stream now. A reliable node never precedes earlier ones of its stream: otherwise
- * repeats of later ones could keep the first missing message off the wire. */
+/* The rank of a node that joins the stream now. A reliable node never precedes earlier nodes of its stream: otherwise
+ * repeats of later nodes could keep the first missing message off the wire. */
 static inline int64_t rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream,
                               const tide_node_t *node) {
   int32_t priority = priority_at(stream->id, node->priority & 0xFF);
@@ -745,7 +749,7 @@ int tide_transmitter_submit_next(tide_transmitter_t *t, tide_node_t *node, uint8
     tide_transmitter_abandon(t, node);
     return status;
   }
-  /* unless the node takes over the rank of an evicted sample */
+  /* unless the node takes the rank of an evicted sample */
   if (TIDE_LEAN || TIDE_STREAM_IS_RELIABLE(id) || node->rank == RANK_NONE) {
     node->rank = rank_of(t, stream, node);
     node->first_sequence = age_of(now_ns);
@@ -794,17 +798,18 @@ static bool is_sample_of(const tide_node_t *node, const uint8_t *object) {
          node->bytes[OBJECT_OFFSET] == object[0] && node->bytes[OBJECT_OFFSET + 1u] == object[1];
 }
 
-/* Whether the message of `node` may share the node and the frame of the preceding one. */
+/* True if the message of `node` may share the node and the frame of the preceding message. */
 static bool may_join(const tide_transmitter_t *t, const tide_node_t *first, const tide_node_t *node) {
   const uint32_t bytes = aligned(first->length) + node->length;
   if (first->next_fragment > 0u || first == t->current_node || first->state != NODE_SUBMITTED) return false;
   if (first->owner || node->owner || first->priority != node->priority) return false;
   if (first->expires_ns != TIDE_FOREVER || node->expires_ns != TIDE_FOREVER) return false;
   if (node->state != NODE_OWNED || node->length <= OBJECT_OFFSET + 1u) return false;
-  /* Counted with the longest header, which the next session may have: packed messages must never need fragments, which
-   * carry a single message. */
+  /* The size is counted with the longest header, which the next session may have: packed messages must never need
+   * fragments, because fragments carry a single message. */
   if (bytes > first->capacity || bytes + TIDE_XRCE_HEADER_MAXIMUM_BYTES > t->config.message_bytes) return false;
-  /* Only messages of one writer are packed, since a node kept for the next session waits until its writer exists again.
+  /* Only messages of one writer are packed, because a node kept for the next session waits until its writer exists
+   * again.
    * */
   return is_sample_of(first, node->bytes + OBJECT_OFFSET) && is_sample_of(node, node->bytes + OBJECT_OFFSET);
 }
@@ -849,7 +854,7 @@ int tide_transmitter_request_acknack(tide_transmitter_t *t, uint8_t id, uint16_t
   return TIDE_OK;
 }
 
-/* ---- messages longer than any node: parts that are adjacent in their stream and return to their writer ---- */
+/* ---- messages longer than any node: their parts are adjacent in the stream and are returned to the writer ---- */
 
 int tide_transmitter_submit_part(tide_transmitter_t *t, tide_long_message_t *message, tide_node_t *node, uint8_t id,
                                  bool complete, int64_t now_ns) {
@@ -882,7 +887,8 @@ int tide_transmitter_submit_part(tide_transmitter_t *t, tide_long_message_t *mes
   node->state = NODE_SUBMITTED;
   start_over(t, node);
   node->fragment_count = (uint16_t)((node->length + t->fragment_bytes - 1u) / t->fragment_bytes);
-  /* after its newest part; if all parts were acknowledged, the remaining nodes of the stream are later */
+  /* insert the part after the message's newest part; if all parts were acknowledged, the remaining nodes of the stream
+   * come later */
   tide_node_t *before = begins ? stream->last : message->last;
   tide_node_t **link = before ? &before->next_in_stream : &stream->first;
   node->next_in_stream = *link;
@@ -903,8 +909,8 @@ int tide_transmitter_submit_part(tide_transmitter_t *t, tide_long_message_t *mes
 #endif
 }
 
-/* Returns all parts to the writer. The wire may still read one of them, but that frame has no meaning any more. A part
- * acknowledged meanwhile returns to the pool when the wire releases it. */
+/* Returns all parts to the writer. The wire may still read one of the parts, but that frame has no meaning any more. A
+ * part acknowledged meanwhile returns to the pool when the wire releases it. */
 static void lose_long(tide_transmitter_t *t, tide_output_stream_t *stream) {
 #if TIDE_LONG_MESSAGES
   tide_long_message_t *message = stream->long_message;
@@ -942,7 +948,7 @@ bool tide_transmitter_give_up_long(tide_transmitter_t *t, tide_long_message_t *m
   if (!stream || stream->long_message != message) return false;
   lose_long(t, stream);
   t->paused = true;
-  /* Moves its numbers out of the window, so that late acknowledgments of them have no effect. */
+  /* Moves the message's sequence numbers out of the window, so that late acknowledgments of them have no effect. */
   stream->first_unacknowledged = stream->next_to_send;
   stream->resent = 0u;
   if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream) t->current_kind = FRAME_OF_OLD_SESSION;
@@ -959,13 +965,13 @@ bool tide_transmitter_give_up_long(tide_transmitter_t *t, tide_long_message_t *m
 
 typedef struct choice {
   uint8_t kind;
-  int32_t priority; /* ACKNACKs and HEARTBEATs precede every position of their level */
+  int32_t priority; /* ACKNACKs and HEARTBEATs precede all other frames of their level */
   size_t control;
   tide_output_stream_t *stream;
   tide_node_t *node;
 } choice_t;
 
-/* True if the configuration lets any level hold back less urgent ones until it is acknowledged. */
+/* True if the configuration lets any level withhold less urgent levels until its messages are acknowledged. */
 static bool may_hold(const tide_transmitter_t *t) {
   const uint32_t *levels = t->config.hold_levels;
   return t->config.hold_until_acknowledged || (levels[0] | levels[1] | levels[2] | levels[3]) != 0u;
@@ -973,7 +979,7 @@ static bool may_hold(const tide_transmitter_t *t) {
 
 static choice_t choose(tide_transmitter_t *t) {
   choice_t best = {.kind = FRAME_NONE, .priority = TIDE_PRIORITY_NONE};
-  int32_t held = TIDE_PRIORITY_NONE; /* the most urgent level that keeps less urgent ones off the wire */
+  int32_t held = TIDE_PRIORITY_NONE; /* the most urgent level that keeps less urgent levels off the wire */
   for (size_t i = 0; i < t->control_count; ++i) {
     if (t->control[i].priority <= best.priority) continue;
     best.kind = FRAME_CONTROL;
@@ -994,7 +1000,8 @@ static choice_t choose(tide_transmitter_t *t) {
     answers += (stream->acknack_due ? 1u : 0u) + (stream->heartbeat_due ? 1u : 0u);
     const int32_t priority = priority_at(stream->id, 0xFF);
     if (priority <= best.priority) continue;
-    /* A level has one stream with answers (level 0 also that of requests), whose ACKNACK goes before its HEARTBEAT. */
+    /* Each level has one stream that needs these frames (level 0 also has that of requests); its ACKNACK precedes its
+     * HEARTBEAT. */
     best.kind = stream->acknack_due ? FRAME_ACKNACK : FRAME_HEARTBEAT;
     best.priority = priority;
     best.stream = stream;
@@ -1008,7 +1015,7 @@ static choice_t choose(tide_transmitter_t *t) {
     best.node = node;
   }
   const bool is_answer = best.kind == FRAME_ACKNACK || best.kind == FRAME_HEARTBEAT;
-  t->answers_due = answers > (is_answer ? 1u : 0u); /* others besides the one sent now */
+  t->answers_due = answers > (is_answer ? 1u : 0u); /* nodes other than the one sent now */
   return best;
 }
 
@@ -1063,8 +1070,8 @@ static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, ui
   t->current_stream = stream;
 }
 
-/* Takes the next fragment of a reliable node and counts it as sent already, because its acknowledgment may arrive
- * before the report of its last byte. */
+/* Takes the next fragment of a reliable node. The fragment already counts as sent, because its acknowledgment may
+ * arrive before the report of its last byte. */
 static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns) {
   if (node->resend != 0u) {
     uint16_t offset = 0u;
@@ -1080,7 +1087,7 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
     t->current_fragment = node->next_fragment++;
     t->current_sequence = stream->next_to_send++;
     if (!TIDE_FRAGMENTS || node->next_fragment == node->fragment_count) {
-      /* the following node is sent next, unless it waits for more parts of a message being written */
+      /* the following node is sent next, unless it has to wait for more parts of a message that is being written */
       const bool waits = is_being_written(stream) && long_message_of(stream)->last == node;
       stream->sending = waits ? NULL : node->next_in_stream;
     }
@@ -1174,13 +1181,13 @@ static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tid
     if (!on_wire) release_node(t, stream, node, TIDE_NODE_EXPIRED);
     return;
   }
-  if (node->next_fragment > 0u) { /* it was sent and leaves a gap, which is allowed only at the front of a stream */
+  if (node->next_fragment > 0u) { /* it was sent, so it leaves a gap, which is allowed only at the front of a stream */
     if (stream->first != node || on_wire) {
       node->state = NODE_OVERDUE;
       return;
     }
     /* If its last fragment was never sent, one more number is skipped, so that the peer always sees a gap between the
-     * parts it has and the next message. */
+     * fragments it has and the next message. */
     const bool sent_in_part = node->next_fragment < fragment_count(node);
     if (sent_in_part) stream->next_to_send++;
     const uint16_t given_up = (uint16_t)(node->next_fragment - window_base(node));
@@ -1194,7 +1201,7 @@ static void expire_node(tide_transmitter_t *t, tide_output_stream_t *stream, tid
   refresh_stream(t, stream, now_ns);
 }
 
-/* A node that expired behind others of its stream may be at the front now. */
+/* A node that expired while others of its stream preceded it may be at the front now. */
 static void expire_overdue(tide_transmitter_t *t, tide_output_stream_t *stream, int64_t now_ns) {
   while (TIDE_RELIABLE_STREAMS && !TIDE_LEAN && stream->first && stream->first->state == NODE_OVERDUE &&
          !(t->busy && t->current_node == stream->first))
@@ -1247,7 +1254,7 @@ void tide_transmitter_sent(tide_transmitter_t *t, int64_t now_ns) {
     if (node->state == NODE_SUBMITTED) release_node(t, stream, node, TIDE_NODE_SENT);
   } else if (t->current_kind == FRAME_NODE) {
     if (node->state != NODE_RETURNING) stream->sent_ticks[t->current_sequence % 16u] = ticks_of(now_ns);
-    stream->heartbeat_at_ns = TIDE_FOREVER; /* set again by the stream's last frame */
+    stream->heartbeat_at_ns = TIDE_FOREVER; /* set again when the stream's last frame is sent */
     refresh_stream(t, stream, now_ns);
     expire_overdue(t, stream, now_ns);
   }
@@ -1266,7 +1273,7 @@ void tide_transmitter_cancel(tide_transmitter_t *t) {
       if (is_reliable(node)) node->resend |= (uint16_t)(1u << (uint16_t)(t->current_fragment - window_base(node)));
       enqueue(t, stream, node);
     }
-    /* no frame of the stream can be sent now, so none would trigger the HEARTBEAT */
+    /* no frame of the stream can be sent now, so none would carry or trigger the HEARTBEAT */
     if (is_reliable(node) && stream->queued == 0u && in_flight(stream) > 0u) stream->heartbeat_due = true;
   }
   if (t->current_kind == FRAME_ACKNACK) stream->acknack_due = true;
@@ -1283,8 +1290,8 @@ static uint32_t elapsed_ticks(const tide_output_stream_t *stream, uint16_t seque
 
 static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t *stream, uint16_t count,
                                int64_t now_ns) {
-  /* Karn: repeated messages give no measurement, nor do answers that a HEARTBEAT may have requested. If measurements
-   * remain impossible, the delay is too short for this line, so it doubles. */
+  /* Karn's algorithm: repeated messages are not measured, nor are answers that a HEARTBEAT may have requested. If no
+   * measurement is possible for a while, the delay is too short for this link, so it is doubled. */
   const uint16_t newest = (uint16_t)(stream->first_unacknowledged + count - 1u);
   if ((stream->resent & low_bits(count)) != 0u) return;
   if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream && t->current_sequence == newest) return;
@@ -1292,8 +1299,8 @@ static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t
     if (t->delay_shift < DELAY_SHIFT_MAXIMUM) t->delay_shift++;
     return;
   }
-  /* As in TCP (Jacobson, Congestion Avoidance and Control, 1988): an eighth of each error is added to the mean, a
-   * quarter to the mean deviation; they are stored times 8 and times 4. */
+  /* As in TCP (Jacobson, Congestion Avoidance and Control, 1988): an eighth of each error is added to the mean, and a
+   * quarter to the mean deviation. They are stored times 8 and times 4. */
   const uint32_t sample_ticks = elapsed_ticks(stream, newest, now_ns);
   if (sample_ticks > ROUND_TRIP_MAXIMUM_TICKS) return;
   t->delay_shift = 0u;
@@ -1329,7 +1336,7 @@ static void acknowledge(tide_transmitter_t *t, tide_output_stream_t *stream, uin
   }
 }
 
-/* Whether a missing fragment is already queued, on the wire, or was repeated less than a round trip ago. */
+/* True if a missing fragment is already queued or on the wire, or was repeated less than a round trip ago. */
 static bool is_under_way(const tide_transmitter_t *t, const tide_output_stream_t *stream, const tide_node_t *node,
                          uint16_t sequence, int64_t now_ns) {
   const uint16_t fragment = (uint16_t)(sequence - node->first_sequence);
@@ -1341,7 +1348,7 @@ static bool is_under_way(const tide_transmitter_t *t, const tide_output_stream_t
   return elapsed_ticks(stream, sequence, now_ns) < guard_ticks;
 }
 
-/* Returns how many fragments were queued again. */
+/* Returns the number of fragments that were queued again. */
 static uint16_t resend_flagged(tide_transmitter_t *t, tide_output_stream_t *stream, uint16_t missing, int64_t now_ns) {
   uint16_t count = 0u;
   tide_node_t *node = stream->first;
@@ -1447,9 +1454,9 @@ tide_node_t *tide_transmitter_take_back(tide_transmitter_t *t) {
       dequeue(t, stream, node);
       stop_limit(t, node);
       stream->nodes--;
-      if (t->current_node == node) t->current_node = NULL; /* the wire may still read it, without meaning */
+      if (t->current_node == node) t->current_node = NULL; /* the wire may still read it, but without effect */
       node->state = NODE_OWNED;
-      tide_node_t **link = &taken; /* the submissions of each stream are in order: a merge by rank's low bits */
+      tide_node_t **link = &taken; /* each stream is in order: merge by the low bits of the rank */
       while (*link && ((*link)->rank & RANK_ORDER_MASK) < (node->rank & RANK_ORDER_MASK))
         link = &(*link)->next_in_stream;
       node->next_in_stream = *link;
@@ -1471,7 +1478,7 @@ void tide_transmitter_set_session(tide_transmitter_t *t, uint8_t session, uint32
   t->key = key;
   if (same_header) return;
   set_fragment_bytes(t);
-  tide_transmitter_reset(t, true); /* fragmented messages start again */
+  tide_transmitter_reset(t, true); /* fragmented messages start again from their first fragment */
 }
 
 /* ---- set-up and settings ---- */
