@@ -46,8 +46,8 @@ int tide_chain_add_remote(tide_chain_t *chain) {
 
 /* ---- the watch ----
  *
- * The executor calls begin and end by the pointers in the watch, so only programs that watch a chain link them. Rare
- * paths are separate functions, so that an instance in time saves no registers. */
+ * The executor calls begin and end through pointers in the watch, so only programs that watch a chain link these
+ * functions. Rare paths are separate functions, so that an instance that is in time does not have to save registers. */
 
 #define RARE __attribute__((noinline, cold))
 
@@ -59,7 +59,7 @@ RARE static void note_missing(tide_chain_watch_t *watch, const tide_callback_t *
   watch->on_violation(watch, TIDE_VIOLATION_MISSING, callback->ready_ns - since_ns);
 }
 
-/* Called before the first callback runs: the last one may preempt it. */
+/* Called before the first callback runs, because the last callback may preempt it. */
 static void begin(tide_chain_watch_t *watch, const tide_callback_t *callback) {
   const uint32_t before = watch->started;
   watch->since_ns[(before + 1u) & 1u] = callback->ready_ns;
@@ -76,8 +76,9 @@ RARE static void note_unusual(tide_chain_watch_t *watch, int64_t took_ns, int64_
   if (watch->on_violation != NULL) watch->on_violation(watch, TIDE_VIOLATION_LATE, took_ns - watch->deadline_ns);
 }
 
-/* now_ns: taken after the last callback. A run without a current instance belongs to a missing one, or to none. The
- * start time read here is not overwritten before two instances later. */
+/* now_ns is taken after the last callback. A run of the last callback without a current instance belongs to an instance
+ * that was already counted as missing, or to none. The start time read here is not overwritten until two instances
+ * later. */
 static void end(tide_chain_watch_t *watch, int64_t now_ns) {
   const uint32_t number = __atomic_load_n(&watch->started, __ATOMIC_ACQUIRE);
   if (number == watch->over) return;

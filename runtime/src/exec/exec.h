@@ -6,15 +6,15 @@
 #include "tide/chain_watch.h"
 #include "tide/executor.h"
 
-/* Make the callback ready once more. Call with interrupts masked. Returns the lane to wake afterwards, or NULL. `from`:
- * the lane whose callback does it, NULL if the caller is not a lane. */
+/* Makes the callback ready once more. Call this with interrupts masked. Returns the lane to wake afterwards, or NULL.
+ * `from` is the lane whose callback makes the call, or NULL if the caller is not a lane. */
 tide_lane_t *tide_exec_notify_masked(tide_callback_t *callback, const tide_lane_t *from, int64_t ready_ns);
-void tide_exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane); /* NULL: does nothing */
-/* Mark the callback's messages as no longer arriving in frames. Call with the lists locked. */
+void tide_exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane); /* does nothing for NULL */
+/* Marks the callback's messages as no longer arriving in frames. Call this with the lists locked. */
 void tide_exec_mark_local_locked(tide_callback_t *callback);
 
-/* In the trace of the lane that runs this callback: an instance of the chain whose last callback has this priority was
- * late, or is missing as the next begins. */
+/* Records a violation in the trace of the lane that runs this callback: an instance of the chain whose last callback
+ * has this priority was late, or is missing because the next one begins. */
 #if TIDE_TRACE
 void tide_exec_trace_deadline(const tide_callback_t *runs, tide_priority_t priority, tide_violation_t violation,
                               int64_t now_ns);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executors: which callback runs next, on which lane (tide/executor.h describes the policies).
  *
- * Two locks. lock_lists() excludes lanes and threads; mask(), the critical section, also excludes interrupts. On most
- * platforms they are the same. If not (splits), an interrupt changes only the list of arrivals, so work that grows with
- * the number of callbacks needs only the first. Unless their comment says otherwise, the functions up to "running a
- * callback" are called with the lists locked. */
+ * There are two locks. lock_lists() excludes lanes and threads; mask(), the critical section, also excludes interrupts.
+ * On most platforms the two are the same. Where they differ (splits), an interrupt changes only the list of arrivals,
+ * so work that grows with the number of callbacks needs only lock_lists(). The functions up to "running a callback" are
+ * called with the lists locked, unless their comment says otherwise. */
 #include "tide/executor.h"
 
 #include <string.h>
@@ -14,13 +14,13 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-/* With a single context the order of stores is unobservable. */
+/* With a single context the order of stores cannot be observed. */
 #define ACQUIRE (TIDE_SINGLE_CONTEXT ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE)
 #define RELEASE (TIDE_SINGLE_CONTEXT ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
 
 #define DEFAULT_SPIN_TIMEOUT_NS INT64_C(1000000000)
 #define DIGESTS_WHEN_LATE 64u /* a round past its deadline ends after this many frames that ready no callback */
-#define FRAMES_A_POLL 64u     /* readyset: frames of one polling point; the rest of a flood is for the next one */
+#define FRAMES_A_POLL 64u     /* readyset: frames processed at one polling point; a flood continues at the next */
 #define SWEEP 16u             /* batch: handles swept in one critical section */
 #define STAMP_BITS 47         /* bits of the order of arrival: enough for 4 years at a million callbacks a second */
 #define INDEX_BITS 16
@@ -72,7 +72,7 @@ static inline void unmask(const tide_executor_t *executor, uintptr_t state) {
 static inline int64_t now(const tide_executor_t *executor) { return tide_platform_now_ns(executor->config.platform); }
 static inline int64_t minimum(int64_t left, int64_t right) { return left < right ? left : right; }
 
-/* left + right, at most TIDE_FOREVER; both are at least 0. */
+/* left + right, limited to TIDE_FOREVER; both are at least 0. */
 static inline int64_t after(int64_t left, int64_t right) {
   return left > TIDE_FOREVER - right ? TIDE_FOREVER : left + right;
 }
@@ -100,18 +100,19 @@ static inline size_t lane_count(const tide_executor_t *executor) {
 
 static inline bool has_lanes(const tide_executor_t *executor) { return TIDE_LANES && executor->config.lane_count > 1u; }
 
-/* Rounds of several callbacks exist with a trigger, and with the batch policy. */
+/* Only rounds with a trigger, and those of the batch policy, have several callbacks. */
 static inline bool is_in_round(const tide_callback_t *callback) { return !TIDE_LEAN && callback->in_round; }
 
-/* ---- groups: which ready callback may start ----
+/* ---- groups: which of the ready callbacks may start ----
  *
- * Invariants of a ready callback outside of rounds (tide policy, several lanes): it is in the ready_list of its band
- * exactly when it may start and, in an exclusive group, is the group's most urgent. So a lane that takes the head of a
- * ready_list may run it, and blocked callbacks are never inspected. The rest of an exclusive group is in
- * group->waiting; a callback that waits for its own end is in no queue. Its key is set once, when it becomes ready, and
- * contains priority and order of arrival, so moving between queues changes no order. */
+ * Invariants of a ready callback outside of rounds (tide policy, several lanes). The callback is in the ready_list of
+ * its band exactly when it may start and, in an exclusive group, is the most urgent of its group. A lane that takes the
+ * head of a ready_list may therefore run it, and blocked callbacks are never inspected. The other ready callbacks of an
+ * exclusive group are in group->waiting. A callback that waits for the end of its own run is in no queue. The key of a
+ * callback is set once, when the callback becomes ready, and contains priority and order of arrival, so moving it
+ * between queues changes no order. */
 
-/* The executor's and the group's lists have room for each of their callbacks, so a push cannot fail. */
+/* The lists of the executor and of the group have room for all their callbacks, so a push cannot fail. */
 static void push(tide_queue_t *queue, tide_callback_t *callback) {
   TIDE_INVARIANT(callback->executor != NULL && callback->pending > 0u);
   const int status = tide_queue_push(queue, &callback->ready_entry, callback->ready_entry.key);
@@ -123,13 +124,13 @@ static void show(tide_callback_t *callback) { push(&callback->band->ready_list, 
 
 static void hide(tide_callback_t *callback) { tide_queue_remove(&callback->band->ready_list, &callback->ready_entry); }
 
-/* With one lane nothing can overlap, and groups change nothing. */
+/* With one lane no two callbacks overlap, so groups change nothing. */
 static inline tide_group_t *group_of(const tide_callback_t *callback) {
   return callback->group != NULL && has_lanes(callback->executor) ? callback->group : NULL;
 }
 
-/* The offered callback is in the ready_list of its band and precedes all waiting ones. None is offered while one
- * runs. */
+/* The group's offered callback is in the ready_list of its band and precedes all waiting ones. No callback is offered
+ * while one of the group runs. */
 static bool group_holds(const tide_group_t *group) {
   const tide_callback_t *offered = group->offered;
   const tide_queue_entry_t *next = tide_queue_head(&group->waiting);
@@ -144,7 +145,8 @@ static void offer_next_of(tide_group_t *group) {
   if (group->offered != NULL) show(group->offered);
 }
 
-/* Put a ready callback where a lane finds it, or where it waits for its group or for its own end. */
+/* Puts a ready callback into the ready_list, where a lane finds it, or where it waits for its group or for the end of
+ * its own run. */
 static void offer(tide_callback_t *callback) {
   tide_group_t *group = group_of(callback);
   if (group == NULL) {
@@ -169,7 +171,7 @@ static void offer(tide_callback_t *callback) {
   TIDE_INVARIANT(group_holds(group));
 }
 
-/* Remove it from the queue into which offer put it. */
+/* Removes the callback from the queue into which offer put it. */
 static void withdraw(tide_callback_t *callback) {
   tide_group_t *group = group_of(callback);
   if (group == NULL || group->kind == TIDE_GROUP_REENTRANT) {
@@ -199,13 +201,13 @@ int tide_group_init(tide_group_t *group, tide_group_kind_t kind, tide_queue_entr
 
 /* ---- bands: which lane to wake ----
  *
- * In a band with one lane, its sticky event wakes it. In a band with several lanes an idle one is picked. A lane adds
- * itself to the idle ones in the critical section in which it finds no work, so no wake-up is lost. A picked lane is
- * removed, so two wake-ups reach two lanes. A lane that takes a callback and leaves more work picks another lane for
- * the rest. With patience only one idle lane wakes at the next expiry, and the others a little later: they find the
- * callbacks made ready by that expiry without being woken. */
+ * A band with one lane wakes it by the lane's sticky event. In a band with several lanes, an idle lane is picked. A
+ * lane joins the idle lanes in the same critical section in which it finds no work, so no wake-up is lost. A picked
+ * lane leaves the idle ones, so two wake-ups reach two lanes. A lane that takes a callback while more work remains
+ * picks another lane for the rest. With patience, only one idle lane wakes at the next expiry and the others a little
+ * later, so they find the callbacks made ready by that expiry without being woken. */
 
-/* The band lists a lane among its idle ones exactly when the lane's flag `idle` is set. */
+/* A lane is in its band's list of idle lanes exactly when the lane's flag `idle` is set. */
 static bool is_listed(const tide_lane_t *lane) {
   const tide_lane_t *other = lane->band->idle;
   while (other != NULL && other != lane) other = other->idle_next;
@@ -238,7 +240,7 @@ static int64_t patience_of(const tide_band_t *band) {
 #endif
 }
 
-/* Time at which the first idle lane wakes by itself; TIDE_FOREVER: never. */
+/* Time at which the first idle lane wakes by itself; TIDE_FOREVER if none does. */
 static int64_t first_look_ns(const tide_band_t *band) {
   int64_t first_ns = TIDE_FOREVER;
   for (const tide_lane_t *lane = band->idle; lane != NULL; lane = lane->idle_next) {
@@ -247,7 +249,7 @@ static int64_t first_look_ns(const tide_band_t *band) {
   return first_ns;
 }
 
-/* Time at which a lane that becomes idle wakes by itself. It leaves the next expiry to the lane that already waits for
+/* Time at which a lane that becomes idle wakes by itself. The next expiry is left to the lane that already waits for
  * it, so that timers stay on the lane with warm caches. */
 static int64_t idle_until(const tide_band_t *band) {
   const tide_queue_entry_t *expiry = tide_queue_head(&band->timer_list);
@@ -259,7 +261,7 @@ static int64_t idle_until(const tide_band_t *band) {
   return minimum(tide_queue_second_key(&band->timer_list), after(next_ns, patience_of(band)));
 }
 
-/* The lane to wake for work of the band, or NULL. */
+/* Returns the lane to wake for work of the band, or NULL. */
 static tide_lane_t *pick(tide_band_t *band) {
   tide_lane_t *picked = band->only;
   if (picked != NULL && picked->digesting > 0u) {
@@ -277,8 +279,8 @@ static tide_lane_t *pick(tide_band_t *band) {
   return picked;
 }
 
-/* An idle lane to wake for work that a lane leaves: a callback that may run, or an expiry before the idle lane wakes by
- * itself. */
+/* Returns an idle lane to wake for the work that a lane leaves, if there is any: a callback that may run, or an expiry
+ * before that idle lane wakes by itself. */
 static tide_lane_t *pick_for_rest(tide_band_t *band) {
   if (!TIDE_LANES || band->idle == NULL) return NULL;
   const tide_queue_entry_t *expiry = tide_queue_head(&band->timer_list);
@@ -287,7 +289,8 @@ static tide_lane_t *pick_for_rest(tide_band_t *band) {
   return rest ? pick(band) : NULL;
 }
 
-/* After a callback of a group was withdrawn, the next one may belong to another lane: the lane to wake, or NULL. */
+/* After a callback of a group was withdrawn, the group's next callback may belong to another lane. Returns the lane to
+ * wake, or NULL. */
 static tide_lane_t *pick_for_group_of(const tide_callback_t *callback) {
   const tide_group_t *group = group_of(callback);
   return group != NULL && group->offered != NULL ? pick(group->offered->band) : NULL;
@@ -309,13 +312,14 @@ static tide_band_t *band_of(const tide_executor_t *executor, tide_priority_t pri
   return band;
 }
 
-/* ---- readiness: which callbacks are ready, how often, in which order ---- */
+/* ---- readiness: which callbacks are ready, for how many runs, and in which order ---- */
 
 static bool needs_no_frame(const tide_callback_t *callback) {
   return callback->kind == TIDE_CALLBACK_TIMER || callback->kind == TIDE_CALLBACK_GUARD || callback->local;
 }
 
-/* ready_count is the number of callbacks with pending > 0, and prompt_count of those that need no frame. O(n). */
+/* ready_count is the number of callbacks with pending > 0; prompt_count is the number of those among them that need no
+ * frame. O(n). */
 static bool counts_hold(const tide_executor_t *executor) {
   size_t ready = 0, prompt = 0;
   for (size_t index = 0; index < executor->count; index++) {
@@ -327,8 +331,8 @@ static bool counts_hold(const tide_executor_t *executor) {
   return ready == executor->ready_count && prompt == executor->prompt_count;
 }
 
-/* Invariant of a ready callback's queue. Tide: in a queue exactly when it may start or waits for its group, and in no
- * round; readyset: in a queue only with in_set; batch: in no queue. */
+/* Invariant: when a ready callback is in a queue. With the tide policy, exactly when it may start or waits for its
+ * group, and is in no round; with readyset, only if in_set is set; with batch, never. */
 static bool queueing_holds(const tide_callback_t *callback) {
   const bool queued = tide_queue_contains(&callback->ready_entry);
   if (is_readyset(callback->executor)) return !queued || callback->in_set;
@@ -341,10 +345,10 @@ static void set_pending(tide_callback_t *callback, uint32_t pending) {
   __atomic_store_n(&callback->pending, pending, __ATOMIC_RELAXED);
 }
 
-/* The set of the readyset policy is the band's ready_list and the callbacks waiting in groups; its members have in_set.
- * A callback leaves the set when it starts, and further pending runs wait for the next polling point; timers have at
- * most one pending expiry and get their index when it occurs. A polling point is when a lane finds the
- * ready_list empty: then the set contains only callbacks blocked by their group or their own run. */
+/* The set of the readyset policy consists of the band's ready_list and the callbacks waiting in groups; its members
+ * have in_set. A callback leaves the set when it starts, and its further pending runs wait for the next polling point.
+ * A timer has at most one pending expiry and joins the set when it expires. A polling point occurs when a lane finds
+ * the ready_list empty: the set then contains only callbacks that are blocked by their group or by their own run. */
 static void set_admit(tide_callback_t *callback) {
   if (callback->in_set) return;
   TIDE_INVARIANT(callback->index < callback->executor->count);
@@ -359,13 +363,13 @@ static void set_leave(tide_callback_t *callback) {
   callback->in_set = false;
 }
 
-/* Queue it, if the policy uses a ready_list. */
+/* Queues the callback, if the policy uses a ready_list. */
 static void enqueue(tide_callback_t *callback) {
   tide_executor_t *executor = callback->executor;
   if (is_readyset(executor)) {
     if (callback->kind == TIDE_CALLBACK_TIMER) set_admit(callback);
   } else if (is_tide(executor) && !tide_queue_contains(&callback->ready_entry)) {
-    /* the most urgent first, and among equals the one that became ready first; see take_turns */
+    /* The most urgent callback comes first, and among equals the one that became ready first; see take_turns. */
     TIDE_INVARIANT(executor->next_stamp >> STAMP_BITS == 0);
     callback->ready_entry.key = ((int64_t)(UINT16_MAX - callback->priority) << STAMP_BITS) | executor->next_stamp++;
     offer(callback);
@@ -399,7 +403,8 @@ void tide_exec_mark_local_locked(tide_callback_t *callback) {
   if (!prompt_before && callback->executor != NULL && callback->pending > 0u) callback->executor->prompt_count++;
 }
 
-/* With split locks an interrupt only lists the callback, in constant time; lanes do the rest later. Masked. */
+/* With split locks, an interrupt only lists the callback, in constant time; lanes do the rest of the work later.
+ * Masked. */
 static void list_arrival(tide_callback_t *callback, int64_t ready_ns) {
   tide_executor_t *executor = callback->executor;
   if (callback->arrived != UINT32_MAX) __atomic_store_n(&callback->arrived, callback->arrived + 1u, __ATOMIC_RELAXED);
@@ -425,7 +430,7 @@ __attribute__((noinline)) static void take_all_arrivals(
   while (has_arrivals(executor)) {
     const uintptr_t masked = mask(executor);
     tide_callback_t *callback = executor->arrivals;
-    const uint32_t times = callback->arrived; /* 0: the callback was removed, or the notification withdrawn */
+    const uint32_t times = callback->arrived; /* 0 if the callback was removed or the notification withdrawn */
     const int64_t ready_ns = callback->arrived_ns;
     TIDE_INVARIANT(callback->arriving);
     callback->arriving = false;
@@ -465,10 +470,10 @@ static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *fr
   const tide_band_t *band = callback->band;
   if (!TIDE_PATIENCE) return false;
   if (!TIDE_LANES || !is_tide(callback->executor)) return false;
-  /* a band's only lane looks for work before it sleeps, so its own callback need not set the lane's event */
+  /* A band's only lane looks for work before it sleeps, so a callback that it runs need not set the lane's event. */
   const bool own = from != NULL && from->running != NULL && from->band == band;
   if (band->only != NULL) return own;
-  /* if it waits for its group or for its own run, the lane of that run will offer it */
+  /* If the callback waits for its group or for its own run, the lane of that run will offer it. */
   const tide_group_t *group = group_of(callback);
   const bool first = group == NULL || group->kind == TIDE_GROUP_REENTRANT || group->offered == callback;
   if (!first || !tide_queue_contains(&callback->ready_entry)) return true;
@@ -510,17 +515,17 @@ void tide_executor_notify(tide_callback_t *callback) { tide_executor_notify_from
 
 /* ---- timers ----
  *
- * A timer that is not canceled is either in timer_list, waiting for next_ns, or ready because next_ns has come; it goes
- * back to timer_list when its callback starts. So an expiry costs one move however long the timer then waits to run,
- * and the overrun rule is applied once, at the start of the run. */
+ * A timer that is not canceled is either in timer_list, waiting for next_ns, or ready because next_ns has come. It goes
+ * back to timer_list when its callback starts. An expiry therefore costs one move, however long the timer then waits to
+ * run, and the overrun rule is applied once, at the start of the run. */
 
-/* A timer that is not canceled is in timer_list, or ready, or both if the program notified it. */
+/* A timer that is not canceled is in timer_list, or ready, or both if the program has notified it. */
 static bool is_armed(const tide_timer_t *timer) {
   return tide_queue_contains(&timer->expiry_entry) || timer->callback.pending > 0u;
 }
 
-/* Make the timers that are due ready; returns the next expiry. The lists are unlocked between timers, so that the
- * critical section stays short. */
+/* Makes the timers that are due ready; returns the time of the next expiry. The lists are unlocked between timers, so
+ * that the critical section stays short. */
 static int64_t move_due_timers(tide_executor_t *executor, tide_band_t *band, int64_t now_ns, uintptr_t *locked) {
   tide_queue_entry_t *head = tide_queue_head(&band->timer_list);
   while (head != NULL && head->key <= now_ns) {
@@ -546,7 +551,7 @@ static void schedule(tide_timer_t *timer, int64_t next_ns) {
   TIDE_INVARIANT(status == TIDE_OK && is_armed(timer));
 }
 
-/* Call when the timer's callback starts; returns the time since the previous start. */
+/* Call this when the timer's callback starts; it returns the time since the previous start. */
 static int64_t timer_started(tide_timer_t *timer, int64_t now_ns) {
   const int64_t since_last_run_ns = now_ns - timer->last_call_ns;
   timer->last_call_ns = now_ns;
@@ -562,7 +567,7 @@ static int64_t timer_started(tide_timer_t *timer, int64_t now_ns) {
   return since_last_run_ns;
 }
 
-/* Lock the lists of the timer's executor: false if it is in none. */
+/* Locks the lists of the timer's executor; returns false if the timer is in none. */
 static bool begin_change(const tide_timer_t *timer, tide_executor_t **executor, uintptr_t *locked) {
   *executor = owner_of(&timer->callback);
   if (*executor == NULL) return false;
@@ -575,7 +580,7 @@ static bool begin_change(const tide_timer_t *timer, tide_executor_t **executor, 
   return false;
 }
 
-/* Arm at first_expiry_ns, one period from now (TIDE_FOREVER), or not at all (-1). */
+/* Arms the timer for first_expiry_ns, for one period from now (TIDE_FOREVER), or not at all (-1). */
 static int rearm(tide_timer_t *timer, int64_t first_expiry_ns) {
   tide_executor_t *executor;
   uintptr_t locked;
@@ -625,8 +630,8 @@ int64_t tide_timer_until_next_ns(const tide_timer_t *timer, int64_t now_ns) {
 
 /* ---- running a callback (not locked, unless the comment says so) ---- */
 
-/* A lane begins a run: takes one pending start. False if there is nothing left to run: a timer of the round was
- * canceled meanwhile. Locked. */
+/* A lane begins a run: it takes one pending start. Returns false if there is nothing left to run, because a timer of
+ * the round was canceled meanwhile. Locked. */
 static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) {
   tide_group_t *group = group_of(callback);
   TIDE_INVARIANT(callback->executor != NULL && !tide_queue_contains(&callback->ready_entry));
@@ -649,7 +654,7 @@ static bool begin(tide_lane_t *lane, tide_callback_t *callback, int64_t now_ns) 
   }
 
   if (!TIDE_LEAN) callback->start_ns = now_ns;
-  if (callback->pending == 0u) return true; /* ALWAYS, without data */
+  if (callback->pending == 0u) return true; /* an ALWAYS callback without data */
   set_pending(callback, callback->pending - 1u);
   if (callback->pending == 0u) stop_being_ready(callback);
   if (!TIDE_LEAN) callback->ready_ns = callback->ready_since_ns;
@@ -695,7 +700,7 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
     if (!TIDE_LEAN) lane->again = again ? (uint16_t)(callback->index + 1u) : 0u;
   }
 
-  /* the end may unblock a callback in another band: one of the group, or this one if its priority changed
+  /* the end of the run may unblock a callback in another band: one of the group, or this one if its priority changed
    */
   tide_lane_t *wanted = NULL;
   const tide_callback_t *next = group != NULL ? group->offered : callback;
@@ -707,11 +712,12 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
 }
 
 #if TIDE_TRACE
-/* Returns the priority that the start has, for trace_end: another thread may change it while the callback runs. */
+/* Returns the priority at the start for trace_end, because another thread may change it while the callback runs. */
 static tide_priority_t trace_start(const tide_executor_t *executor, const tide_lane_t *lane,
                                    const tide_callback_t *callback, int64_t now_ns) {
   if (lane->trace == NULL) return 0;
-  /* with one lane for each band and one stack, a lane that starts while another is in a callback has preempted it */
+  /* With one lane for each band and a common stack, a lane that starts while another lane is in a callback has
+   * preempted that callback. */
   const tide_callback_t *preempted = NULL;
   const uintptr_t locked = lock_lists(executor);
   for (size_t index = 0; splits(executor) && index < lane_count(executor); index++) {
@@ -741,7 +747,7 @@ static void trace_end(const tide_lane_t *lane, tide_priority_t priority, int64_t
   (void)tide_trace_put(lane->trace, TIDE_TRACE_END, priority, tide_trace_instance(lane->trace, priority), 0u, now_ns);
 }
 
-/* Searches for the lane that runs the callback; only an instance that is not in time needs it. */
+/* Searches for the lane that runs the callback; needed only for an instance that is not in time. */
 void tide_exec_trace_deadline(const tide_callback_t *runs, tide_priority_t priority, tide_violation_t violation,
                               int64_t now_ns) {
   tide_executor_t *executor = runs->executor;
@@ -770,9 +776,7 @@ static void execute(const tide_lane_t *lane, tide_callback_t *callback) {
   }
 }
 
-/* Measured runs nest like calls: one that preempts another begins and ends within it. So measure->inner is a stack
- * whose frames are local variables: a run starts with inner time 0, and adds its own time to the enclosing run when it
- * ends. */
+/* Measured runs nest like calls: a run that preempts another begins and ends within it. */
 static void execute_measured(const tide_executor_t *executor, const tide_lane_t *lane, tide_callback_t *callback,
                              tide_measurement_t *measurement) {
   tide_measure_t *measure = executor->config.measure;
@@ -816,7 +820,7 @@ static void run(tide_executor_t *executor, tide_lane_t *lane, tide_callback_t *c
 static bool is_to_stop(const tide_executor_t *executor) { return __atomic_load_n(&executor->stopped, ACQUIRE); }
 static int idle_result(const tide_executor_t *executor) { return is_to_stop(executor) ? 0 : TIDE_ERROR_TIMEOUT; }
 
-/* Locks even with one lane: other threads read the counters, which 32-bit processors write in two halves. */
+/* Locks even with one lane, because other threads read the counters, and 32-bit processors write them in two halves. */
 static void count(const tide_executor_t *executor, uint64_t *counter) {
   if (TIDE_LEAN) return;
   const uintptr_t locked = lock_lists(executor);
@@ -846,7 +850,7 @@ static void wake_band(const tide_executor_t *executor, tide_band_t *band) {
   tide_exec_wake_lane(executor, lane);
 }
 
-/* Wake the lanes of all bands with frames, except one. */
+/* Wakes the lanes of all bands that have frames, except those of one band. */
 static void wake_for_frames(const tide_executor_t *executor, const tide_band_t *except) {
   for (size_t index = 0; TIDE_LANES && index < lane_count(executor); index++) {
     const tide_lane_t *lane = &executor->config.lanes[index];
@@ -863,7 +867,7 @@ void tide_executor_wake(tide_executor_t *executor) {
   }
 }
 
-/* Result of one collection, read in one critical section. */
+/* Result of one collection; all members are read in one critical section. */
 typedef struct view {
   int32_t head; /* priority of the head of the band's ready_list, or TIDE_PRIORITY_NONE */
   size_t ready_count, prompt_count;
@@ -901,7 +905,8 @@ static view_t collect(tide_executor_t *executor, tide_lane_t *lane, int64_t now_
 
 static bool triggers(tide_executor_t *executor, const view_t *view) {
   if (TIDE_LEAN || executor->trigger == tide_trigger_any) return view->ready_count > 0u;
-  /* another thread may remove a callback meanwhile; the program's own trigger must not run under the lock */
+  /* Locked, because another thread may remove a callback meanwhile; but the program's own trigger must not run under
+   * the lock. */
   const uintptr_t locked = executor->trigger_is_ours ? lock_lists(executor) : 0u;
   const bool triggered = executor->trigger(executor->config.callbacks, executor->count, executor->trigger_object);
   if (executor->trigger_is_ours) unlock_lists(executor, locked);
@@ -922,9 +927,9 @@ static void wait_until(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
   if (TIDE_LANES && lane->budget.ready != NULL) lane->budget.ready(lane->budget.context);
 }
 
-/* Before a choice: if the callback that the lane ran last is still ready, it is queued behind all callbacks of its
- * priority that have become ready since, also by frames that arrived during its run. So each callback waits at most for
- * the running one and for one run of each other. Locked. */
+/* Called before a choice: if the callback that the lane ran last is still ready, it is queued behind all callbacks of
+ * its priority that have become ready meanwhile, including those whose frames arrived during its run. Each callback
+ * therefore waits at most for the running callback and for one run of each other callback. Locked. */
 static void take_turns(tide_executor_t *executor, tide_lane_t *lane) {
   if (TIDE_LEAN || lane->again == 0u) return;
   tide_callback_t *again = executor->config.callbacks[lane->again - 1u];
@@ -935,7 +940,7 @@ static void take_turns(tide_executor_t *executor, tide_lane_t *lane) {
   enqueue(again);
 }
 
-/* Locked; unlocks. Returns 1 when the head of the ready_list has run, else 0. */
+/* Called with the lists locked; unlocks them. Returns 1 if the head of the ready_list has run, else 0. */
 static int run_head_locked(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool updated,
                            uintptr_t locked) {
   tide_band_t *band = lane->band;
@@ -949,7 +954,7 @@ static int run_head_locked(tide_executor_t *executor, tide_lane_t *lane, int64_t
   tide_lane_t *help = pick_for_rest(band);
   unlock_lists(executor, locked);
   if (TIDE_LANES) {
-    /* a lane that takes a callback leaves the rest and the frames to an idle one */
+    /* a lane that takes a callback leaves the remaining callbacks and the frames to an idle lane */
     if (runs && help == NULL && band->only == NULL && has_frame(executor, lane)) {
       wake_band(executor, band);
     } else {
@@ -965,8 +970,8 @@ static int run_head(tide_executor_t *executor, tide_lane_t *lane, bool updated) 
   return run_head_locked(executor, lane, now_ns, updated, lock_lists(executor));
 }
 
-/* A round of several callbacks is a list of the lane. Tide runs it in order of urgency, batch in order of registration.
- * Locked. */
+/* A round of several callbacks is kept as a list in the lane. The tide policy runs it in order of urgency, batch in
+ * order of registration. Locked. */
 static void round_add(tide_lane_t *lane, tide_callback_t *callback) {
   if (callback->in_round) return;
   withdraw(callback);
@@ -1030,11 +1035,11 @@ static int run_round(tide_executor_t *executor, tide_lane_t *lane) {
   }
 }
 
-/* ---- the tide policy: one collection, one callback, most urgent first ---- */
+/* ---- the tide policy: each collection is followed by one callback, the most urgent ---- */
 
-/* A more urgent callback goes before a frame. At equal priority one frame a round goes first, so that slots do not fill
- * up behind a busy priority. All frames whose readers keep only the last samples also go first: a slow callback then
- * gets the latest sample, not the oldest. */
+/* A callback that is more urgent than the frame goes first. At equal priority one frame goes first in each round, so
+ * that slots do not fill up behind a busy priority. Frames whose readers keep only the last samples all go first, so
+ * that a slow callback gets the latest sample, not the oldest. */
 static bool frame_goes_first(const tide_executor_t *executor, const tide_lane_t *lane, int32_t head, size_t digested) {
   const tide_source_t *source = &executor->config.source;
   const int32_t frame = most_urgent_frame(executor, lane->band);
@@ -1053,14 +1058,14 @@ static bool digest_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
     unlock_lists(executor, locked);
   }
   const int result = source->process_most_urgent(source->context, lane->band->least, lane->band->most);
-  if (!TIDE_LEAN && result < 0) { /* it may sleep now */
+  if (!TIDE_LEAN && result < 0) { /* the lane may sleep now */
     const uintptr_t locked = lock_lists(executor);
     const bool missed = lane->digesting == 2u;
     lane->digesting = 0u;
     unlock_lists(executor, locked);
     tide_exec_wake_lane(executor, missed ? lane : NULL);
   }
-  /* a frame of another band may have waited behind it in its stream */
+  /* a frame of another band may have been waiting behind this frame in its stream */
   if (executor->band_count > 1u) wake_for_frames(executor, lane->band);
   return result >= 0;
 }
@@ -1069,7 +1074,7 @@ static bool has_always(const tide_executor_t *executor) {
   return !TIDE_LEAN && __atomic_load_n(&executor->always_list, __ATOMIC_RELAXED) != NULL;
 }
 
-/* The head of the ready_list, and with it all ALWAYS callbacks. */
+/* Runs the head of the ready_list and, in the same round, all ALWAYS callbacks. */
 static int run_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
   if (!has_always(executor)) return run_head(executor, lane, true);
   const uintptr_t locked = lock_lists(executor);
@@ -1085,9 +1090,9 @@ static int run_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
   return run_round(executor, lane);
 }
 
-/* The most urgent callback of an executor without a source, in one critical section: a notification queues its callback
- * at once, so the set needs an update only if a timer may have expired. Returns 1 when it has run, else 0 and the lane
- * is idle until *look_again_ns. */
+/* Runs the most urgent callback of an executor without a source, in one critical section. A notification queues its
+ * callback at once, so the set needs an update only if a timer may have expired. Returns 1 if a callback has run;
+ * otherwise returns 0, and the lane is idle until *look_again_ns. */
 static int choose(tide_executor_t *executor, tide_lane_t *lane, int64_t now_ns, bool waited, int64_t *look_again_ns) {
   uintptr_t locked = lock_lists(executor);
   const tide_queue_entry_t *expiry = tide_queue_head(&lane->band->timer_list);
@@ -1136,7 +1141,7 @@ static int round_any(tide_executor_t *executor, tide_lane_t *lane, int64_t deadl
   }
 }
 
-/* Every ready callback and all ALWAYS ones, one critical section each. */
+/* Adds every ready callback and all ALWAYS callbacks to the round, each in a critical section of its own. */
 static void open_round_with_all(tide_executor_t *executor, tide_lane_t *lane) {
   for (bool more = true; more;) {
     const uintptr_t locked = lock_lists(executor);
@@ -1152,7 +1157,8 @@ static void open_round_with_all(tide_executor_t *executor, tide_lane_t *lane) {
   }
 }
 
-/* While the trigger is false every frame is processed, in order of urgency: it may be the missing one. */
+/* While the trigger is false, every frame is processed, in order of urgency, because any of them may be the one that
+ * the trigger waits for. */
 static int round_triggered(tide_executor_t *executor, tide_lane_t *lane, int64_t deadline_ns) {
   for (size_t digested = 0;;) {
     const int64_t source_ns = poll_source(executor);
@@ -1187,9 +1193,9 @@ static int round_tide(tide_executor_t *executor, tide_lane_t *lane, int64_t dead
                                                             : round_triggered(executor, lane, deadline_ns);
 }
 
-/* ---- the batch policy: rclc's default executor on rmw_microxrcedds, kept as an honest baseline ---- */
+/* ---- the batch policy: rclc's default executor on rmw_microxrcedds, a baseline for comparison ---- */
 
-/* Sweep all handles, as the wait set does, and run what is ready. */
+/* Sweeps all handles, as the wait set does, and runs the ready ones. */
 static int run_batch(tide_executor_t *executor, tide_lane_t *lane) {
   bool more = true;
   for (size_t index = 0; more;) {
@@ -1210,7 +1216,7 @@ static int round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
   const bool waits = config->batch_waits_for_new_data;
   int64_t limit_ns = waits ? minimum(deadline_ns, after(now(executor), config->spin_timeout_ns)) : deadline_ns;
   uint32_t seen = 0;
-  bool fresh = false; /* a frame of this wait has made a callback ready */
+  bool fresh = false; /* true when a frame of this wait has made a callback ready */
   for (size_t digested = 0;;) {
     const int64_t source_ns = poll_source(executor);
     const int64_t now_ns = now(executor);
@@ -1239,9 +1245,9 @@ static int round_batch(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
   }
 }
 
-/* ---- the readyset policy: rclcpp's default executors as the literature models them, also an honest baseline ---- */
+/* ---- the readyset policy: rclcpp's default executors as the literature models them, also a baseline ---- */
 
-/* Whether the set contains a callback that may run when the lane chooses, timers included. */
+/* True if the set contains a callback that may run when the lane chooses, timers included. */
 static bool has_eligible(tide_executor_t *executor, const tide_lane_t *lane, bool waited) {
   uintptr_t locked = lock_lists(executor);
   const int64_t now_ns = now(executor);
@@ -1267,7 +1273,7 @@ static int round_readyset(tide_executor_t *executor, tide_lane_t *lane, int64_t 
     const int64_t now_ns = now(executor);
     const view_t view = collect(executor, lane, now_ns); /* refreshes the set when nothing is eligible */
     if (view.head != TIDE_PRIORITY_NONE) {
-      const int ran = run_head(executor, lane, false); /* counted at the polling point */
+      const int ran = run_head(executor, lane, false); /* set updates were counted at the polling point */
       if (ran > 0) return ran;
     } else if (now_ns >= deadline_ns || is_to_stop(executor)) {
       return idle_result(executor);
@@ -1296,7 +1302,7 @@ int tide_executor_lane_round(tide_executor_t *executor, size_t index, int64_t de
                      : is_readyset(executor) ? round_readyset(executor, lane, deadline_ns)
                                              : round_batch(executor, lane, deadline_ns);
   if (TIDE_LANES && result <= 0 && lane->band->only == NULL) {
-    /* a lane that leaves is not idle any more; another lane must do the work for which this one was picked */
+    /* A lane that leaves is not idle any more, so another lane must do the work for which this one was picked. */
     const uintptr_t locked = lock_lists(executor);
     become_busy(lane);
     tide_lane_t *help = pick_for_rest(lane->band);
@@ -1313,7 +1319,7 @@ int tide_executor_round(tide_executor_t *executor, int64_t deadline_ns) {
                                                  : tide_executor_lane_round(executor, 0, deadline_ns);
 }
 
-/* True if this lane's spin has ended. The stop is cleared when every lane has left. */
+/* True if this lane's spin has ended. The stop is cleared when the last lane has left. */
 static bool leaves(tide_executor_t *executor, tide_lane_t *lane) {
   if (!TIDE_LANES) return exchange(&executor->stopped, false);
   if (!is_to_stop(executor)) return false;
@@ -1347,10 +1353,10 @@ int tide_executor_spin_lane(tide_executor_t *executor, size_t index) {
     return TIDE_ERROR_ARGUMENT;
   }
   tide_lane_t *lane = &executor->config.lanes[index];
-  /* a nested spin is refused before it could consume the outer spin's stop */
+  /* A nested spin is refused before it could consume the stop that is meant for the outer spin. */
   if (__atomic_load_n(&lane->busy, ACQUIRE)) return TIDE_ERROR_STATE;
   if (TIDE_LANES && lane->returns) {
-    /* on a shared stack a lane must not wait */
+    /* On a shared stack a lane must not wait. */
     lane->over = leaves(executor, lane);
     if (lane->over) return TIDE_OK;
     const int result = tide_executor_lane_round(executor, index, 0);
@@ -1378,7 +1384,8 @@ void tide_executor_stop(tide_executor_t *executor) {
 
 /* ---- configuration ---- */
 
-/* Join the band of the first lane of the same level, or found one with the priorities from this level up to the next.
+/* Lets the lane join the band of the first lane of the same level, or found a band with the priorities from this level
+ up to the next.
  */
 static void join_band(tide_executor_t *executor, size_t index) {
   const tide_executor_config_t *config = &executor->config;
@@ -1432,7 +1439,7 @@ static bool is_valid(const tide_executor_config_t *config) {
          (unsigned)config->policy <= (unsigned)TIDE_POLICY_READYSET;
 }
 
-/* Whether the policy is compatible with the lanes, the trigger and the callbacks. */
+/* True if the policy is compatible with the lanes, the trigger and the callbacks. */
 static bool is_possible(const tide_executor_t *executor, tide_policy_t policy) {
   switch (policy) {
     case TIDE_POLICY_TIDE:
@@ -1553,9 +1560,10 @@ int tide_executor_get_watch(tide_executor_t *executor, size_t index, const char 
   return found != NULL;
 }
 
-/* ---- adding and removing callbacks, also while lanes run, and while lanes run them ---- */
+/* ---- adding and removing callbacks, even while lanes run these callbacks ---- */
 
-/* The index of a callback that was never added is arbitrary. Locked, as are the following functions up to add. */
+/* The stored index is arbitrary if the callback was never added, so it is checked here. Called with the lists locked,
+ * as are the following functions up to add. */
 static bool is_registered(const tide_executor_t *executor, const tide_callback_t *callback) {
   return callback->index < executor->count && executor->config.callbacks[callback->index] == callback;
 }
@@ -1582,7 +1590,7 @@ static int check_addition(const tide_executor_t *executor, const tide_callback_t
 }
 
 static void insert(tide_executor_t *executor, tide_callback_t *callback) {
-  /* clear all but the executor, which is stored last, as a concurrent notification reads it without the lock */
+  /* Clears all but the executor, which is stored last, because a concurrent notification reads it without the lock. */
   const size_t rest = offsetof(tide_callback_t, band);
   callback->in_round = callback->in_set = callback->arriving = false;
   set_pending(callback, 0u);
@@ -1596,7 +1604,7 @@ static void insert(tide_executor_t *executor, tide_callback_t *callback) {
     timer->skipped = 0;
     timer->last_call_ns = now(executor);
   }
-  /* a callback added again while lanes (even its own) still run it continues as if it had not been removed */
+  /* If lanes (even its own) still run a callback that is added again, it continues as if it had not been removed. */
   for (size_t index = 0; index < lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
     if (lane->running == callback) {
@@ -1626,7 +1634,7 @@ int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback) {
   return status;
 }
 
-/* Never called: the lane calls on_expiry instead, with the time since the previous run. */
+/* Never called, because for a timer the lane calls on_expiry, with the time since the previous run. */
 static void execute_timer(tide_callback_t *callback, void *context) { (void)callback, (void)context; }
 
 int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer) {
@@ -1638,7 +1646,7 @@ int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer) {
   return status != TIDE_OK ? status : tide_timer_reset(timer);
 }
 
-/* Locked; the callback is no longer ready. */
+/* Called with the lists locked, when the callback is no longer ready. */
 static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   TIDE_INVARIANT(callback->pending == 0u && callback->executor == executor);
   if (callback->kind == TIDE_CALLBACK_TIMER) {
@@ -1651,13 +1659,13 @@ static void take_out(tide_executor_t *executor, tide_callback_t *callback) {
   for (size_t index = 0; index < lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
     lane->forgotten = lane->forgotten || lane->running == callback;
-    if (!TIDE_LEAN) lane->again = 0u; /* the indexes change */
+    if (!TIDE_LEAN) lane->again = 0u; /* because the indexes change */
   }
   if (TIDE_LANES && callback->group != NULL) {
     TIDE_INVARIANT(callback->group->members > 0u && callback->group->offered != callback);
     callback->group->members--;
   }
-  /* from here on notifications find the callback in no executor; earlier ones have no effect */
+  /* From here on, notifications find the callback in no executor; earlier ones have no effect. */
   if (splits(executor)) {
     const uintptr_t masked = mask(executor);
     callback->arrived = 0u;
@@ -1737,7 +1745,7 @@ tide_callback_t *tide_executor_callback_at(tide_executor_t *executor, size_t ind
 /* Locked. */
 static void change_priority(tide_callback_t *callback, tide_priority_t priority) {
   if (is_readyset(callback->executor)) {
-    callback->priority = priority; /* stored only: this policy has one band and ignores priorities */
+    callback->priority = priority; /* only stored, because this policy has one band and ignores priorities */
     return;
   }
   const bool waits = callback->pending > 0u && !is_in_round(callback);
@@ -1778,7 +1786,7 @@ int tide_executor_set_priority(tide_executor_t *executor, tide_callback_t *callb
   return status;
 }
 
-/* ---- hosts: callbacks in any number, and one thread that runs the rounds of all lanes ---- */
+/* ---- hosts: any number of callbacks, and one thread that runs the rounds of all lanes ---- */
 
 static void move_queue(tide_queue_t *queue, tide_queue_entry_t **storage, size_t capacity) {
   TIDE_INVARIANT(queue->count <= capacity);
@@ -1798,7 +1806,7 @@ int tide_executor_grow(tide_executor_t *executor, tide_callback_t **callbacks, t
   tide_executor_config_t *config = &executor->config;
   if (callback_count >= config->callback_count) {
     memcpy(callbacks, config->callbacks, executor->count * sizeof(tide_callback_t *));
-    size_t first = 0; /* bands have their parts of the storage in the order of their first lanes, as in join_band */
+    size_t first = 0; /* bands get their parts of the storage in the order of their first lanes, as in join_band */
     for (size_t index = 0; index < lane_count(executor); index++) {
       const tide_lane_t *lane = &config->lanes[index];
       if (lane->band != &lane->own_band) continue;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Local delivery. A message has one reference for the loan, one for each queue that contains it and one for each
- * callback that reads it; removing the last one frees it.
+/* Local delivery: messages between publishers and subscriptions of one program. A message has one reference for the
+ * loan, one for each queue that contains it, and one for each callback that reads it. Removing the last reference frees
+ * the message.
  *
- * Publishing leaves the critical section after each subscription, because a lane must not be woken inside; the list is
- * followed by pointers while it is unchanged, and otherwise searched by order. */
+ * Publishing leaves the critical section after each subscription, because a lane must not be woken inside it. The list
+ * of subscriptions is followed by pointers while it is unchanged, and is otherwise searched by order. */
 #include "tide/local.h"
 
 #include "exec.h"
@@ -95,7 +96,7 @@ static bool is_subscribed(const tide_local_topic_t *topic, const tide_local_subs
   return other != NULL;
 }
 
-/* Appends the subscription to the topic's list. Call it locked. */
+/* Appends the subscription to the topic's list. Call this with the lock held. */
 static void join(tide_local_topic_t *topic, tide_local_subscription_t *subscription) {
   tide_local_subscription_t **place = &topic->subscriptions;
   while (*place != NULL) place = &(*place)->next;
@@ -131,7 +132,7 @@ static void let_go(tide_local_message_t *message) {
   topic->pool->free = message;
 }
 
-/* Locked; null when the queue is empty. */
+/* Called with the lock held; returns null when the queue is empty. */
 static tide_local_message_t *dequeue(tide_local_subscription_t *subscription) {
   if (subscription->count == 0u) return NULL;
   tide_local_message_t *message = subscription->queue[subscription->first];
@@ -182,7 +183,7 @@ int tide_local_borrow(tide_local_topic_t *topic, void **message) {
   return taken == NULL ? TIDE_ERROR_FULL : TIDE_OK;
 }
 
-/* Locked. True: the callback has one more run to do. */
+/* Locked. Returns true if the callback has one more run to do. */
 static bool enqueue(tide_local_subscription_t *subscription, tide_local_message_t *message) {
   const bool full = subscription->count == subscription->depth;
   if (full) {
@@ -200,7 +201,7 @@ static bool enqueue(tide_local_subscription_t *subscription, tide_local_message_
   return !full;
 }
 
-/* The next subscription in the list that existed when the publication began. Call it locked. */
+/* The next subscription in the list that existed when the publication began. Call this with the lock held. */
 static tide_local_subscription_t *next_of(tide_local_subscription_t *subscription, uint32_t number, uint32_t end) {
   while (subscription != NULL && (int32_t)(subscription->number - number) < 0) subscription = subscription->next;
   return subscription != NULL && (int32_t)(subscription->number - end) < 0 ? subscription : NULL;

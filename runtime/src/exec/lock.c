@@ -4,7 +4,7 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-/* On the waiting lane's stack. */
+/* A waiting lane's entry, on that lane's stack. */
 struct tide_lock_waiter {
   const void *who;
   tide_event_t event;
@@ -24,7 +24,7 @@ int tide_lock_init(tide_lock_t *lock, tide_lock_set_t *set) {
   return TIDE_OK;
 }
 
-/* Order of lanes as in the ports: by the system's priority, and among equals by level. */
+/* Lanes are ordered as in the ports: by the system's priority, and among equals by level. */
 static bool is_above(const tide_lane_t *lane, const tide_lane_t *other) {
   const tide_lane_settings_t *mine = &lane->settings, *theirs = &other->settings;
   return mine->priority != theirs->priority ? mine->priority > theirs->priority
@@ -51,7 +51,7 @@ int tide_lock_allow(tide_lock_t *lock, const tide_callback_t *callback) {
   return TIDE_OK;
 }
 
-/* Call it in the critical section, like the functions below. */
+/* Call this in the critical section, like the functions below. */
 static int check_caller(const tide_lock_t *lock, const tide_callback_t *callback, const void *who) {
   if (who == NULL || callback->running == 0u) return TIDE_ERROR_LOCK_CONTEXT;
   for (const tide_lock_t *other = lock->set->first; other != NULL; other = other->next) {
@@ -70,7 +70,7 @@ static void queue_up(tide_lock_t *lock, tide_lock_waiter_t *waiter) {
   lock->waits++;
 }
 
-/* Passes the lock to the longest waiter; null: no waiter. */
+/* Passes the lock to the longest waiter; returns null if there is none. */
 static tide_lock_waiter_t *hand_over(tide_lock_t *lock) {
   tide_lock_waiter_t *next = lock->first_waiter;
   lock->owner = next == NULL ? NULL : next->who;
@@ -79,7 +79,8 @@ static tide_lock_waiter_t *hand_over(tide_lock_t *lock) {
   return next;
 }
 
-/* Leaves the critical section while the caller sleeps. The event is the caller's own, so nothing else wakes it. */
+/* Leaves the critical section while the caller sleeps, and returns in it. The event is the caller's own, so nothing
+ * else wakes it. */
 static uintptr_t wait_for_turn(tide_lock_t *lock, const void *who, uintptr_t state) {
   const tide_platform_t *platform = lock->set->platform;
   tide_lock_waiter_t waiter = {.who = who};

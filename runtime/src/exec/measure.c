@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Execution times as text; executor.c measures them. */
+/* Writes execution times as text; executor.c measures them. */
 #include "tide/measure.h"
 
 void tide_measure_init(tide_measure_t *measure, const tide_measure_clock_t *clock) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages in memory and on the wire: functions for generated code and rosidl, from the allocator's blocks up to
- * sequences of messages. tide/message_memory.h and tide/message_heap.h say what each call does. */
+/* Messages in memory and on the wire: the functions used by generated code and rosidl, from the allocator's blocks up
+ * to sequences of messages. tide/message_memory.h and tide/message_heap.h describe what each call does. */
 #include <stdint.h>
 #include <string.h>
 
@@ -20,23 +20,24 @@
 
 /* ---- blocks of the allocator ---- */
 
-/* Which blocks came from the default allocator. Entries are never freed, so lists are read without a lock. A block is a
- * whole allocation: a program may release it directly by the allocator, as with the stock library. Its entry is dropped
- * when the allocator returns any of its memory again. Blocks within one region are in that region's list, so a search
- * does not grow with all blocks; the others, few or large, are in a separate list. */
+/* Records which blocks came from the default allocator. Entries are never freed, so lists are read without a lock. A
+ * block is a whole allocation, and a program may release it directly with the allocator, as with the stock library. The
+ * entry of such a block is dropped when the allocator returns any part of its memory again. Blocks within one region
+ * are in that region's list, so that a search does not grow with the number of all blocks. Blocks outside, which are
+ * few or large, are in a separate list. */
 
 #define REGION_BYTES 4096u
-#define REGIONS (TIDE_DESKTOP ? 1024u : 8u) /* further ones share lists */
+#define REGIONS (TIDE_DESKTOP ? 1024u : 8u) /* when there are more regions, they share lists */
 
 typedef struct place {
   struct place *next;
-  void *block; /* null: free; &taken: being set or cleared */
+  void *block; /* null if the entry is free; &taken while it is being set or cleared */
   size_t bytes;
   void (*deallocate)(void *block, void *state);
   void *state;
 } place_t;
 
-static void *lists[REGIONS + 1u]; /* lists of place_t, the newest first */
+static void *lists[REGIONS + 1u]; /* lists of place_t, each with the newest entry first */
 static char taken;
 
 #if TIDE_HEAP
@@ -81,13 +82,13 @@ static place_t *take_place_in(void *const *list, void *expected) {
   return NULL;
 }
 
-/* Locks and returns the entry of this block; null: the block has no entry. */
+/* Locks and returns the entry of this block; returns null if the block has no entry. */
 static place_t *take_place_of(void *block) {
   place_t *place = take_place_in(list_of(block, 1), block);
   return place != NULL ? place : take_place_in(&lists[REGIONS], block);
 }
 
-/* True if the block overlaps the memory; false if the entry now holds another block or is locked. */
+/* True if the block overlaps the memory; false if the entry meanwhile holds another block or is locked. */
 static bool meets(const void *block, size_t block_bytes, const void *start, size_t bytes) {
   if (block == NULL || block == &taken) return false;
   return (uintptr_t)start - (uintptr_t)block < block_bytes || (uintptr_t)block - (uintptr_t)start < bytes;
@@ -101,7 +102,7 @@ static place_t *find_in_list(void *const *list, const void *start, size_t bytes,
   return NULL;
 }
 
-/* An entry whose block overlaps this memory, or null. */
+/* Returns an entry whose block overlaps this memory, or null. */
 static place_t *find_in(const void *start, size_t bytes, void **found) {
   void *const *list = list_of(start, bytes);
   place_t *place = find_in_list(&lists[REGIONS], start, bytes, found);
@@ -116,7 +117,8 @@ static void forget_all_in(const void *start, size_t bytes) {
   for (place_t *place; (place = find_in(start, bytes, &block)) != NULL;) (void)exchange(&place->block, block, NULL);
 }
 
-/* A locked entry of this list, a new one at its head if none is free; null: no memory. */
+/* Returns a locked entry of this list: a free one or, if none is free, a new one at the head. Returns null if there is
+ * no memory. */
 static place_t *free_place(void **list) {
   place_t *place = take_place_in(list, NULL);
   if (place != NULL) return place;
@@ -190,8 +192,8 @@ static tide_sequence_t room_for(size_t count, size_t element_bytes) {
   return room;
 }
 
-/* Gives the member memory for count elements. field: description of elements whose members must be released; null: they
- * have none. */
+/* Allocates memory for `count` elements of the member. `field` describes elements whose members must be released; it is
+ * null if they have none. */
 static bool reserve(void *member, size_t count, size_t element_bytes, const tide_field_t *field) {
   const tide_sequence_t held = sequence_of(member);
   if (has_room(&held, count)) return true;
@@ -233,14 +235,14 @@ bool tide_message_resize(void *string, size_t size, size_t unit_bytes) {
   return true;
 }
 
-/* Literals have no capacity and are not owned. */
+/* String literals have no capacity, and the member does not own them. */
 void tide_message_drop(void *member) {
   const tide_sequence_t held = sequence_of(member);
   if (held.capacity > 0) tide_message_release(held.data);
   memset(member, 0, sizeof held);
 }
 
-/* For elements in the caller's memory: releases only allocated members. */
+/* Used for elements in the caller's memory: releases only members that were allocated. */
 static void release_member(const tide_field_t *field, uint8_t *member);
 
 static void release_elements(const tide_field_t *field, uint8_t *elements, size_t count) {
@@ -256,7 +258,7 @@ static void release_elements(const tide_field_t *field, uint8_t *elements, size_
   }
 }
 
-/* All elements in allocated memory were zeroed; in other memory only those within the size are valid. */
+/* All elements in allocated memory were zeroed, so all are valid; in other memory only those within the size are. */
 static size_t elements_to_release(const tide_sequence_t *held) {
   if (tide_message_is_in_allocated(held->data)) return held->capacity;
   return held->size < held->capacity ? held->size : held->capacity;
@@ -416,7 +418,7 @@ static bool copy_field(const tide_field_t *field, const void *input, void *outpu
   if (field->shape != TIDE_SHAPE_SEQUENCE) return copy_elements(field, from.data, member, from.count);
   const bool fits_memory = tide_message_reserve_elements(field, member, from.count);
   tide_sequence_t to = sequence_of(member);
-  to.size = 0; /* cleared before copying: an error leaves the member empty */
+  to.size = 0; /* cleared before copying, so that the member is empty after an error */
   const bool fits = fits_memory && copy_elements(field, from.data, to.data, from.count);
   if (fits) to.size = from.count;
   memcpy(member, &to, sizeof to);
@@ -476,8 +478,8 @@ bool tide_message_sequence_copy(const tide_message_type_t *type, const void *inp
 
 /* ---- strings and sequences to and from CDR ---- */
 
-/* Strings and sequences to and from CDR. Reading never writes beyond a capacity, and empties a member before it is
- * read, so that an error leaves it empty. */
+/* Strings and sequences to and from CDR. Reading never writes beyond a capacity. A member is emptied before it is read,
+ * so that it is empty after an error. */
 
 static void fail(tide_cdr_t *cdr, int status) {
   if (cdr->status == TIDE_OK) cdr->status = status;
@@ -497,7 +499,7 @@ void tide_message_put_sequence(tide_cdr_t *cdr, const void *data, size_t size, s
   tide_cdr_put_array(cdr, data, size * units, unit_bytes);
 }
 
-/* Up to the first NUL, for programs that count it in size. */
+/* The string ends at its first NUL even if the program's size counts that NUL. */
 static size_t length_to_nul(const rosidl_runtime_c__String *string) {
   if (string->data == NULL || string->size == 0) return 0;
   const char *end = memchr(string->data, '\0', string->size);
@@ -601,7 +603,7 @@ void tide_message_bind_wstring(rosidl_runtime_c__U16String *string, uint16_t *me
 
 /* ---- strings and sequences of rosidl_runtime_c ---- */
 
-/* Defines the functions of rosidl's String and U16String; UNIT: type of a character. */
+/* Defines the functions of rosidl's String and U16String; UNIT is the type of a character. */
 #define DEFINE_STRING(STRING, UNIT, KIND)                                                                             \
   bool rosidl_runtime_c__##STRING##__init(rosidl_runtime_c__##STRING *string) {                                       \
     if (string == NULL) return false;                                                                                 \

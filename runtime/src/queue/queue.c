@@ -11,7 +11,7 @@ static bool precedes(const tide_queue_entry_t *a, const tide_queue_entry_t *b) {
   return (int32_t)(a->order - b->order) < 0;
 }
 
-/* Entry i does not come after entries 2i + 1 and 2i + 2, and its `place` is i + 1. */
+/* Invariant of the heap: entry i does not come after entries 2i + 1 and 2i + 2, and its `place` is i + 1. */
 static bool is_heap(const tide_queue_t *queue) {
   for (size_t index = 0u; index < queue->count; index++) {
     const tide_queue_entry_t *entry = queue->entries[index];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The session with the agent (tide/session.h, tide/long_write.h).
  *
- * Everything that takes time or sends happens in step(), by one caller at a time; other contexts set flags and, if
- * necessary, call kick(). "Locked" functions run with the critical section held, and are short; all others take it
- * themselves and must be called without it. */
+ * Everything that takes time or sends happens in step(), which one caller at a time executes; other contexts set flags
+ * and, if necessary, call kick(). Functions marked "Locked" are short and run with the critical section held. All
+ * others enter it themselves and must be called without it. */
 #include "tide/session.h"
 
 #include <string.h>
@@ -16,41 +16,42 @@ enum {
   REQUEST_DELETE_CLIENT = 2,
   PING_REQUEST_LEAST = 3,
   REQUEST_FIRST = 10,
-  PING_REQUEST_USUAL = 10, /* the stock client's value */
+  PING_REQUEST_USUAL = 10, /* as in the stock client */
   CLOSE_ATTEMPTS = 4,
   QUICK_ATTEMPTS = 3,
   STEPS_AT_ONCE_MAXIMUM = 8,
-  /* A new session starts new streams, so messages that the agent received but could not acknowledge arrive twice. A
-   * restarted agent is detected by its first answer to a ping; only a silent one is given time, for example until a
-   * cable is plugged in again. */
+  /* A new session starts new streams, so messages that the agent received but could not acknowledge arrive twice if a
+   * session is given up too early. A restarted agent is detected by its first answer to a ping; only a silent agent is
+   * given time, for example until a cable is plugged in again. */
   PINGS_UNANSWERED_MAXIMUM = 8,
   HEARTBEATS_UNANSWERED_SUSPICIOUS = 3,
   RETRY_FULL_NS = 5000000 /* delay of the next attempt when no node was free */
 };
 #define NS_PER_S INT64_C(1000000000)
 #define INFO_ACTIVITY 2u
-/* Pings are short and rare, and must get through a saturated link: otherwise a busy client would consider its agent
- * lost. */
+/* Pings are short and rare, and must get through even if the link is saturated: otherwise a busy client would consider
+ * its agent lost. */
 #define CONTROL_PRIORITY TIDE_PRIORITY(TIDE_LEVEL_MAXIMUM, 0xFFu)
-#define OWN_ID TIDE_XRCE_SESSION_ANY /* tide_daemon_submit_control: the current session */
-#define ANNOUNCED_LESS_BYTES 4u      /* the client announces an MTU that is smaller by this */
+#define OWN_ID TIDE_XRCE_SESSION_ANY /* the current session, for tide_daemon_submit_control */
+#define ANNOUNCED_LESS_BYTES 4u      /* the client announces an MTU that is smaller by this amount */
 #define CREATIONS_AT_ONCE_DEFAULT 4u
 #define MTU_BYTES_MINIMUM 68u
-#define WITHOUT_KEY_FIRST 0x81u /* range of session ids without a key in the headers */
+#define WITHOUT_KEY_FIRST 0x81u /* range of the session ids whose headers carry no key */
 #define WITHOUT_KEY_LAST 0xFEu
 #define WITH_KEY_FIRST 0x01u
 #define WITH_KEY_LAST 0x7Fu
 #define OBJECT_NUMBER_MAXIMUM 0xFFFu
-#define READ_REPEATS_BEST_EFFORT 1u /* a READ_DATA has no answer, so on a lossy stream it is sent twice */
+#define READ_REPEATS_BEST_EFFORT 1u /* READ_DATA has no answer, so on a lossy stream it is sent twice */
 #define SAMPLES_UNLIMITED 0xFFFFu
-#define READ_BYTES 16u /* a READ_DATA with delivery control and without a filter */
+#define READ_BYTES 16u /* READ_DATA with delivery control and without a filter */
 #define WRITE_HEADER_BYTES TIDE_WRITE_HEADER_BYTES
 #define SAMPLE_BYTES_MAXIMUM (UINT16_MAX - 4u)
 #define LONG_NODES_MAXIMUM 4u
-#define LONG_FRAGMENTS_ENOUGH 32u /* fragments in all nodes of a long message: two windows */
+#define LONG_FRAGMENTS_ENOUGH 32u /* limit for the fragments in all nodes of a long message: two windows */
 #define CLOCK_DRIFT_ALLOWANCE_NS 1000000
 #define CLOCK_STEP_MOST_NS 10000000 /* largest clock step of kernels with a tick clock */
-/* Masking interrupts takes three instructions, a thread lock some twenty: only then is merging sections worthwhile. */
+/* Masking interrupts takes three instructions, a thread lock some twenty, so only with the latter is merging sections
+ * worthwhile. */
 #define SECTIONS_ARE_DEAR (!TIDE_STATIC_PLATFORM)
 
 _Static_assert(TIDE_XRCE_SESSION_NONE_WITHOUT_KEY + 1u == WITHOUT_KEY_FIRST &&
@@ -80,11 +81,11 @@ static bool is_up(const tide_session_t *session) {
   return session->state == TIDE_SESSION_CREATING || session->state == TIDE_SESSION_READY;
 }
 
-/* Run a step now, in the caller's context, and have poll called soon. */
+/* Runs a step now, in the caller's context, and requests an early poll. */
 static void kick(tide_session_t *session);
 
-/* Wake waiting callers after a change made in a critical section. A waiter registers before the section in which it
- * checks, so either it saw the change or it is found here. */
+/* Wakes waiting callers after a change that was made in a critical section. A waiter registers before it enters the
+ * section in which it checks its condition, so it either saw the change or is found here. */
 static void wake_waiting(tide_session_t *session) {
   if (__atomic_load_n(&session->waiting, __ATOMIC_RELAXED)) {
     tide_platform_event_set(session->config.daemon.platform, &session->changed);
@@ -124,7 +125,7 @@ static void put_create(tide_cdr_t *cdr, const void *body) {
   tide_xrce_put_creation(cdr, creation->request, creation->object);
 }
 
-/* A control submessage of one request body, at once. */
+/* Sends a control submessage with one request body at once. */
 static int send_control(tide_session_t *session, uint8_t id, session_put_t put, const void *body, uint8_t header) {
   uint8_t bytes[40];
   tide_cdr_t cdr;
@@ -156,14 +157,14 @@ static int plan_request(tide_session_t *session, size_t body_bytes) {
   return TIDE_OK;
 }
 
-/* The reserve is a node for requests: if samples held all nodes, no object could be created, and the held samples could
- * never be sent. This function is also true if no request is planned. */
+/* The reserve is a node kept for requests: if samples held all nodes, no object could be created, and the held samples
+ * could never be sent. Returns true also if no request is planned. */
 static bool has_reserve_locked(const tide_session_t *session) {
   const uint32_t bytes = session->request_bytes_maximum;
   return bytes == 0u || (session->reserve != NULL && session->reserve->capacity >= bytes);
 }
 
-/* True when the reserve is present or not needed. */
+/* True if the reserve is present or not needed. */
 static bool keep_reserve(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
   uintptr_t critical = enter(session);
@@ -203,14 +204,15 @@ static void drop_reserve(tide_session_t *session) {
   if (node != NULL) tide_daemon_abandon(&session->daemon, node);
 }
 
-/* A submessage on the object stream, in three steps, so that the body can be encoded from shared state with the
- * critical section held, while the node is acquired and submitted without it. TIDE_ERROR_FULL: no node now. */
+/* A submessage on the object stream is sent in three steps, so that the body can be encoded from shared state with the
+ * critical section held, while the node is acquired and submitted outside of it. TIDE_ERROR_FULL means that no node is
+ * free now. */
 static int acquire_request(tide_session_t *session, size_t body_bytes, tide_node_t **node) {
   const size_t bytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + body_bytes;
   *node = NULL;
   const int status = tide_daemon_acquire_own(&session->daemon, (uint32_t)bytes, node);
   if (!TIDE_RELIABLE_STREAMS || status != TIDE_ERROR_FULL) return status;
-  const uintptr_t critical = enter(session); /* the reserve goes only to a request that found no other node */
+  const uintptr_t critical = enter(session); /* the reserve is used only for a request that found no other node */
   if (session->reserve != NULL && session->reserve->capacity >= bytes) {
     *node = session->reserve;
     session->reserve = NULL;
@@ -249,7 +251,7 @@ static int send_request(tide_session_t *session, uint8_t id, session_put_t put, 
   return submit_request(session, node);
 }
 
-/* ---- objects: registration, creation in order, repeats, answers ---- */
+/* ---- objects: registration, creation in order, repeated requests, and answers ---- */
 
 static tide_object_t *find_object_locked(const tide_session_t *session, uint16_t id) {
   for (size_t i = session->objects_used; i-- > 0u;) {
@@ -262,7 +264,7 @@ static bool is_unanswered(const tide_object_t *object) {
   return object->state == TIDE_OBJECT_WAITING || object->state == TIDE_OBJECT_ASKED;
 }
 
-/* The session's counts agree with its objects. O(n). */
+/* Invariant: the session's counts agree with its objects. O(n). */
 static bool counts_hold(const tide_session_t *session) {
   size_t unanswered = 0, refused = 0;
   for (size_t i = 0; i < session->objects_used; ++i) {
@@ -275,14 +277,14 @@ static bool counts_hold(const tide_session_t *session) {
          session->objects_used <= session->config.object_count;
 }
 
-/* The index of a registered object, or objects_used. */
+/* The index of a registered object; objects_used if it is not registered. */
 static size_t index_of_locked(const tide_session_t *session, const tide_object_t *object) {
   size_t i = 0;
   while (i < session->objects_used && session->config.objects[i] != object) ++i;
   return i;
 }
 
-/* Numbers count up; freed ones are reused only after the last one. */
+/* Numbers count up; freed numbers are reused only after the last one was used. */
 static int give_id_locked(tide_session_t *session, tide_object_t *object) {
   const uint8_t kind = object->description.kind;
   uint16_t *last = &session->object_numbers[kind];
@@ -371,8 +373,8 @@ int tide_session_remove_object(tide_session_t *session, tide_object_t *object) {
     --session->deletes_unanswered;
   }
   leave(session, critical);
-  if (status == TIDE_OK) { /* not on errors: a caller waiting for room would be woken by its own attempts and never
-                              sleep */
+  if (status == TIDE_OK) { /* not on errors: a caller that waits for a free node would be woken by its own attempts and
+                              never sleep */
     kick(session);
   }
   return status;
@@ -387,7 +389,8 @@ static void forget_objects_locked(tide_session_t *session) {
   TIDE_INVARIANT(counts_hold(session));
 }
 
-/* Repeats first, then the first waiting object, while not too many are pending. Returns NULL if none is due before
+/* Repeats come first, then the first waiting object, as long as few enough requests are pending. Returns NULL if none
+ * is due before
  * *next_ns. On a reliable stream unacknowledged requests need no repeat: the stream repeats them.
  */
 static tide_object_t *object_in_turn_locked(const tide_session_t *session, int64_t now_ns, bool idle,
@@ -410,8 +413,8 @@ static tide_object_t *object_in_turn_locked(const tide_session_t *session, int64
   return under_way < session->config.creations_at_once ? waiting : NULL;
 }
 
-/* A repeat keeps its request id: whichever answer comes first counts. The state changes before the frame is sent,
- * because the answer may arrive in another context. */
+/* A repeated request keeps its request id, so whichever answer comes first counts. The state changes before the frame
+ * is sent, because the answer may arrive in another context. */
 static int encode_create_locked(tide_session_t *session, tide_object_t *object, tide_node_t *node, int64_t now_ns) {
   const bool first = object->state == TIDE_OBJECT_WAITING;
   const creation_t create = {{first ? session->next_request : object->request, object->id}, &object->description};
@@ -451,7 +454,7 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
   int status = acquire_request(session, bytes, &node);
   if (status != TIDE_OK) return status;
   critical = enter(session);
-  if (!TIDE_SINGLE_CONTEXT) { /* another thread may have changed the table since */
+  if (!TIDE_SINGLE_CONTEXT) { /* another thread may have changed the table meanwhile */
     int64_t ignored_ns;
     if (!TIDE_LEAN) {
       object = object_in_turn_locked(session, now_ns, idle, &ignored_ns);
@@ -467,7 +470,8 @@ static int create_next(tide_session_t *session, int64_t now_ns, bool idle, int64
     return status;
   }
   if (submit_request(session, node) == TIDE_OK) return TIDE_OK;
-  /* The stream cannot carry it (best effort, longer than a message): an error of the program, reported as a refusal. */
+  /* The stream cannot carry the request (best effort, and longer than a message). This is an error of the program,
+   * reported as a refusal. */
   critical = enter(session);
   object = find_object_locked(session, id);
   if (object != NULL && is_unanswered(object)) refuse_locked(session, object, TIDE_XRCE_STATUS_ERR_RESOURCES);
@@ -534,7 +538,7 @@ static bool has_reader_locked(tide_session_t *session, const tide_reader_t *read
   return other != NULL;
 }
 
-/* The queued sample that is `behind` places after the first one. */
+/* The queued sample at distance `behind` from the first one. */
 static tide_sample_t *sample_at(const tide_reader_t *reader, size_t behind) {
   const size_t index = reader->first + behind;
   return &reader->samples[index < reader->depth ? index : index - reader->depth];
@@ -552,7 +556,8 @@ static bool is_old_locked(tide_session_t *session, const tide_reader_t *reader) 
   return reader->count > 0u && now(session) - sample_at(reader, 0)->arrived_ns >= TIDE_BURST_NS;
 }
 
-/* True if more samples wait than the history depth (or will, with `more`), and the oldest is older than a burst. */
+/* True if more samples wait (or, with `more`, will wait) than the history depth, and the oldest is older than a
+ * burst. */
 static bool has_old_locked(tide_session_t *session, const tide_reader_t *reader, size_t more) {
   if (!is_old_locked(session, reader)) return false;
   return tide_receiver_is_behind(&session->daemon.receiver, &reader->account, reader->count + more, true);
@@ -565,8 +570,8 @@ static void evict_first_locked(tide_session_t *session, tide_reader_t *reader) {
   tide_receiver_release(&session->daemon.receiver, oldest->memory, oldest->reassembled);
 }
 
-/* While newer frames find no slot, evicts old samples of readers that use more than their share. Returns when the next
- * sample becomes old. */
+/* While newer frames find no slot, evicts old samples of readers that use more than their share of slots. Returns the
+ * time when the next sample becomes old. */
 static int64_t make_room(tide_session_t *session) {
   int64_t next_ns = TIDE_FOREVER;
   if (!TIDE_RESERVATIONS) return next_ns;
@@ -716,12 +721,13 @@ static void forget_readers_locked(tide_session_t *session) {
   session->readers_waiting = true;
 }
 
-/* ---- READ_DATA: one for each reader when its object exists, and repeats on a lossy stream ---- */
+/* ---- READ_DATA: one for each reader when its object exists, and repeated on a lossy stream ---- */
 
 static bool status_of_reader_locked(tide_session_t *session, const tide_xrce_status_body_t *status) {
   tide_reader_t *reader = find_reader_locked(session, status->related);
   if (reader == NULL || reader->state != TIDE_OBJECT_CREATED) return false;
-  /* an agent of tide: so many samples were dropped, as they are too long for this link or its client */
+  /* Reported by an agent of tide: the number of samples that were dropped because they are too long for this link or
+   * its client. */
   if (status->status == TIDE_XRCE_STATUS_ERR_RESOURCES) {
     TIDE_COUNT(session->counters.samples_too_large, status->implementation_status);
     return true;
@@ -740,8 +746,8 @@ static bool may_ask_locked(const tide_session_t *session, const tide_reader_t *r
   return object == NULL || object->state == TIDE_OBJECT_CREATED;
 }
 
-/* The next reader to request, or NULL; next_ns: time of the earliest repeat. The order is that of object numbers within
- * buckets, and does not matter, as readers are independent. */
+/* Returns the next reader to request, or NULL; next_ns becomes the time of the earliest repeat. Readers are taken in
+ * the order of their object numbers within buckets; this order does not matter, because readers are independent. */
 static tide_reader_t *reader_in_turn_locked(tide_session_t *session, int64_t now_ns, int64_t *next_ns, bool *waiting) {
   *next_ns = TIDE_FOREVER;
   *waiting = false;
@@ -781,7 +787,7 @@ static void encode_read_locked(const tide_reader_t *reader, tide_node_t *node) {
       .min_pace_period_ms = reader->min_pace_ms};
   const int status = encode_request(node, TIDE_XRCE_READ_DATA, 0, put_read, &read);
   (void)status;
-  TIDE_INVARIANT(status == TIDE_OK); /* READ_BYTES were acquired */
+  TIDE_INVARIANT(status == TIDE_OK); /* READ_BYTES were acquired for it */
 }
 
 /* Returns false if no reader is due, or no node is free. */
@@ -827,7 +833,7 @@ static int64_t ask_readers(tide_session_t *session, int64_t now_ns) {
   return next_ns;
 }
 
-/* ---- samples arrive: they stay in their frames ---- */
+/* ---- samples arrive and stay in their frames ---- */
 
 static void deliver(tide_session_t *session, const tide_delivery_t *delivery, tide_xrce_request_t request,
                     const uint8_t *bytes, size_t length) {
@@ -839,7 +845,7 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   tide_reader_t *reader = find_reader_locked(session, request);
   if (reader != NULL) {
     tide_receiver_retain(&session->daemon.receiver, delivery);
-    if (reader->count == reader->depth) { /* keep last: the oldest is evicted */
+    if (reader->count == reader->depth) { /* keep last: the oldest sample is evicted */
       oldest = *remove_first_locked(reader);
       ++reader->dropped;
     }
@@ -857,15 +863,16 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   if (reader != NULL && reader->on_sample != NULL) reader->on_sample(reader->context, reader);
 }
 
-/* Waiting frames of the same urgency: the first one's reader, and its state for comparison with the others. */
+/* Used to inspect waiting frames of equal urgency: the first one's reader, and that reader's state, which is compared
+ * with the others. */
 typedef struct welcome {
   tide_session_t *session;
   const tide_reader_t *stuck; /* keeps its last samples, and has no room for the first frame */
 } welcome_t;
 
-/* True if the next frame has room in its reader's queue, if it or a later frame must replace an old sample, or if it
- * has no room but frames of other readers wait behind it (a history deeper than the queue must not delay other
- * readers). */
+/* True if the next frame can be processed now. Either its reader's queue has room for it; or it or a later frame must
+ * replace an old sample; or frames of other readers wait behind it, which must not be delayed by a reader whose history
+ * is deeper than its queue. */
 static bool is_welcome(void *context, const tide_account_t *account, bool is_first) {
   welcome_t *welcome = context;
   tide_session_t *session = welcome->session;
@@ -898,7 +905,7 @@ static void on_data(tide_session_t *session, const tide_delivery_t *delivery) {
   const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
   const size_t length = tide_cdr_remaining(&cdr);
   const uint8_t *bytes = tide_cdr_view(&cdr, length);
-  /* READ_DATA requests plain DATA, so no other format is expected */
+  /* READ_DATA requests the format DATA, so no other format is expected */
   if (cdr.status == TIDE_OK && (submessage->flags & TIDE_XRCE_FORMAT_MASK) == TIDE_XRCE_FORMAT_DATA) {
     deliver(session, delivery, request, bytes, length);
     return;
@@ -908,13 +915,13 @@ static void on_data(tide_session_t *session, const tide_delivery_t *delivery) {
   leave(session, critical);
 }
 
-/* ---- publishing, and holding what cannot be published yet ----
+/* ---- publishing, and holding samples that cannot be published yet ----
  *
  * A sample may enter its stream only when the agent knows its writer: a WRITE_DATA for an unknown object is dropped
- * silently. So while objects are being created, reliable samples are held here, in order, without a sequence number,
- * and enter their streams after the creations. */
+ * silently. While objects are being created, reliable samples are therefore held here, in order and without a sequence
+ * number. They enter their streams after the creations. */
 
-/* The list's length and end are consistent, and its nodes are in no other list. O(n). */
+/* Invariant: the list's length and end are consistent, and its nodes are in no other list. O(n). */
 static bool hold_is_whole(const tide_session_t *session) {
   size_t count = 0;
   const tide_node_t *last = NULL;
@@ -969,13 +976,14 @@ static bool is_answered_locked(const tide_session_t *session, uint16_t id) {
   return object == NULL || (object->state != TIDE_OBJECT_WAITING && object->state != TIDE_OBJECT_ASKED);
 }
 
-/* A held node is a sample, or the DELETE of an object. */
+/* A held node is a sample, or the DELETE request of an object. */
 static uint8_t stream_of_held(const tide_session_t *session, const tide_node_t *node) {
   if (node->bytes[0] == TIDE_XRCE_DELETE) return session->config.object_stream;
   return TIDE_STREAM_RELIABLE(TIDE_PRIORITY_LEVEL(node->priority));
 }
 
-/* Submit held nodes whose object exists; those of one object stay in order. True if none is held any more. */
+/* Submits held nodes whose object exists; the nodes of one object stay in order. Returns true if none is held any
+ * more. */
 static bool release_held(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return true;
   for (;;) {
@@ -1005,7 +1013,7 @@ static void discard_held(tide_session_t *session) {
   }
 }
 
-/* Moves unacknowledged samples from the streams to the front of the held ones. */
+/* Moves unacknowledged samples from the streams to the front of the list of held samples. */
 static void take_back(tide_session_t *session) {
   if (!TIDE_RELIABLE_STREAMS) return;
   const uintptr_t critical = enter(session);
@@ -1016,7 +1024,7 @@ static void take_back(tide_session_t *session) {
   session->held_count = 0;
   while (node != NULL) {
     tide_node_t *next = node->next_in_stream;
-    /* the next session repeats creations and READ_DATA, so only samples and DELETEs are kept */
+    /* the next session repeats creations and READ_DATA itself, so only samples and DELETEs are kept */
     if (node->bytes[0] == TIDE_XRCE_WRITE_DATA || node->bytes[0] == TIDE_XRCE_DELETE) {
       hold_locked(session, node);
     } else {
@@ -1045,7 +1053,7 @@ static int may_write_locked(tide_session_t *session, uint16_t object, bool relia
   return TIDE_OK;
 }
 
-/* Takes one critical section if a node and the reserve are available, as they are unless the pool runs short. */
+/* Enters one critical section if a node and the reserve are available, as they are unless the pool runs short. */
 static int reserve_node(tide_session_t *session, tide_write_t *write, bool reliable, tide_priority_t priority,
                         uint32_t bytes, tide_xrce_request_t *request) {
   const uintptr_t critical = enter(session);
@@ -1062,8 +1070,8 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   const int acquired = !TIDE_LEAN && write->keep_last > 0u
                            ? tide_daemon_acquire_last(&session->daemon, bytes, priority, request->object, &write->node)
                            : tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
-  /* Meanwhile a request may have taken the reserve, so this node must replace it: if samples held all nodes, no object
-   * could be created, and no held sample could ever leave. */
+  /* Meanwhile a request may have taken the reserve, so this node must replace it. Otherwise samples could hold all
+   * nodes, no object could be created, and no held sample could ever leave. */
   if (!TIDE_SINGLE_CONTEXT && reliable && acquired == TIDE_OK && !keep_reserve(session)) {
     tide_daemon_abandon(&session->daemon, write->node);
     write->node = NULL;
@@ -1080,7 +1088,8 @@ int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, 
   write->node = NULL;
   write->keep_last = keep_last;
   if (!TIDE_RELIABLE_STREAMS && reliable) return TIDE_ERROR_UNSUPPORTED;
-  /* Best-effort samples are not fragmented. The result does not depend on how full the pool is. */
+  /* Best-effort samples are not fragmented, so one that is too long for a frame is refused. The result does not depend
+   * on how full the pool is. */
   const tide_transmitter_t *transmitter = &session->daemon.transmitter;
   const uint32_t whole = WRITE_HEADER_BYTES + bytes + (uint32_t)tide_xrce_header_bytes(session->config.session);
   if (bytes > SAMPLE_BYTES_MAXIMUM || (!reliable && whole > transmitter->config.message_bytes)) {
@@ -1119,7 +1128,7 @@ int tide_session_write_end(tide_write_t *write) {
   node->length = (uint32_t)write->cdr.position;
   tide_xrce_put_submessage_header(node->bytes, TIDE_XRCE_WRITE_DATA, TIDE_XRCE_FLAG_LITTLE_ENDIAN,
                                   (uint16_t)(node->length - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES));
-  /* One section for the decision and the submission, so that no sample falls between the old and the new session. */
+  /* Decides and submits in one critical section, so that no sample falls between the old and the new session. */
   const uintptr_t critical = enter(session);
   if (TIDE_RELIABLE_STREAMS && reliable &&
       (session->state != TIDE_SESSION_READY || !is_answered_locked(session, object_of(node)))) {
@@ -1178,7 +1187,7 @@ int tide_session_long_begin(tide_session_t *session, tide_long_write_t *write, u
   if (status != TIDE_OK) return status;
   if (!keep_reserve(session)) return TIDE_ERROR_FULL;
 
-  /* One node is enough; more nodes keep the line busy while the next part is written. */
+  /* One node is enough; more nodes keep the link busy while the next part is written. */
   const tide_transmitter_config_t *config = &session->daemon.transmitter.config;
   const uint32_t largest = config->classes[config->class_count - 1u].node_bytes;
   const uint32_t whole = WRITE_HEADER_BYTES + bytes, asked = whole < largest ? whole : largest;
@@ -1228,8 +1237,8 @@ int tide_session_long_flush(tide_long_write_t *write) {
     if (write->used < node->capacity && write->left > 0u) return TIDE_OK;
     node->length = write->used;
     status = tide_daemon_submit_part(&write->session->daemon, &write->message, node, write->stream, write->left == 0u);
-    if (status == TIDE_ERROR_FULL) { /* another long message occupies the stream: this one has not begun and keeps its
-                                        first part */
+    if (status == TIDE_ERROR_FULL) { /* another long message occupies the stream, so this one has not begun and keeps
+                                        its first part */
       write->node = take_free(write);
       TIDE_INVARIANT(write->node == node);
       return status;
@@ -1282,8 +1291,8 @@ void tide_session_long_end(tide_long_write_t *write) {
   if (given_up) kick(session);
 }
 
-/* ---- liveness: whether the agent answers and knows the session; one GET_INFO at a time, for the program and for this
- * check ---- */
+/* ---- liveness: whether the agent answers and knows the session; the program and this check share one GET_INFO at a
+ * time ---- */
 
 static int send_ping(tide_session_t *session, int64_t now_ns) {
   uintptr_t critical = enter(session);
@@ -1334,8 +1343,8 @@ static int64_t answer_limit_ns(const tide_session_t *session) {
   return (int64_t)((uint64_t)session->config.silence_limit_ns / 2u);
 }
 
-/* True if a stream's HEARTBEATs stay unanswered, even if frames still arrive: only an INFO can tell whether the session
- * exists. */
+/* True if a stream's HEARTBEATs stay unanswered, even if frames still arrive; only an INFO can then tell whether the
+ * session exists. */
 static bool has_suspicion_locked(const tide_session_t *session) {
   const tide_transmitter_config_t *config = &session->daemon.transmitter.config;
   for (size_t i = 0; TIDE_RELIABLE_STREAMS && i < session->daemon.transmitter.stream_places; ++i) {
@@ -1389,9 +1398,9 @@ static int64_t check_liveness(tide_session_t *session, int64_t now_ns) {
 
 /* ---- time synchronisation ----
  *
- * An exchange is wrong by at most half its round trip (all the delay on one side), so the quickest recent one is used.
- * If a new exchange contradicts it by more than both errors, one of the clocks was set, and the history is
- * discarded. */
+ * The error of an exchange is at most half its round trip (if all the delay is on one side), so the quickest recent
+ * exchange is used. If a new exchange contradicts it by more than the sum of both errors, one of the clocks was set,
+ * and the history is discarded. */
 
 int tide_session_synchronise(tide_session_t *session) {
   if (TIDE_LEAN) return TIDE_ERROR_UNSUPPORTED;
@@ -1435,14 +1444,14 @@ static void on_timestamp_reply(tide_session_t *session, const tide_xrce_timestam
   const int64_t agent_received_ns = tide_xrce_time_to_ns(reply->receive);
   const int64_t agent_sent_ns = tide_xrce_time_to_ns(reply->transmit);
   const int64_t measured_ns = (arrived_ns - sent_ns) - (agent_sent_ns - agent_received_ns);
-  /* The client's tick clock may not have advanced while the agent's finer clock did, so the difference may be
+  /* The client's tick clock may not have advanced although the agent's finer clock did, so the difference may be
    * negative. */
   const int64_t there_and_back_ns = measured_ns < 0 && measured_ns >= -CLOCK_STEP_MOST_NS ? 0 : measured_ns;
   const uintptr_t critical = enter(session);
   if (session->time_sync_under_way && sent_ns == session->time_sync_sent_ns && there_and_back_ns >= 0 &&
       agent_sent_ns >= agent_received_ns) {
     session->time_sync_under_way = false;
-    /* Halves of differences are used, as sums of wall clocks would overflow. */
+    /* Halves of differences are used, because sums of wall-clock times would overflow. */
     const int64_t offset_ns = ((agent_received_ns - sent_ns) + (agent_sent_ns - arrived_ns)) / 2;
     add_time_sample_locked(session, offset_ns, there_and_back_ns);
   } else {
@@ -1454,8 +1463,8 @@ static void on_timestamp_reply(tide_session_t *session, const tide_xrce_timestam
 
 /* ---- submessages from the agent ----
  *
- * Submessages without a stream come from the reception handler, possibly an interrupt: they set flags here, and poll
- * handles them. */
+ * Submessages without a stream come from the reception handler, which may be an interrupt: they only set flags here,
+ * and poll handles these. */
 
 static void on_status(tide_session_t *session, const tide_xrce_status_body_t *status) {
   const uintptr_t critical = enter(session);
@@ -1482,8 +1491,8 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
   if (awaited && ours && session->attempts > 0u && !session->agent_answered) {
     session->agent_answered = true;
     session->agent_answer = answer;
-    /* Messages from now on belong to the new session, although poll has not handled its beginning yet; earlier ones do
-     * not. */
+    /* From now on messages belong to the new session, although poll has not handled its beginning yet; earlier messages
+     * do not. */
     tide_receiver_reset(&session->daemon.receiver);
     if (!tide_xrce_is_error(answer.status)) {
       tide_receiver_set_session(&session->daemon.receiver, session->id, session->config.key);
@@ -1492,7 +1501,7 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
   leave(session, critical);
 }
 
-/* Called by the reception handler: makes poll continue, or a running poll check again. */
+/* Called by the reception handler: makes poll continue, or makes a running poll check again. */
 static void note_work(tide_session_t *session) {
   const uintptr_t critical = enter(session);
   __atomic_store_n(&session->work_noted, true, __ATOMIC_RELAXED);
@@ -1521,7 +1530,7 @@ static void on_answer(tide_session_t *session, const tide_delivery_t *delivery) 
       note_work(session);
       break;
     case TIDE_XRCE_INFO:
-      tide_xrce_get_status(&cdr, &status); /* an INFO begins like a STATUS, and the rest does not concern this client */
+      tide_xrce_get_status(&cdr, &status); /* an INFO begins like a STATUS, and the rest is of no use to this client */
       if (cdr.status == TIDE_OK) on_info(session, &status, delivery->arrived_ns);
       break;
     case TIDE_XRCE_TIMESTAMP_REPLY:
@@ -1556,8 +1565,7 @@ static void session_on_control(void *context, const tide_delivery_t *delivery) {
   if (delivery->submessage.id != TIDE_XRCE_ACKNACK) {
     on_answer(session, delivery);
   } else if (session->daemon.out_of_step && is_up(session)) {
-    /* The agent acknowledges messages that were never sent in this session. It continues an older session with the same
-     * id, from before this device was restarted. */
+    /* The agent acknowledges messages that were never sent in this session, */
     session->agent_lost = true;
   }
 }
@@ -1595,7 +1603,7 @@ static void session_on_done(void *context, tide_node_t *node, tide_node_outcome_
   }
 }
 
-/* True: the state has changed, and tell_state must follow when the critical section is left. */
+/* Returns true if the state has changed, so that tell_state must follow after the critical section. */
 static bool enter_state_locked(tide_session_t *session, tide_session_state_t state, int64_t now_ns) {
   TIDE_INVARIANT(session->objects_unanswered + session->objects_refused <= session->objects_used);
   TIDE_INVARIANT(state != TIDE_SESSION_READY || (session->objects_unanswered == 0u && session->held_first == NULL));
@@ -1641,8 +1649,9 @@ static void start_connecting(tide_session_t *session, int64_t now_ns) {
   if (changed) tell_state(session, TIDE_SESSION_CONNECTING);
 }
 
-/* Resets what belongs to a session; all objects must be created again. Between sessions answers with any session id are
- * accepted; samples of the old session are not, as they would be acknowledged and then lost. */
+/* Resets everything that belongs to a session; all objects must be created again. Between sessions, answers with any
+ * session id are accepted. Samples of the old session are not accepted, because they would be acknowledged and then
+ * lost. */
 static void forget_session_locked(tide_session_t *session) {
   tide_receiver_set_session(&session->daemon.receiver, TIDE_XRCE_SESSION_NONE_WITHOUT_KEY, session->config.key);
   forget_objects_locked(session);
@@ -1653,7 +1662,7 @@ static void leave_old_session(tide_session_t *session) {
   take_back(session);
   tide_daemon_reset(&session->daemon, false);
   if (TIDE_LONG_MESSAGES) {
-    tide_daemon_pause_streams(&session->daemon, false); /* an abandoned long message has paused the streams */
+    tide_daemon_pause_streams(&session->daemon, false); /* because an abandoned long message has paused the streams */
   }
   const uintptr_t critical = enter(session);
   TIDE_INVARIANT(!is_up(session));
@@ -1705,7 +1714,7 @@ static void on_agent_answer(tide_session_t *session, int64_t now_ns) {
   const bool accepted = !tide_xrce_is_error(answer->status) && fits;
   const tide_session_state_t state = accepted ? TIDE_SESSION_CREATING : TIDE_SESSION_REFUSED;
   if (accepted) {
-    take_back(session); /* requests submitted around the old session's end; the receiver is already reset */
+    take_back(session); /* drops requests submitted while the old session ended; the receiver is already reset */
     tide_daemon_set_session(&session->daemon, session->id, session->config.key);
   }
   const uintptr_t critical = enter(session);
@@ -1737,7 +1746,7 @@ static int64_t connect(tide_session_t *session, int64_t now_ns) {
   return now_ns >= request_at_ns ? send_create_client(session, now_ns) : request_at_ns;
 }
 
-/* READY begins when no sample is held any more, so that no new sample overtakes a held one. */
+/* READY begins only when no sample is held any more, so that no new sample overtakes a held one. */
 static void become_ready(tide_session_t *session, int64_t now_ns) {
   while (release_held(session)) {
     const uintptr_t critical = enter(session);
@@ -1791,7 +1800,8 @@ static void end(tide_session_t *session, int64_t now_ns) {
 
 static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
   const tide_xrce_request_t request = {REQUEST_DELETE_CLIENT, TIDE_XRCE_OBJECT_CLIENT};
-  /* Messages published before closing are sent first, but a blocked line does not delay the program for long. */
+  /* Messages published before the session was closed are sent first, but a blocked link does not delay the program for
+   * long. */
   uintptr_t critical = enter(session);
   const bool waits =
       session->attempts == 0u && now_ns - session->state_since_ns < session->config.connect_period_ns / 5;
@@ -1810,8 +1820,8 @@ static int64_t say_goodbye(tide_session_t *session, int64_t now_ns) {
     end(session, now_ns);
     return now_ns;
   }
-  if (due) { /* as urgent as CREATE_CLIENT: queued while the line is down, it must not leave after the next session's
-                CREATE_CLIENT */
+  if (due) { /* as urgent as CREATE_CLIENT: if it is queued while the link is down, it must not leave after the next
+                session's CREATE_CLIENT */
     (void)send_control(session, TIDE_XRCE_DELETE, put_request, &request, OWN_ID);
   }
   return next_ns;
@@ -1850,8 +1860,8 @@ static int64_t step(tide_session_t *session, int64_t now_ns) {
   }
 }
 
-/* A second caller returns and is notified later. It may be an interrupt that preempts the first caller, which could
- * never finish if the interrupt polled again at once. */
+/* If a step is already running, a second caller returns at once and is notified later. The second caller may be an
+ * interrupt that preempts the first caller; if it polled again at once, the first caller could never finish. */
 static bool begin_run(tide_session_t *session) {
   const uintptr_t critical = enter(session);
   const bool mine = !session->polling;
@@ -1875,7 +1885,7 @@ static bool end_run(tide_session_t *session, int64_t next_ns, bool *refused) {
   return ended;
 }
 
-/* One caller does the work, also for callers that arrive meanwhile. True: there were some. */
+/* One caller does the work, also for callers that arrive meanwhile. Returns true if there were any. */
 static bool run(tide_session_t *session) {
   if (!begin_run(session)) return false;
   int64_t next_ns = 0;
@@ -1896,8 +1906,8 @@ static void kick(tide_session_t *session) {
   ask_for_poll(session);
 }
 
-/* The daemon's poll may send the HEARTBEAT that makes a stream suspicious: the ping is then due at once, or when the
- * previous one has timed out. */
+/* The daemon's poll may send the HEARTBEAT that makes a stream suspicious: the ping is then due at once, or as soon as
+ * the previous one has timed out. */
 static int64_t poll_daemon(tide_session_t *session) {
   const int64_t room_ns = make_room(session);
   const int64_t daemon_ns = earlier(tide_daemon_poll(&session->daemon), room_ns);
@@ -1918,8 +1928,8 @@ int64_t tide_session_poll(tide_session_t *session) {
 int64_t tide_session_poll_received(tide_session_t *session) {
   const int64_t now_ns = now(session);
   uintptr_t critical = enter(session);
-  /* A session rests when all objects exist, no sample is held, and no flag is set: then tide_session_poll only has to
-   * poll the daemon, once one of its deadlines has passed. */
+  /* A session rests when all objects exist, no sample is held, and no flag is set. tide_session_poll then only has to
+   * poll the daemon, when one of the daemon's deadlines has passed. */
   const bool marked = session->polling || session->agent_lost || session->info_due;
   const bool lacks_reserve = session->reserve_needed && !has_reserve_locked(session);
   const bool requests = session->objects_unanswered > 0u || session->readers_waiting || session->held_first != NULL;
@@ -1950,7 +1960,7 @@ void tide_session_close(tide_session_t *session) {
   const bool up = is_up(session);
   session->wanted = false;
   if (open) {
-    session->attempts = up ? 0u : (uint8_t)CLOSE_ATTEMPTS; /* an agent that never answered needs no DELETE */
+    session->attempts = up ? 0u : (uint8_t)CLOSE_ATTEMPTS; /* an agent that has never answered needs no DELETE */
     session->close_answered = false;
     session->reset_due = false;
     session->request_at_ns = now_ns;
@@ -2061,7 +2071,7 @@ int tide_session_wait_idle(tide_session_t *session, uint8_t stream, int64_t dead
 
 /* ---- set-up ---- */
 
-/* The daemon calls its owner by name here, and through pointers otherwise. */
+/* With TIDE_STATIC_PLATFORM the daemon calls its owner by name, otherwise through pointers. */
 #if TIDE_STATIC_PLATFORM
 _Static_assert(offsetof(tide_session_t, daemon) + sizeof(tide_daemon_t) <= sizeof(tide_session_t),
                "a daemon lies in its session");
@@ -2133,7 +2143,7 @@ int tide_session_init(tide_session_t *session, const tide_session_config_t *conf
   }
   const int status = tide_daemon_init(&session->daemon, daemon);
   if (status == TIDE_OK) {
-    if (!TIDE_STATIC_PLATFORM) { /* the session is called first, and calls the program */
+    if (!TIDE_STATIC_PLATFORM) { /* the daemon calls the session first, and the session calls the program */
       session->daemon.owner.on_activity = session_on_activity;
       session->daemon.owner.on_done = daemon->on_done != NULL ? session_on_done : NULL;
       session->daemon.owner.context = session;

@@ -32,7 +32,7 @@ static uint8_t *put_record(uint8_t *to, const tide_trace_record_t *record) {
   return to;
 }
 
-/* Adler-32 (RFC 1950) of the block with its checksum as 0. */
+/* Adler-32 (RFC 1950) of the block, computed with its checksum field as 0. */
 static uint32_t checksum(const uint8_t *bytes, size_t count) {
   uint32_t low = 1u, high = 0u;
   for (size_t index = 0u; index < count; index++) {

@@ -14,13 +14,13 @@ static rosidl_runtime_c__String allocate(size_t characters) {
   return string;
 }
 
-/* Text that fills the capacity exactly stays in place without a NUL, as the memory may be the caller's. */
+/* Text that fills the capacity exactly stays in place without a NUL, because the memory may belong to the caller. */
 static bool has_room(const rosidl_runtime_c__String *string, size_t characters) {
   if (string->data == NULL || characters > string->capacity) return false;
   return characters < string->capacity || !tide_message_is_in_allocated(string->data);
 }
 
-/* Returns the string enlarged for this many characters, with its text; unchanged if there is no memory. */
+/* Returns the string with its text, enlarged for this many characters; if there is no memory, returns it unchanged. */
 static rosidl_runtime_c__String grown(rosidl_runtime_c__String string, size_t characters) {
   if (has_room(&string, characters)) return string;
   rosidl_runtime_c__String larger = allocate(characters);

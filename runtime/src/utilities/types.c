@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One traversal of the fields serves four purposes: it requests every block of memory from a source in the same order,
- * and the source measures it, takes it from a buffer, or allocates it. Without a message (measuring) the elements of a
- * sequence are traversed once and multiplied, as block sizes do not depend on addresses. */
+/* One traversal of the fields serves three purposes: it requests every block of memory from a source, always in the
+ * same order, and the source either measures it, takes it from a buffer, or allocates it. Without a message (measuring)
+ * the elements of a sequence are traversed once and multiplied, as block sizes do not depend on addresses. */
 #include <string.h>
 
 #include "micro_ros_utilities/string_utilities.h"
@@ -21,7 +21,7 @@ typedef struct path {
 typedef struct memory {
   micro_ros_utilities_memory_conf_t conf;
   rcutils_allocator_t allocator;
-  uint8_t *next; /* next byte of the buffer; null: allocate */
+  uint8_t *next; /* next byte of the buffer; null if memory is allocated */
 } memory_t;
 
 static const tide_message_type_t *type_of(const rosidl_message_type_support_t *support) {
@@ -42,7 +42,7 @@ static memory_t memory_of(const micro_ros_utilities_memory_conf_t *conf) {
   return memory;
 }
 
-/* The rest of the rule after this path, or null: for "a.b.c" after a.b it is ".c". */
+/* The part of the rule that follows this path, or null: for the rule "a.b.c" and the path a.b it is ".c". */
 static const char *rest_of_rule(const char *rule, const path_t *path) {
   if (path->parent != NULL) {
     rule = rest_of_rule(rule, path->parent);
@@ -64,7 +64,7 @@ static bool is_string(const tide_field_t *field) {
   return field->kind == TIDE_FIELD_STRING || field->kind == TIDE_FIELD_WSTRING;
 }
 
-/* A rule for a sequence of strings sets the capacity of the sequence; its strings have the general capacity. */
+/* A rule for a sequence of strings sets the capacity of the sequence; its strings keep the general capacity. */
 static size_t string_capacity(const memory_t *memory, const tide_field_t *field, const path_t *path) {
   const micro_ros_utilities_memory_rule_t *rule = field->shape == TIDE_SHAPE_SEQUENCE ? NULL : rule_of(memory, path);
   if (rule != NULL) return rule->size;
@@ -262,7 +262,7 @@ bool micro_ros_utilities_destroy_message_memory(const rosidl_message_type_suppor
 }
 
 typedef struct text {
-  char *characters; /* null: only count */
+  char *characters; /* null if texts are only counted */
   size_t length;
 } text_t;
 

@@ -40,7 +40,7 @@ uint16_t tide_crc16(uint16_t crc, const uint8_t *bytes, size_t count) {
 
 static bool is_special(uint8_t octet) { return octet == TIDE_FRAMING_FLAG || octet == TIDE_FRAMING_ESCAPE; }
 
-/* Writes the octets escaped. Returns the new position, or capacity + 1 when they do not fit. */
+/* Writes the octets with escapes. Returns the new position, or capacity + 1 if they do not fit. */
 static size_t put_escaped(uint8_t *frame, size_t capacity, size_t position, const uint8_t *octets, size_t count) {
   if (position > capacity || count > capacity - position) return capacity + 1u;
   for (size_t i = 0; i < count; ++i) {
@@ -81,7 +81,7 @@ int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint
       tail_bytes > UINT16_MAX - head_bytes - body_bytes)
     return TIDE_ERROR_ARGUMENT;
   const size_t length = head_bytes + body_bytes + tail_bytes;
-  /* member by member: a literal is built on the stack and copied */
+  /* assigned member by member, because a literal would be built on the stack and copied */
   writer->segments[FRONT].bytes = writer->front;
   writer->segments[FRONT].count = sizeof writer->front;
   writer->segments[HEAD].bytes = head;
@@ -103,7 +103,7 @@ int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint
   return TIDE_OK;
 }
 
-/* Moves to the next octet to write. False: all octets are written. */
+/* Moves to the next octet to write. Returns false if all octets are written. */
 static bool find_octet(tide_framing_writer_t *writer) {
   while (writer->position == writer->segments[writer->segment].count) {
     if (writer->segment == BACK) return false;
@@ -119,13 +119,13 @@ static bool is_of_message(const tide_framing_writer_t *writer) {
   return writer->segment != FRONT && writer->segment != BACK;
 }
 
-/* Writes octets up to a special one or the end of their segment. */
+/* Writes octets up to the next special one, or to the end of their segment. */
 static size_t put_plain(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {
   const uint8_t *const first = writer->segments[writer->segment].bytes + writer->position, *from = first;
   const size_t left = writer->segments[writer->segment].count - writer->position;
   const uint8_t *const end = first + (left < capacity ? left : capacity);
   uint32_t crc = writer->crc;
-  while (from != end) { /* a third of a publish's instructions on a microcontroller */
+  while (from != end) { /* this loop takes a third of a publish's instructions on a microcontroller */
     const uint8_t octet = *from;
     if (is_special(octet)) break;
     *bytes++ = octet;
@@ -138,7 +138,7 @@ static size_t put_plain(tide_framing_writer_t *writer, uint8_t *bytes, size_t ca
   return count;
 }
 
-/* The escape of a special octet, then the octet. */
+/* Writes the escape of a special octet, then the octet. */
 static uint8_t next_of_special(tide_framing_writer_t *writer) {
   writer->escaped = !writer->escaped;
   if (writer->escaped) return TIDE_FRAMING_ESCAPE;
@@ -194,7 +194,7 @@ static void refuse(tide_framing_reader_t *reader, uint32_t *counter) {
   reader->state = SKIP;
 }
 
-/* The length is known: decide whether to read or skip the message. */
+/* The length is known, so this decides whether the message is read or skipped. */
 static void open_message(tide_framing_reader_t *reader, uint8_t length_high) {
   reader->length |= (uint16_t)(length_high << 8);
   reader->received = 0;
@@ -205,7 +205,7 @@ static void open_message(tide_framing_reader_t *reader, uint8_t length_high) {
   }
 }
 
-/* Processes an unescaped octet of the header or of the checksum. Returns 1 when it completes a frame. */
+/* Processes an unescaped octet of the header or of the checksum. Returns 1 if it completes a frame. */
 static int take_outside(tide_framing_reader_t *reader, uint8_t octet) {
   switch (reader->state) {
     case WAIT_SOURCE:
@@ -240,7 +240,7 @@ static int take_outside(tide_framing_reader_t *reader, uint8_t octet) {
   }
 }
 
-/* Copies octets of the message unchanged, up to a special one or the end. */
+/* Copies octets of the message unchanged, up to the next special one or to the end. */
 static size_t take_plain(tide_framing_reader_t *reader, const uint8_t *bytes, size_t count) {
   size_t wanted = (size_t)reader->length - reader->received;
   uint8_t *to = reader->buffer + reader->received;
@@ -255,7 +255,7 @@ static size_t take_plain(tide_framing_reader_t *reader, const uint8_t *bytes, si
   return taken;
 }
 
-/* The octet after an escape. A peer may escape other octets than it must. */
+/* Processes the octet after an escape. The peer may also escape octets that need no escape. */
 static int take_escaped(tide_framing_reader_t *reader, uint8_t octet) {
   reader->escaped = 0;
   octet ^= TIDE_FRAMING_XOR;

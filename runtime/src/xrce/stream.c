@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every distance counts from next, and none wraps around (holds). A held message is never given up: if the sender no
- * longer has earlier ones, next stops at it. */
+/* Every distance is counted from `next`, and none wraps around (holds). A held message is never given up: if the sender
+ * no longer has the messages before it, `next` stops at it. */
 #include "tide/stream.h"
 
 #include "tide/invariant.h"
@@ -14,12 +14,12 @@ static int16_t ahead(const tide_input_stream_t *stream, uint16_t sequence) {
 
 static bool is_held(const tide_input_stream_t *stream, uint32_t n) { return (((uint32_t)stream->held >> n) & 1u) != 0; }
 
-/* Records that messages up to this number were sent. */
+/* Records that the sender has sent messages up to this number. */
 static void note_announced(tide_input_stream_t *stream, uint16_t sequence) {
   if (ahead(stream, sequence) > ahead(stream, stream->last_announced)) stream->last_announced = sequence;
 }
 
-/* Held bits lie below the window; last_announced is at least next - 1, and oldest not behind next. */
+/* Held bits lie below the window; last_announced is at least next - 1, and oldest is not behind next. */
 static bool holds(const tide_input_stream_t *stream) {
   return (uint32_t)stream->held >> stream->window == 0u && ahead(stream, stream->last_announced) >= -1 &&
          ahead(stream, stream->oldest) >= 0;
@@ -30,7 +30,8 @@ static void keep_invariants(tide_input_stream_t *stream) {
   if (ahead(stream, stream->oldest) < 0) stream->oldest = stream->next;
 }
 
-/* Moves next past messages that the sender no longer has, up to a held one. Returns how many were given up. */
+/* Moves `next` past messages that the sender no longer has, but at most up to a held one. Returns the number of
+ * messages that were given up. */
 static uint16_t give_up(tide_input_stream_t *stream) {
   int16_t lost = ahead(stream, stream->oldest);
   if (lost <= 0) return 0;

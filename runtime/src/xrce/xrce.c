@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Headers and bodies of DDS-XRCE. Encoded field by field, so that the layout does not depend on the compiler; the
- * cursor carries errors. */
+/* Headers and bodies of DDS-XRCE. They are encoded field by field, so that the layout does not depend on the compiler;
+ * the cursor records errors. */
 #include "tide/xrce.h"
 
 #include "tide/cdr.h"
@@ -9,7 +9,7 @@
 
 enum { COOKIE_BEGIN = 'X' << 8 | 'R', COOKIE_END = 'C' << 8 | 'E', KIND_AGENT = 0x0D };
 
-/* Fields sent as octets, independent of the body's byte order: ids with the high octet first, version and vendor. */
+/* Fields sent as octets, whatever the body's byte order: ids with the high octet first, version and vendor. */
 static void octets_put_u16(tide_cdr_t *cdr, uint16_t value) {
   const uint8_t octets[2] = {(uint8_t)(value >> 8), (uint8_t)value};
   tide_cdr_put_bytes(cdr, octets, sizeof octets);
@@ -75,7 +75,7 @@ int tide_xrce_next_submessage(const uint8_t *message, size_t length, size_t *pos
   return 1;
 }
 
-/* ---- bodies without CREATE ---- */
+/* ---- bodies of all submessages but CREATE ---- */
 
 static void put_product(tide_cdr_t *cdr, uint8_t major, uint8_t minor, uint16_t vendor) {
   octets_put_u16(cdr, COOKIE_BEGIN);
@@ -85,7 +85,7 @@ static void put_product(tide_cdr_t *cdr, uint8_t major, uint8_t minor, uint16_t 
   octets_put_u16(cdr, vendor);
 }
 
-/* Returns whether the cookie was right. */
+/* Returns true if the cookie was right. */
 static bool get_product(tide_cdr_t *cdr, uint8_t *major, uint8_t *minor, uint16_t *vendor) {
   const bool begins = octets_get_u16(cdr) == COOKIE_BEGIN;
   const bool ends = octets_get_u16(cdr) == COOKIE_END;
@@ -95,7 +95,7 @@ static bool get_product(tide_cdr_t *cdr, uint8_t *major, uint8_t *minor, uint16_
   return begins && ends;
 }
 
-/* Two strings each; returns their number. */
+/* Moves two strings for each property; returns the number of properties. */
 static uint32_t skip_properties(tide_cdr_t *cdr) {
   size_t length;
   const uint32_t count = tide_cdr_get_count(cdr, 2u * sizeof(uint32_t));
@@ -171,7 +171,7 @@ void tide_xrce_get_status(tide_cdr_t *cdr, tide_xrce_status_body_t *body) {
   body->implementation_status = tide_cdr_get_u8(cdr);
 }
 
-/* ACKNACK and HEARTBEAT have five octets each; they are the most frequent bodies, so they are moved in one piece. */
+/* ACKNACK and HEARTBEAT are the most frequent bodies. Each has five octets, so they are moved in one piece. */
 enum { ANSWER_BYTES = 5 };
 
 static uint16_t read_u16(const tide_cdr_t *cdr, const uint8_t *octets) {
@@ -314,8 +314,8 @@ void tide_xrce_get_read_data(tide_cdr_t *cdr, tide_xrce_read_data_t *body) {
 
 /* ---- the body of CREATE ----
  *
- * A binary representation is a block of octets inside the body: aligned from its own first octet, with its size in
- * front. */
+ * A binary representation is a block of octets inside the body: it is aligned from its own first octet, with its size
+ * in front. */
 
 static void put_text(tide_cdr_t *cdr, tide_text_t text) { tide_cdr_put_string(cdr, text.characters, text.length); }
 
@@ -358,10 +358,10 @@ static void put_endpoint(tide_cdr_t *cdr, const tide_xrce_object_t *object) {
   put_optional_u32(cdr, object->has_lifespan, object->lifespan_ms);
   tide_cdr_put_bool(cdr, false); /* user data */
   tide_cdr_put_bool(cdr, false); /* writer: ownership strength; reader: time-based filter */
-  if (object->kind == TIDE_XRCE_KIND_DATAREADER) tide_cdr_put_bool(cdr, false); /* content filter */
+  if (object->kind == TIDE_XRCE_KIND_DATAREADER) tide_cdr_put_bool(cdr, false); /* the content filter */
 }
 
-/* Fields after the lifespan are ignored: the block's end skips them. */
+/* Fields after the lifespan are ignored, because the block's end skips them. */
 static void get_endpoint(tide_cdr_t *cdr, tide_xrce_object_t *object) {
   object->topic = octets_get_u16(cdr);
   object->has_qos = tide_cdr_get_bool(cdr);
@@ -451,7 +451,7 @@ static void get_block(tide_cdr_t *cdr, tide_xrce_object_t *object) {
 
 static void put_binary(tide_cdr_t *cdr, const tide_xrce_object_t *object) {
   tide_cdr_align(cdr, 4);
-  tide_cdr_t size = *cdr; /* the size is written here later */
+  tide_cdr_t size = *cdr; /* the size is written here afterwards */
   tide_cdr_put_u32(cdr, 0);
   size_t begin = cdr->position;
   put_block(cdr, object); /* the block starts at a multiple of 4 and holds nothing wider, so it needs no alignment
@@ -513,7 +513,7 @@ void tide_xrce_get_create(tide_cdr_t *cdr, tide_xrce_create_t *body) {
 
 /* ---- discovery: how a client finds agents, by messages outside of any session ---- */
 
-#define DISCOVERY_REQUEST 9u /* what the stock client uses */
+#define DISCOVERY_REQUEST 9u /* values of the stock client */
 #define INFO_CONFIGURATION 1u
 #define INFO_ACTIVITY 2u
 #define VERSION_MAJOR 1u
@@ -522,7 +522,7 @@ enum { LOCATOR_SMALL, LOCATOR_MEDIUM, LOCATOR_LARGE, LOCATOR_TEXT };
 
 static const tide_xrce_header_t no_session = {TIDE_XRCE_SESSION_NONE_WITHOUT_KEY, TIDE_XRCE_STREAM_NONE, 0, 0};
 
-/* Writes the header before a body that is already in place. */
+/* Writes the header in front of a body that is already in place. */
 static size_t finish(uint8_t *bytes, uint8_t id, const tide_cdr_t *body) {
   const size_t header = tide_xrce_put_header(bytes, &no_session);
   tide_xrce_put_submessage_header(bytes + header, id, TIDE_XRCE_FLAG_LITTLE_ENDIAN, (uint16_t)body->position);
@@ -547,7 +547,7 @@ size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *in
   tide_cdr_t cdr;
   begin(&cdr, bytes, TIDE_XRCE_DISCOVERY_ANSWER_BYTES);
   tide_xrce_put_info(&cdr, info);
-  cdr.position -= sizeof(uint32_t); /* overwrite the number of addresses, written as 0 */
+  cdr.position -= sizeof(uint32_t); /* overwrites the number of addresses, which was written as 0 */
   tide_cdr_put_u32(&cdr, 1);
   tide_cdr_put_u8(&cdr, LOCATOR_MEDIUM);
   tide_cdr_put_bytes(&cdr, locator.address, sizeof locator.address);
@@ -555,7 +555,7 @@ size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *in
   return finish(bytes, TIDE_XRCE_INFO, &cdr);
 }
 
-/* Opens the body of a message's first submessage if it has the wanted id. */
+/* Opens the body of a message's first submessage, if that submessage has the wanted id. */
 static bool open_body(tide_cdr_t *cdr, const uint8_t *bytes, size_t length, uint8_t id) {
   tide_xrce_header_t header;
   tide_xrce_submessage_t submessage;

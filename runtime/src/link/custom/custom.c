@@ -5,15 +5,16 @@
 #include "tide/status.h"
 
 #define MILLISECOND_NS INT64_C(1000000)
-#define WRITE_ATTEMPTS 100u /* attempts without progress, one slice apart; then the message is lost */
+#define WRITE_ATTEMPTS 100u /* number of attempts without progress, one slice apart, after which the message is lost \
+                             */
 #define MESSAGES_A_RUN 16u
-#define LONGEST_WAIT_MS 60000 /* longest read if a read can be ended */
+#define LONGEST_WAIT_MS 60000 /* longest read with a transport whose read can be ended early */
 
 static const tide_platform_t *platform_of(const tide_custom_link_t *link) { return link->session->daemon.platform; }
 
 static int64_t now_of(const tide_custom_link_t *link) { return tide_platform_now_ns(platform_of(link)); }
 
-/* Called from any context, so it only stores the parts, which stay valid; only run uses the transport. */
+/* Called from any context, so it only stores the frame's parts, which stay valid; only run uses the transport. */
 static int start(void *context, const tide_frame_parts_t *frame) {
   tide_custom_link_t *link = context;
   const tide_platform_t *platform = platform_of(link);
@@ -37,7 +38,7 @@ static const tide_frame_parts_t *take_outgoing(tide_custom_link_t *link) {
   return frame;
 }
 
-/* One message a call: its parts are concatenated, as output of a link without framing. */
+/* Each call passes one message with its parts concatenated, because the output has no framing. */
 static int gather(tide_serial_output_t *output, const tide_frame_parts_t *frame) {
   const size_t length = frame->head_bytes + frame->body_bytes + frame->tail_bytes;
   uint8_t *place = output->frame;
@@ -63,7 +64,7 @@ static void end_message(tide_custom_link_t *link, bool sent) {
   tide_daemon_on_transmit_complete(&link->session->daemon);
 }
 
-/* Hand the rest of the message to the transport. True: the message was sent or lost. */
+/* Passes the rest of the message to the transport. Returns true if the message was sent or lost. */
 static bool write_rest(tide_custom_link_t *link) {
   const uint8_t *bytes;
   uint8_t error = 0u;
@@ -77,7 +78,7 @@ static bool write_rest(tide_custom_link_t *link) {
   return true;
 }
 
-/* Begin the message that was started. False: none was started. */
+/* Begins the message that was started. Returns false if none was started. */
 static bool begin_message(tide_custom_link_t *link) {
   const tide_frame_parts_t *frame = take_outgoing(link);
   if (frame == NULL) return false;
@@ -111,14 +112,14 @@ static bool receive_some(tide_custom_link_t *link, int timeout_ms) {
   return true;
 }
 
-/* The rest of a message is offered again after a slice. */
+/* While a message is partly written, waits only for a slice, after which the rest is offered again. */
 static int longest_wait_ms(const tide_custom_link_t *link) {
   const bool under_way = link->output.written < link->output.length;
   return link->wakes && !under_way ? LONGEST_WAIT_MS : (int)link->slice_ms;
 }
 
-/* Time until the deadline or until just after the session's next poll, so that the last fraction of a millisecond does
- * not cause spinning. */
+/* Time until the deadline, or until just after the session's next poll, so that the last fraction of a millisecond does
+ * not cause busy waiting. */
 static int timeout_until(const tide_custom_link_t *link, int64_t session_ns, int64_t deadline_ns) {
   const int64_t now_ns = now_of(link);
   const int64_t session_left_ns = session_ns - now_ns, deadline_ms = (deadline_ns - now_ns) / MILLISECOND_NS;

@@ -23,8 +23,9 @@ void tide_serial_output_init(tide_serial_output_t *output, uint8_t *storage, siz
   output->destination = destination;
 }
 
-/* The framing takes two parts. Body and tail are joined at the end of the storage, where the growing frame cannot
- * overwrite them before they are read: the free space before them covers the worst-case growth by escaping. */
+/* The framing accepts only two parts, so body and tail are joined. They are joined at the end of the storage, where the
+ * growing frame cannot overwrite them before they are read: the free space before them covers the worst-case growth by
+ * escaping. */
 static int join_tail(const tide_serial_output_t *output, const tide_frame_parts_t *parts, const uint8_t **body,
                      size_t *body_bytes) {
   *body = parts->body;
