@@ -51,7 +51,7 @@ struct Arguments {
   uint16_t discovery = 0;
   std::vector<std::string> serial, allow;
   size_t tcp_per_address = 0;
-  std::vector<uint32_t> baud = {115200};  // of each line, or of all
+  std::vector<uint32_t> baud = {115200};  // one for each line, or one for all
   std::string bind = "127.0.0.1";
   std::string references, trace;
   size_t gid_bytes = kGidBytes;
@@ -60,7 +60,7 @@ struct Arguments {
   double reader_wait_s = 10.0, diagnostics_period_s = 1.0;
   std::string name = "tide_agent";
   int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
-  std::vector<double> heartbeat_delay_ms = {kLineHeartbeatDelay / 1e6};  // of each line, or of all
+  std::vector<double> heartbeat_delay_ms = {kLineHeartbeatDelay / 1e6};  // one for each line, or one for all
   bool shared_participants = true;
   bool ros_network = false, verbose = false, json_stats = false;
   Limits limits;
@@ -198,11 +198,11 @@ Profiles read_profiles(const std::string &path) {
   return profiles;
 }
 
-// Several threads create, use and delete clients. With a heap for each thread, memory would grow until each heap could
-// hold all clients.
+// Several threads create, use and delete clients. If each thread had its own heap, memory would grow until each heap
+// could hold all clients.
 void keep_one_heap() {
 #ifdef __GLIBC__
-  constexpr int kLargeBytes = 128 * 1024;  // larger blocks are returned to the system when freed
+  constexpr int kLargeBytes = 128 * 1024;  // larger blocks are returned to the system when they are freed
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, kLargeBytes);
 #endif
@@ -217,7 +217,7 @@ void raise_priority(int priority) {
   }
 }
 
-// DDS participants and connections take several descriptors each.
+// Each DDS participant and each connection takes several descriptors.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -225,10 +225,10 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Writes a Tracer's records to a file, on a low-priority thread.
+// Writes the records of a Tracer to a file, on a low-priority thread.
 class TraceFile {
  public:
-  // Throws std::runtime_error when the file cannot be written. The tracer outlives this.
+  // Throws std::runtime_error if the file cannot be written. The tracer must outlive this object.
   TraceFile(const std::string &path, Tracer &tracer)
       : path_(path), tracer_(tracer), file_(std::fopen(path.c_str(), "wb")) {
     if (file_ == nullptr) throw std::runtime_error(path + ": cannot be written: " + std::strerror(errno));
@@ -246,7 +246,7 @@ class TraceFile {
   }
 
  private:
-  // A full disk is reported once; afterwards the rings count dropped records.
+  // A full disk is reported once; after that, the rings count the dropped records.
   void drain() {
     const auto write = [](void *file, const uint8_t *bytes, size_t count) -> int {
       return std::fwrite(bytes, 1, count, static_cast<std::FILE *>(file)) == count ? TIDE_OK : TIDE_ERROR_FULL;
@@ -288,7 +288,7 @@ int domain_of(const std::string &text) {
   return domain;
 }
 
-// A value given once applies to all serial lines.
+// A value that is given only once applies to all serial lines.
 template <typename Value>
 Value of_line(const std::vector<Value> &values, size_t line) {
   return values.size() == 1 ? values.front() : values[line];
@@ -348,7 +348,7 @@ void print_statistics(const Agent &agent, const Loop &loop) {
             << ", \"busy_polled_ns\": " << loop.busy_poll().polled_ns << "}" << std::endl;
 }
 
-// Splits "WHO=VALUE" or "VALUE" into the clients (unset: all) and the value. The = in a remap's ":=" does not count.
+// Splits "WHO=VALUE" or "VALUE" into the clients (unset for all) and the value. The = in a remap's ":=" does not count.
 std::pair<std::optional<Who>, std::string> who_and_value(const std::string &option, const std::string &text) {
   const size_t at = text.find('=');
   if (at == std::string::npos || (at != 0 && text[at - 1] == ':')) return {std::nullopt, text};
@@ -364,8 +364,8 @@ Time seconds_of(const std::string &text) {
   throw std::runtime_error("--client-timeout: '" + text + "' is not a number of seconds");
 }
 
-// Options that apply to some clients. Where several rules match a client, the first specific one wins, then the first
-// general one; remaps of all matching rules are combined.
+// Options that apply only to some clients. Where several rules match a client, the first specific one wins, then the
+// first general one; remaps of all matching rules are combined.
 class ClientOptions {
  public:
   explicit ClientOptions(const Arguments &arguments) {
@@ -385,7 +385,8 @@ class ClientOptions {
     return usual_ns;
   }
 
-  // Null: no renaming. Equal rules give the same pointer for every session; it is valid as long as this object.
+  // Null if nothing is renamed. Equal rules give the same pointer for every session; the pointer is valid as long as
+  // this object.
   const Renaming *names(const Peer &peer, uint32_t key) {
     if (rules_.empty()) return nullptr;
     Renaming names;
@@ -534,7 +535,7 @@ void run(const Arguments &arguments) {
   if (arguments.json_stats) print_statistics(agent, loop);
 }
 
-// The command to type instead; empty: unknown.
+// The command that was probably meant; empty if unknown.
 std::string advice(const CLI::App &app, int argc, char **argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string ours = stock_command_in_our_words(words); !ours.empty()) {
@@ -565,7 +566,7 @@ int main(int argc, char **argv) {
   app.set_version_flag("-V,--version", kVersion, "Print the version and the commit of the build");
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success &asked) {  // --help, --version
+  } catch (const CLI::Success &asked) {  // thrown for --help and --version
     return app.exit(asked);
   } catch (const CLI::ParseError &error) {
     const std::string instead = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)

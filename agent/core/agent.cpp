@@ -313,7 +313,7 @@ Time Agent::poll(Time now) {
     mark(signal->key);
   }
   const Time noticed = notices_.poll(now);
-  // Visits only clients with work, because with many clients visiting the others would take most of the time.
+  // Visits only clients with work, because with many clients most of the time would go into visiting idle ones.
   due_.clear();
   due_.swap(dirty_);
   for (auto place = deadlines_.begin(); place != deadlines_.end() && place->first <= now; place++) {
@@ -346,7 +346,7 @@ Time Agent::poll(Time now) {
   return deadlines_.empty() ? next : std::min(next, deadlines_.begin()->first);
 }
 
-// The endpoint's keys and replies agree with clients_, deadlines_ and reply_count_.
+// The keys and replies stored for the endpoint agree with clients_, deadlines_ and reply_count_.
 void Agent::check(Endpoint endpoint) const {
 #if TIDE_INVARIANTS
   const auto place = places_.find(endpoint);
@@ -418,18 +418,18 @@ namespace {
 
 constexpr uint32_t kMessageBytesMinimum = 64;
 constexpr std::string_view kLivelinessProperty = "uxr_hl";
-// A CREATE_CLIENT for a session that began less than this ago is a copy or a repetition; after that, the device was
-// restarted.
+// A CREATE_CLIENT for a session that began more recently than this is a copy or a repetition; later, it means that the
+// device was restarted.
 constexpr Time kRepetition = 300'000'000;
-// Longer than a message of an ended session can be delayed by any network.
+// Longer than any network can delay a message of an ended session.
 constexpr Time kLateCopy = 3'000'000'000;
 // If a session returns to its former endpoint within this time, two programs of one host compete for it.
 constexpr Time kReturn = 10 * kSecond;
 
-// First session numbers of tide's clients, without and with their key in each header.
+// First session numbers of tide's clients: without and with the client's key in each header.
 bool is_first_session(uint8_t session) { return session == 0x81 || session == 0x01; }
 
-// Silence after which the client wants to be probed; 0: never.
+// Silence after which the client wants to be probed; 0 means never.
 Time liveliness_of(const tide_xrce_create_client_t &body) {
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, body.properties, body.properties_bytes, false);
@@ -447,8 +447,8 @@ Time liveliness_of(const tide_xrce_create_client_t &body) {
 
 }  // namespace
 
-// A late copy of a CREATE_CLIENT, which the numbered sessions of tide's clients reveal. Stock clients always request
-// the same id, even for a new session.
+// True for a late copy of a CREATE_CLIENT. The session number reveals it, because tide's clients number their sessions.
+// Stock clients request the same id even for a new session, so their copies cannot be recognised.
 bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now) const {
   const auto existing = clients_.find(body.key);
   if (body.vendor != TIDE_XRCE_VENDOR || existing == clients_.end()) return false;
@@ -456,8 +456,9 @@ bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now
   return client.former_session() == body.session && now - client.began() < kLateCopy;
 }
 
-// False: the agent does not answer at all, so that an attacker learns nothing. A stock client repeats its request for
-// ten seconds: an owner that has moved is admitted as soon as its former endpoint has been silent for long enough.
+// If this is false, the agent does not answer at all, so that an attacker learns nothing. A stock client repeats its
+// request for ten seconds, so an owner that has moved is admitted as soon as its former endpoint has been silent for
+// long enough.
 bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   if (options_.allows && !options_.allows(endpoint, key)) {
     counters_.not_allowed++;
@@ -473,8 +474,8 @@ bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   return false;
 }
 
-// A request from the owner's host, from any port or connection, counts as the owner's: it may have been restarted. From
-// elsewhere a session can be taken over only if its owner has been silent and has not answered a probe.
+// A request from the owner's host, from any port or connection, counts as the owner's, because the owner may have been
+// restarted. From elsewhere a session can be taken over only if its owner has been silent and has not answered a probe.
 bool Agent::may_take_over(const Client &client, Endpoint endpoint, Time now) const {
   if (client.endpoint() == endpoint || clients_.at(client.key()).host == host_of(endpoint)) return true;
   const Limits &limits = options_.limits;
@@ -537,8 +538,8 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   return TIDE_XRCE_STATUS_OK;
 }
 
-// Two sessions with one id at one endpoint cannot be told apart unless their headers carry the key. So a new key at an
-// endpoint means that the device was restarted, and its old session ends.
+// Two sessions with the same id at one endpoint cannot be told apart unless their headers carry the key. A new key at
+// an endpoint therefore means that the device was restarted, and its old session ends.
 void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now) {
   if (tide_xrce_session_has_key(body.session)) return;
   tide_xrce_header_t header{};
@@ -549,9 +550,9 @@ void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   erase(former->key(), "was replaced by a client with another key at its address", now);
 }
 
-// Evicts one client for a new one: first those that have sent nothing since their CREATE_CLIENT, such as those of a
-// flood of invented keys; then silent ones without entities; then silent ones that never answered. Of several such
-// clients, the one that has been silent longest is evicted.
+// Evicts one client for a new one. The first candidates are clients that have sent nothing since their CREATE_CLIENT,
+// such as those of a flood of invented keys; then silent ones without entities; then silent ones that never answered a
+// probe. Of several equal candidates, the one that has been silent longest is evicted.
 bool Agent::make_room(Time now) {
   const auto rank = [&](const Client &client) {
     if (client.is_half_open()) return 3;

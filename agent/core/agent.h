@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent without I/O and without DDS: messages and time in, frames and deadlines out. One thread calls it; events of
+// The agent without I/O and without DDS: messages and time in, frames and deadlines out. One thread calls it. Events of
 // DDS arrive through the middleware's Wake, from any thread, and are processed in poll.
 //
 //   input(endpoint, message, now)      a message was received
@@ -33,25 +33,24 @@ namespace tide::agent {
 struct Options {
   Limits limits;
   Profiles profiles;
-  std::optional<int> domain;                                      // overrides those of clients
+  std::optional<int> domain;                                      // overrides the domains of clients
   int default_domain = 0;                                         // domain of clients that request 0
   std::function<int64_t()> wall_clock_ns;                         // for time synchronisation; unset: the system's
   std::function<Time(Endpoint)> heartbeat_delay_ns;               // HEARTBEAT delay for a client at the endpoint, as in
                                                                   // tide_transmitter_config_t; unset: -1
-  std::function<Host(Endpoint)> host_of;                          // unset: each endpoint is a host of its own
-  std::function<bool(Endpoint)> may_be_forged;                    // the sender's address; unset: no
+  std::function<Host(Endpoint)> host_of;                          // unset: each endpoint is its own host
+  std::function<bool(Endpoint)> may_be_forged;                    // can the sender fake it? unset: no
   std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;  // unset: limits.client_timeout_ns
-  // How to rename a client's topics, services and nodes; the result outlives the agent. Unset, or a null result: names
-  // stay as they are.
+  // How to rename a client's topics, services and nodes; the returned object must outlive the agent. If this is unset
+  // or returns null, names stay as they are.
   std::function<const Renaming *(Endpoint, uint32_t key)> names;
   std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: any client at the endpoint; unset: all
   Wake wake;                                                          // called when poll is needed; from any thread
-  std::function<void(const std::string &)> log;                       // receives a line for each creation; unset: none
-  std::function<void(const std::string &)> warn;                      // receives a few lines about limits and refusals;
-                                                                      // unset: none
+  std::function<void(const std::string &)> log;                       // receives a line for each creation
+  std::function<void(const std::string &)> warn;                      // receives a few lines about limits and refusals
   bool tells_events = false;  // warn also gets a line for each client that connects, leaves or is refused an entity
-  std::function<std::string(Endpoint)> name_of;  // for such lines; unset: the endpoint's number
-  Tracer *tracer = nullptr;                      // records messages, or null; must outlive the agent
+  std::function<std::string(Endpoint)> name_of;  // for these lines; unset: the endpoint's number
+  Tracer *tracer = nullptr;                      // records messages if not null; must outlive the agent
   DiagnosticsOptions diagnostics;
 };
 
@@ -62,7 +61,7 @@ class Agent {
   void input(Endpoint endpoint, Bytes message, Time now);
   Time poll(Time now);
   void take_ready(std::vector<Endpoint> &endpoints);
-  // Sends samples that are batched in DDS; call it before waiting (middleware.h).
+  // Sends samples that are batched in DDS; call this before waiting (middleware.h).
   void flush() { context_.middleware.flush(); }
   bool next(Endpoint endpoint, Time now, tide_frame_parts_t &frame);
   void sent(Endpoint endpoint, Time now);
@@ -73,7 +72,7 @@ class Agent {
   Counters counters() const;
   Notices &notices() { return notices_; }
   bool has_client(Endpoint endpoint) const;
-  std::set<Host> hosts() const;  // of all clients
+  std::set<Host> hosts() const;  // the hosts of all clients
   // True if a client at the endpoint has sent a message in its session.
   bool has_used_session(Endpoint endpoint) const;
   bool allows(Endpoint endpoint) const { return !options_.allows || options_.allows(endpoint, std::nullopt); }
@@ -82,8 +81,8 @@ class Agent {
   }
   size_t client_count() const { return clients_.size(); }
   size_t entity_count() const;
-  size_t output_count() const;         // clients with output in their session
-  size_t unserved_requesters() const;  // service clients whose server DDS has not found
+  size_t output_count() const;         // number of clients with output in their session
+  size_t unserved_requesters() const;  // number of service clients whose server DDS has not found
 
  private:
   struct Reply {
@@ -95,15 +94,15 @@ class Agent {
     bool dirty = false;
     Time deadline = TIDE_FOREVER;
     Host host = 0;
-    std::optional<Endpoint> former{};  // endpoint that the session moved from, and when
+    std::optional<Endpoint> former{};  // endpoint from which the session moved, and when
     Time moved = 0;
   };
   struct Place {  // state of an endpoint
     std::deque<Reply> replies;
-    std::vector<uint32_t> keys;  // of its clients
+    std::vector<uint32_t> keys;  // keys of its clients
     size_t turn = 0;
     bool sending_reply = false;
-    uint32_t sending_key = 0, sending_epoch = 0;  // epoch 0: no frame is on the wire
+    uint32_t sending_key = 0, sending_epoch = 0;  // epoch 0 means that no frame is on the wire
     bool ready = false;
   };
 
@@ -122,10 +121,10 @@ class Agent {
   void reply_status(Endpoint endpoint, uint8_t session, uint32_t key, tide_xrce_request_t related);
   Client *find(Endpoint endpoint, const tide_xrce_header_t &header);
   void detach(Endpoint endpoint, uint32_t key);
-  // Removes a client. what: event for the user; null: none.
+  // Removes a client. `what` describes the event for the user; null if there is no such line.
   void erase(uint32_t key, const char *what, Time now);
   void refuse(Endpoint endpoint, uint32_t key, const char *cause, Time now);
-  // An event of a client, for the user.
+  // Reports an event of a client to the user.
   void tell(uint32_t key, const std::string &what, Time now);
   void mark(uint32_t key);
   void mark_dirty(uint32_t key, Slot &slot);
@@ -140,11 +139,11 @@ class Agent {
   std::shared_ptr<SignalQueue> signals_;
   Context context_;
   Diagnostics diagnostics_;
-  std::map<uint32_t, Slot> clients_;  // by key; ordered, so that a run is repeatable
+  std::map<uint32_t, Slot> clients_;  // by key; ordered, so that a run can be repeated exactly
   std::unordered_map<Endpoint, Place> places_;
   std::vector<Endpoint> ready_;
   std::vector<std::shared_ptr<Signal>> woken_;
-  std::vector<uint32_t> dirty_;                    // keys of clients to poll, whatever their deadline
+  std::vector<uint32_t> dirty_;                    // keys of clients to poll regardless of their deadline
   std::set<std::pair<Time, uint32_t>> deadlines_;  // deadlines of the other clients
   std::vector<uint32_t> due_;
   std::vector<ClientVitals> vitals_;

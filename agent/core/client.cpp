@@ -59,7 +59,8 @@ void Liveness::ask(Output &output, Time now) {
   probe(output);
 }
 
-// A client that announces liveliness answers GET_INFO; every client answers a HEARTBEAT of a reliable stream it has.
+// A client that announces liveliness answers GET_INFO; every client answers a HEARTBEAT of a reliable stream that it
+// has.
 void Liveness::probe(Output &output) {
   counters_.probes_sent++;
   const tide_xrce_get_info_body_t question = {{0, TIDE_XRCE_OBJECT_CLIENT}, 1};
@@ -109,7 +110,7 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
   endpoint_ = endpoint;
   if (announcement.session == session_after(session())) {
     if (has_output()) readings_.keep(*output_);
-  } else {  // it was, or may have been, restarted: request ids start again, and it expects no answers
+  } else {  // the client was, or may have been, restarted: its request ids start again, and it expects no answers
     services_.forget();
     entities_.begin_anew();
   }
@@ -219,7 +220,7 @@ void Client::message(const tide_xrce_header_t &header, Bytes message, Time now) 
   size_t position = tide_xrce_header_bytes(header.session);
   tide_xrce_submessage_t submessage;
   int more = 0;
-  // A RESET or DELETE ends the state to which the remaining submessages belong.
+  // A RESET or DELETE ends the session state to which the remaining submessages belong.
   while (!closing_ && (more = tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage)) == 1) {
     control_submessage(submessage, now);
   }
@@ -272,7 +273,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
       liveness_.answered();
       return;
     case TIDE_XRCE_CREATE_CLIENT:
-      return;  // some clients answer a probe with zeros, which parse as this
+      return;  // some clients answer a probe with zeros, which parse as CREATE_CLIENT
     default:
       input_->submessage(TIDE_XRCE_STREAM_NONE, submessage);
       return;
@@ -280,7 +281,7 @@ void Client::control_submessage(const tide_xrce_submessage_t &submessage, Time n
   counters_.malformed++;
 }
 
-// Handles a submessage of a stream. False: the submessage cannot be handled now, and must be offered again.
+// Handles a submessage of a stream. Returns false if the submessage cannot be handled now and must be offered again.
 bool Client::stream_submessage(uint8_t stream, const tide_xrce_submessage_t &submessage) {
   if (closing_) return true;
   switch (submessage.id) {
@@ -343,7 +344,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
     fault = "CREATE: it cannot be parsed";
   } else {
     if (!may_create(body, submessage.flags)) return false;
-    creation_.forget();  // a CREATE of a best-effort stream that could not be kept is not repeated
+    creation_.forget();  // a client does not repeat a CREATE on a best-effort stream that the agent could not keep
     const std::optional<uint8_t> outcome = creation_.begin(body, submessage.flags, stream, fault);
     if (!outcome) return false;
     status = *outcome;
@@ -375,10 +376,10 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   return true;
 }
 
-// Each creation in DDS costs a discovery in every participant of the domain, so a client that creates and deletes
-// endlessly would take the processor from all others. A burst, which a starting program needs, is free; then one
-// creation is allowed in each period. Further creations wait in their stream; none is refused. Topics, publishers,
-// subscribers and existing entities cost nothing.
+// Each creation in DDS causes discovery traffic in every participant of the domain, so a client that creates and
+// deletes endlessly would take the processor from all others. A starting program needs a burst of creations, so a burst
+// is free; then one creation is allowed in each period. Further creations wait in their stream; none is refused.
+// Topics, publishers, subscribers and existing entities cost nothing.
 bool Client::may_create(const tide_xrce_create_t &body, uint8_t flags) {
   const Limits &limits = context_.limits;
   const uint8_t kind = body.request.object & 0x0Fu;
@@ -406,7 +407,7 @@ void Client::on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage)
   }
   if (body.object == TIDE_XRCE_OBJECT_CLIENT) {
     closing_ = true;
-    closing_request_ = body;  // the agent sends the answer, as this client's output ends here
+    closing_request_ = body;  // the agent sends the answer itself, because this client's output ends here
     return;
   }
   const bool known = entities_.find(body.object) != nullptr;
@@ -438,8 +439,8 @@ bool Client::on_write(uint8_t stream, const tide_xrce_submessage_t &submessage) 
       }
       return true;
     }
-    // DDS refuses temporarily while its lock is taken or its history is full of unacknowledged samples. Until it
-    // accepts the sample the client's stream is blocked, and so is the client, for a limited time.
+    // DDS refuses a sample temporarily while its lock is taken or its history is full of unacknowledged samples. Until
+    // DDS accepts the sample, the client's stream is blocked and the client waits, but only for a limited time.
     if (TIDE_STREAM_IS_RELIABLE(stream) && writer != nullptr && entity->definition.qos.reliable) {
       if (writer->refused_since_ns == 0) {
         writer->refused_since_ns = now_;
@@ -470,10 +471,10 @@ bool Client::offer_again() {
 }
 
 // After a restart of the agent, a client's kept samples arrive before writers and readers have discovered each other.
-// The two directions are independent, and on a busy machine a second apart. One sample is sent to the first reader, and
-// the others wait until it is acknowledged. The client's kept samples arrive at once. If they are more than the
-// writer's history holds, they would evict each other before a reader has them. So until the deadline, at most the
-// depth is written without an acknowledgment.
+// The two directions of discovery are independent and, on a busy machine, up to a second apart. One sample is therefore
+// sent first, and the others wait until a reader has acknowledged it. The client's kept samples arrive all at once. If
+// they are more than the writer's history holds, they would evict one another before a reader has them. Until the
+// deadline, therefore, at most the history depth is written without an acknowledgment.
 bool Client::waits_for_reader(WriterPart *writer, uint8_t stream, uint32_t depth) const {
   if (writer == nullptr || writer->reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
   if (now_ < writer->reader_deadline_ns) {
@@ -582,7 +583,7 @@ Time Client::poll(Time now) {
   const bool polls = sends && has_output();
   const Time transmitter_next = polls ? tide_transmitter_poll(&output_->transmitter(), now) : TIDE_FOREVER;
   const Time reading_next = sends ? readings_.next_ns() : TIDE_FOREVER;
-  if (announcement_.liveliness_ns != 0) output();  // needed for probes
+  if (announcement_.liveliness_ns != 0) output();  // probes are sent through it
   const Time probe_next = liveness_.poll(output_.get(), now);
   Time next = std::min({transmitter_next, reading_next, services_.next_ns(), probe_next, sweep_ns_});
   if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));

@@ -16,27 +16,27 @@
 
 namespace tide::agent {
 
-// The vendor id of stock agents, which stock clients expect.
+// The vendor id of stock agents, which stock clients expect in answers.
 constexpr uint16_t kVendor = 0x010F;
 constexpr uint8_t kVersionMajor = 1, kVersionMinor = 0;
 
-// The INFO that answers a GET_INFO; unset: the GET_INFO is malformed. known: the client has a session.
+// The INFO that answers a GET_INFO; unset if the GET_INFO is malformed. `known` means that the client has a session.
 std::optional<Encoded> info_for(const tide_xrce_submessage_t &question, bool known);
 
-// Liveness of a client: time of its last message, probes, and when it is given up.
+// Liveness of a client: the time of its last message, its probes, and when it is given up.
 class Liveness {
  public:
   enum class State { kAlive, kSilent, kGone };
 
-  // announced_ns: silence after which the client wants to be probed; 0: not announced. timeout_ns: silence before a
-  // probe if none was announced; 0: no probes.
+  // `announced_ns` is the silence after which the client wants to be probed; 0: not announced. `timeout_ns` is the
+  // silence before a probe if none was announced; 0: no probes.
   Liveness(const Limits &limits, Counters &counters, Time announced_ns, Time timeout_ns, Time now)
       : limits_(limits), counters_(counters), announced_ns_(announced_ns), timeout_ns_(timeout_ns), last_heard_(now) {}
 
-  // Its session restarts.
+  // The client's session restarts.
   void restart(Time announced_ns, Time timeout_ns, Time now);
   void heard(Time now);
-  // The client has answered a request, so it will answer a probe, too.
+  // The client has answered a request, so it can be expected to answer a probe.
   void answered() { answers_ = true; }
   bool answers() const { return answers_; }
   bool is_watched() const { return silence_ns() != 0; }
@@ -45,7 +45,7 @@ class Liveness {
   bool answers_probes() const { return announced_ns_ != 0 || answers_; }
   // Probes the client, unless it was probed very recently.
   void ask(Output &output, Time now);
-  // Timers. Returns when to call again. output: null if nothing was ever sent; then the client is not probed.
+  // Timers. Returns when to call again. `output` is null if nothing was ever sent; the client is then not probed.
   Time poll(Output *output, Time now);
 
  private:
@@ -69,60 +69,60 @@ class Client {
     uint8_t session = 0;
     uint32_t message_bytes = 0;
     Time liveliness_ns = 0;           // announced by the client; 0: none
-    Time timeout_ns = 0;              // for a client that announces no liveliness; 0: never
+    Time timeout_ns = 0;              // applies if the client announces no liveliness; 0: never
     bool may_be_forged = false;       // the client's address may be forged
     const Renaming *names = nullptr;  // null: names stay as the client gives them
-    bool continues = false;           // it had sessions with a former agent
+    bool continues = false;           // the client had sessions with a former agent
   };
 
   Client(Context &context, Endpoint endpoint, const Announcement &announcement, Time now);
   Client(const Client &) = delete;
   Client &operator=(const Client &) = delete;
 
-  // The client opens its session again, or its next one: streams restart, entities stay, and readers wait for a new
-  // READ_DATA. The next session begins with the messages that the client did not acknowledge in this one.
+  // The client opens its session again, or opens its next one: streams restart, entities stay, and readers wait for a
+  // new READ_DATA. The new session begins with the messages that the client did not acknowledge in the old one.
   void resume(Endpoint endpoint, const Announcement &announcement, Time now);
 
   uint32_t key() const { return announcement_.key; }
   uint8_t session() const { return announcement_.session; }
-  uint8_t former_session() const { return former_session_; }  // before a resume under another id; 0: none
-  Time began() const { return began_; }                       // start of this session
+  uint8_t former_session() const { return former_session_; }  // session id before a resume under another id; 0: none
+  Time began() const { return began_; }                       // time at which this session began
   Endpoint endpoint() const { return endpoint_; }
   // True if the client has sent nothing since its CREATE_CLIENT.
   bool is_half_open() const { return entities_.size() == 0 && last_heard() == began_; }
   uint32_t epoch() const { return epoch_; }  // changes when the output restarts
-  // Created at the first output: it is most of a session's memory, which a client that only opens sessions must not
-  // occupy.
+  // Created at the first output, because it is most of a session's memory, which a client that only opens sessions must
+  // not occupy.
   Output &output();
   bool has_output() const { return output_ != nullptr; }
-  Counters &counters() { return counters_; }  // of all its sessions
+  Counters &counters() { return counters_; }  // sums over all its sessions
   const Counters &counters() const { return counters_; }
-  ClientVitals vitals(Time now) const;  // without the name of its endpoint
+  ClientVitals vitals(Time now) const;  // without the name of the client's endpoint
   size_t entity_count() const { return entities_.size(); }
-  size_t unserved_requesters() const;  // service clients whose server DDS has not found
+  size_t unserved_requesters() const;  // number of service clients whose server DDS has not found
   Time last_heard() const { return liveness_.last_heard(); }
   Liveness::State liveness() const { return liveness_.state(); }
   bool is_closing() const { return closing_; }
   tide_xrce_request_t closing_request() const { return closing_request_; }
   bool answers_probes() const { return liveness_.answers_probes(); }
   void ask(Time now) { liveness_.ask(output(), now); }
-  // True if nothing is sent to the client until it sends a message: its address may be forged, and an uninvolved host
-  // must not be flooded with data.
+  // True if nothing is sent to the client until it sends a message, because its address may be forged, and an
+  // uninvolved host must not be flooded with data.
   bool is_paused() const;
-  // True at the first call in each pause (see is_paused), for a log line.
+  // True at the first call in each pause (see is_paused); used for one log line a pause.
   bool begins_pause();
   Time timeout_ns() const { return announcement_.timeout_ns; }
   void count_out(size_t bytes);
 
   // Handles a message of this client's session.
   void message(const tide_xrce_header_t &header, Bytes message, Time now);
-  // Handles an event of an entity of this client, if the entity still exists.
+  // Handles an event of an entity of this client; does nothing if the entity no longer exists.
   void wake(const Signal &signal, Time now);
-  // Timers. Returns when to call again.
+  // Handles expired timers. Returns when to call again.
   Time poll(Time now);
-  // Delivers messages that freed nodes make possible.
+  // Delivers messages for which nodes have become free.
   void serve(Time now);
-  // sending: the frame chosen by the transmitter starts; sent: it has been sent.
+  // sending: the frame chosen by the transmitter starts. sent: the frame has been sent.
   void sending(Time now);
   void sent(Time now);
 
@@ -152,22 +152,22 @@ class Client {
   Time began_ = 0;
   uint32_t epoch_ = 0;
   std::unique_ptr<Input> input_;
-  std::unique_ptr<Output> output_;  // null: nothing has been sent in this session
+  std::unique_ptr<Output> output_;  // null if nothing has been sent in this session
   Entities entities_;
   Creation creation_;
   Services services_;
   Readings readings_;
   Liveness liveness_;
-  Time now_ = 0;                        // of the call in progress
-  std::shared_ptr<ClientTrace> trace_;  // null: not traced
+  Time now_ = 0;                        // time of the call in progress
+  std::shared_ptr<ClientTrace> trace_;  // null if not traced
   bool closing_ = false;
   tide_xrce_request_t closing_request_{};
-  Time write_retry_ns_ = TIDE_FOREVER;  // when a sample that DDS refused is offered again
-  Time creations_paid_ns_ = 0;          // time until which past creations use up the budget (may_create)
-  Time creation_ns_ = 0;                // the budget allows no creation before
-  size_t unheard_bytes_ = 0;            // bytes sent since its last message
+  Time write_retry_ns_ = TIDE_FOREVER;  // time at which a sample that DDS refused is offered again
+  Time creations_paid_ns_ = 0;          // time up to which past creations have used the budget (may_create)
+  Time creation_ns_ = 0;                // no creation is allowed before
+  size_t unheard_bytes_ = 0;            // bytes sent since the client's last message
   bool was_paused_ = false;
-  Time sweep_ns_ = TIDE_FOREVER;  // time at which entities of its former run are deleted, unless created again
+  Time sweep_ns_ = TIDE_FOREVER;  // time at which entities of the former run are deleted, unless created again
 };
 
 }  // namespace tide::agent

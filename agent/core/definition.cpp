@@ -40,7 +40,7 @@ std::string printable_fault(std::string_view name, bool spaces) {
   return printable ? "" : "has characters that are not printable";
 }
 
-// Names separated by /.
+// Names separated by "/".
 std::string words_fault(std::string_view path) {
   for (;;) {
     const size_t end = std::min(path.find('/'), path.size());
@@ -94,7 +94,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string Renaming::topic(const std::string &name) const {
-  constexpr size_t kPrefixBytes = 2;  // the following slash belongs to the ROS 2 name
+  constexpr size_t kPrefixBytes = 2;  // the next slash belongs to the ROS 2 name
   if (!contains(kPrefixes, name.substr(0, kPrefixBytes + 1)) || (space.empty() && remaps.empty())) return name;
   std::string_view suffix;
   if (name.starts_with("rq/") && name.ends_with("Request")) suffix = "Request";
@@ -289,7 +289,7 @@ constexpr uint32_t kServiceDepth = 64;
 struct Kind {
   uint8_t kind;
   std::string_view tag;  // in XML
-  const char *noun;      // in messages, after "a"; with a space if a name follows
+  const char *noun;      // for messages, after "a"; with a space if a name follows
 };
 constexpr std::array<Kind, 8> kKinds = {{{TIDE_XRCE_KIND_PARTICIPANT, "participant", "node "},
                                          {TIDE_XRCE_KIND_TOPIC, "topic", "topic "},
@@ -300,7 +300,7 @@ constexpr std::array<Kind, 8> kKinds = {{{TIDE_XRCE_KIND_PARTICIPANT, "participa
                                          {TIDE_XRCE_KIND_REQUESTER, "requester", "client of "},
                                          {TIDE_XRCE_KIND_REPLIER, "replier", "service of "}}};
 
-// An empty tag: no such kind.
+// An empty tag means that there is no such kind.
 Kind kind_of(uint8_t kind) {
   const auto known = std::find_if(kKinds.begin(), kKinds.end(), [kind](const Kind &one) { return one.kind == kind; });
   return known == kKinds.end() ? Kind{kind, {}, "CREATE"} : *known;
@@ -314,7 +314,7 @@ std::string_view view(tide_text_t text) {
 
 bool is_service(uint8_t kind) { return kind == TIDE_XRCE_KIND_REQUESTER || kind == TIDE_XRCE_KIND_REPLIER; }
 
-// Default of a writer or reader without QoS in its description.
+// The default for a writer or reader whose description has no QoS.
 Qos default_qos(uint8_t kind) {
   Qos qos;
   qos.reliable = kind != TIDE_XRCE_KIND_DATAREADER;
@@ -378,7 +378,7 @@ bool may_be_empty(uint8_t kind) {
 
 uint8_t define_by_xml(std::string_view xml, const Profiles &profiles, Definition &definition) {
   if (xml.empty()) return may_be_empty(definition.kind) ? TIDE_XRCE_STATUS_OK : TIDE_XRCE_STATUS_ERR_DDS;
-  if (xml.find('<') == std::string_view::npos) {  // some clients announce XML and send the name of a profile
+  if (xml.find('<') == std::string_view::npos) {  // some clients announce XML but send the name of a profile
     return define_by_reference(xml, profiles, definition) == TIDE_XRCE_STATUS_OK ? TIDE_XRCE_STATUS_OK
                                                                                  : TIDE_XRCE_STATUS_ERR_DDS;
   }
@@ -422,7 +422,7 @@ std::string fault_of(const Topic &topic, bool may_lack_type = false) {
   return fault_of("type", topic.type, type_fault(topic.type));
 }
 
-// The fault in its names or domain, or an empty text.
+// Describes the fault in the entity's names or domain; empty if there is none.
 std::string fault_of(const Definition &definition) {
   switch (definition.kind) {
     case TIDE_XRCE_KIND_PARTICIPANT:

@@ -16,33 +16,34 @@
 
 namespace tide::agent {
 
-// ---- names ----
-// ROS 2 tools decode every name that they discover, so one client's bad name breaks all of them: rclpy raises
-// UnicodeDecodeError for octets that are not UTF-8. The *_fault functions return what is wrong, or an empty text.
+// ---- names ---- ROS 2 tools decode every name that they discover, so one client's bad name breaks all these tools:
+// rclpy raises UnicodeDecodeError for octets that are not UTF-8. The *_fault functions return what is wrong, or an
+// empty text.
 
-// With a prefix of ROS 2 (rt/, rq/, rr/, rs/, rp/, ra/) the rest must be a full ROS 2 name: letters, digits, _ and /,
-// no empty part, no part that starts with a digit. Without one it is a topic of plain DDS: printable ASCII without
-// spaces. Names by which DDS and ROS 2 describe themselves are refused.
+// After a prefix of ROS 2 (rt/, rq/, rr/, rs/, rp/, ra/), the rest must be a full ROS 2 name: letters, digits, _ and /,
+// without an empty part or a part that starts with a digit. A name without such a prefix is a topic of plain DDS:
+// printable ASCII without spaces. Names by which DDS and ROS 2 describe themselves are refused.
 std::string topic_fault(std::string_view name);
 std::string type_fault(std::string_view name);         // must be printable ASCII without spaces
 std::string participant_fault(std::string_view name);  // must be printable ASCII
-// Whether a participant's name has the form of a ROS 2 node: node, or /namespace/node.
+// True if a participant's name has the form of a ROS 2 node: node, or /namespace/node.
 bool is_node_name(std::string_view name);
 // For log messages: bytes other than printable ASCII become \xNN, and a long text is truncated.
 std::string quoted(std::string_view text);
 
 // How the agent renames one client's topics, services, actions and nodes, so that one firmware image serves many
-// robots. Names are ROS 2 names: /cmd_vel.
+// robots. Names here are ROS 2 names, such as /cmd_vel.
 struct Renaming {
-  std::string space;                          // prefix, /robot1, of every name that no remap changes; empty: none
-  std::map<std::string, std::string> remaps;  // fully qualified name to fully qualified name
+  std::string space;                          // prefix (/robot1) of every name that no remap changes; empty: none
+  std::map<std::string, std::string> remaps;  // from one fully qualified name to another
 
   // The DDS topic (rt/cmd_vel, rq/sumRequest, rr/sumReply) after renaming. Topics without a ROS prefix keep their
-  // names, and the namespace is not applied to topics that all robots share (/tf, /tf_static, /rosout, /clock,
+  // names. The namespace is not applied to topics that all robots share (/tf, /tf_static, /rosout, /clock,
   // /diagnostics, /parameter_events).
   std::string topic(const std::string &name) const;
   std::string node(const std::string &name) const;
-  // Add the remap FROM:=TO, both fully qualified. add and set_space return an error message; empty: success.
+  // add adds the remap FROM:=TO, both fully qualified. add and set_space return an error message; an empty one means
+  // success.
   std::string add(const std::string &remap);
   std::string set_space(const std::string &name);
   auto operator<=>(const Renaming &) const = default;
@@ -50,17 +51,17 @@ struct Renaming {
 
 // ---- XML ----
 // The small documents that describe DDS entities: elements, attributes, text, comments, the five predefined entities.
-// No document types, no namespaces, no processing instructions beyond the declaration.
+// Document types, namespaces, and processing instructions beyond the declaration are not supported.
 
 struct XmlElement {
   std::string name;
   std::vector<std::pair<std::string, std::string>> attributes;
-  std::string text;  // of this element itself, without surrounding space
+  std::string text;  // text of this element itself, without surrounding space
   std::vector<XmlElement> children;
 
-  // The first child of this name, or null.
+  // The first child of this name; null if there is none.
   const XmlElement *child(std::string_view wanted) const;
-  // Text of the element at this path of first children; empty when there is none.
+  // Text of the element at this path of first children; empty if there is no such element.
   std::string text_at(std::initializer_list<std::string_view> path) const;
   std::string attribute(std::string_view wanted) const;
 };
@@ -70,7 +71,7 @@ struct XmlLimits {
   size_t elements = 256;
 };
 
-// The root element; nothing when the text is not well-formed or exceeds a limit.
+// The root element; nothing if the text is not well-formed or exceeds a limit.
 std::optional<XmlElement> parse_xml(std::string_view text, const XmlLimits &limits = {});
 
 // ---- definitions ----
@@ -80,19 +81,20 @@ struct Definition {
   uint16_t parent = 0;        // participant, publisher or subscriber
   int domain = 0;             // participant
   std::string name;           // participant
-  uint16_t topic_object = 0;  // datawriter, datareader in binary form: the object id of its topic
+  uint16_t topic_object = 0;  // of a datawriter or datareader in binary form: the object id of its topic
   Topic topic;                // topic, datawriter, datareader; the type may be empty when the topic exists by name
-  Qos qos;                    // datawriter, datareader, requester, replier
-  Service service;            // requester, replier
+  Qos qos;                    // of a datawriter, datareader, requester or replier
+  Service service;            // of a requester or replier
   bool operator==(const Definition &) const = default;
 };
 
 // Named descriptions that clients may refer to.
 class Profiles {
  public:
-  // Adds every element with a profile_name of an XML document (<profiles> alone or in <dds>). False: not well-formed.
+  // Adds every element that has a profile_name in an XML document (<profiles> alone or in <dds>). Returns false if the
+  // document is not well-formed.
   bool add(std::string_view xml);
-  // The element of this tag ("participant", "data_writer", ...) and name, or null.
+  // The element with this tag ("participant", "data_writer", ...) and name; null if there is none.
   const XmlElement *find(std::string_view tag, std::string_view name) const;
 
  private:
@@ -102,8 +104,9 @@ class Profiles {
 // For log messages: "publisher of 'rt/chatter', type 'std_msgs::msg::dds_::String_'".
 std::string described(const Definition &definition);
 
-// Fills in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE, ERR_INVALID_DATA
-// (an invalid kind, name or domain; ERR_DDS if given by XML). fault: error text about a name or domain.
+// Fills in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE, or
+// ERR_INVALID_DATA for an invalid kind, name or domain (ERR_DDS if these were given by XML). `fault` gets the error
+// text for a name or domain.
 uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition, std::string &fault);
 
 }  // namespace tide::agent

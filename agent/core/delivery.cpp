@@ -46,7 +46,8 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
   return true;
 }
 
-// Sends a message with DDS. False: DDS refuses it for now, because its lock is taken or its history is full.
+// Sends a message through DDS. Returns false if DDS refuses it for now, because its lock is taken or its history is
+// full.
 bool Services::send(Entity &entity, const WaitingMessage &message, Time now) {
   if (auto *requester = entity.as<RequesterPart>()) {
     const std::optional<uint64_t> number = requester->dds->send(message.payload, message.big_endian);
@@ -68,10 +69,11 @@ void Services::flush(Entity &entity, Time now) {
   const Limits &limits = context_.limits;
   WaitingMessages &waiting = *entity.waiting();
   auto *requester = entity.as<RequesterPart>();
-  bool refused = false;  // later messages then wait, too, to keep the order
+  bool refused = false;  // later messages then wait as well, to keep the order
   const size_t expired = waiting.flush(now, [&](const WaitingMessage &message) {
     if (refused || !is_ready(entity, message)) return false;
-    // All waiting requests at once would evict one another, or other clients' requests, from the server's history.
+    // Sent at once, the waiting requests would evict one another, or other clients' requests, from the server's
+    // history.
     const Time next_ns = requester == nullptr ? 0 : requester->release->since_ns + limits.release_period_ns;
     if (requester != nullptr && now < next_ns && requester->release->count >= limits.released_requests) {
       next_ns_ = std::min(next_ns_, next_ns);
@@ -125,7 +127,7 @@ namespace {
 constexpr Time kMillisecond = 1'000'000;
 constexpr uint16_t kUnlimited = 0xFFFF;
 
-// The mark of a DATA node: its reader and that reader's generation. Never null.
+// The mark of a DATA node: the number of its reader and that reader's generation. Never null.
 void *owner_of(uint16_t object, uint32_t generation) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
   return reinterpret_cast<void *>((uintptr_t{generation} << 17) | (uintptr_t{object} << 1) | 1u);
@@ -158,7 +160,7 @@ std::optional<uint8_t> Readings::begin(const tide_xrce_read_data_t &body, Time n
     reading.pace_ns = body.min_pace_period_ms * kMillisecond;
   }
   delivery->reading = reading;
-  delivery->has_data = true;  // samples may have arrived in DDS before the READ_DATA
+  delivery->has_data = true;  // because samples may have arrived in DDS before the READ_DATA
   rank();
   next_ns_ = now;
   return std::nullopt;
@@ -176,8 +178,8 @@ void Readings::wake(Entity &entity, Time now) {
   if (delivery.reading.active) next_ns_ = now;
 }
 
-// Takes all samples of a KEEP_LAST reader out of DDS and applies its depth here. DDS would apply it too early, while
-// the agent's thread writes other clients' samples and cannot read.
+// Takes all samples of a KEEP_LAST reader out of DDS, and applies the reader's depth here. DDS would apply the depth
+// too early: while the agent's thread writes other clients' samples, it cannot read.
 void Readings::drain(Entity &entity, Time now) {
   const Limits &limits = context_.limits;
   Delivery &delivery = *entity.delivery();
@@ -193,7 +195,7 @@ void Readings::drain(Entity &entity, Time now) {
     }
     delivery.has_data = left == 0;
   }
-  // Beyond the depth the oldest are dropped, unless they have just arrived and there is memory.
+  // Beyond the depth, the oldest samples are dropped unless they have just arrived and there is memory for them.
   const size_t depth = entity.definition.qos.depth;
   if (waiting.size() <= depth) return;
   const auto first = std::find_if(waiting.begin(), waiting.end(), [](const auto &one) { return !one.repeated; });
@@ -252,7 +254,7 @@ void Readings::end_all() {
   readers_.clear();
 }
 
-// The most urgent stream first; within one, the reader that has waited longest.
+// The most urgent stream comes first; within a stream, the reader that has waited longest.
 void Readings::rank() {
   std::vector<std::tuple<int, uint64_t, uint16_t>> ranked;
   for (auto &[object, entity] : entities_) {
@@ -298,18 +300,19 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
       next_ns_ = std::min(next_ns_, reading.next_ns);
       return;
     }
-    if (delivery.in_flight >= limit) return;  // a returned node triggers another call
-    // A reader with samples in transfer leaves one node free for each other reader.
+    if (delivery.in_flight >= limit) return;  // call again as soon as a node is returned
+    // A reader that has samples in transfer leaves one node free for each other reader.
     const size_t taken = data_nodes_ + limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
     if (taken >= output.node_count()) return;
-    // A sample in a node can no longer be replaced by a newer one, so KEEP_LAST uses a node only when it can leave.
+    // A sample that is in a node can no longer be replaced by a newer one, so a KEEP_LAST reader uses a node only when
+    // the sample can leave at once.
     if (keeps_last && !output.is_clear(reading.stream)) {
       behind_ = true;
       return;
     }
     if (delivery.waiting.empty() && !fetch(entity, now)) return;
     const size_t payload_bytes = delivery.waiting.front().sample.payload.size();
-    // The client cannot replace a sample of which it has fragments, so fragmented samples are sent one by one.
+    // The client cannot replace a sample of which it has received fragments, so fragmented samples are sent one by one.
     const bool is_long = payload_bytes > output.transmitter().fragment_bytes;
     if (keeps_last && is_long && delivery.in_flight != 0) return;
     const int sent = deliver(entity, object, output, now);
@@ -345,7 +348,8 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
   }
 }
 
-// Reported once a second by a status of the READ_DATA: tide's client counts the missed samples, a stock one ignores it.
+// Reported once a second by a STATUS for the READ_DATA: tide's client counts the missed samples, a stock client ignores
+// the STATUS.
 void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
   if (delivery.too_large == 0) return;
   if (now >= delivery.tell_ns) {
@@ -360,7 +364,7 @@ void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
     next_ns_ = std::min(next_ns_, std::max(delivery.tell_ns, now + context_.limits.write_retry_ns));
 }
 
-// Takes the reader's next sample out of DDS, to wait here for a node; false: there is no sample.
+// Takes the reader's next sample out of DDS; the sample then waits here for a node. Returns false if there is none.
 bool Readings::fetch(Entity &entity, Time now) {
   Delivery &delivery = *entity.delivery();
   delivery.signal->queued.store(false);  // cleared before the check, so that later samples are signalled again
@@ -371,7 +375,7 @@ bool Readings::fetch(Entity &entity, Time now) {
     counters_.samples_skipped += sample.skipped;
     services_.took(entity, now);
     if (replier != nullptr) {
-      // A server that never replies does not fill this map.
+      // so that a server that never replies does not fill this map
       if (replier->taken.size() >= context_.limits.pending_requests) replier->taken.erase(replier->taken.begin());
       replier->taken.insert_or_assign(sample.identity, now);
     }
@@ -404,7 +408,7 @@ int Readings::deliver(Entity &entity, uint16_t object, Output &output, Time now)
   if (requester != nullptr) {
     const auto request = requester->requests.find(sample.request);
     if (request == requester->requests.end())
-      return TIDE_ERROR_NOT_FOUND;  // the request was forgotten while the sample waited
+      return TIDE_ERROR_NOT_FOUND;  // the request was forgotten while its sample waited
     tide_xrce_put_request(&head, {request->second.request, object});
   }
   const uint8_t flags = sample.big_endian ? uint8_t{0} : uint8_t{TIDE_XRCE_FLAG_LITTLE_ENDIAN};

@@ -18,14 +18,14 @@ class Services {
   Services(Context &context, Counters &counters, Entities &entities)
       : context_(context), counters_(counters), entities_(entities) {}
 
-  // A request or reply of the client, by a requester or replier. False: malformed.
+  // Sends a request or reply of the client to DDS, through a requester or replier. Returns false if it is malformed.
   bool write(Entity &entity, uint16_t request, Bytes payload, bool big_endian, Time now);
-  // Sends the entity's waiting messages; call it when peers of the entity may have been discovered.
+  // Sends the entity's waiting messages; call it when remote endpoints for them may have been discovered.
   void flush(Entity &entity, Time now);
-  // Timers of all entities.
+  // Handles the timers of all entities.
   void poll(Time now);
   Time next_ns() const { return next_ns_; }  // when to call poll
-  // A sample of the entity was taken from DDS. After a reply one more waiting request may be sent to the server.
+  // A sample of the entity was taken from DDS. If it was a reply, one more waiting request may be sent to the server.
   void took(Entity &entity, Time now);
   // The client was restarted: drops all waiting messages.
   void forget();
@@ -44,27 +44,27 @@ class Readings {
   Readings(Context &context, Counters &counters, Entities &entities, Services &services)
       : context_(context), counters_(counters), entities_(entities), services_(services) {}
 
-  // Begins a READ_DATA. Returns a TIDE_XRCE_STATUS_*; unset: the data is the answer.
+  // Begins a READ_DATA. Returns a TIDE_XRCE_STATUS_*; unset if the data itself is the answer.
   std::optional<uint8_t> begin(const tide_xrce_read_data_t &body, Time now);
-  // Call when an entity was created (adds), is about to be removed (removes), may have new data (wake).
+  // adds: call it when an entity was created; removes: when it is about to be removed; wake: when it may have new data.
   void adds(Delivery &delivery) { delivery.generation = ++generation_; }
   void removes(uint16_t object, Entity &entity);
   void wake(Entity &entity, Time now);
   // True if the client has an active READ_DATA.
   bool is_active() const { return !readers_.empty(); }
-  // Delivers what is possible.
+  // Delivers as many messages as possible.
   void serve(Output &output, Time now);
   Time next_ns() const { return is_active() ? next_ns_ : TIDE_FOREVER; }  // when to call serve
-  // Called before the session's output ends: keeps the unacknowledged samples and replies of reliable streams for the
-  // next session, but not requests, so that no server executes one twice.
+  // Called before the session's output ends. Keeps the unacknowledged samples and replies of reliable streams for the
+  // next session. Requests are not kept, so that no server executes one twice.
   void keep(Output &output);
-  // Call when the output restarts and will not return its nodes.
+  // Call this when the output restarts and will not return its nodes.
   void forget_nodes();
-  // The session ends, and so does every READ_DATA.
+  // The session ends, and all its READ_DATA requests end with it.
   void end_all();
-  // Call when the output has returned a node.
+  // Call this when the output has returned a node.
   void node_done(void *owner);
-  // The reader whose message a node carries; 0: none.
+  // The reader whose message the node carries; 0 if none.
   static uint16_t object_of(void *owner);
 
  private:
@@ -80,12 +80,12 @@ class Readings {
   Counters &counters_;
   Entities &entities_;
   Services &services_;
-  std::vector<uint16_t> readers_;  // active ones, most urgent stream first
-  uint64_t turns_ = 0;             // number of samples given to the output
+  std::vector<uint16_t> readers_;  // active readers, those with the most urgent stream first
+  uint64_t turns_ = 0;             // number of samples passed to the output
   bool behind_ = false;            // a reader's stream is blocked: call serve at each opportunity
   uint32_t generation_ = 0;
   size_t data_nodes_ = 0;
-  uint64_t replies_kept_ = 0;  // they are numbered downwards from the highest number
+  uint64_t replies_kept_ = 0;  // replies are numbered downwards from the highest number
   Time next_ns_ = 0;
 };
 

@@ -142,9 +142,9 @@ std::string name_of_key(uint32_t key) {
   return text.data();
 }
 
-constexpr size_t kMostServices = 6;  // services of one client in its status
+constexpr size_t kMostServices = 6;  // services that one client's status can list
 
-// The service's name from rq/NAMERequest, its name in DDS.
+// Extracts the service's name from rq/NAMERequest, its name in DDS.
 std::string name_of_service(const std::string &topic) {
   constexpr size_t kPrefixBytes = 3, kSuffixBytes = 7;
   const bool fits = topic.starts_with("rq/") && topic.ends_with("Request");
@@ -161,7 +161,7 @@ std::string seconds_of(Time duration) { return std::to_string(duration / kSecond
 
 Level worst(std::initializer_list<Level> levels) { return std::max(levels); }
 
-// "3 messages lost, 1 request refused lately": counts over the last ten periods.
+// Describes counts over the last ten periods, for example "3 messages lost, 1 request refused lately".
 class Sentence {
  public:
   void add(uint64_t count, const char *what) {
@@ -175,7 +175,7 @@ class Sentence {
   std::string text_;
 };
 
-// Clients and entities that the agent refused.
+// Numbers of clients and entities that the agent refused.
 uint64_t turned_away(const Counters &counters) {
   return counters.clients_refused + counters.not_allowed + counters.takeovers_refused + counters.entities_refused;
 }
@@ -262,7 +262,7 @@ void Diagnostics::update_alarms(const AgentVitals &vitals, Time now) {
   }
 }
 
-// Unhealthy clients first; if not all fit, the others take turns.
+// Unhealthy clients come first; if not all fit, the others take turns.
 void Diagnostics::choose(const std::vector<ClientVitals> &clients) {
   unwell_.clear();
   well_.clear();

@@ -23,10 +23,11 @@
 
 namespace tide::agent {
 
-// ---- vitals: the reported state. Counts are since the agent's start, or since a client's first connection ----
+// ---- vitals: the reported state. All counts start with the agent, or with a client's first connection ----
 
-// Response times of a service that a client uses: from the request's acceptance by DDS until its reply is taken from
-// DDS. For a service that it provides: from taking the request from DDS until DDS accepts the reply.
+// Response times of a service. For a service that the client uses: from the acceptance of a request by DDS until its
+// reply is taken from DDS. For a service that the client provides: from taking a request from DDS until DDS accepts the
+// reply.
 struct ServiceVitals {
   std::string name;
   bool serves = false;
@@ -36,18 +37,18 @@ struct ServiceVitals {
 
 struct ClientVitals {
   uint32_t key = 0;
-  std::string place;    // name of its endpoint
-  bool silent = false;  // it was probed and has not answered
-  Time silence_ns = 0;  // since its last message
+  std::string place;    // name of the client's endpoint
+  bool silent = false;  // the client was probed and has not answered
+  Time silence_ns = 0;  // time since the client's last message
   size_t entities = 0;
-  size_t queued = 0, queue = 0;  // nodes of its transmitter: in use, and total
+  size_t queued = 0, queue = 0;  // nodes of the client's transmitter: in use, and in total
   uint64_t messages_in = 0, bytes_in = 0, messages_out = 0, bytes_out = 0;
-  uint64_t repeated = 0;                // retransmissions to it
-  uint64_t lost_from = 0;               // messages from it that were never received, or dropped here
-  uint64_t lost_to = 0;                 // samples for it that DDS or the agent dropped
+  uint64_t repeated = 0;                // retransmissions to the client
+  uint64_t lost_from = 0;               // messages from the client that were never received, or were dropped here
+  uint64_t lost_to = 0;                 // samples for the client that DDS or the agent dropped
   uint64_t refused = 0;                 // requests
-  uint64_t limited = 0;                 // times a limit of the agent was reached
-  std::vector<ServiceVitals> services;  // with replies
+  uint64_t limited = 0;                 // number of times a limit of the agent was reached
+  std::vector<ServiceVitals> services;  // those with replies
 };
 
 struct LinkCounters {
@@ -58,7 +59,7 @@ struct LinkCounters {
 
 struct LinkVitals : LinkCounters {
   std::string name{};            // as in the agent's "ready" line
-  uint64_t bits_per_second = 0;  // 0: not known
+  uint64_t bits_per_second = 0;  // 0: unknown
 };
 using LinksVitals = std::function<void(std::vector<LinkVitals> &links)>;
 
@@ -71,15 +72,15 @@ struct AgentVitals {
 
 // ---- notices ----
 
-// For the user: one line when a cause first occurs and, while it persists, one line with the count every ten seconds.
-// Clients that connect, leave or are refused something get a line each, up to kEventLines different ones in ten
-// seconds.
+// Lines for the user: one when a cause first occurs and, while the cause persists, one with the count every ten
+// seconds. A client that connects, leaves or is refused something gets a line of its own, up to kEventLines different
+// lines in ten seconds.
 class Notices {
  public:
   using Sink = std::function<void(const std::string &)>;
   explicit Notices(Sink sink) : sink_(std::move(sink)) {}
 
-  // cause: a constant text, which also says what to do. who: the peer concerned.
+  // `cause` is a constant text, which also says what to do. `who` is the client or host concerned.
   void tell(const char *cause, const std::string &who, Time now);
   // Prints this line, at most once in ten seconds.
   void event(const std::string &line, Time now);
@@ -89,12 +90,12 @@ class Notices {
 
  private:
   struct Told {
-    uint64_t more = 0;  // since the last line
+    uint64_t more = 0;  // count since the last line
     Time since_ns = 0;
   };
   Sink sink_;
   std::map<std::string, Told> told_;  // by cause
-  std::set<std::string> lines_;       // of events since lines_since_ns_
+  std::set<std::string> lines_;       // number of events since lines_since_ns_
   Time lines_since_ns_ = 0;
   uint64_t more_lines_ = 0;
 };
@@ -103,11 +104,11 @@ class Notices {
 
 enum class Level : uint8_t { kOk = 0, kWarning = 1, kError = 2 };  // as in diagnostic_msgs/DiagnosticStatus
 
-// Alarm for a count that should not grow: a warning if it grew in any of the last ten periods, an error from eight of
-// them, ending at four.
+// Alarm for a count that should not grow. It is a warning if the count grew in any of the last ten periods, and an
+// error if it grew in eight of them; the error ends at four.
 class CountAlarm {
  public:
-  // total: value at the end of a period.
+  // `total` is the value at the end of a period.
   void update(uint64_t total) {
     history_ = static_cast<uint16_t>((history_ << 1u | (total != total_ ? 1u : 0u)) & kMask);
     recent_ = recent_ - ring_[place_] + (total - total_);
@@ -121,7 +122,7 @@ class CountAlarm {
     if (failing_) return Level::kError;
     return history_ == 0 ? Level::kOk : Level::kWarning;
   }
-  uint64_t recent() const { return recent_; }  // of the last ten periods
+  uint64_t recent() const { return recent_; }  // sum over the last ten periods
 
   static constexpr size_t kPeriods = 10;
 
@@ -136,7 +137,7 @@ class CountAlarm {
   bool failing_ = false;
 };
 
-// Alarm for a queue: a warning from 80 %, ending below 60 %; an error from 95 %, ending below 80 %.
+// Alarm for a queue. It is a warning from 80 % full, ending below 60 %, and an error from 95 %, ending below 80 %.
 class FillAlarm {
  public:
   void update(size_t used, size_t all) {
@@ -153,8 +154,8 @@ class FillAlarm {
 
 // ---- /diagnostics ----
 
-// A DiagnosticArray that is serialised while it is built, in memory allocated once. A status that does not fit is
-// omitted.
+// A DiagnosticArray that is serialised while it is built, in memory that is allocated once. A status that does not fit
+// is omitted.
 class DiagnosticArray {
  public:
   static constexpr size_t kBytesMaximum = 60'000;  // fits one datagram
@@ -164,9 +165,9 @@ class DiagnosticArray {
   // Adds a key and its value to the status begun last.
   void value(std::string_view key, uint64_t value);
   void value(std::string_view key, std::string_view value);
-  // Ends the status begun last. False: the status did not fit and was left out.
+  // Ends the status begun last. Returns false if the status did not fit and was left out.
   bool end_status();
-  // The array, valid until the next begin.
+  // The array; valid until the next call of begin.
   Bytes end();
 
  private:
@@ -180,15 +181,16 @@ class DiagnosticArray {
 };
 
 struct DiagnosticsOptions {
-  Time period_ns = 0;               // 0: off, without a participant
-  std::string name = "tide_agent";  // name of the node, and prefix of status names
+  Time period_ns = 0;               // 0: off, and there is no participant
+  std::string name = "tide_agent";  // name of the node; also prefix of the status names
   std::string instance;             // hardware_id: which of several agents this is
-  size_t clients = 64;              // most clients in one array
-  LinksVitals links;                // unset: no links
+  size_t clients = 64;              // greatest number of clients in one array
+  LinksVitals links;                // unset if there are no links
 };
 
-// While the topic has a reader, publishes one array each period: a status of the agent, of each link, of each client.
-// With many clients, unhealthy ones come first and the others take turns; the agent's status counts all.
+// While the topic has a reader, publishes one array in each period, with a status of the agent, of each link and of
+// each client. If there are many clients, unhealthy ones come first and the others take turns; the agent's status
+// counts all clients.
 class Diagnostics {
  public:
   Diagnostics(Middleware &middleware, const DiagnosticsOptions &options, int domain, Notices &notices,
@@ -209,7 +211,7 @@ class Diagnostics {
   struct ClientAlarms {
     CountAlarm lost, refused, limited;
     FillAlarm queue;
-    uint32_t round = 0;  // round of its last report
+    uint32_t round = 0;  // round in which the client was last reported
     Level level(const ClientVitals &vitals) const;
   };
   struct LinkAlarms {
@@ -245,7 +247,7 @@ class Diagnostics {
   std::vector<LinkAlarms> link_alarms_;
   CountAlarm turned_away_, given_up_;
   std::deque<Lost> lost_;
-  std::vector<size_t> unwell_, well_, chosen_;  // indexes of clients
+  std::vector<size_t> unwell_, well_, chosen_;  // indexes of the clients
   size_t turn_ = 0;
   uint32_t round_ = 0;
   std::unique_ptr<DiagnosticArray> array_;

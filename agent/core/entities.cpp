@@ -117,7 +117,8 @@ const Entity *Entities::participant_of(const Definition &definition) const {
   return find(parent->definition.parent);
 }
 
-// A writer or reader names its topic by object (binary) or by name; a name alone takes the type of the topic object.
+// A writer or reader names its topic by object id (binary) or by name; if only by name, it takes the type of the topic
+// object.
 uint8_t Entities::find_topic(Definition &definition) const {
   const Entity *participant = participant_of(definition);
   for (const auto &[object, entity] : entities_) {
@@ -190,7 +191,7 @@ namespace {
 constexpr const char *kRefusedByDds = "DDS refuses it; is there a topic of this name with another type?";
 constexpr const char *kNoParent = "its parent object does not exist";
 
-// The DDS object becomes the entity's part, unless DDS refused to create it.
+// Stores the DDS object in the entity's part, unless DDS refused to create it.
 template <class Part>
 uint8_t keep(Entity &entity, Part part) {
   if (part.dds == nullptr) return TIDE_XRCE_STATUS_ERR_DDS;
@@ -198,7 +199,7 @@ uint8_t keep(Entity &entity, Part part) {
   return TIDE_XRCE_STATUS_OK;
 }
 
-// The live object in a map of weak pointers for this key, or a new one.
+// The live object for this key in a map of weak pointers, or a new object.
 template <class Value, class Key>
 std::shared_ptr<Value> shared_of(std::map<Key, std::weak_ptr<Value>> &known, const Key &key) {
   std::shared_ptr<Value> value = known[key].lock();
@@ -224,7 +225,7 @@ std::optional<uint8_t> Creation::begin(const tide_xrce_create_t &body, uint8_t f
   }
   std::string why;
   const uint8_t defined = define(body, context_.profiles, definition, why);
-  // An unknown parent is the more useful error than a bad description.
+  // An unknown parent is reported first, because it is a more useful error than a bad description.
   if (defined != TIDE_XRCE_STATUS_ERR_INVALID_DATA && !entities_.has_parent(definition)) {
     return refuse(TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE, kNoParent);
   }
@@ -244,7 +245,7 @@ std::optional<uint8_t> Creation::begin(const tide_xrce_create_t &body, uint8_t f
   }
   if (definition.domain == 0) definition.domain = context_.default_domain;
   if (context_.domain) definition.domain = *context_.domain;
-  // New firmware may use a topic with another type, but entities of the former run, or of a replaced topic, would keep
+  // New firmware may use a topic with another type. Entities of the former run, or of a replaced topic, would then keep
   // the old type in use.
   if (!definition.topic.name.empty() && !definition.topic.type.empty()) {
     const bool replaces = existing != nullptr && replace && definition.kind == TIDE_XRCE_KIND_TOPIC;

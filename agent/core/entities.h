@@ -26,8 +26,8 @@ namespace tide::agent {
 
 // ---- signals ----
 
-// An event of an entity, queued by threads of the middleware, handled by the agent's. It names the entity by a number
-// that is never reused, so that a signal of a deleted or never completed entity is ignored.
+// An event of an entity: queued by threads of the middleware, handled by the agent's thread. An event names its entity
+// by a number that is never reused, so a signal for a deleted or never completed entity is ignored.
 struct Signal {
   Signal(uint32_t key_of_client, uint16_t object_id, uint64_t entity_number)
       : key(key_of_client), object(object_id), number(entity_number) {}
@@ -51,10 +51,10 @@ class SignalQueue {
 
 // ---- messages that wait for ROS 2 ----
 
-// A request without a reachable server, or a reply whose client DDS has not matched yet: ROS 2 would lose them.
+// A request without a reachable server, or a reply whose client DDS has not matched yet; sent now, ROS 2 would lose it.
 struct WaitingMessage {
-  uint16_t request = 0;       // of a requester: id of the request
-  SampleIdentity identity{};  // for a replier: identity of the request that is answered
+  uint16_t request = 0;       // from a requester: id of the request
+  SampleIdentity identity{};  // from a replier: identity of the answered request
   std::vector<uint8_t> payload;
   bool big_endian = false;
   Time until_ns = 0;  // deadline: a request executed much later would do harm
@@ -63,11 +63,11 @@ struct WaitingMessage {
 class WaitingMessages {
  public:
   bool empty() const { return messages_.empty(); }
-  Time next_ns() const;  // time at which the first is dropped
-  // Returns the number of evicted (oldest) messages.
+  Time next_ns() const;  // time at which the first message is dropped
+  // Returns the number of messages evicted for it; the oldest are evicted first.
   size_t push(WaitingMessage message, const Limits &limits);
-  // Offers each waiting message, oldest first, to `send`, which returns whether it was sent. Returns how many messages
-  // have expired.
+  // Offers each waiting message, oldest first, to `send`, which returns true if it has sent the message. Returns the
+  // number of messages that have expired.
   size_t flush(Time now, const std::function<bool(const WaitingMessage &)> &send);
 
  private:
@@ -92,14 +92,14 @@ struct Reading {
   Time next_ns = 0;
 };
 
-// A sample taken from DDS that has no node yet.
+// A sample that was taken from DDS and waits for a node.
 struct Fetched {
   Sample sample;
   Time since_ns = 0;      // time at which it was taken
   bool repeated = false;  // sent but not acknowledged in the former session: never dropped
 };
 
-// State of the delivery of an entity's data from DDS to the client.
+// State of delivering an entity's data from DDS to the client.
 struct Delivery {
   std::shared_ptr<Signal> signal;  // signals new data; never null
   Reading reading{};
@@ -107,13 +107,13 @@ struct Delivery {
   std::deque<Fetched> waiting{};  // the oldest first
   size_t waiting_bytes = 0;
   uint32_t in_flight = 0;
-  uint64_t last_turn = 0;   // sequence number, over all readers, of its last sample
-  uint32_t generation = 0;  // generation of the reading: nodes of former ones do not count
+  uint64_t last_turn = 0;   // turn of its last sample, counted over all readers
+  uint32_t generation = 0;  // generation of the reading; nodes of former generations do not count
   uint32_t too_large = 0;   // dropped samples not yet reported to the client
   Time tell_ns = 0;         // earliest time of the next report
 };
 
-// Replies to the requests of one entity.
+// Statistics of the replies to one entity's requests.
 struct Replies {
   uint64_t count = 0;
   Time last_ns = 0, greatest_ns = 0;
@@ -125,17 +125,17 @@ struct Replies {
 };
 
 struct Asked {
-  uint16_t request = 0;  // id of the client
+  uint16_t request = 0;  // the client's id of the request
   Time at_ns = 0;
 };
 
-// Rate limit of released requests for one service: number sent since since_ns, over all clients.
+// Rate limit for sending waiting requests to one service: the number sent since since_ns, over all clients.
 struct Release {
   size_t count = 0;
   Time since_ns = 0;
 };
 
-// What an entity has in DDS, by its kind; `dds` is never null.
+// What an entity has in DDS, depending on its kind; `dds` is never null.
 struct DescribedPart {};  // topic, publisher, subscriber: no object in DDS
 struct ParticipantPart {
   std::shared_ptr<const int> domain;  // see Context::domains
@@ -143,11 +143,11 @@ struct ParticipantPart {
 };
 struct WriterPart {
   std::unique_ptr<Writer> dds;
-  Time reader_deadline_ns = 0;  // time until which samples wait for a reader that has discovered this writer; 0: they
-                                // do not wait
+  Time reader_deadline_ns = 0;  // deadline until which samples wait for a reader that has discovered this writer; 0:
+                                // they do not wait
   bool is_known = false;        // such a reader has acknowledged a first sample
-  uint32_t unacknowledged = 0;  // samples written since all were last known to be acknowledged
-  Time refused_since_ns = 0;    // time since which DDS refuses its samples; 0: it does not
+  uint32_t unacknowledged = 0;  // samples written since all samples were last known to be acknowledged
+  Time refused_since_ns = 0;    // time since which DDS has refused its samples; 0: it accepts them
 };
 struct ReaderPart {
   std::unique_ptr<Source> dds;
@@ -157,7 +157,7 @@ struct RequesterPart {
   std::unique_ptr<Requester> dds;
   Delivery delivery;
   std::shared_ptr<Release> release;
-  std::map<uint64_t, Asked> requests{};  // by DDS's number of the request
+  std::map<uint64_t, Asked> requests{};  // by the number that DDS gave the request
   Replies replies{};
   WaitingMessages waiting{};
 };
@@ -171,7 +171,7 @@ struct ReplierPart {
 
 struct Entity {
   Definition definition;
-  bool former = false;  // from the client's former run, not created again yet
+  bool former = false;  // left from the client's former run, and not created again yet
   std::variant<DescribedPart, ParticipantPart, WriterPart, ReaderPart, RequesterPart, ReplierPart> part;
 
   template <class Part>
@@ -182,41 +182,42 @@ struct Entity {
   const Part *as() const {
     return std::get_if<Part>(&part);
   }
-  Made *made() const;                // the object in DDS; null: none
+  Made *made() const;                // the object in DDS; null if there is none
   Source *source() const;            // null, like delivery, if the client reads nothing from it
-  Delivery *delivery();              // of readers, requesters and repliers
+  Delivery *delivery();              // null unless a reader, requester or replier
   const Delivery *delivery() const;  // the same
-  WaitingMessages *waiting();        // of requesters and repliers; others: null
+  WaitingMessages *waiting();        // null unless a requester or replier
 };
 
 // ---- all entities of a client ----
 
 class Entities {
  public:
-  // Called for each entity before it is removed.
+  // Called for each entity before the entity is removed.
   using Departure = std::function<void(uint16_t object, Entity &entity)>;
 
   explicit Entities(Departure departs) : departs_(std::move(departs)) {}
 
   const Entity *find(uint16_t object) const;
   Entity *find(uint16_t object) { return const_cast<Entity *>(std::as_const(*this).find(object)); }
-  // The topic of this name or object id in the same participant: fills in definition.topic. Returns a
+  // Finds the topic with this name or object id in the same participant, and fills in definition.topic. Returns a
   // TIDE_XRCE_STATUS_*.
   uint8_t find_topic(Definition &definition) const;
-  // The participant to which the entity belongs. Null: its parent is unknown.
+  // The participant that contains the entity. Null if the entity's parent is unknown.
   const Entity *participant_of(const Definition &definition) const;
-  // True if the entity's parent exists, or if it needs none.
+  // True if the entity's parent exists, or if the entity needs no parent.
   bool has_parent(const Definition &definition) const;
   size_t size() const { return entities_.size(); }
   void add(uint16_t object, Entity entity) { entities_.emplace(object, std::move(entity)); }
-  // Removes an entity and everything that it contains.
+  // Removes an entity and everything that the entity contains.
   void remove(uint16_t object);
 
-  // The client was restarted: marks all as of the former run until they are created again.
+  // The client was restarted: marks all entities as left from the former run, until they are created again.
   void begin_anew();
   // Marks an entity and its parents as created again.
   void renew(uint16_t object);
-  // Removes entities that conflict with a topic's type: those of the former run, and those of `replaced`.
+  // Removes entities that conflict with a topic's type: those left from the former run, and those of the topic
+  // `replaced`.
   void make_way(const Topic &topic, const std::optional<Topic> &replaced);
   bool has_former() const;
   void remove_former();
@@ -235,7 +236,7 @@ class Entities {
 
 // ---- creation ----
 
-using Endpoint = uint64_t;  // address of a client, numbered by the I/O side
+using Endpoint = uint64_t;  // address of a client, as a number that the I/O side assigns
 using Host = uint64_t;      // machine or line of a client, unchanged by a restart; also numbered by the I/O side
 
 // Shared by all clients of an agent.
@@ -245,15 +246,16 @@ struct Context {
   const Profiles &profiles;
   std::shared_ptr<SignalQueue> signals;
   std::function<int64_t()> wall_clock_ns;
-  std::optional<int> domain;  // overrides those of clients
-  int default_domain = 0;     // for clients that ask for 0
+  std::optional<int> domain;  // overrides the domains of clients
+  int default_domain = 0;     // used for clients that request domain 0
   std::function<void(const std::string &)> log;
   std::function<void(uint32_t key, const std::string &, Time now)> event;  // of a client, for the user; unset: none
   std::function<Time(Endpoint)> heartbeat_delay_ns;
   Tracer *tracer = nullptr;
   uint32_t next_epoch = 1;
   uint64_t next_entity = 1;
-  // Domains in use: participants hold them. Each costs threads, sockets and megabytes, so their number is limited.
+  // The domains in use; the participants keep them alive. Each domain costs threads, sockets and megabytes, so their
+  // number is limited.
   std::map<int, std::weak_ptr<const int>> domains = {};
   std::map<std::pair<int, std::string>, std::weak_ptr<Release>> releases = {};  // by domain and topic of the requests
 };
@@ -262,21 +264,22 @@ class Creation {
  public:
   Creation(Context &context, Entities &entities, uint32_t key) : context_(context), entities_(entities), key_(key) {}
 
-  // Sets the renaming of entities created from now on; null: names are unchanged. Must outlive this.
+  // Sets the renaming of entities created from now on; null: names stay unchanged. The renaming must outlive this
+  // object.
   void set_names(const Renaming *names) { names_ = names; }
-  // Returns a TIDE_XRCE_STATUS_*; unset: DDS is creating it, call finish later. fault: error text, for a message that
-  // also names the entity.
+  // Returns a TIDE_XRCE_STATUS_*; unset if DDS is still creating the entity, in which case finish must be called later.
+  // `fault` gets the error text for a message that also names the entity.
   std::optional<uint8_t> begin(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream, std::string &fault);
-  // The result of a completed creation.
+  // The result of a creation that has ended.
   uint8_t finish(std::string &fault);
-  // True while DDS is still creating an entity: the stream of its CREATE is blocked, and so are other creations of this
-  // client.
+  // True while DDS is still creating an entity. Until then the stream that carried its CREATE is blocked, and so are
+  // the client's other creations.
   bool is_under_way() const;
   bool is_begun() const { return pending_ != nullptr; }
   uint8_t stream() const { return pending_->stream; }
   bool is_of(uint8_t stream, tide_xrce_request_t request) const;
   void forget() { pending_.reset(); }
-  // Notifies that an entity is removed, which may be the pending one's parent.
+  // Notifies that an entity is removed; it may be the parent of the pending one.
   void removes(uint16_t object);
 
  private:
@@ -284,8 +287,8 @@ class Creation {
     uint8_t stream = 0;
     tide_xrce_request_t request{};
     Entity entity{};
-    bool orphaned = false;           // its parent was deleted meanwhile
-    std::shared_ptr<Signal> signal;  // signals its completion
+    bool orphaned = false;           // the pending entity's parent was deleted meanwhile
+    std::shared_ptr<Signal> signal;  // signals that the creation has ended
   };
 
   uint8_t instantiate(uint16_t object, const Definition &definition, Entity &entity, std::string &fault);
@@ -293,7 +296,7 @@ class Creation {
 
   Context &context_;
   Entities &entities_;
-  uint32_t key_;  // of the client
+  uint32_t key_;  // the entities of the client
   const Renaming *names_ = nullptr;
   std::unique_ptr<Pending> pending_;
 };

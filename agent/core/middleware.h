@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The core's interface to DDS, in plain types: payloads are opaque CDR without encapsulation header. The caller owns
-// the objects that it creates; destroying one removes it from DDS. Only Wake is called from other threads, and it may
+// the objects that it creates; destroying an object removes it from DDS. Only Wake is called from other threads. It may
 // still be called while its object is being destroyed.
 #pragma once
 
@@ -29,8 +29,8 @@ struct Qos {
 };
 
 struct Topic {
-  std::string name;  // in DDS: rt/chatter
-  std::string type;  // std_msgs::msg::dds_::String_
+  std::string name;  // name in DDS, for example rt/chatter
+  std::string type;  // type in DDS, for example std_msgs::msg::dds_::String_
   bool operator==(const Topic &) const = default;
 };
 
@@ -45,26 +45,26 @@ using SampleIdentity = std::array<uint8_t, 24>;
 struct Sample {
   std::vector<uint8_t> payload;
   bool big_endian = false;
-  SampleIdentity identity{};  // for a replier: the request and its client
-  uint64_t request = 0;       // for a requester: result of Requester::send for the answered request
+  SampleIdentity identity{};  // at a replier: the request and its client
+  uint64_t request = 0;       // at a requester: what Requester::send returned for the answered request
   uint32_t skipped = 0;       // samples that DDS dropped before this one
 };
 
-// An object whose creation in DDS may take a while. Until then only its state may be queried. The object may be
-// destroyed at any time.
+// An object whose creation in DDS may take a while. Until the creation has ended, only its state may be queried. The
+// object may be destroyed at any time.
 class Made {
  public:
   enum class State { kMade, kUnderWay, kRefused };
 
   virtual ~Made() = default;
   virtual State state() const { return State::kMade; }
-  // Calls wake once, from any thread, when the creation has ended; at once if it already has.
+  // Calls wake once, from any thread, when the creation has ended; at once if it has ended already.
   virtual void await(Wake wake) { wake(); }  // NOLINT(performance-unnecessary-value-param): others keep it
 };
 
 class Source : public Made {
  public:
-  // The oldest sample in DDS; false: there is none.
+  // Takes the oldest sample from DDS; returns false if there is none.
   virtual bool take(Sample &sample) = 0;
 };
 
@@ -81,26 +81,26 @@ class Writer : public Made {
 
 class Requester : public Source {
  public:
-  // True if a server has discovered both endpoints of this client: the server would receive a request, and its reply
+  // True if a server has discovered both endpoints of this client, so that it would receive a request and its reply
   // would arrive.
   virtual bool is_served() = 0;
-  // Returns the request's number; unset: DDS refuses the request for now.
+  // Returns the number of the request; unset if DDS refuses it for now.
   virtual std::optional<uint64_t> send(Bytes payload, bool big_endian) = 0;
 };
 
 class Replier : public Source {
  public:
-  // Whether the client would receive a reply.
+  // True if the client would receive a reply.
   virtual bool reaches(const SampleIdentity &request) = 0;
-  // Sends a reply. False: DDS refuses the reply for now.
+  // Sends a reply. Returns false if DDS refuses it for now.
   virtual bool send(const SampleIdentity &request, Bytes payload, bool big_endian) = 0;
 };
 
-// If DDS refuses, creation returns null or an object whose state becomes refused. wake: called from any thread when
-// there is new data, or is_served or reaches may have changed.
+// If DDS refuses, a creation returns null, or an object whose state becomes refused. `wake` is called from any thread
+// when there is new data, or when is_served or reaches may have changed.
 class Participant : public Made {
  public:
-  // False when the topic exists with another type.
+  // Returns false if the topic exists with another type.
   virtual bool check_topic(const Topic &topic) = 0;
   virtual std::unique_ptr<Writer> create_writer(const Topic &topic, const Qos &qos) = 0;
   virtual std::unique_ptr<Source> create_reader(const Topic &topic, const Qos &qos, Wake wake) = 0;
@@ -112,8 +112,8 @@ class Middleware {
  public:
   virtual ~Middleware() = default;
   virtual std::unique_ptr<Participant> create_participant(int domain, const std::string &name) = 0;
-  // Sends waiting samples. After the first call, samples written by the calling thread may wait until the next call;
-  // always call it from the same thread.
+  // Sends waiting samples. After its first call, samples written by the calling thread may wait until the next call, so
+  // it must always be called from the same thread.
   virtual void flush() {}
 };
 

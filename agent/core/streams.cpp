@@ -22,8 +22,8 @@ constexpr size_t kPaddingMaximum = 3;
 constexpr size_t kSubmessageMaximum = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + UINT16_MAX + kPaddingMaximum;
 constexpr size_t kWriteBytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + kRequestBytes;
 
-// A WRITE_DATA longer than the 16 bits of its header announces 0, as the stock client does, and ends with its last
-// fragment. No other WRITE_DATA announces 0, as each body begins with two ids.
+// A WRITE_DATA whose length exceeds the 16 bits of its header announces 0, as in the stock client, and ends with its
+// last fragment. No other WRITE_DATA announces 0, because each body begins with two ids.
 bool has_no_length(Bytes submessage) {
   return submessage.size() >= kWriteBytes && submessage[0] == TIDE_XRCE_WRITE_DATA && submessage[2] == 0 &&
          submessage[3] == 0;
@@ -38,7 +38,7 @@ tide_xrce_submessage_t whole_of(Bytes submessage) {
   return result;
 }
 
-// The rest of the message from this position, after alignment.
+// The rest of the message from this position on, after alignment.
 Bytes rest_of(Bytes message, size_t position) {
   return message.subspan(std::min((position + 3u) & ~size_t{3}, message.size()));
 }
@@ -59,7 +59,7 @@ Input::Input(const Limits &limits, Counters &counters, OnSubmessage on_submessag
       on_submessage_(std::move(on_submessage)),
       on_refused_(std::move(on_refused)) {}
 
-// Null: the limit of streams is reached.
+// Returns null if the limit of streams is reached.
 Input::Stream *Input::find(uint8_t id) {
   for (const auto &stream : streams_) {
     if (stream->state.id == id) return stream.get();
@@ -108,7 +108,7 @@ const tide_input_stream_t *Input::heartbeat(const tide_xrce_heartbeat_t &heartbe
   const uint16_t before = stream->state.next;
   const uint16_t given_up = tide_input_stream_heartbeat(&stream->state, heartbeat.first_unacknowledged, heartbeat.last);
   if (given_up == 0) return &stream->state;
-  // The client no longer has these messages, so a submessage that was being reassembled from them is lost entirely.
+  // The client no longer has these messages, so a submessage that was being reassembled from them is lost.
   counters_.given_up += given_up;
   fragment_bytes_ -= stream->fragments.size();
   stream->fragments.clear();
@@ -172,8 +172,8 @@ uint16_t Input::sequence(uint8_t stream) const {
   return found == streams_.end() ? uint16_t{0} : (*found)->state.next;
 }
 
-// Delivers the next message of the stream. If a part of it has to wait, it counts as held, so that it is neither
-// acknowledged nor requested again.
+// Delivers the next message of the stream. If a part of the message has to wait, the message counts as held, so that it
+// is neither acknowledged nor requested again.
 void Input::deliver(Stream &stream, Bytes message) {
   tide_xrce_header_t header;
   const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &header);
@@ -194,7 +194,7 @@ void Input::deliver_held(Stream &stream) {
   }
 }
 
-// Stops at a submessage that has to wait; later ones then wait, too.
+// Stops at a submessage that has to wait; later submessages then wait as well.
 void Input::process(Stream &stream, Bytes submessages) {
   size_t position = 0;
   tide_xrce_submessage_t submessage;
@@ -221,7 +221,7 @@ void Input::process(Stream &stream, Bytes submessages) {
   }
 }
 
-// rest: the message from this submessage on.
+// `rest` is the message from this submessage on.
 void Input::offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest) {
   if (on_submessage_(stream.state.id, submessage)) return;
   if (held_bytes_ + rest.size() <= limits_.held_bytes + (has_no_length(rest) ? limits_.sample_bytes : 0)) {
@@ -243,7 +243,8 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
     counters_.fragments_dropped++;
     return;
   }
-  // One sample without a length may be as long as sample_bytes, beyond the memory of all other reassemblies.
+  // One sample without an announced length may be as long as sample_bytes, in addition to the memory for all other
+  // reassemblies.
   std::vector<uint8_t> &fragments = stream.fragments;
   const Bytes body = {submessage.body, submessage.body_bytes};
   const size_t bytes = fragments.size() + body.size();
@@ -265,7 +266,7 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
   if (!last) return;
   size_t position = 0;
   tide_xrce_submessage_t whole;
-  // If a client announces the length modulo 65536, a part of the message must not be taken for the whole.
+  // A client may announce the length modulo 65536, so a part of the message must not be taken for the whole.
   if (next_submessage(fragments, &position, &whole) != 1 || whole.id == TIDE_XRCE_FRAGMENT ||
       fragments.size() - position > kPaddingMaximum) {
     refuse_fragments(stream);

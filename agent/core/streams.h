@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The streams of one client's session: Input receives (order, early messages, reassembly), Output sends (a transmitter
-// and its memory). Both are bounded.
+// and its memory). Both are bounded in memory.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace tide::agent {
 
-constexpr size_t kRequestBytes = 4;  // request id and object id, at the start of most bodies
+constexpr size_t kRequestBytes = 4;  // size of the request id and object id at the start of most bodies
 
 inline bool is_big_endian(const tide_xrce_submessage_t &submessage) {
   return (submessage.flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0;
@@ -31,7 +31,7 @@ inline tide_cdr_t reader_of(const tide_xrce_submessage_t &submessage) {
   return cdr;
 }
 
-// A short body of a submessage, little-endian.
+// Builds a short body of a submessage, little-endian.
 class Encoded {
  public:
   template <typename Put, typename Value>
@@ -48,30 +48,30 @@ class Encoded {
   size_t length_;
 };
 
-// A submessage that cannot be processed now blocks its stream: a reliable stream is not acknowledged, so the client
-// waits; on a best-effort stream, later messages are kept as long as there is memory.
+// A submessage that cannot be processed now blocks its stream. A reliable stream is then not acknowledged, so the
+// client waits; on a best-effort stream, later messages are kept as long as there is memory.
 class Input {
  public:
-  // Returns false when the submessage cannot be processed now; resume offers it again.
+  // Returns false if the submessage cannot be processed now; resume offers it again.
   using OnSubmessage = std::function<bool(uint8_t stream, const tide_xrce_submessage_t &)>;
-  // The received part of a reassembled submessage that is too long or contradicts its header.
+  // Reports the received part of a reassembled submessage that is too long or contradicts its header.
   using OnRefused = std::function<void(uint8_t stream, const tide_xrce_submessage_t &)>;
   using OnProgress = std::function<void(const tide_input_stream_t &)>;
 
   Input(const Limits &limits, Counters &counters, OnSubmessage on_submessage, OnRefused on_refused);
 
-  // A message of a stream (not 0). Returns the reliable stream to acknowledge, or null (best effort, no memory for the
-  // stream).
+  // Handles a message of a stream (other than 0). Returns the reliable stream to acknowledge; null for a best-effort
+  // stream, or if there is no memory for the stream.
   const tide_input_stream_t *message(const tide_xrce_header_t &header, Bytes message);
   const tide_input_stream_t *heartbeat(const tide_xrce_heartbeat_t &heartbeat);
-  // A submessage without a stream, processed as if received on this best-effort stream.
+  // Handles a submessage without a stream as if it had arrived on this best-effort stream.
   void submessage(uint8_t stream, const tide_xrce_submessage_t &submessage);
 
   // Offers blocked submessages again. on_progress: called when a stream is to be acknowledged.
   void resume(const OnProgress &on_progress);
   bool is_stalled() const { return stalled_streams_ != 0; }
   bool is_stalled(uint8_t stream) const;
-  // Messages of best-effort streams that were never received.
+  // Number of messages of best-effort streams that were never received.
   uint64_t gaps() const;
   // Sequence number of the message that is being processed.
   uint16_t sequence(uint8_t stream) const;
@@ -81,9 +81,9 @@ class Input {
     tide_input_stream_t state{};
     std::array<std::vector<uint8_t>, TIDE_STREAM_WINDOW_MAXIMUM> held;
     std::vector<uint8_t> fragments;
-    bool skip_fragments = false;                // until the next message starts
-    std::vector<std::vector<uint8_t>> waiting;  // the rest of message state.next and later ones, in order; empty: not
-                                                // blocked
+    bool skip_fragments = false;                // used until the next message starts
+    std::vector<std::vector<uint8_t>> waiting;  // the rest of message state.next and later messages, in order; empty if
+                                                // not blocked
   };
 
   Stream *find(uint8_t id);
@@ -110,7 +110,7 @@ class Output {
  public:
   using OnDone = std::function<void(void *owner, tide_node_outcome_t outcome)>;
 
-  // message_bytes: announced by the client, 64 or more. heartbeat_delay_ns: -1 or more.
+  // message_bytes: as announced by the client, 64 or more. heartbeat_delay_ns: -1 or more.
   Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t message_bytes, Time heartbeat_delay_ns,
          OnDone on_done);
   Output(const Output &) = delete;
@@ -118,34 +118,35 @@ class Output {
 
   tide_transmitter_t &transmitter() { return transmitter_; }
   const tide_transmitter_t &transmitter() const { return transmitter_; }
-  // Starts recording the times of submission.
+  // Starts recording when messages are submitted.
   void keep_times() { submitted_ns_.resize(nodes_.size()); }
-  // Time at which this node's message was submitted. Call keep_times before.
+  // Time at which this node's message was submitted. Call keep_times before this.
   Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
   size_t node_count() const { return nodes_.size(); }
-  // True if a message submitted to the stream now would leave next, without waiting for an acknowledgment.
+  // True if a message that is submitted to the stream now would leave next, without waiting for an acknowledgment.
   bool is_clear(uint8_t stream) const;
 
-  // A submessage of two parts on a stream. on_done gets the owner. Returns a tide_status_t.
+  // Submits a submessage of two parts on a stream. on_done gets the owner. Returns a tide_status_t.
   int submit(uint8_t stream, uint8_t id, uint8_t flags, Bytes head, Bytes body, void *owner, Time now);
-  // A short submessage on stream 0.
+  // Submits a short submessage on stream 0.
   int submit_control(uint8_t id, Bytes body);
 
   struct Unacknowledged {
     void *owner;
-    Bytes submessage;  // with its header; valid as long as the output
+    Bytes submessage;  // with its header; valid as long as the output exists
   };
   // Ends all streams and returns the unacknowledged messages of reliable ones, in order.
   std::vector<Unacknowledged> take_back();
 
  private:
   OnDone on_done_;
-  // The transmitter works in one block of memory, so that changing clients do not fragment the heap. It begins
-  // with the arrays below and ends with the nodes' octets, whose pages are touched only as nodes come into use.
+  // The transmitter works in one block of memory, so that clients that come and go do not fragment the heap. The block
+  // begins with the arrays below and ends with the nodes' octets, whose pages are touched only when nodes come into
+  // use.
   std::unique_ptr<uint8_t[]> memory_;
   std::span<tide_node_t> nodes_;
   std::span<tide_output_stream_t> streams_;
-  std::vector<Time> submitted_ns_;  // by node; empty: not recorded
+  std::vector<Time> submitted_ns_;  // indexed by node; empty if not recorded
   std::vector<tide_size_class_t> classes_;
   tide_transmitter_t transmitter_{};
 };

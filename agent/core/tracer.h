@@ -24,7 +24,7 @@ class ClientTrace {
 
   // Records that the message received in this frame is written to DDS now.
   void received(uint16_t object, uint8_t stream, uint16_t sequence, Time received_ns, Time now_ns);
-  // Records that a frame starts. taken_ns: time at which its message was taken from DDS.
+  // Records that a frame starts. taken_ns is the time at which its message was taken from DDS.
   void sending(uint16_t object, const tide_transmitter_t &transmitter, Time taken_ns, Time now_ns);
   // Records that this frame was sent.
   void sent(Time now_ns);
@@ -36,18 +36,18 @@ class ClientTrace {
   std::vector<tide_trace_record_t> records_;
   tide_trace_instances_t instances_{};
   tide_trace_ring_t ring_{};
-  uint32_t sending_ = 0;  // object and sequence number of the frame being sent; 0: a frame without message
+  uint32_t sending_ = 0;  // object and sequence number of the frame being sent; 0 for a frame without a message
   uint8_t stream_ = 0;
 };
 
 class Tracer {
  public:
-  // place: index of this agent among the programs of one trace.
+  // `place` is the index of this agent among the programs of one trace.
   explicit Tracer(uint16_t place) : place_(place) {}
 
-  // For a new client. Its records are kept until they are drained, even if the client has left.
+  // Returns the trace of a new client. Its records are kept until they are drained, even if the client has left.
   std::shared_ptr<ClientTrace> add(uint32_t key);
-  // From any one thread. False: the sink has refused a block.
+  // May be called from any single thread. Returns false if the sink has refused a block.
   bool drain(tide_trace_sink_t sink, void *context);
 
  private:

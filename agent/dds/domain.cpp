@@ -33,9 +33,9 @@ namespace {
 // the padding; writers that do not set them send 0.
 constexpr size_t kEncapsulationBytes = 4, kAlignment = 4;
 constexpr uint8_t kPaddingMask = 0x03;
-constexpr uint32_t kLargestSampleBytes = 65536;  // longest sample written, from XRCE; longer ones can be received from
-                                                 // DDS
-constexpr int32_t kSamplesMaximum = 512;         // in a history, regardless of the requested depth
+constexpr uint32_t kLargestSampleBytes = 65536;  // length of the longest sample written, limited by XRCE; longer ones
+                                                 // can be received from DDS
+constexpr int32_t kSamplesMaximum = 512;         // number of samples in a history, regardless of the requested depth
 // A reader's history holds samples until the agent's thread takes them and applies the depth (core/delivery.cpp).
 constexpr uint32_t kReaderSamples = 256;
 
@@ -109,11 +109,11 @@ dds::DataWriterQos writer_qos(const Qos &qos) {
   dds::DataWriterQos result = dds::DATAWRITER_QOS_DEFAULT;
   apply(qos, result);
   result.publish_mode().kind = dds::SYNCHRONOUS_PUBLISH_MODE;
-  result.reliability().max_blocking_time = milliseconds(1);  // the caller serves all clients
+  result.reliability().max_blocking_time = milliseconds(1);  // because the caller serves all clients
   result.reliable_writer_qos().times.heartbeatPeriod = milliseconds(20);
   result.reliable_writer_qos().times.nackResponseDelay = milliseconds(0);
-  // With zero, a timer of DDS would expire after each sample, and its thread would wake and hold the lock that the next
-  // sample needs.
+  // With zero, a timer of DDS would expire after each sample, and its thread would hold the lock that the next sample
+  // needs.
   result.reliable_writer_qos().times.nackSupressionDuration = milliseconds(1);
   return result;
 }
@@ -224,8 +224,8 @@ void Owner::release(const Topic &topic) {
 namespace {
 
 const Topic kDiscovery{"ros_discovery_info", "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_"};
-constexpr size_t kNameMaximum = 255;  // of a node or a namespace, in the message's definition
-// Least time between two samples: with many nodes each sample is long, is read by all participants of the domain, and
+constexpr size_t kNameMaximum = 255;  // name of a node or a namespace in the message's definition
+// Least time between two samples. With many nodes each sample is long, is read by all participants of the domain, and
 // is soon outdated while clients come and go.
 constexpr std::chrono::milliseconds kGap{20};
 constexpr std::chrono::microseconds kGapPerOctet{2};
@@ -319,7 +319,7 @@ void Graph::publish() {
   OutgoingSample outgoing{sample.bytes, false};
   const bool written = writer_->write(&outgoing);
   free_ = Clock::now() + kGap + kGapPerOctet * sample.bytes.size();
-  if (!written) changed();  // otherwise these nodes would not be listed until another change
+  if (!written) changed();  // without this, these nodes would not be listed until another change
 }
 
 // ---- domains ----
@@ -341,7 +341,7 @@ Domain::Domain(MakeOwner make_owner, OwnerPointer owner, size_t gid_bytes, Worke
       }) {}
 
 OwnerPointer Domain::find_owner(const Topic &topic) {
-  constexpr size_t kSparesMaximum = 4;  // each is a participant, with its threads
+  constexpr size_t kSparesMaximum = 4;  // each domain needs a participant, with its threads
   std::erase_if(spares_, [](const auto &spare) { return spare.expired(); });
   std::vector<OwnerPointer> owners = {owner_};
   for (const auto &spare : spares_) owners.push_back(spare.lock());
@@ -361,9 +361,9 @@ OwnerPointer Domain::find_owner(const Topic &topic) {
 namespace {
 
 constexpr int32_t kParticipantsMaximum = 512;
-constexpr std::chrono::milliseconds kWatchGap{100};  // between two graphs: a new node makes many changes
+constexpr std::chrono::milliseconds kWatchGap{100};  // between two graphs, because a new node makes many changes
 
-enum Kind : uint8_t { kPublisher, kSubscription, kServer, kClient };  // of micro_ros_msgs/Entity
+enum Kind : uint8_t { kPublisher, kSubscription, kServer, kClient };  // kinds of micro_ros_msgs/Entity
 
 bool cut_front(std::string &text, const std::string &front) {
   if (!text.starts_with(front)) return false;
@@ -377,7 +377,7 @@ bool cut_back(std::string &text, const std::string &back) {
   return true;
 }
 
-// std_msgs::msg::dds_::String_ is std_msgs/msg/String.
+// Converts std_msgs::msg::dds_::String_ to std_msgs/msg/String.
 std::string ros_type_of(std::string type) {
   const size_t place = type.find("::dds_::");
   if (place == std::string::npos || !cut_back(type, "_")) return type;
@@ -401,7 +401,7 @@ std::string read_text(tide_cdr_t &cdr) {
   return text == nullptr ? std::string() : std::string(text, length);
 }
 
-// The known ROS 2 graph: endpoints discovered by DDS, nodes from ros_discovery_info. Guarded by the caller's lock.
+// The known ROS 2 graph: endpoints as discovered by DDS, nodes from ros_discovery_info. Guarded by the caller's lock.
 class Watched {
  public:
   void add(const DdsGuid &guid, bool is_writer, Topic topic) { endpoints_[guid] = {is_writer, std::move(topic)}; }
@@ -458,7 +458,7 @@ class Watched {
       std::string name = place->second.topic.name, type = place->second.topic.type;
       Kind kind = is_writer ? kPublisher : kSubscription;
       if (!cut_front(name, "rt/")) {
-        // A service is shown by its requests; its replies, and topics of plain DDS, are not.
+        // A service is shown by its request topic; its reply topic, and topics of plain DDS, are not shown.
         if (!cut_front(name, "rq/") || !cut_back(name, "Request")) continue;
         cut_back(type, "Request_");
         kind = is_writer ? kClient : kServer;
@@ -479,7 +479,7 @@ class Watched {
   std::map<rtps::GuidPrefix_t, std::vector<Node>> participants_;
 };
 
-// The current graph, and the event that wakes its reader. Outlives the source while a wake is scheduled.
+// The current graph, and the event that wakes its reader. It outlives the source while a wake is scheduled.
 class Picture : public std::enable_shared_from_this<Picture> {
  public:
   Picture(Worker &worker, Wake wake) : worker_(worker), wake_(std::move(wake)) {}
@@ -509,7 +509,7 @@ class Picture : public std::enable_shared_from_this<Picture> {
   }
 
  private:
-  // Called by the worker, which also deletes the source, so never during the deletion.
+  // Called by the worker. The worker also deletes the source, so this never runs during the deletion.
   void wake() {
     Wake wake;
     {
@@ -527,7 +527,7 @@ class Picture : public std::enable_shared_from_this<Picture> {
   bool newer_ = false, scheduled_ = false;
 };
 
-// Listens for endpoints and for nodes; called by threads of DDS.
+// Listens for endpoints and for nodes; its functions are called by threads of DDS.
 class Watch : public Source, private dds::DomainParticipantListener {
  public:
   Watch(OwnerPointer owner, size_t gid_bytes, Worker &worker, Wake wake)
@@ -538,7 +538,7 @@ class Watch : public Source, private dds::DomainParticipantListener {
     reader_ = owner_->subscriber()->create_datareader(
         topic, reader_qos({.transient_local = true, .depth = kParticipantsMaximum}),
         static_cast<dds::DataReaderListener *>(this), dds::StatusMask::data_available());
-    picture_->change([](Watched &) {});  // publishes the graph even if it is empty
+    picture_->change([](Watched &) {});  // publishes the graph even if the graph is empty
   }
   ~Watch() override {
     picture_->close();

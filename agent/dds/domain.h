@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DDS domains: participants with their topics, shared by the nodes of clients, and their entries in the ROS 2 graph.
-// Except OpaqueType and Reaper, only the worker's thread uses them.
+// Only the worker's thread uses these classes, except OpaqueType and Reaper.
 #pragma once
 
 #include <fastdds/rtps/common/Guid.h>
@@ -30,7 +30,7 @@
 
 namespace tide::agent {
 
-constexpr int kOkay = 0;  // a ReturnCode_t of DDS
+constexpr int kOkay = 0;  // the ReturnCode_t of DDS for success
 using DdsGuid = eprosima::fastrtps::rtps::GUID_t;
 
 // ---- samples ----
@@ -63,18 +63,19 @@ eprosima::fastdds::dds::DataReaderQos reader_qos(const Qos &qos);
 
 // ---- participants ----
 
-// Numbers the process's participants and deletes them. A participant's ports follow from its number: by default Fast
-// DDS takes a new number for each participant and ends the process when a port is too high, so numbers are reused here.
-// Deletion takes Fast DDS up to a few hundred milliseconds, so it has a thread of its own.
+// Numbers the process's participants and deletes them. The ports of a participant follow from its number. By default
+// Fast DDS takes a new number for each participant, and ends the process when a port is too high, so numbers are reused
+// here. Deletion takes Fast DDS up to a few hundred milliseconds, so a separate thread does it.
 class Reaper {
  public:
   Reaper() : thread_([this] { run(); }) {}
-  ~Reaper();  // waits until all are deleted
+  ~Reaper();  // waits until all participants are deleted
 
-  // The lowest number that is free, if it is below the limit.
+  // The lowest free number below the limit; unset if there is none.
   std::optional<int> take_number(size_t limit);
   void give_back(int number);
-  // Deletes the participant and releases its number. If many are waiting to be deleted, the caller waits, too.
+  // Deletes the participant and releases its number. If many participants are waiting to be deleted, the caller waits
+  // as well.
   void bury(eprosima::fastdds::dds::DomainParticipant *participant);
 
  private:
@@ -85,14 +86,14 @@ class Reaper {
   std::deque<eprosima::fastdds::dds::DomainParticipant *> waiting_;
   std::set<int> numbers_;  // in use
   bool ending_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // declared last, because it uses the others
 };
 
 // A DDS participant with its topics, shared by all its users: Fast DDS allows one topic of a name for each participant,
 // and one type for each topic.
 class Owner {
  public:
-  // contacts: of its transport.
+  // `contacts` belongs to the participant's transport.
   Owner(eprosima::fastdds::dds::DomainParticipant *participant, std::shared_ptr<Contacts> contacts, Reaper &reaper);
   ~Owner() { reaper_.bury(participant_); }
   Owner(const Owner &) = delete;
@@ -105,7 +106,8 @@ class Owner {
 
   enum class Fit { kThere, kFree, kOtherType };
   Fit find(const Topic &topic) const;
-  // Creates the topic, or shares the existing one. Null: the topic exists with another type, or DDS refuses it.
+  // Creates the topic or shares the existing one. Returns null if the topic exists with another type, or if DDS refuses
+  // it.
   eprosima::fastdds::dds::Topic *acquire(const Topic &topic);
   void release(const Topic &topic);
 
@@ -127,9 +129,9 @@ using OwnerPointer = std::shared_ptr<Owner>;
 
 // ---- domains and nodes ----
 
-// Publishes the nodes of a participant with their readers and writers to the ROS 2 graph, as rmw_fastrtps does for a
-// process: a rmw_dds_common/msg/ParticipantEntitiesInfo on ros_discovery_info with all of them, and a new one after
-// (batched) changes. Tools get names and types of topics from DDS itself.
+// Publishes the nodes of a participant, with their readers and writers, to the ROS 2 graph, as rmw_fastrtps does for a
+// process: a rmw_dds_common/msg/ParticipantEntitiesInfo with all of them on ros_discovery_info, and a new one after
+// changes, which are batched. ROS 2 tools get names and types of topics from DDS itself.
 class Graph {
  public:
   using Clock = std::chrono::steady_clock;
@@ -141,10 +143,10 @@ class Graph {
   };
   using Place = std::list<Node>::iterator;
 
-  // gid_bytes 0: nothing is published. schedule: requests a call of publish at that time; once for each call.
+  // gid_bytes of 0: nothing is published. `schedule` requests one call of publish at that time.
   Graph(eprosima::fastdds::dds::DomainParticipant *participant, size_t gid_bytes, Schedule schedule);
 
-  // name: node, or /namespace/node; a node without a name is not shown. Several nodes may have the same name.
+  // `name` is node or /namespace/node; a node without a name is not shown. Several nodes may have the same name.
   Place add(const std::string &name);
   void remove(Place node);
   void change(Place node, Side side, const DdsGuid &endpoint, bool add);
@@ -158,7 +160,7 @@ class Graph {
   size_t gid_bytes_;
   Schedule schedule_;
   std::list<Node> nodes_;
-  eprosima::fastdds::dds::DataWriter *writer_ = nullptr;  // the participant's; null: nothing is shown
+  eprosima::fastdds::dds::DataWriter *writer_ = nullptr;  // GID of the participant; null if nothing is shown
   bool scheduled_ = false;
   Clock::time_point free_{};  // earliest time of the next sample
 };
@@ -168,16 +170,16 @@ class Graph {
 // it first.
 class Domain : public std::enable_shared_from_this<Domain> {
  public:
-  using MakeOwner = std::function<OwnerPointer()>;  // null: DDS refuses
+  using MakeOwner = std::function<OwnerPointer()>;  // returns null if DDS refuses
 
-  // Null: DDS refuses.
+  // Returns null if DDS refuses.
   static std::shared_ptr<Domain> make(const MakeOwner &make_owner, size_t gid_bytes, Worker &worker);
 
-  // A participant that has the topic with this type, or can create it; null: too many types of one topic, or DDS
-  // refuses.
+  // A participant that has the topic with this type, or can create it. Returns null if the topic has too many types, or
+  // if DDS refuses.
   OwnerPointer find_owner(const Topic &topic);
   Graph &graph() { return graph_; }
-  // Creates a participant of this domain for one user. Null: DDS refuses.
+  // Creates a participant of this domain for one user. Returns null if DDS refuses.
   OwnerPointer make_owner() const { return make_owner_(); }
   size_t gid_bytes() const { return gid_bytes_; }
 
@@ -187,14 +189,14 @@ class Domain : public std::enable_shared_from_this<Domain> {
   MakeOwner make_owner_;
   size_t gid_bytes_;
   OwnerPointer owner_;
-  std::vector<std::weak_ptr<Owner>> spares_;  // kept alive by their readers and writers
+  std::vector<std::weak_ptr<Owner>> spares_;  // kept alive by the readers and writers that use them
   Graph graph_;
 };
 
-// One node of a domain, of one client.
+// One node in a domain; it belongs to one client.
 class Node {
  public:
-  // left: called by the destructor, when the node has left its domain.
+  // `left` is called by the destructor, when the node has left its domain.
   Node(std::shared_ptr<Domain> domain, const std::string &name, std::function<void()> left)
       : domain_(std::move(domain)), place_(domain_->graph().add(name)), left_(std::move(left)) {}
   ~Node() {
@@ -220,10 +222,10 @@ using NodePointer = std::shared_ptr<Node>;
 // ---- the graph for clients ----
 
 // A client that reads ros_to_microros_graph, as in micro-ROS, receives a micro_ros_msgs/Graph with all nodes of the
-// domain, their topics and services, and a new one after changes.
+// domain and their topics and services, and a new Graph after changes.
 bool is_graph(const Topic &topic);
-// Watches with its own participant as long as the source exists. wake is called, from any thread, when there is a new
-// graph. Null: DDS refuses.
+// Watches the graph with its own participant as long as the source exists. `wake` is called, from any thread, when
+// there is a new graph. Returns null if DDS refuses.
 std::unique_ptr<Source> make_watch(const NodePointer &node, Worker &worker, Wake wake);
 
 }  // namespace tide::agent

@@ -64,7 +64,7 @@ namespace {
 
 class DdsWriter : public Writer, private dds::DataWriterListener {
  public:
-  // peers: null, or an object that is kept up to date and outlives the writer. Null when DDS refuses.
+  // `peers` is null, or an object that is kept up to date and outlives the writer. Returns null if DDS refuses.
   static std::unique_ptr<DdsWriter> make(const NodePointer &node, const Topic &topic, const Qos &qos,
                                          Peers *peers = nullptr) {
     const OwnerPointer owner = node->domain().find_owner(topic);
@@ -124,8 +124,8 @@ class DdsReader : public Source, private dds::DataReaderListener {
  public:
   using Arrival = std::function<void(dds::DataReader &reader)>;
 
-  // arrival: called for new data by a thread of DDS, possibly before make returns. peers: null, or an object that is
-  // kept up to date with the discovered writers and their contacts.
+  // `arrival` is called for new data by a thread of DDS, possibly before make returns. `peers` is null, or an object
+  // that is kept up to date with the discovered writers and their contacts.
   static std::unique_ptr<DdsReader> make(const NodePointer &node, const Topic &topic, const Qos &qos, Arrival arrival,
                                          Peers *peers = nullptr) {
     const OwnerPointer owner = node->domain().find_owner(topic);
@@ -188,7 +188,7 @@ class DdsReader : public Source, private dds::DataReaderListener {
     peers_->change(status.last_publication_handle, status.current_count_change > 0);
   }
 
-  // Number of samples of this writer lost before this one, by DDS's sequence numbers.
+  // Number of this writer's samples that were lost before this one, by DDS's sequence numbers.
   uint32_t skipped(const rtps::SampleIdentity &identity) {
     constexpr size_t kKnownWritersMaximum = 64;
     const uint64_t number = identity.sequence_number().to64long();
@@ -211,8 +211,8 @@ class DdsReader : public Source, private dds::DataReaderListener {
 
 // ---- services ----
 
-// The replies to all clients of a service arrive on one topic. They are filtered on arrival, so that replies to others
-// do not evict this client's replies from DDS while its line is slow.
+// The replies to all clients of a service arrive on one topic. They are filtered on arrival, so that replies to other
+// clients do not evict this client's replies from DDS while its line is slow.
 class DdsRequester : public Requester {
  public:
   static std::unique_ptr<DdsRequester> make(const NodePointer &node, const Service &service, const Qos &qos,
@@ -249,7 +249,7 @@ class DdsRequester : public Requester {
 
   // Called by a thread of DDS.
   void sort(dds::DataReader &reader) {
-    constexpr size_t kRepliesMaximum = 256;  // waiting replies; beyond, the oldest is dropped
+    constexpr size_t kRepliesMaximum = 256;  // limit of waiting replies; beyond it the oldest is dropped
     IncomingSample incoming;
     dds::SampleInfo info;
     bool any = false;
@@ -275,7 +275,7 @@ class DdsRequester : public Requester {
   std::deque<Sample> replies_;
   DdsGuid writer_guid_;
   std::unique_ptr<DdsWriter> writer_;
-  std::unique_ptr<DdsReader> reader_;  // last, so that it ends first
+  std::unique_ptr<DdsReader> reader_;  // declared last, so that it ends first
 };
 
 void put_identity(const DdsGuid &guid, const rtps::SequenceNumber_t &number, SampleIdentity &identity) {

@@ -36,7 +36,7 @@ class PlainConsumer : public dds::LogConsumer {
     std::ostringstream line;
     line << entry.timestamp << (entry.kind == dds::Log::Kind::Error ? " error, " : " warning, ")
          << entry.context.category << ": " << entry.message << '\n';
-    std::cerr << line.str();  // in one write, as other threads write there, too
+    std::cerr << line.str();  // in one write, because other threads write there as well
   }
 };
 
@@ -55,11 +55,11 @@ void log_to_standard_error(bool verbose) {
 
 // ---- shared domains ----
 
-// Domains that clients share. A domain stays for a while after its last client has left, so that a returning client
-// finds its peers already discovered. Used by the worker's thread only; outlives the worker.
+// The DDS domains that clients share. A domain stays for a while after its last client has left, so that a returning
+// client finds its peers already discovered. Only the worker's thread uses this object, which outlives the worker.
 class SharedDomains {
  public:
-  using Make = std::function<std::shared_ptr<Domain>(int domain)>;  // null: DDS refuses
+  using Make = std::function<std::shared_ptr<Domain>(int domain)>;  // null if DDS refuses
 
   SharedDomains(Make make, Worker &worker) : make_(std::move(make)), worker_(worker) {}
 
@@ -105,7 +105,7 @@ class SharedDomains {
 
 // ---- a client's participant ----
 
-// Topics of one node, each with a single type while in use. Used by the agent's thread.
+// The topics of one node; each has a single type while it is in use. Only the agent's thread uses this object.
 class Names {
  public:
   bool allows(const Topic &topic) const {
@@ -122,7 +122,7 @@ class Names {
   std::map<std::string, std::pair<std::string, size_t>> types_;
 };
 
-// Holds the topics that an entity uses, until the entity is destroyed.
+// Holds the topics that an entity uses until the entity is destroyed.
 class Uses {
  public:
   explicit Uses(std::shared_ptr<Names> names) : names_(std::move(names)) {}
@@ -195,10 +195,11 @@ struct Cell {  // of the worker
   NodePointer node;
 };
 
-// A client's participant: a node of a shared domain, or of its own. The worker creates and deletes its entities.
+// A client's participant: a node of a shared domain, or of a domain of its own. The worker creates and deletes its
+// entities.
 class SharedNode : public Participant {
  public:
-  // enter: called by the worker to join the domain; it returns null if DDS refuses.
+  // `enter` is called by the worker to join the domain; it returns null if DDS refuses.
   SharedNode(Worker &worker, Outbox &outbox, std::function<NodePointer()> enter)
       : worker_(worker),
         outbox_(outbox),
@@ -238,7 +239,7 @@ class SharedNode : public Participant {
   }
 
  private:
-  struct Entrance {  // destroying it removes the node once its readers and writers are deleted
+  struct Entrance {  // destroying it removes the node as soon as its readers and writers are deleted
     explicit Entrance(std::shared_ptr<Cell> whose) : cell(std::move(whose)) {}
     ~Entrance() { cell->node = nullptr; }
     Entrance(const Entrance &) = delete;
@@ -269,23 +270,23 @@ class SharedNode : public Participant {
 // ---- Fast DDS ----
 
 constexpr const char *kSharedName = "tide-agent";
-// A new node often misses the answer to its first announcement, because it cannot receive yet, and discovers no peer
-// until the next one, by default after three seconds. With a participant for each client this rate of announcements
-// would be too high.
+// A new node often misses the answer to its first announcement, because it cannot receive yet. It then discovers no
+// peer until the next announcement, by default after three seconds. With one participant for each client, announcing at
+// this rate would be too much traffic.
 constexpr int32_t kAnnouncementMilliseconds = 500;
-constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // the first announcement is not sent (Contacts::open)
+constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // because the first announcement is not sent (Contacts::open)
 
 dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox,
                                           const std::shared_ptr<Contacts> &contacts) {
   dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
   qos.name(name.c_str());
-  // The segments of shared memory differ between versions of Fast DDS, so it is not used even on one machine.
+  // Shared memory is not used even on one machine, because its segments differ between versions of Fast DDS.
   qos.transport().use_builtin_transports = false;
   qos.transport().user_transports.push_back(make_transport(options.loopback_only, outbox, contacts));
   auto &builtin = qos.wire_protocol().builtin;
   builtin.readerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   builtin.writerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
-  rtps::Locator_t peer;  // without a port: the ports of a machine's first participants
+  rtps::Locator_t peer;  // without a port: the ports of the first participants of a machine are tried
   rtps::IPLocator::setIPv4(peer, "127.0.0.1");
   builtin.initialPeersList.push_back(peer);
   builtin.discovery_config.initial_announcements.period = {0, kFirstAnnouncementMilliseconds * 1'000'000u};
@@ -296,7 +297,7 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
     rtps::IPLocator::setIPv4(group, "239.255.0.1");
     builtin.initialPeersList.push_back(group);
   }
-  const std::string enclave = "enclave=/;";  // by which ROS 2 recognises its own participants
+  const std::string enclave = "enclave=/;";  // by which ROS 2 recognises participants of its own
   qos.user_data().data_vec({enclave.begin(), enclave.end()});
   return qos;
 }
@@ -305,8 +306,8 @@ class FastDds : public Middleware {
  public:
   explicit FastDds(const DdsOptions &options) : options_(options) {
     log_to_standard_error(options.verbose);
-    // Fast DDS 2.9 delivers samples to readers of the same process without keeping them alive, and may write to a
-    // reader that another thread is deleting. Over the transport this cannot happen.
+    // Fast DDS 2.9 passes samples to readers of the same process without keeping these readers alive, so it may write
+    // to a reader that another thread is deleting. With samples sent over the transport this cannot happen.
     eprosima::fastrtps::LibrarySettingsAttributes settings;
     settings.intraprocess_delivery = eprosima::fastrtps::INTRAPROCESS_OFF;
     eprosima::fastrtps::xmlparser::XMLProfileManager::library_settings(settings);
@@ -331,7 +332,7 @@ class FastDds : public Middleware {
   }
 
   OwnerPointer make_owner(int domain, const std::string &name) {
-    // Fast DDS would end the process for a number beyond the maximum. Participants that are being deleted keep their
+    // Fast DDS would end the process if a number exceeded the maximum. Participants that are being deleted keep their
     // numbers.
     const std::optional<int> number = reaper_.take_number(participants_maximum(domain));
     if (!number) return nullptr;
@@ -352,7 +353,7 @@ class FastDds : public Middleware {
   Outbox outbox_;
   Reaper reaper_;
   SharedDomains domains_{[this](int domain) { return make_domain(domain, kSharedName); }, worker_};
-  Worker worker_;  // last, so that it ends first
+  Worker worker_;  // declared last, so that it ends first
 };
 
 }  // namespace

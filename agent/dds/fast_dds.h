@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The middleware by Fast DDS. Payloads pass through untouched, so any type works without generated code; only the four
+// The middleware by Fast DDS. Payloads pass through unchanged, so any type works without generated code; only the four
 // octets of the encapsulation are added and removed. Participants use UDPv4 only.
 #pragma once
 
@@ -15,7 +15,7 @@ constexpr size_t kGidBytes = 16, kGidBytesOfHumble = 24;
 
 struct DdsOptions {
   bool loopback_only = true;        // false: all interfaces of this machine
-  bool verbose = false;             // let the library report more than errors
+  bool verbose = false;             // makes the library report more than errors
   bool shared_participants = true;  // one for each domain; false: one for each participant of a client
   size_t gid_bytes = kGidBytes;     // of the ROS 2 that shows clients as nodes; 0: they are not shown
 };

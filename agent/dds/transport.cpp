@@ -21,12 +21,12 @@ constexpr uint8_t kPad = 0x01, kHeartbeat = 0x07, kInfoTime = 0x09, kInfoSource 
                   kInfoDestination = 0x0E, kInfoReply = 0x0F, kLittleEndian = 0x01;
 constexpr uint8_t kVendors = 0x80;  // and above
 constexpr std::array<uint8_t, 4> kMagic = {'R', 'T', 'P', 'S'};
-// Destination and time of the next submessages: all participants, none.
+// Destination and time apply to the next submessages; initially: all participants, no time.
 constexpr std::array<uint8_t, 16> kAnyDestination = {kInfoDestination, kLittleEndian, 12, 0};
 constexpr std::array<uint8_t, 4> kNoTime = {kInfoTime, kLittleEndian | 0x02, 0, 0};
 
-// Reads the submessage at `place` and advances `place`. False: there is none, it extends to the end of the message, or
-// it is truncated.
+// Reads the submessage at `place` and advances `place`. Returns false if there is none, or if it extends to the end of
+// the message or is truncated.
 bool next_submessage(std::span<const uint8_t> message, size_t &place, uint8_t &id, std::span<const uint8_t> &body) {
   if (message.size() - place < kSubmessageHeaderBytes) return false;
   id = message[place];
@@ -45,7 +45,7 @@ std::optional<RtpsMessage> RtpsMessage::parse(std::span<const uint8_t> bytes) {
   if (bytes.size() <= kHeaderBytes || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) return std::nullopt;
   RtpsMessage message;
   message.view_ = bytes;
-  bool content = false;  // contains a submessage other than times and destinations
+  bool content = false;  // true if the message contains a submessage other than times and destinations
   size_t place = kHeaderBytes;
   uint8_t id = 0;
   for (std::span<const uint8_t> body; next_submessage(bytes, place, id, body);) {
@@ -150,7 +150,7 @@ Outlet::~Outlet() {
 
 bool Outlet::send(Sender &sender, std::span<const uint8_t> bytes, LocatorsIterator &first, LocatorsIterator &last,
                   const std::chrono::steady_clock::time_point &timeout) {
-  constexpr size_t kPlacesMaximum = 16;  // destinations for which messages wait at once
+  constexpr size_t kPlacesMaximum = 16;  // number of destinations for which messages wait at once
   const std::lock_guard lock(mutex_);
   const bool may_wait = outbox_.is_owner() && bytes.size() < datagram_bytes_;
   std::optional<RtpsMessage> message = may_wait ? RtpsMessage::parse(bytes) : std::nullopt;
@@ -206,7 +206,8 @@ using eprosima::fastrtps::rtps::SenderResource;
 constexpr const char *kLoopback = "127.0.0.1";
 constexpr uint32_t kPeersOnLoopback = 32;
 constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
-// Loopback permits longer ones, but a reader's socket holds only about 200 kB; Ethernet permits no more in one packet.
+// Loopback permits longer datagrams, but a reader's socket holds only about 200 kB; on Ethernet, longer ones do not fit
+// one packet.
 constexpr size_t kLoopbackDatagramBytes = 16384, kNetworkDatagramBytes = 1472;
 
 struct TransportDescriptor : transports::ChainingTransportDescriptor {

@@ -23,25 +23,25 @@
 
 namespace tide::agent {
 
-// Which remote writers know which readers of a participant. The two sides of a match discover each other independently;
-// a writer sends a HEARTBEAT to each discovered reliable reader, so a reader that receives one is known to it. Fast DDS
-// does not report this.
+// Records which remote writers know which readers of a participant. The two sides of a match discover each other
+// independently. A writer sends a HEARTBEAT to each reliable reader that it has discovered, so a reader that receives
+// one is known to the writer. Fast DDS does not report this.
 class Contacts {
  public:
   using Guid = eprosima::fastrtps::rtps::GUID_t;
   using Entity = eprosima::fastrtps::rtps::EntityId_t;
   using OnContact = std::function<void(const Guid &writer)>;  // called by any thread, possibly repeatedly; must not
-                                                              // call this object
+                                                              // call back into this object
 
-  // Creates a reader and reports writers that send to it, from the first HEARTBEAT on, until forget. make: returns the
-  // reader's entity, unknown when it was refused.
+  // Creates a reader, and reports the writers that send to it, from the first HEARTBEAT on, until forget is called.
+  // `make` returns the reader's entity, unknown if it was refused.
   void watch(const std::function<Entity()> &make, OnContact on_contact);
   void forget(const Entity &reader);
   // Processes a received RTPS message of any content; called by threads of DDS.
   void receive(std::span<const uint8_t> message);
-  // Declares that the participant can receive. Until then its transport sends nothing: peers answer only the first
-  // announcement at once, and Fast DDS would send it before it processes received messages. A participant that misses
-  // the answer waits for the next announcements, up to three seconds.
+  // Declares that the participant can receive. Until then its transport sends nothing. Peers answer only the first
+  // announcement at once, and Fast DDS would send that one before it processes received messages. A participant that
+  // misses the answer waits up to three seconds for the next announcements.
   void open() { open_ = true; }
   bool is_open() const { return open_; }
 
@@ -49,23 +49,24 @@ class Contacts {
   std::atomic<bool> open_{false};
   std::mutex mutex_;
   std::map<Entity, OnContact> readers_;
-  size_t under_way_ = 0;                        // number of readers being created, which have no entry yet
-  std::vector<std::pair<Entity, Guid>> early_;  // contacts meanwhile
+  size_t under_way_ = 0;                        // number of readers that are being created and have no entry yet
+  std::vector<std::pair<Entity, Guid>> early_;  // contacts made meanwhile
 };
 
 // A message of RTPS. Several messages to one destination can be joined into one (RTPS 2.2, section 8.3.4: a header and
 // any number of submessages).
 class RtpsMessage {
  public:
-  // Null: the message cannot be joined with others, because a submessage extends to its end or refers to data outside
-  // it.
+  // Returns null if the message cannot be joined with others, because a submessage extends to its end or refers to data
+  // outside it.
   static std::optional<RtpsMessage> parse(std::span<const uint8_t> bytes);
 
-  // How many octets append would add; 0: the messages cannot be joined, for example those of different participants.
+  // Number of octets that append would add; 0 if the messages cannot be joined, for example because they are from
+  // different participants.
   size_t growth(const RtpsMessage &next) const;
   void append(const RtpsMessage &next);
   std::span<const uint8_t> bytes() const { return bytes_.empty() ? view_ : std::span<const uint8_t>(bytes_); }
-  // Copies octets that belong to the caller of parse; call it before they become invalid.
+  // Copies the octets that belong to the caller of parse; call it before these octets become invalid.
   void keep();
 
  private:
@@ -78,14 +79,14 @@ class RtpsMessage {
 
 class Outlet;
 
-// Messages that the agent's thread sends to DDS wait until it has processed its clients' messages. Messages to one
-// destination are then sent as one datagram, since a datagram is most of a small sample's cost for the agent and the
-// reader. No message waits while the agent sleeps. Threads of DDS send at once, after waiting messages of the same
-// outlet. There is one outbox for all participants.
+// Collects the messages that the agent's thread sends to DDS until that thread has processed its clients' messages.
+// Messages to one destination are then sent as one datagram, because a datagram is most of a small sample's cost for
+// the agent and the reader. No message waits while the agent sleeps. Threads of DDS send at once, but after the
+// messages that wait in the same outlet. All participants share one outbox.
 class Outbox {
  public:
-  // Sends waiting messages. After its first call, messages of the calling thread may wait until the next; always call
-  // it from the same thread.
+  // Sends waiting messages. After the first call, messages of the calling thread may wait until the next call, so it
+  // must always be called from the same thread.
   void flush();
 
  private:
@@ -93,7 +94,7 @@ class Outbox {
   bool is_owner() const { return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
 
   std::atomic<std::thread::id> owner_;
-  std::vector<Outlet *> filled_;  // of the owner alone
+  std::vector<Outlet *> filled_;  // messages of the owning thread alone
 };
 
 // The sending end of one participant's transport.
@@ -103,7 +104,7 @@ class Outlet {
   using Locator = eprosima::fastdds::rtps::Locator;
   using LocatorsIterator = eprosima::fastdds::rtps::LocatorsIterator;
 
-  // outbox: outlives this. datagram_bytes: greatest length of a joined datagram.
+  // `outbox` outlives this object. datagram_bytes: greatest length of a joined datagram.
   Outlet(Outbox &outbox, size_t datagram_bytes) : outbox_(outbox), datagram_bytes_(datagram_bytes) {}
   ~Outlet();
 
@@ -124,12 +125,12 @@ class Outlet {
   const size_t datagram_bytes_;
   std::mutex mutex_;
   std::vector<Waiting> waiting_;
-  std::vector<Locator> places_;  // of the message that is being sent
+  std::vector<Locator> places_;  // destination of the message that is being sent
 };
 
-// UDPv4 through the outbox, with reception reported to the contacts, on all interfaces or only on loopback. On loopback
-// its sockets are bound to 127.0.0.1. ROS 2 participants announce the address of a network interface even if they stay
-// on this machine; such addresses are reached at 127.0.0.1, too. outbox: outlives the transports.
+// UDPv4 through the outbox, on all interfaces or only on loopback; received messages are reported to the contacts. On
+// loopback, its sockets are bound to 127.0.0.1. ROS 2 participants announce the address of a network interface even if
+// they stay on this machine; such addresses are reached at 127.0.0.1 as well. `outbox` outlives the transports.
 std::shared_ptr<eprosima::fastdds::rtps::TransportDescriptorInterface> make_transport(
     bool loopback_only, Outbox &outbox, std::shared_ptr<Contacts> contacts);
 

@@ -23,7 +23,7 @@ namespace tide::agent {
 class Worker {
  public:
   using Clock = std::chrono::steady_clock;
-  using Job = std::function<void()>;  // throws nothing
+  using Job = std::function<void()>;  // must not throw
 
   class Lane {
     friend class Worker;
@@ -31,11 +31,11 @@ class Worker {
   };
 
   Worker();
-  ~Worker();  // runs all remaining jobs except those of add_at
+  ~Worker();  // runs all remaining jobs except those added by add_at
 
   // May be called from any thread.
   void add(const std::shared_ptr<Lane> &lane, Job job);
-  // Runs the job at this time, before the next queued job. From any thread.
+  // Runs the job at this time, before the next queued job. May be called from any thread.
   void add_at(Clock::time_point time, Job job);
 
  private:
@@ -43,18 +43,18 @@ class Worker {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<std::shared_ptr<Lane>> lanes_;  // that have jobs
+  std::deque<std::shared_ptr<Lane>> lanes_;  // lanes that have jobs
   std::multimap<Clock::time_point, Job> later_;
   bool ending_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // declared last, because it uses the others
 };
 
-// An object that the worker creates and deletes, while its owner, the agent's thread, continues. The owner may destroy
-// this at any time; the worker then deletes the object, even if it is still being created.
+// An object that the worker's thread creates and deletes, while its owner, the agent's thread, continues. The owner may
+// destroy this object at any time; the worker then deletes the created object, even if it is still being created.
 template <typename Object>
 class Later {
  public:
-  using Make = std::function<std::unique_ptr<Object>()>;  // null: refused
+  using Make = std::function<std::unique_ptr<Object>()>;  // null if it was refused
 
   Later(Worker &worker, Outbox &outbox, std::shared_ptr<Worker::Lane> lane, Make make)
       : worker_(worker), outbox_(outbox), lane_(std::move(lane)), shared_(std::make_shared<Shared>()) {
@@ -70,7 +70,7 @@ class Later {
 
   Made::State state() const { return shared_->state; }
   void await(Wake wake) { shared_->await(std::move(wake)); }
-  // Valid only after it was created.
+  // Valid only after the object was created.
   Object &operator*() const { return *shared_->object; }
   Object *operator->() const { return shared_->object.get(); }
 
@@ -78,15 +78,15 @@ class Later {
   struct Shared {
     std::atomic<Made::State> state{Made::State::kUnderWay};
     std::atomic<bool> abandoned{false};
-    std::unique_ptr<Object> object;  // used by the worker, and by the owner once it is created
-    std::mutex mutex;                // guards wake and the change of state
+    std::unique_ptr<Object> object;  // used by the worker, and by the owner once the object is created
+    std::mutex mutex;                // guards wake and changes of the state
     Wake wake;
 
     void make(const Make &how) {
       if (!abandoned) try {
           object = how();
         } catch (const std::exception &) {
-          object = nullptr;  // an exception about a client's arguments refuses its entity
+          object = nullptr;  // an exception about a client's arguments only refuses that client's entity
         }
       Wake told;
       {

@@ -126,7 +126,7 @@ bool AccessList::allows(const Peer &peer, std::optional<uint32_t> key) const {
 
 namespace {
 
-// Options of the stock agent that this agent also supports.
+// Options of the stock agent that this agent supports as well.
 struct StockOptions {
   std::vector<std::string> devices;
   std::string port, baud, references, discovery;
@@ -135,7 +135,7 @@ struct StockOptions {
 
 bool is_option(const std::string &word) { return word.size() > 1 && word.front() == '-'; }
 
-// A value may be part of the word: --port=8888, -p8888, -v6.
+// A value may be attached to its option: --port=8888, -p8888, -v6.
 StockOptions parse(const std::vector<std::string> &words) {
   StockOptions options;
   for (size_t number = 1; number < words.size(); number++) {
@@ -221,7 +221,7 @@ std::string option_meant(const std::string &word, const std::vector<std::string>
   const auto stock = kStock.find(is_short ? name.substr(0, 2) : name);
   if (stock != kStock.end()) return stock->second;
   std::string best;
-  size_t least = 3;  // a distance above two means another word
+  size_t least = 3;  // with a distance above two it is a different word
   for (const std::string &option : known) {
     const size_t letters = distance(name, option);
     if (letters >= least || letters * 2 >= name.size()) continue;

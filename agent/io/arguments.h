@@ -10,7 +10,7 @@
 
 namespace tide::agent {
 
-using Address = std::array<uint8_t, 16>;  // IPv6; an IPv4 address as ::ffff:192.168.1.1
+using Address = std::array<uint8_t, 16>;  // an IPv6 address; an IPv4 address is stored as ::ffff:192.168.1.1
 
 Address mapped(uint32_t ipv4);                            // host order
 std::optional<uint32_t> ipv4_of(const Address &address);  // host order
@@ -19,23 +19,23 @@ std::string text_of(const Address &address);
 
 // Source of a message.
 struct Peer {
-  Address address{};   // serial lines: zeroes
-  std::string device;  // of a serial line
+  Address address{};   // all zeroes for a serial line
+  std::string device;  // path of a serial line
 };
 
 // A rule that names clients: PLACE, KEY or KEY@PLACE. A place is an IP address, an address range (192.168.1.0/24,
 // fd00::/8) or the path of a serial device; a key is a client's, in hexadecimal digits.
 class Who {
  public:
-  // Throws std::runtime_error with one line about the error. option: name of the command-line option.
+  // Throws std::runtime_error with one line about the error. `option` is the name of the command-line option.
   static Who parse(const std::string &option, const std::string &rule);
-  // No key: whether the rule names any client of the peer.
+  // Without a key: true if the rule names any client of the peer.
   bool names(const Peer &peer, std::optional<uint32_t> key) const;
-  const std::string &device() const { return device_; }  // empty: the rule names none
+  const std::string &device() const { return device_; }  // empty if the rule names no device
 
  private:
   std::optional<uint32_t> key_;
-  std::string device_;  // empty: any address in the range
+  std::string device_;  // empty for any address in the range
   Address network_{};
   unsigned bits_ = 0;  // of network_
   bool any_place_ = false;
@@ -44,9 +44,9 @@ class Who {
 // Which clients are admitted.
 class AccessList {
  public:
-  // Throws as Who::parse.
+  // Throws like Who::parse.
   void add(const std::string &rule) { rules_.push_back(Who::parse("--allow", rule)); }
-  // Without rules all are admitted. Without a key: whether any client of the peer is admitted.
+  // Without rules, all clients are admitted. Without a key: true if any client of the peer is admitted.
   bool allows(const Peer &peer, std::optional<uint32_t> key) const;
   const std::vector<Who> &rules() const { return rules_; }
 
@@ -54,12 +54,12 @@ class AccessList {
   std::vector<Who> rules_;
 };
 
-// words: the command line without the program. The equivalent of a stock agent's command: for "udp4 --port 8888", "tide
-// agent --udp 8888 --bind 0.0.0.0 --ros-network"; for canfd the reason why there is none; empty: not a command of the
-// stock agent.
+// `words` is the command line without the program. Returns the equivalent of a stock agent's command: for "udp4 --port
+// 8888" it is "tide agent --udp 8888 --bind 0.0.0.0 --ros-network"; for canfd, the reason why there is none; empty if
+// `words` is not a command of the stock agent.
 std::string stock_command_in_our_words(const std::vector<std::string> &words);
-// The option that was probably intended by a stock agent's option or a typing error; empty: none is close. known: all
-// options.
+// The option that was probably meant by a stock agent's option or a misspelt one; empty if none is close. `known` lists
+// all options.
 std::string option_meant(const std::string &word, const std::vector<std::string> &known);
 
 }  // namespace tide::agent

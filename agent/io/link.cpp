@@ -56,7 +56,7 @@ void Poller::wait(Time until_ns, std::vector<Event> &events) {
   }
   const auto most = static_cast<int>(happened.size());
   int count = epoll_pwait2(epoll_, happened.data(), most, until_ns == TIDE_FOREVER ? nullptr : &timeout, nullptr);
-  if (count < 0 && errno == ENOSYS) {  // Linux before 5.11, Valgrind: in whole milliseconds
+  if (count < 0 && errno == ENOSYS) {  // Linux before 5.11, Valgrind: timeouts in whole milliseconds
     const int64_t rest_ms = timeout.tv_sec * 1000 + (timeout.tv_nsec + 999'999) / 1'000'000;
     count = epoll_wait(epoll_, happened.data(), most,
                        until_ns == TIDE_FOREVER ? -1 : static_cast<int>(std::min<int64_t>(rest_ms, 1'000'000)));
@@ -112,7 +112,8 @@ int open_signals() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR1);
-  // A closed terminal also ends the agent in order. Under nohup SIGHUP is ignored, which blocking would undo.
+  // A closed terminal also ends the agent in an orderly way. Under nohup SIGHUP is ignored, and blocking it would undo
+  // that.
   struct sigaction hangup {};
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -152,7 +153,7 @@ void Loop::wait(Time until) {
   tide_busy_poll_end(&busy_poll_, now - start, now, !events_.empty());
 }
 
-// True: frames were sent or completed, so there may be more.
+// Returns true if frames were sent or completed, so that there may be more.
 bool Loop::pump(Time now) {
   deadline_ns_ = agent_.poll(now);
   agent_.flush();  // before acknowledgments are sent, so that a client's deletions have reached DDS even if this

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links carry messages between the agent's core and its clients. One thread, the loop, serves all of them: it handles
+// Links carry messages between the agent's core and its clients. One thread, the loop, serves all links: it handles
 // events, sends frames and keeps deadlines.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace tide::agent {
 
-// File descriptors and their waiting links.
+// File descriptors and the links that wait for them.
 class Poller {
  public:
   Poller();
@@ -32,7 +32,7 @@ class Poller {
     uint64_t token;
     bool readable, writable;
   };
-  // Waits until an event, or until_ns. The events replace the vector's contents.
+  // Waits until an event occurs, or until until_ns. The events replace the contents of the vector.
   void wait(Time until_ns, std::vector<Event> &events);
 
  private:
@@ -51,28 +51,28 @@ class Link {
   Link(const Link &) = delete;
   Link &operator=(const Link &) = delete;
 
-  // One line for the user about the open (or awaited) link.
+  // One line for the user about the link, which is open or waits to be opened.
   virtual std::string describe() const = 0;
   virtual bool is_open() const { return true; }
   virtual void event(const Poller::Event &event, Time now) = 0;
   // The endpoint may have frames.
   virtual void write(Endpoint endpoint, Time now) = 0;
-  // Sends all frames gathered by write. True: frames were sent or completed, so the agent may have more.
+  // Sends all frames gathered by write. Returns true if frames were sent or completed, so that the agent may have more.
   virtual bool flush(Time now) = 0;
-  // Time of the next call of turn.
+  // Time at which turn must be called next.
   virtual Time deadline() const { return TIDE_FOREVER; }
-  // The peer at the endpoint; zeroes and no device if no peer is known.
+  // The peer at the endpoint; all zeroes and no device if none is known.
   virtual Peer peer(Endpoint endpoint) const = 0;
   virtual std::string name_of(Endpoint endpoint) const = 0;
-  // Identifies the machine or the line behind an endpoint; it does not change when its clients return from other
+  // Identifies the machine or the line behind an endpoint. It stays the same when its clients return from other
   // endpoints.
   virtual Host host_of(Endpoint) const { return base_; }
-  // Whether the sender's address can be forged.
+  // True if the sender's address can be forged.
   virtual bool may_be_forged() const { return false; }
-  // Called after the events of each turn: processes waiting received messages.
+  // Called after the events of each turn: processes received messages that wait.
   virtual void turn(Time) {}
   const LinkCounters &counters() const { return counters_; }
-  // 0: not known.
+  // 0 if unknown
   virtual uint64_t bits_per_second() const { return 0; }
   LinkVitals vitals() const { return {counters_, describe(), bits_per_second()}; }
 
@@ -84,10 +84,10 @@ class Link {
 };
 
 Time monotonic_ns();
-// Copies all octets of a frame into one block; returns their count.
+// Copies all octets of a frame into one block; returns the number of octets.
 size_t copy_frame(const tide_frame_parts_t &frame, uint8_t *bytes);
 
-// Ends the loop's wait, from other threads.
+// Ends the loop's wait; called from other threads.
 class Waker {
  public:
   Waker();
@@ -102,17 +102,17 @@ class Waker {
   int descriptor_;
 };
 
-// Call it before starting any other thread: the signals are blocked for all of them.
+// Call this before starting any other thread, because the signals are blocked for all of them.
 int open_signals();
 
 // Ends on SIGINT, SIGTERM or SIGHUP.
 class Loop {
  public:
-  // on_report: called on SIGUSR1.
+  // on_report is called on SIGUSR1.
   Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::function<void()> on_report);
   void add(std::unique_ptr<Link> link) { links_.push_back(std::move(link)); }
   const std::vector<std::unique_ptr<Link>> &links() const { return links_; }
-  // Sets how long a wait may poll for events before it sleeps (busy_poll.h). Call it in the thread that calls run.
+  // Sets how long a wait may poll for events before it sleeps (busy_poll.h). Call this in the thread that calls run.
   void set_busy_poll(Time limit_ns) { tide_busy_poll_init(&busy_poll_, limit_ns); }
   const tide_busy_poll_t &busy_poll() const { return busy_poll_; }
   void run();

@@ -49,23 +49,26 @@ Origin origin_of(const tide_socket_address_t &from) {
   return origin;
 }
 
-// An address with a colon is put into brackets: [::1]:8888.
+// Brackets are put around an address with a colon: [::1]:8888.
 std::string with_port(const std::string &address, unsigned port) {
   const bool is_ipv6 = address.find(':') != std::string::npos;
   return (is_ipv6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
-// An address like fe80::1, also with the name of its interface (fe80::1%wlan0): several interfaces may have it.
+// Parses an address like fe80::1, also with the name of its interface (fe80::1%wlan0), because several interfaces may
+// have that address.
 bool is_link_local(const std::string &text) {
   const std::optional<Address> address = parse_address(text.substr(0, text.find('%')));
   return address && (*address)[0] == 0xFE && ((*address)[1] & 0xC0) == 0x80;
 }
 
-// The interface's IPv4 address, host order; INADDR_ANY for all. Unset: it is an IPv6 address.
+// `interface` is the interface's IPv4 address in host order, or INADDR_ANY for all interfaces. It is unset for an IPv6
+// address.
 using Step = bool (*)(int descriptor, std::optional<in_addr_t> interface);
 
-// A socket bound to `bound`, by default to this address, with options set by `prepare`. port: 0: any; receives the
-// chosen port. finish: called after binding; false: errno gives the reason. Throws one line for the user.
+// Creates a socket bound to `bound`, by default to this address, with options set by `prepare`. `port` 0 means any
+// port, and `port` receives the chosen one. `finish` is called after binding; if it returns false, errno gives the
+// reason. Throws an error with one line for the user.
 int open_socket(const std::string &protocol, int type, const std::string &address, uint16_t &port, Step prepare,
                 Step finish, const char *bound = nullptr) {
   const std::optional<Address> own = parse_address(address);
@@ -83,7 +86,7 @@ int open_socket(const std::string &protocol, int type, const std::string &addres
     throw std::runtime_error("--bind " + address + ": this machine has no IPv6; 0.0.0.0 stands for all its addresses");
   }
   if (descriptor < 0) throw std::system_error(errno, std::generic_category(), protocol + " " + address);
-  if (family == AF_INET6) set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 0);  // :: serves IPv4, too
+  if (family == AF_INET6) set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 0);  // :: also serves IPv4
   prepare(descriptor, interface);
   if (bind(descriptor, &local.any, tide_socket_address_bytes(&local)) == 0 &&
       getsockname(descriptor, &local.any, &length) == 0 && finish(descriptor, interface)) {
@@ -113,7 +116,7 @@ uint64_t Origins::number_of(const Origin &origin) {
   if (const std::optional<uint32_t> ipv4 = ipv4_of(origin.address)) return *ipv4;
   const auto known = numbers_.find(origin);
   if (known != numbers_.end()) return known->second;
-  if (numbers_.size() >= most_) {  // a sender can forge any number of addresses
+  if (numbers_.size() >= most_) {  // because a sender can forge any number of addresses
     const std::set<Host> used = agent_.hosts();
     std::erase_if(numbers_, [&](const auto &entry) {
       return !used.contains(base_ | entry.second) && origins_.erase(entry.second) != 0;
@@ -136,14 +139,14 @@ namespace {
 
 using Length = uint32_t;
 
-// A sample of a best-effort stream, which its sender does not repeat, unlike all other messages.
+// True for a sample on a best-effort stream: unlike all other messages, its sender does not repeat it.
 bool is_lost_for_good(Bytes message) {
   tide_xrce_header_t header;
   return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && header.stream != TIDE_XRCE_STREAM_NONE &&
          !TIDE_STREAM_IS_RELIABLE(header.stream);
 }
 
-// A request for a session or about the agent: it is expensive to answer, and a client has one at a time.
+// True for a request for a session or about the agent: answering it is expensive, and a client has only one at a time.
 bool is_outside_sessions(Bytes message) {
   tide_xrce_header_t header;
   return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && tide_xrce_is_no_session(header.session);
@@ -166,7 +169,7 @@ void Backlog::push(Endpoint endpoint, Bytes message) {
       dropped_++;
       return;
     }
-    // A returning endpoint has not accumulated time credit.
+    // A returning endpoint has not saved up any time.
     const Class &other = classes_[1 - static_cast<size_t>(standing)];
     if (own.turns.empty() && !other.turns.empty()) own.served_ns = std::max(own.served_ns, other.served_ns);
     place = lines_.try_emplace(endpoint).first;
@@ -178,7 +181,7 @@ void Backlog::push(Endpoint endpoint, Bytes message) {
     dropped_++;
     return;
   }
-  // The oldest samples are evicted until there is room; if the oldest message is not a sample, the new message is
+  // The oldest samples are evicted until there is room. If the oldest message is not a sample, the new message is
   // dropped.
   while (line.messages != 0 && (line.messages >= limits_.messages || line.used() + length > limits_.bytes ||
                                 total_bytes_ + length > limits_.total_bytes)) {
@@ -248,15 +251,15 @@ void Backlog::pop(Line &line) {
 
 namespace {
 
-constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // of one endpoint, before the next one's turn
-constexpr size_t kReceiveRounds = 64;                      // at once; further datagrams wait in the kernel
-// Messages processed before results are sent and the kernel is read again. A DDS reader's socket usually holds 200 kB;
-// samples written faster than it reads are lost.
+constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // messages of one endpoint before the next one's turn
+constexpr size_t kReceiveRounds = 64;                      // datagrams read at once; further ones wait in the kernel
+// Number of messages processed before their results are sent and the kernel is read again. A DDS reader's socket
+// usually holds 200 kB; samples that are written faster than the reader takes them are lost.
 constexpr size_t kMessagesPerTurn = 256, kBytesPerTurn = 32768;
 constexpr Time kTimePerTurn = 2'000'000;
 constexpr int kReceiveBytes = 8 * 1024 * 1024;
-constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // the longest message in pieces takes more than its own
-                                                            // length
+constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // because the longest message in pieces takes more than its
+                                                            // own length
 
 bool prepare_udp(int descriptor, std::optional<in_addr_t>) {
   if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0) {
@@ -292,7 +295,7 @@ UdpLink::~UdpLink() { close(socket_); }
 
 std::string UdpLink::describe() const { return "udp " + with_port(address_, port_); }
 
-// The endpoint number contains the origin's number and the port.
+// The endpoint's number contains the origin's number and the port.
 Peer UdpLink::peer(Endpoint endpoint) const {
   return {origins_.find(number_of(endpoint)).value_or(Origin{}).address, {}};
 }
@@ -340,7 +343,7 @@ void UdpLink::turn(Time now) {
   if (backlog_.empty()) return;
   backlog_.serve(kMessagesPerTurn, kBytesPerTurn, kTimePerTurn);
   if (!backlog_.empty())
-    sched_yield();  // on a busy processor readers run first, otherwise samples written now would be lost
+    sched_yield();  // on a busy processor readers run first, because samples written now would be lost
   counters_.receive_dropped = backlog_.dropped();
 }
 
@@ -491,7 +494,7 @@ const char *TcpLink::reason_to_refuse(const Origin &origin, Time now) {
   return nullptr;
 }
 
-// Closes a connection without a session, from this origin if one is given.
+// Closes a connection without a session; if an origin is given, one from this origin.
 bool TcpLink::make_room(std::optional<Origin> origin, Time now) {
   auto chosen = connections_.end();
   for (auto place = connections_.begin(); place != connections_.end(); ++place) {
@@ -506,7 +509,7 @@ bool TcpLink::make_room(std::optional<Origin> origin, Time now) {
   return true;
 }
 
-// Closes unused connections.
+// Closes connections that are not used.
 void TcpLink::check(Time now) {
   next_check_ns_ = TIDE_FOREVER;
   if (paused_) poller_.watch(listener_, base_);
@@ -522,7 +525,7 @@ void TcpLink::check(Time now) {
     }
     if (now >= limit) {
       over.emplace_back(number, reason);
-    } else {  // a session may end, so its connection is checked again, too
+    } else {  // a session may end, so a connection with one is checked again, too
       next_check_ns_ = std::min({next_check_ns_, limit, now + limits_.session_wait_ns});
     }
   }
@@ -592,7 +595,7 @@ bool TcpLink::flush(Time now) {
   return std::exchange(sent_, false);
 }
 
-// False: the connection is closed.
+// Returns false if the connection is closed.
 bool TcpLink::put_bytes(uint64_t number, Connection &connection) {
   std::vector<uint8_t> &out = connection.out;
   if (!out.empty()) {
@@ -621,10 +624,10 @@ void TcpLink::close_connection(uint64_t number) {
 
 namespace {
 
-constexpr size_t kQuestionsPerTurn = 16;  // boards repeat further requests
+constexpr size_t kQuestionsPerTurn = 16;  // further requests are repeated by the boards
 
 bool prepare_group(int descriptor, std::optional<in_addr_t>) {
-  set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);  // since DDS uses the same port for another group
+  set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);  // because DDS uses the same port for another group
   set_option(descriptor, IPPROTO_IP, IP_PKTINFO, 1);
   return true;
 }
@@ -637,7 +640,7 @@ bool join(int descriptor, in_addr interface) {
 
 bool join_group(int descriptor, std::optional<in_addr_t> interface) {
   if (!interface) {
-    errno = EAFNOSUPPORT;  // its group and its answers are IPv4 addresses
+    errno = EAFNOSUPPORT;  // because the group and the answers are IPv4 addresses
     return false;
   }
   if (*interface != INADDR_ANY) return join(descriptor, {htonl(*interface)});
@@ -669,8 +672,8 @@ in_addr interface_of(msghdr &message) {
 
 std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from) {
   if (received_at.s_addr != INADDR_ANY) return received_at;
-  // With a separate route for the group, the kernel does not report the receiving address; then it is the address from
-  // which this machine sends to the board.
+  // If the group has a separate route, the kernel does not report the receiving address; then the address from which
+  // this machine sends to the board is used.
   const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in own{};
   socklen_t length = sizeof own;
@@ -700,7 +703,7 @@ void DiscoveryLink::event(const Poller::Event &event, Time) {
   }
 }
 
-// Answers the next discovery request. False: none is waiting.
+// Answers the next discovery request. Returns false if none is waiting.
 bool DiscoveryLink::answer_next() {
   std::array<uint8_t, 64> bytes;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(in_pktinfo))> control;

@@ -26,36 +26,36 @@ namespace tide::agent {
 enum class Standing : uint8_t { kSession, kStranger };
 
 struct BacklogLimits {
-  size_t messages = 16384;         // of an endpoint: as many as the agent processes in about 30 ms
-  size_t bytes = size_t{2} << 20;  // the same
+  size_t messages = 16384;         // of one endpoint: as many as the agent processes in about 30 ms
+  size_t bytes = size_t{2} << 20;  // the same limit in bytes
   size_t total_bytes = size_t{32} << 20;
   size_t endpoints = 1024;
-  size_t messages_a_turn = 64;    // of an endpoint
-  Time turn_ns = 200'000;         // the same in time; an endpoint that took longer skips turns
-  size_t stranger_messages = 32;  // of a stranger, and of any endpoint outside sessions
+  size_t messages_a_turn = 64;    // of one endpoint
+  Time turn_ns = 200'000;         // the same limit in time; an endpoint that took longer skips turns
+  size_t stranger_messages = 32;  // of one stranger, and of any endpoint outside sessions
   size_t strangers = 512;
   Time session_weight = 8;  // time share of endpoints with a session, relative to 1 for all strangers together
 };
 
-// Messages that arrive faster than they are processed. A link takes all of them out of the kernel, whose single queue
-// for all clients would delay them for seconds and then drop arbitrary ones. Here each endpoint has a queue, and the
-// queues are served in turns of equal time, so that no client waits for another one's flood or slow requests. Endpoints
-// without a used session are strangers, which get a small share of the time while others wait. A full queue drops the
-// oldest samples of its own best-effort streams, then new messages, which their sender repeats.
+// Holds messages that arrive faster than they are processed. A link takes all messages out of the kernel, whose single
+// queue for all clients would delay them for seconds and then drop arbitrary ones. Here each endpoint has a queue, and
+// the queues are served in turns of equal time, so that no client waits for another client's flood or slow requests.
+// Endpoints without a used session are strangers, which get a small share of the time while others wait. A full queue
+// first drops the oldest samples of its own best-effort streams, then new messages, which their sender repeats.
 class Backlog {
  public:
   using Deliver = std::function<void(Endpoint endpoint, Bytes message)>;
   using StandingOf = std::function<Standing(Endpoint endpoint)>;
   using Clock = std::function<Time()>;
 
-  // deliver: called in the order of arrival for each endpoint; must not call this object. standing_of: unset: all have
-  // a session. clock: measures deliveries; unset: they count as taking no time.
+  // `deliver` is called in the order of arrival for each endpoint, and must not call this object. `standing_of`: if
+  // unset, all have a session. `clock` measures deliveries; if unset, they count as taking no time.
   explicit Backlog(Deliver deliver, const BacklogLimits &limits = {}, StandingOf standing_of = {}, Clock clock = {});
 
   bool empty() const { return lines_.empty(); }
-  // Queues a copy of the message, or drops a message.
+  // Queues a copy of the message; if its queue is full, drops a message.
   void push(Endpoint endpoint, Bytes message);
-  // Delivers messages up to these limits: number, octets, time.
+  // Delivers messages up to these limits of number, octets and time.
   void serve(size_t messages, size_t bytes = SIZE_MAX, Time time_ns = INT64_MAX);
   uint64_t dropped() const { return dropped_; }
 
@@ -63,7 +63,7 @@ class Backlog {
   struct Line {
     std::vector<uint8_t> bytes;  // messages, each preceded by its length
     size_t first = 0, messages = 0;
-    Time debt_ns = 0;  // time of its turns beyond turn_ns; negative: time left over
+    Time debt_ns = 0;  // by how much its turns exceeded turn_ns; negative: time left over
     Standing standing = Standing::kSession;
     size_t used() const { return bytes.size() - first; }
   };
@@ -90,27 +90,27 @@ class Backlog {
 
 // ---- addresses ----
 
-// Where messages come from, without the port. scope: interface of a link-local IPv6 address, else 0.
+// Where messages come from, without the port. `scope` is the interface of a link-local IPv6 address, else 0.
 struct Origin {
   Address address{};
   uint32_t scope = 0;
   auto operator<=>(const Origin &) const = default;
 };
 
-// Numbers of 40 bits for origins, as an endpoint has no room for an IPv6 address. An IPv4 address is its own number.
-// Other origins get the next free number, and keep it until they have long been without a client; no number is used
-// again.
+// Maps origins to numbers of 40 bits, because an endpoint has no room for an IPv6 address. An IPv4 address is its own
+// number. Other origins get the next free number, and keep it until they have been without a client for a long time. No
+// number is used again.
 class Origins {
  public:
   Origins(const Agent &agent, uint64_t base) : agent_(agent), base_(base) {}
   uint64_t number_of(const Origin &origin);
-  // The origin with this number. Unset: the number was given up.
+  // Finds the origin with this number. Unset if the number was given up.
   std::optional<Origin> find(uint64_t number) const;
 
  private:
   static constexpr size_t kLeast = 4096;
   const Agent &agent_;
-  const uint64_t base_;  // of the link's hosts
+  const uint64_t base_;  // the hosts of the link
   std::map<Origin, uint64_t> numbers_;
   std::unordered_map<uint64_t, Origin> origins_;
   uint64_t next_ = uint64_t{1} << 32;
@@ -119,10 +119,9 @@ class Origins {
 
 // ---- UDP ----
 
-// A UDP socket, on which each source address is an endpoint. Frames leave in batches (link_datagrams.h): a frame that
-// becomes the
-// most urgent one waits for the current batch, at most kFramesPerTurn frames for each endpoint. While the kernel
-// accepts no more, no frame is chosen.
+// A UDP socket; each source address on it is an endpoint. Frames leave in batches (link_datagrams.h), so a frame that
+// becomes the most urgent one waits for the current batch, at most kFramesPerTurn frames for each endpoint. While the
+// kernel accepts no more frames, none is chosen.
 class UdpLink : public Link {
  public:
   UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port);
@@ -142,7 +141,7 @@ class UdpLink : public Link {
 
  private:
   void receive(Bytes message, const tide_socket_address_t &from);
-  static uint64_t number_of(Endpoint endpoint) { return (endpoint & kLinkMask) >> 16; }  // of its origin
+  static uint64_t number_of(Endpoint endpoint) { return (endpoint & kLinkMask) >> 16; }  // number of the origin
   Standing standing_of(Endpoint endpoint) const;
   void send();
 
@@ -155,25 +154,26 @@ class UdpLink : public Link {
   Origins origins_;
   Backlog backlog_;
   bool behind_ = false;                        // new messages must wait behind others
-  size_t turn_messages_ = 0, turn_bytes_ = 0;  // processed directly on arrival
+  size_t turn_messages_ = 0, turn_bytes_ = 0;  // processed directly when they arrived
   std::vector<Endpoint> waiting_;              // endpoints with frames while the kernel accepts none
-  Time now_ = 0;                               // of the call in progress
+  Time now_ = 0;                               // time of the call in progress
   bool sent_ = false;
 };
 
 // ---- TCP ----
 
 struct TcpLimits {
-  size_t connections = 80;  // more than clients, since a new client needs one to be admitted
+  size_t connections = 80;  // more than clients, because a new client needs a connection to be admitted
   size_t per_address = 80;
-  Time session_wait_ns = 5'000'000'000;  // after the last whole message, without a session
-  Time message_wait_ns = 5'000'000'000;  // from the first octet of a message to the last
+  Time session_wait_ns = 5'000'000'000;  // limit without a session, since the last whole message
+  Time message_wait_ns = 5'000'000'000;  // limit from a message's first octet to its last
 };
 
-// Each message is preceded by its length (u16, little-endian); each connection is an endpoint. A frame that becomes the
-// most urgent one waits for unsent frames chosen before it: 16 KiB and a message here, 16 KiB in the kernel, and data
-// in transit. A connection that opens no session, or does not finish a message, is closed after some seconds; if all
-// are in use, a new one replaces the one that has been longest without a session.
+// TCP: each message is preceded by its length (u16, little-endian), and each connection is an endpoint. A frame that
+// becomes the most urgent one waits for unsent frames chosen before it: 16 KiB and a message here, 16 KiB in the
+// kernel, and data in transit. A connection that opens no session, or does not finish a message, is closed after some
+// seconds. If all connections are in use, a new one replaces the one that has been without a session for the longest
+// time.
 class TcpLink : public Link {
  public:
   TcpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
@@ -195,8 +195,8 @@ class TcpLink : public Link {
     int descriptor = -1;
     Origin origin{};
     uint64_t host = 0;  // number of the origin
-    Time heard_ns = 0;  // last whole message, or the connection itself
-    Time half_ns = 0;   // time since which a message is unfinished; 0: none
+    Time heard_ns = 0;  // time of the last whole message, or of the connection itself
+    Time half_ns = 0;   // time since which a message is unfinished; 0 if none is
     std::vector<uint8_t> in{}, out{};
     bool watches_writable = false;
   };
@@ -215,7 +215,7 @@ class TcpLink : public Link {
   TcpLimits limits_;
   Origins origins_;
   Time next_check_ns_ = TIDE_FOREVER;
-  bool paused_ = false;  // no descriptor is free: accepts nothing until the next check
+  bool paused_ = false;  // no descriptor is free: no connection is accepted until the next check
   std::map<uint64_t, Connection> connections_;
   uint64_t next_number_ = 1;
   bool sent_ = false;
@@ -223,14 +223,15 @@ class TcpLink : public Link {
 
 // ---- discovery ----
 
-// This machine's address for the answer to a request received at `received_at` (0.0.0.0: unknown); unset: none.
+// This machine's address for the answer to a request received at `received_at` (0.0.0.0: unknown); unset if there is
+// none.
 std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from);
 
-// Answers boards that search the network for an agent. It serves no clients.
+// Answers boards that search the network for an agent. This link serves no clients.
 class DiscoveryLink : public Link {
  public:
-  // address: of the interface to listen on, 0.0.0.0 or :: for all; port: of the group, 0: any; served: the UDP port
-  // named in answers. Boards that are not admitted get no answer.
+  // `address` is that of the interface to listen on, 0.0.0.0 or :: for all; `port` is that of the group, 0 for any;
+  // `served` is the UDP port named in answers. Boards that are not admitted get no answer.
   DiscoveryLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
                 uint16_t served, const AccessList &access);
   ~DiscoveryLink() override;

@@ -21,7 +21,7 @@ constexpr Time kRetry = 100'000'000;
 constexpr size_t kMessageBytesMaximum = 65535;
 constexpr uint8_t kAgentAddress = 0;
 
-// On a pseudo terminal the rate only determines the pace of sending.
+// On a pseudo terminal, the rate only determines the pace of sending.
 bool is_pseudo_terminal(const std::string &device) {
   std::error_code error;
   return std::filesystem::weakly_canonical(device, error).string().starts_with("/dev/pts/");
@@ -91,13 +91,13 @@ void SerialLink::open_device(Time now) {
 void SerialLink::wait_for_device(int reason) {
   if (reason == waits_because_) return;
   waits_because_ = reason;
-  if (reason == ENOTTY || reason == EISDIR) return;  // the constructor throws
+  if (reason == ENOTTY || reason == EISDIR) return;  // because the constructor throws
   std::string line = "waiting for " + device_ + ": " + std::generic_category().message(reason);
   if (reason == EACCES) line += "; the user of the agent needs the right to it (often the group dialout)";
   agent_.warn(line);
 }
 
-// The frame on the wire is lost; reliable streams repeat it once the device is back.
+// The frame on the wire is lost; reliable streams repeat their messages when the device is back.
 void SerialLink::close_device(Time now) {
   poller_.forget(descriptor_);
   close(descriptor_);
@@ -151,7 +151,7 @@ bool SerialLink::flush(Time now) {
   }
   const bool was_busy = on_the_wire_;
   if (was_busy) {
-    // One octet early, like a driver with a holding register, so that the line never pauses.
+    // One octet early, like a driver with a holding register, so that the line is never idle between frames.
     if (frame_written_ < frame_bytes_ || now < line_free_at_ns_ - octet_ns()) return false;
     on_the_wire_ = false;
     agent_.sent(sending_, now);
