@@ -2,7 +2,7 @@
 #ifndef TIDE_AGENT_VERSION_H
 #define TIDE_AGENT_VERSION_H
 
-// Name, version, and the commit of the build where there was one; version.cmake writes it.
+// Name, version and, if there is one, the commit of the build; version.cmake writes it.
 extern const char kVersion[];
 
 #endif

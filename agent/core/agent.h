@@ -39,7 +39,7 @@ struct Options {
   std::function<Time(Endpoint)> heartbeat_delay_ns;               // HEARTBEAT delay for a client at the endpoint, as in
                                                                   // tide_transmitter_config_t; unset: -1
   std::function<Host(Endpoint)> host_of;                          // unset: each endpoint is its own host
-  std::function<bool(Endpoint)> may_be_forged;                    // can the sender fake it? unset: no
+  std::function<bool(Endpoint)> may_be_forged;                    // sender address? unset: no
   std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;  // unset: limits.client_timeout_ns
   // How to rename a client's topics, services and nodes; the returned object must outlive the agent. If this is unset
   // or returns null, names stay as they are.

@@ -157,7 +157,7 @@ TEST(Backlog, StrangersShareASmallPartAndASessionWaitsForFew) {
   EXPECT_GE(timed.now - timed.spent_ns[kGood], timed.now * 8 / 100) << "strangers are not shut out";
   EXPECT_GT(timed.backlog.dropped(), 0u);
   for (Endpoint endpoint = 1; endpoint <= kStrangers; endpoint++) EXPECT_GT(timed.spent_ns[endpoint], 0) << endpoint;
-  // A new endpoint waits once for the turns of the others.
+  // A new endpoint waits for one round of the other endpoints' turns.
   const Time before = timed.now;
   timed.cost_ns[kStrangers + 1] = 100'000;
   timed.backlog.push(kStrangers + 1, message_of(0, 1, 8));

@@ -19,7 +19,7 @@ struct World {
   int status() const { return client.status(request); }
   int begin(uint8_t stream = 0x80) {
     request = client.next_request();
-    request++;  // of the creation
+    request++;  // status of the creation
     return client.create_xml(kSecondWriter, 0x0013, kWriterXml, 0, stream);
   }
   void finish(Made::State state) {
@@ -101,7 +101,7 @@ TEST(Creation, ThatComesTwiceIsOne) {
   World world;
   EXPECT_EQ(world.begin(), kNoAnswer);
   const Octets body = TestClient::ids(99, kSecondWriter);
-  world.client.send(0x81, 0x80, 6, TIDE_XRCE_CREATE, 1, body);  // the same place in the stream
+  world.client.send(0x81, 0x80, 6, TIDE_XRCE_CREATE, 1, body);  // with the same sequence number
   EXPECT_EQ(world.driver.middleware.making.size(), 1u);
   world.finish(Made::State::kMade);
   EXPECT_EQ(world.driver.middleware.writers, 2);
@@ -121,7 +121,7 @@ TEST(Creation, EndsWithItsParentItsSessionAndItsClient) {
   EXPECT_EQ(session.begin(), kNoAnswer);
   ASSERT_EQ(session.client.connect(), 0);
   EXPECT_EQ(session.driver.middleware.writers, 1);
-  session.finish(Made::State::kMade);  // for an entity that no stream awaits
+  session.finish(Made::State::kMade);  // the result is for an entity whose stream has ended
   session.driver.middleware.later = false;
   EXPECT_EQ(session.client.create_xml(kSecondWriter, 0x0013, kWriterXml), 0);
 
@@ -135,7 +135,7 @@ TEST(Creation, EndsWithItsParentItsSessionAndItsClient) {
 TEST(Creation, IsWaitedForWithoutLookingAgainAndAgain) {
   World world;
   world.client.acknowledge(0x80);
-  world.driver.run_until(kSecond);  // repetitions have been sent
+  world.driver.run_until(kSecond);  // until then, repetitions are sent
   EXPECT_EQ(world.begin(), kNoAnswer);
   EXPECT_GT(world.driver.deadline(), world.driver.now() + kSecond / 20);
 }
@@ -150,7 +150,7 @@ Options with_budget(size_t creations) {
 }
 
 TEST(Creation, BeyondTheBudgetWaitsForItsPeriodAndNothingElseDoes) {
-  World world(with_budget(8));  // of which the participant, the writer and the reader took three
+  World world(with_budget(8));  // the participant, the writer and the reader took three of them
   world.driver.middleware.later = false;
   for (int time = 0; time < 5; time++) {
     ASSERT_EQ(world.begin(), TIDE_XRCE_STATUS_OK) << time;
@@ -184,7 +184,7 @@ TEST(Creation, WithTheDefaultsOfAWholeClientWaitsForNothing) {
   EXPECT_EQ(made, 249u);
 }
 
-// ---- one image, many robots ----
+// ---- one firmware image, many robots ----
 
 TEST(Renaming, NamespacesAndRemapsOfTopicsServicesActionsAndNodes) {
   Renaming names;
@@ -227,7 +227,8 @@ TEST(Renaming, WhatIsWrongIsNamed) {
   EXPECT_EQ(names.add("/scan:=/back"), "'/scan' is remapped twice");
 }
 
-// Two boards with one image at two endpoints: each has its names, including those given by the topic's object.
+// Two boards with one firmware image at two endpoints: each gets its own names, including those given by the topic's
+// object.
 TEST(Renaming, EachClientHasItsOwn) {
   std::map<Endpoint, Renaming> names;
   names[1].space = "/robot1";

@@ -121,7 +121,7 @@ TEST_F(Data, MaxBytesPerSecondIsKept) {
   offer(100, 100);
   const Time start = driver.now();
   driver.run_until(start + 5 * kSecond);
-  EXPECT_EQ(delivered(), 51u);  // one at once, then ten a second
+  EXPECT_EQ(delivered(), 51u);  // the first at once, then ten a second
 }
 
 TEST_F(Data, ANewRequestReplacesAndMovesTheStream) {
@@ -178,7 +178,8 @@ TEST_F(Data, AReliableSampleLeavesInFragments) {
   EXPECT_EQ(whole.size(), 4u + 4u + 3000u);
 }
 
-// Without acknowledgments, samples stay in DDS, the number of taken ones is bounded, and statuses still find room.
+// Without acknowledgments, samples stay in DDS, the number of samples taken from it is bounded, and statuses still find
+// nodes.
 TEST_F(Data, AReliableReaderWaitsInDds) {
   client.read(0x0016, 0x80);
   for (int burst = 0; burst < 50; burst++) offer(10, 300);
@@ -229,8 +230,8 @@ class KeepLast : public Data {
   }
 };
 
-// A sample waiting in a node cannot be replaced by a newer one. So a sample is passed to the output only when it can be
-// sent at once.
+// A sample that is in a node cannot be replaced by a newer one. A sample is therefore passed to the output only when it
+// can be sent at once.
 TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   begin(1);
   client.read(kReader, 0x80);
@@ -238,7 +239,7 @@ TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   source().offer(sample_of({1}));
   Time now = driver.now();
   driver.agent.poll(now);
-  ASSERT_TRUE(driver.agent.next(1, now, frame));  // takes a while to leave
+  ASSERT_TRUE(driver.agent.next(1, now, frame));  // the frame takes a while to leave
   for (uint8_t number = 2; number < 20; number++) {
     source().offer(sample_of({number}));
     driver.agent.poll(now += 10'000'000);
@@ -250,7 +251,7 @@ TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   EXPECT_LE(came.size(), 3u) << "2 was to be next, 18 and 19 are a burst";
 }
 
-// Sixteen samples are in transfer; later acknowledgments are processed after earlier messages.
+// Sixteen samples are in transfer; later acknowledgments are processed after messages that arrived earlier.
 TEST_F(KeepLast, WhatComesTogetherIsNotCutToTheDepth) {
   begin(1);
   client.read(kReader, 0x80);
@@ -293,7 +294,7 @@ TEST_F(KeepLast, ABurstIsBounded) {
   EXPECT_GE(driver.agent.counters().samples_skipped, 400 - limits.in_flight_reliable);
 }
 
-// Samples in transfer are repeated in the next session, and only later ones are replaced.
+// Samples in transfer are repeated in the next session; only later ones are replaced.
 TEST_F(KeepLast, WhatWasUnderWayIsNotCut) {
   begin(1);
   client.read(kReader, 0x80);
@@ -311,7 +312,7 @@ TEST_F(KeepLast, WhatWasUnderWayIsNotCut) {
   EXPECT_EQ(came, expected);
 }
 
-// A line that is blocked for a while: urgent data overtake waiting data.
+// On a line that is blocked for a while, urgent data overtake waiting data.
 TEST(Priority, TheMoreUrgentStreamLeavesFirst) {
   Driver driver;
   ReadyClient client(driver, 1, 0x11);
@@ -366,7 +367,7 @@ TEST(Services, IdentitiesTravelBothWays) {
   Sample answer = sample_of({5});
   answer.request = 2;
   replies.offer(answer);
-  answer.request = 77;  // of nobody here
+  answer.request = 77;  // answers no request of this client
   replies.offer(answer);
   driver.sent.clear();
   driver.pump();
@@ -490,7 +491,7 @@ TEST_F(Asking, ClientsOfOneServiceShareThePortion) {
   TestClient other(driver, 2, 0x22);
   ASSERT_EQ(other.connect(), 0);
   ASSERT_EQ(other.create_xml(0x0011, 0, ""), 0);
-  for (uint16_t object : {0x0017, 0x0027}) {  // the same service, and one more
+  for (uint16_t object : {0x0017, 0x0027}) {  // one requester of the same service, and one of another
     const std::string name = object == 0x0017 ? "s" : "t";
     const std::string text = "<dds><requester service_name='" + name + "' request_type='Q' reply_type='R'/></dds>";
     ASSERT_EQ(other.create_xml(object, 0x0011, text), 0);
@@ -539,7 +540,7 @@ TEST_F(Asking, RepliesToWhoIsGoneAreGivenUp) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{}));
 }
 
-// DDS accepts nothing for a moment if its lock is taken on a busy machine or its history is full.
+// DDS refuses samples for a moment if its lock is taken on a busy machine, or if its history is full.
 TEST_F(Asking, WhatDdsRefusesIsOfferedAgainInOrder) {
   driver.middleware.served = true;
   driver.middleware.full = true;
@@ -552,7 +553,7 @@ TEST_F(Asking, WhatDdsRefusesIsOfferedAgainInOrder) {
   EXPECT_EQ(driver.agent.counters().requests_unserved + driver.agent.counters().replies_unreachable, 0u);
 }
 
-// Discovery of both ends by a server may change without an event of DDS.
+// Whether a server has discovered both endpoints may change without an event of DDS.
 TEST_F(Asking, AServerIsLookedForAgain) {
   client.write(0x0017, {1});
   driver.middleware.served = true;
@@ -570,7 +571,7 @@ TEST_F(Asking, AWakeBeforeTheRequestIsNotLost) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{1}));
 }
 
-// A restarted board reuses its former ids; a board that only reconnected waits for its replies.
+// A restarted board reuses its former request ids; a board that only reconnected waits for its replies.
 TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   serve();
   client.write(0x0017, {1});
@@ -591,8 +592,8 @@ TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   EXPECT_EQ(driver.agent.counters().replies_unmatched, 1u);
 }
 
-// A reply in transfer when the session ends arrives in the next one, as its request did not end; a request for a server
-// of the board does not, as the server may already have processed it.
+// A reply that is in transfer when the session ends arrives in the next session, because its request did not end. A
+// request to a server on the board does not, because the server may already have processed it.
 TEST_F(Asking, RepliesUnderWayGoOnAndRequestsDoNot) {
   serve();
   client.read(0x0018, 0x80);
@@ -669,8 +670,8 @@ TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
   }
 }
 
-// A header announces at most 65535 octets; stock clients announce a longer one as 0, which means "to the end", or
-// modulo 65536. The latter is reported to the client, the sample does not reach DDS, and the stream continues.
+// A header announces at most 65535 octets. Stock clients announce a longer sample as 0, which means "to the end", or
+// modulo 65536. In the latter case the client gets an error, the sample does not reach DDS, and the stream continues.
 TEST(Streams, NumbersWrapAroundInBothDirections) {
   Driver driver;
   ReadyClient client(driver, 1, 0x11);
@@ -695,7 +696,7 @@ TEST(Streams, NumbersWrapAroundInBothDirections) {
 TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   struct Case {
     size_t payload_bytes;
-    int announced_more;  // announced octets beyond the actual ones
+    int announced_more;  // the header announces more octets than follow
     bool good;
   };
   const std::vector<Case> cases = {{1, 0, true},      {65531, 0, true},    {65532, 0, true},   {65533, 0, false},
@@ -726,8 +727,8 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   }
 }
 
-// A length announced as 0 means "to the end of the message". The sample is also kept while waiting for DDS, regardless
-// of other stored messages.
+// A length announced as 0 means "to the end of the message". The sample is also kept while it waits for DDS, regardless
+// of how many other messages are stored.
 TEST(Streams, ASampleLongerThanAHeaderCanSayIsTakenUpToItsLimit) {
   Options options;
   options.limits.sample_bytes = 300'000;
@@ -799,15 +800,15 @@ TEST(Streams, EarlyMessagesAreBounded) {
   client.send(0x81, 0x80, 6, TIDE_XRCE_WRITE_DATA, 1, body);
   EXPECT_EQ(driver.middleware.written.size(), 3u);
   const Octets acknack = client.last(TIDE_XRCE_ACKNACK);
-  EXPECT_EQ(acknack[0] | acknack[1] << 8, 9);  // the others are requested again
+  EXPECT_EQ(acknack[0] | acknack[1] << 8, 9);  // the other messages are requested again
   EXPECT_EQ(acknack[3], 0x07);
-  for (uint16_t sequence = 8; sequence < 40; sequence++) {  // their memory is free again, every time
+  for (uint16_t sequence = 8; sequence < 40; sequence++) {  // the memory of each sample is freed every time
     client.send(0x81, 0x80, sequence ^ 1u, TIDE_XRCE_WRITE_DATA, 1, body);
   }
   EXPECT_EQ(driver.agent.counters().held_dropped, 3u);
 }
 
-// ---- many chains: each level has its own streams, in both directions and modes ----
+// ---- many chains: each level has its own streams, in both directions, reliable and best effort ----
 
 constexpr uint8_t kChains = 50;
 
@@ -872,7 +873,7 @@ TEST(Streams, BeyondTheLimitAreRefusedAndDisturbNobody) {
   Driver driver(limited(&Limits::input_streams, 4));
   ReadyClient client(driver, 1, 0x51);
   for (uint8_t level = 0; level < 10; level++) client.write(0x0015, {level}, TIDE_STREAM_BEST_EFFORT(level));
-  EXPECT_EQ(driver.middleware.written.size(), 3u);  // the fourth stream carried the creations
+  EXPECT_EQ(driver.middleware.written.size(), 3u);  // the fourth stream carried the CREATEs
   EXPECT_EQ(driver.agent.counters().streams_refused, 7u);
   client.write(0x0015, {9}, TIDE_STREAM_BEST_EFFORT(1));
   EXPECT_EQ(driver.middleware.written.size(), 4u);

@@ -150,7 +150,7 @@ TEST(Diagnostics, ALinkIsToldWithItsCounts) {
   EXPECT_EQ(told.values.at("bits per second"), "115200");
 }
 
-// A gap in a best-effort stream is a loss of that client, and of no other.
+// A gap in a best-effort stream counts as a loss of that client only.
 TEST(Diagnostics, ALossIsAWarningForTenPeriods) {
   Driver driver(reporting());
   TestClient good(driver, 1, 0xA), bad(driver, 2, 0xB);
@@ -190,7 +190,7 @@ TEST(Diagnostics, WhatGoesOnIsAnErrorUntilItIsRareAgain) {
   EXPECT_EQ(alarm.recent(), 0u);
 }
 
-// Compares an alarm with a window that stores all values.
+// Compares an alarm with a reference that stores all values of its window.
 TEST(Diagnostics, AnAlarmCountsTheLastTenPeriods) {
   for (uint32_t seed = 1; seed <= 200; seed++) {
     std::mt19937 random(seed);
@@ -346,7 +346,7 @@ TEST(Diagnostics, WhatHasNoRoomIsLeftOutAsAWhole) {
   EXPECT_LT(taken, 100u);
 }
 
-// DDS refuses an entity at once, or later, in the thread that creates entities.
+// DDS refuses an entity either at once or later, in the thread that creates entities.
 TEST(Diagnostics, WhenDdsRefusesItIsAskedAgainAndTheUserHears) {
   for (const bool later : {false, true}) {
     std::vector<std::string> lines;

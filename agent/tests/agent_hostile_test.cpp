@@ -27,7 +27,8 @@ class Mutator {
     }
   }
 
-  // Each endpoint replays a recorded client, so that sessions and entities are created, with occasional errors.
+  // Each endpoint replays a recorded client, so that sessions and entities are created; errors are inserted now and
+  // then.
   Octets next(size_t endpoint) {
     const unsigned kind = number() % 8;
     if (kind == 0) return noise();
@@ -40,7 +41,7 @@ class Mutator {
   unsigned number() { return static_cast<unsigned>(random_()); }
 
  private:
-  // All recordings use one key; here most endpoints get their own.
+  // All recordings use the same key; here most endpoints get a key of their own.
   static Octets own_key(Octets bytes, size_t endpoint) {
     static constexpr uint8_t kRecorded[] = {0xAA, 0xAA, 0xBB, 0xBB};
     const auto place = std::search(bytes.begin(), bytes.end(), std::begin(kRecorded), std::end(kRecorded));
@@ -145,7 +146,7 @@ TEST(Hostile, BytesDisturbNobody) {
 
 // ---- well-formed operations that fail half-way (sequences.h) ----
 
-// Brings each sample to all readers of its topic at once, as DDS does within a process.
+// Passes each sample to all readers of its topic at once, as DDS does within a process.
 class Echo : public FakeMiddleware {
  public:
   void bring() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent's links over real sockets and terminals: messages are sent in the order chosen by the core, and a link
 // buffers a bounded amount; idle connections, unfinished messages, missing devices. One thread runs the agent and its
-// clients; on the serial line time is virtual.
+// clients; on the serial line, time is virtual.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ struct Served {
       more = link->flush(now);
     }
   }
-  // Runs until no event occurs for a while of wall time.
+  // Runs until no event has occurred for a while of wall-clock time.
   void run(Time now, Time while_ns = 0) {
     for (bool more = true; more;) {
       pump(now);
@@ -216,7 +216,7 @@ TEST(TcpLink, APeerThatReadsLateGetsEverythingAndTheUrgentEarly) {
   robot.client.read(0x0016, TIDE_STREAM_BEST_EFFORT(1));
   robot.client.read(0x0026, TIDE_STREAM_BEST_EFFORT(5));
   for (size_t number = 0; number < kBacklog; number++) served.source("slow").offer(sample_of(Octets(kBytes, 1)));
-  served.run(0, kSecond / 100);  // until the kernel takes no more
+  served.run(0, kSecond / 100);  // until the kernel accepts no more
   served.source("urgent").offer(sample_of({9}));
   for (int idle = 0; idle < 2000 && robot.client.all(TIDE_XRCE_DATA).size() < kBacklog + 1; idle++) {
     if (robot.receive()) idle = 0;
@@ -225,7 +225,7 @@ TEST(TcpLink, APeerThatReadsLateGetsEverythingAndTheUrgentEarly) {
   const std::vector<Octets> got = robot.client.all(TIDE_XRCE_DATA);
   ASSERT_EQ(got.size(), kBacklog + 1);
   const auto place = std::find_if(got.begin(), got.end(), [](const Octets &body) { return body.size() == 5; });
-  EXPECT_LT(place - got.begin(), 800) << "of " << kBacklog;  // buffers of the kernel on both sides, and ours
+  EXPECT_LT(place - got.begin(), 800) << "of " << kBacklog;  // buffers of the kernel on both sides, and the agent's
   EXPECT_EQ(served.link->counters().frames_out, served.agent.counters().messages_out);
 }
 
@@ -244,7 +244,7 @@ struct Terminal {
   std::string path;
 };
 
-// A client on the other end of the line; received bytes get the time at which the agent passed them on.
+// A client at the other end of the line; for each received byte it stores the time at which the agent passed it on.
 class SerialClient {
  public:
   SerialClient() : client(driver, 1, 0x5E) {
@@ -259,7 +259,7 @@ class SerialClient {
       const uint64_t expected = bytes_in + static_cast<uint64_t>(length);
       const Time limit = monotonic_ns() + 10 * kSecond;
       ASSERT_EQ(write(terminal_.master, frame.data(), static_cast<size_t>(length)), length);
-      // The kernel passes the bytes on from its own thread, and then wakes the poller.
+      // The kernel's own thread passes the bytes on and then wakes the poller.
       while (bytes_in < expected && monotonic_ns() < limit) served.run(now, kSecond / 1000);
       ASSERT_EQ(bytes_in, expected) << "the terminal keeps what it was given";
       const size_t before = driver.sent.size();
@@ -281,7 +281,7 @@ class SerialClient {
     served.run(now);
     receive();
   }
-  // A terminal passes bytes on a moment later.
+  // A terminal passes bytes on with a short delay.
   void receive() {
     std::array<uint8_t, 4096> bytes;
     pollfd wait = {terminal_.master, POLLIN, 0};
@@ -314,9 +314,9 @@ class SerialClient {
   Time now = 0;
 };
 
-// The line is never idle: samples of two less urgent readers wait, one of them with fragments. A sample of the urgent
-// reader arrives at a random time. Nothing less urgent starts after that, so it waits at most for the frame on the
-// wire.
+// The line is never idle: samples of two less urgent readers wait, and one of these readers needs fragments. A sample
+// of the urgent reader arrives at a random time. Nothing less urgent may start after that, so the sample waits at most
+// for the frame on the wire.
 void saturate(unsigned seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   constexpr uint8_t kBestEffort = TIDE_STREAM_BEST_EFFORT(1), kReliable = TIDE_STREAM_RELIABLE(2);
@@ -349,7 +349,7 @@ void saturate(unsigned seed) {
     ASSERT_FALSE(robot.driver.sent.empty());
     const Sent &first = robot.driver.sent.front();
     ASSERT_EQ(first.bytes[1], kUrgent) << "round " << round;
-    ASSERT_LE(first.t_ns - offered, 270 * kOctet) << "round " << round;  // 252 octets, and some are escaped
+    ASSERT_LE(first.t_ns - offered, 270 * kOctet) << "round " << round;  // 252 octets, some of which are escaped
   }
 }
 
@@ -431,7 +431,7 @@ TEST(HostileTcp, IdleConnectionsAndHalfMessagesAreClosed) {
   client.number = 4;
   EXPECT_TRUE(client.opens_session(0x0A0B0C0D));
   server.now += 5 * kSecond - 1;
-  half.say({0x00});  // occasional octets do not help
+  half.say({0x00});  // single octets now and then do not extend the time limit
   server.run();
   EXPECT_TRUE(idle.is_open() && length.is_open() && half.is_open());
   EXPECT_LE(server.link->deadline(), server.now + 1);
@@ -439,7 +439,7 @@ TEST(HostileTcp, IdleConnectionsAndHalfMessagesAreClosed) {
   server.run();
   EXPECT_FALSE(idle.is_open() || length.is_open() || half.is_open());
   EXPECT_TRUE(server.agent.has_client(4));
-  client.say({0x20});  // a client with a session does not get more time for a message
+  client.say({0x20});  // nor does a client with a session get more time for a message
   server.now += 5 * kSecond;
   server.run();
   EXPECT_EQ(server.link->counters().connections_timed_out, 4u);
@@ -611,7 +611,7 @@ TEST(Ipv6, ANumberIsNotUsedAgain) {
 
 // ---- discovery ----
 
-// With a separate route for the group, the kernel has no address to which the request was sent.
+// If the group has a separate route, the kernel does not know the address to which the request was sent.
 TEST(Discovery, NobodyIsToldToConnectTo0000) {
   sockaddr_in from{};
   from.sin_family = AF_INET;

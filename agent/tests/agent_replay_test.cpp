@@ -9,7 +9,7 @@
 //   serial lines                                  the frames too, with escapes and CRC
 //   HEARTBEAT, order between ACKNACK and others   not compared: the protocol does not fix them
 //
-// Other differences and their reasons are in the table of deviations; every file is covered.
+// Other differences, with their reasons, are in the table of deviations; every recorded file is covered.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ constexpr const char *kReferences = R"(<profiles>
   <data_reader profile_name="HelloWorldTopic"><topic><name>HelloWorldTopic</name></topic></data_reader>
 </profiles>)";
 
-// Frames that this agent sends differently from the recorded one.
+// Frames that this agent sends differently from the recorded agent.
 struct Deviation {
   const char *file;
   const char *theirs;
@@ -77,7 +77,7 @@ Parsed parse(const Octets &bytes) {
   return parsed;
 }
 
-// One side's messages, sorted for the comparison.
+// The messages of one side, sorted for the comparison.
 struct Digest {
   std::vector<std::string> control;
   std::vector<std::string> acknacks;
@@ -148,7 +148,7 @@ class Replay {
     return value;
   }
 
-  // A recorded agent that was killed: client messages from `cut` on were lost until `resume`.
+  // A recording in which the agent was killed: client messages from `cut` on were lost until `resume`.
   std::pair<size_t, size_t> find_restart() const {
     const size_t count = recording_.messages.size();
     bool known = false;
@@ -181,7 +181,7 @@ class Replay {
     driver_->input(kClient, message.bytes);
   }
 
-  // The clock readings that the recorded agent put into its next TIMESTAMP_REPLY.
+  // Sets the clock readings that the recorded agent put into its next TIMESTAMP_REPLY.
   void note_clock(const Message &question) {
     if (parse(question.bytes).id != TIDE_XRCE_TIMESTAMP) return;
     const auto after =
@@ -197,13 +197,13 @@ class Replay {
     wall_clock_ = {tide_xrce_time_to_ns(reply.receive), tide_xrce_time_to_ns(reply.transmit)};
   }
 
-  // A WRITE_DATA to a requester: the fake middleware numbers requests from 1.
+  // Counts a WRITE_DATA to a requester as a request, because the fake middleware numbers requests from 1.
   void note_request(const Octets &bytes) {
     if (TIDE_XRCE_OBJECT_KIND(bytes[11]) != TIDE_XRCE_KIND_REQUESTER) return;
     requests_[static_cast<uint16_t>(bytes[8] << 8 | bytes[9])] = ++request_count_;
   }
 
-  // When the recorded agent sends a sample, DDS delivered it just before.
+  // When the recorded agent sent a sample, DDS had delivered it just before.
   void expect(size_t place) {
     const Message &message = recording_.messages[place];
     expected_.add(file_, message.bytes);
@@ -233,7 +233,7 @@ class Replay {
     return {whole.begin() + 4, whole.end()};
   }
 
-  // body: ids of the READ_DATA, prefix of services, payload.
+  // The body consists of the ids of the READ_DATA, the prefix of services, and the payload.
   void offer(const Octets &body, int64_t t_ns) {
     driver_->run_until(t_ns);
     FakeSource *source = driver_->middleware.newest_source();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bounded number of sequences of operations that fail half-way (sequences.h) with the real DDS; the fuzzer agent_fuzz
-// and TIDE_SEEDS run more. Under AddressSanitizer they reveal dangling pointers.
+// and TIDE_SEEDS run more. Under AddressSanitizer these sequences reveal dangling pointers.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,7 +20,7 @@ namespace tide::agent::test::agent_sequences_dds_test {
 
 constexpr int kDomain = 91;
 
-// More seeds for a campaign: TIDE_SEED is the first one, TIDE_SEEDS their number, ROS_DOMAIN_ID the domain.
+// For a campaign with more seeds, TIDE_SEED is the first seed, TIDE_SEEDS their number, and ROS_DOMAIN_ID the domain.
 uint64_t environment(const char *name, uint64_t otherwise) {
   const char *value = std::getenv(name);
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
@@ -28,7 +28,7 @@ uint64_t environment(const char *name, uint64_t otherwise) {
 
 TEST(Sequences, OfTheRealDdsDisturbNobody) {
   const auto real = make_fast_dds({});
-  uint64_t created = 0, refused = 0;  // they depend on the speed of DDS: 235 and more were seen
+  uint64_t created = 0, refused = 0;  // the numbers depend on the speed of DDS: 235 and more were seen
   const uint64_t first = environment("TIDE_SEED", 1);
   const uint64_t count = environment("TIDE_SEEDS", std::getenv("TIDE_SEED") == nullptr ? 12 : 1);
   for (uint64_t seed = first; seed < first + count; seed++) {
@@ -48,7 +48,7 @@ TEST(Sequences, OfTheRealDdsDisturbNobody) {
 
 // ---- readers and writers ----
 
-// Waits until the entity has been created or refused; true: created.
+// Waits until the entity has been created or refused; returns true if it was created.
 bool settled(Made &made) {
   const auto done = std::make_shared<std::binary_semaphore>(0);
   made.await([done] { done->release(); });
@@ -67,7 +67,7 @@ class Matched : public testing::Test {
     participant = real->create_participant(kDomain, "");
     ASSERT_TRUE(settled(*participant));
   }
-  // The last octet counts.
+  // The last two octets are the sample's number.
   void write(Writer &writer, size_t count) {
     for (size_t number = 0; number < count; number++) {
       const std::array<uint8_t, 4> payload = {0, 0, static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)};
@@ -81,7 +81,7 @@ class Matched : public testing::Test {
   std::unique_ptr<Participant> participant;
 };
 
-// The agent's thread reads only after it has written all messages of its clients.
+// The agent's thread reads only when it has written all messages of its clients.
 TEST_F(Matched, AReaderKeepsWhatIsWrittenBeforeItIsAsked) {
   const Topic topic{"rt/turn", "T"};
   for (const uint32_t depth : {1u, 10u}) {
@@ -101,7 +101,7 @@ TEST_F(Matched, AReaderKeepsWhatIsWrittenBeforeItIsAsked) {
   }
 }
 
-// DDS pads samples to a multiple of four; a board must read exactly the octets that another one wrote.
+// DDS pads samples to a multiple of four octets; a board must read exactly the octets that another board wrote.
 TEST_F(Matched, ASampleComesOutAsLongAsItWentIn) {
   const Topic topic{"rt/length", "T"};
   const Qos qos{.depth = 10};
@@ -168,8 +168,8 @@ TEST_F(Matched, ARequesterIsServedOnceTheServerKnowsIt) {
   await([&] { return !requester->is_served(); });
 }
 
-// Fast DDS ends the process for a port beyond 65535.
-// Numbers, and with them ports, are reused: a repeatedly restarted client does not exhaust them.
+// Fast DDS ends the process if a port exceeds 65535.
+// Numbers, and with them ports, are therefore reused, so a client that restarts repeatedly does not exhaust them.
 TEST(Domains, ParticipantsThatComeAndGoUseUpNoPorts) {
   DdsOptions options;
   options.shared_participants = false;

@@ -24,7 +24,7 @@ TEST(Session, RefusesByCause) {
   EXPECT_EQ(driver.agent.client_count(), 0u);
   EXPECT_EQ(driver.agent.counters().clients_refused, 5u);
   driver.sent.clear();
-  driver.input(1, from_hex("8000000000011000585243450100010faaaabbbb8102fc01"));  // a boolean of 2
+  driver.input(1, from_hex("8000000000011000585243450100010faaaabbbb8102fc01"));  // one of its booleans is 2
   EXPECT_EQ(driver.agent.counters().malformed, 1u);
   EXPECT_TRUE(driver.sent.empty());
 }
@@ -44,7 +44,7 @@ TEST(Session, LimitsClientsAndThoseThatWorkStay) {
   }
   EXPECT_EQ(driver.agent.counters().clients_lost, 0u);
   EXPECT_EQ(lines.size(), 1u);
-  EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // known ones reconnect
+  EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // clients that are known may reconnect
   EXPECT_EQ(TestClient(driver, 2, 2).remove(TIDE_XRCE_OBJECT_CLIENT), 0);
   EXPECT_EQ(TestClient(driver, 4, 4).connect(), 0);
 }
@@ -105,7 +105,7 @@ TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
   client.create_xml(0x0033, 0x0991, "");
   client.create_xml(0x0034, 0x0991, "");
   client.submit(0x80, TIDE_XRCE_CREATE, TIDE_XRCE_FLAG_LITTLE_ENDIAN, {0x00, 0x77, 0x00, 0x12, 0x02});
-  client.create_xml(0x0011, 0, "");  // a reconnecting client does so, and gets its entities
+  client.create_xml(0x0011, 0, "");  // a reconnecting client asks for what exists, and gets its entities
   driver.middleware.refuse = true;
   client.create_xml(0x0065, 0x0013, writer_xml("t"));
   const std::string start = "client 00000011 at endpoint 1 is refused a ";
@@ -126,7 +126,7 @@ TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
   EXPECT_EQ(lines[4].find('\n'), std::string::npos) << "a name from the network is quoted";
 }
 
-// A host that opens sessions and does nothing in them takes little of the agent's memory.
+// A host that opens sessions and does nothing in them uses little of the agent's memory.
 TEST(Session, MemoryToSendInIsTakenWhenSomethingIsSent) {
   Driver driver;
   TestClient client(driver, 1, 0x11);
@@ -188,7 +188,7 @@ TEST(Session, AnotherSessionOfTheSameKeyStartsAnew) {
   EXPECT_EQ(driver.middleware.participants, 0);
 }
 
-// The new firmware has a publisher instead of a publisher and a subscription.
+// The new firmware has only a publisher, instead of a publisher and a subscription.
 TEST(Session, WhatAFormerProgramHadGoesOnceTheNewOneHasMadeItsOwn) {
   for (const uint16_t vendor : {uint16_t{TIDE_XRCE_VENDOR}, uint16_t{0x010F}}) {
     Driver driver;
@@ -198,7 +198,7 @@ TEST(Session, WhatAFormerProgramHadGoesOnceTheNewOneHasMadeItsOwn) {
     client.create_all();
     EXPECT_EQ(driver.middleware.sources.size(), 1u);
     driver.run_until(driver.now() + kSecond);
-    EXPECT_EQ(client.connect(), 0);  // the same id: it has restarted
+    EXPECT_EQ(client.connect(), 0);  // the same session id means that it has restarted
     driver.run_until(driver.now() + 10 * kSecond);
     EXPECT_EQ(driver.middleware.sources.size(), 1u) << "it has made nothing";
     EXPECT_GE(client.create_xml(0x0011, 0, TestClient::kParticipant, TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE), 0);
@@ -220,7 +220,7 @@ TEST(Session, ATopicWhoseTypeChangedIsReplacedOnTheFirstStart) {
            "</dataType></topic></data_writer></dds>";
   };
   constexpr uint8_t kAnew = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
-  for (const uint16_t place : {uint16_t{0x0010}, uint16_t{0x0020}}) {  // the same object ids, and others
+  for (const uint16_t place : {uint16_t{0x0010}, uint16_t{0x0020}}) {  // with the same object ids, and with others
     std::vector<std::string> told;
     Driver driver(telling(told, true));
     TideClient client(driver, 1, 0x11);
@@ -259,14 +259,14 @@ TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
   EXPECT_EQ(driver.agent.counters().samples_to_dds, 0u);
   driver.middleware.sources.at(0)->offer({});
   driver.pump();
-  EXPECT_TRUE(after.all(TIDE_XRCE_DATA).empty());  // it has not asked in this session
+  EXPECT_TRUE(after.all(TIDE_XRCE_DATA).empty());  // it has not requested data in this session
   EXPECT_EQ(after.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
   EXPECT_EQ(driver.sent.front().bytes[0], 0x82);
   EXPECT_EQ(driver.sent.front().bytes[2], 0);
 }
 
-// Messages unacknowledged at the beginning of a board's next session are sent again, in order; acknowledged ones are
-// not.
+// Messages that are unacknowledged when a board's next session begins are sent again, in order; acknowledged messages
+// are not.
 TEST(Session, TheNextSessionBeginsWithWhatWasNotAcknowledged) {
   for (unsigned seed = 1; seed <= 200; seed++) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -328,7 +328,8 @@ TEST(Session, TheNextSessionBeginsWithWhatWasNotAcknowledged) {
   }
 }
 
-// The agent answers on the stream that asks. So data that the client does not acknowledge delays no answer on another.
+// The agent answers on the stream that carries the request. Data that the client does not acknowledge on one stream
+// therefore delays no answer on another.
 TEST(Session, AnswersAreOnTheStreamOfTheirRequest) {
   for (const uint8_t stream : {uint8_t{0x80}, uint8_t{0x84}, uint8_t{TIDE_STREAM_REQUESTS}}) {
     Driver driver;
@@ -357,13 +358,13 @@ TEST(Session, LateCopiesOfACreateClientDoNotTouchTheSession) {
   client.create_all();
   driver.run_until(driver.now() + 200'000'000);
   EXPECT_EQ(copy.connect(), 0);
-  client.write(0x0015, {1, 2, 3, 4});  // continues its numbering
+  client.write(0x0015, {1, 2, 3, 4});  // the client continues its numbering
   EXPECT_EQ(driver.agent.counters().samples_to_dds, 1u);
   EXPECT_EQ(next.connect(), 0);
   driver.sent.clear();
   EXPECT_EQ(copy.connect(), -1);
   EXPECT_EQ(next.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
-  // A restarted device counts from the beginning, and is admitted when no copies can exist any more.
+  // A restarted device counts sessions from the beginning, and is admitted when no late copies can exist any more.
   driver.run_until(driver.now() + 4'000'000'000);
   EXPECT_EQ(copy.connect(), 0);
   EXPECT_EQ(copy.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
@@ -379,7 +380,7 @@ TEST(Session, ResetStartsStreamsAnewAndKeepsEntities) {
   client.submit(0, TIDE_XRCE_RESET, 1, {});
   TestClient again(driver, 1, 0x11);
   EXPECT_EQ(again.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
-  EXPECT_EQ(driver.sent.front().bytes[2], 0);  // its streams start at 0, as ours do
+  EXPECT_EQ(driver.sent.front().bytes[2], 0);  // its streams start at 0, as the test client's do
 }
 
 TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
@@ -400,7 +401,7 @@ TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
   EXPECT_EQ(driver.agent.client_count(), 0u);
 }
 
-// DDS may report an event of an entity and then refuse it, and the client may leave before the agent checks.
+// DDS may report an event of an entity and then refuse the entity, and the client may leave before the agent checks.
 TEST(Session, NewsOfAnEntityThatNeverCameAboutAreIgnored) {
   const std::vector<std::tuple<uint16_t, uint16_t, const char *>> kinds = {{0x0026, 0x0014, TestClient::kReader},
                                                                            {0x0017, 0x0011, TestClient::kRequester},
@@ -507,13 +508,13 @@ TEST(Entities, ParticipantsAndDomainsAreLimited) {
   participant.domain = 5;
   EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);
   EXPECT_EQ(client.remove(0x0021), 0);
-  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);  // 0x0031 is there too
+  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);  // 0x0031 still holds the domain
   EXPECT_EQ(client.remove(0x0031), 0);
   EXPECT_EQ(other.create(0x0011, participant), 0);
 }
 
-// RTPS port numbers of every domain: the last participant's does not exceed 65535, and some participant numbers stay
-// free.
+// The RTPS port numbers of every domain: the port of the last participant does not exceed 65535, and some participant
+// numbers stay free.
 TEST(Entities, EveryDomainHasPortsForItsParticipants) {
   for (int domain = 0; domain <= 232; domain++) {
     const size_t most = participants_maximum(domain);
@@ -540,7 +541,7 @@ TEST(Entities, DomainsAreOverridden) {
     EXPECT_EQ(client.create(0x0011, participant), 0);
     participant.domain = 0;
     EXPECT_EQ(client.create(0x0021, participant), 0);
-    participant.domain = 255;  // as stock clients ask for the agent's
+    participant.domain = 255;  // stock clients request the agent's domain in this way
     EXPECT_EQ(client.create(0x0031, participant), 0);
     const int agents = override.value_or(fallback);
     EXPECT_EQ(driver.middleware.domains, (std::vector<int>{expected, agents, agents}));
@@ -550,7 +551,7 @@ TEST(Entities, DomainsAreOverridden) {
 TEST(Liveliness, ASilentClientIsAskedAndThenGone) {
   Driver driver;
   ReadyClient client(driver, 1, 0x11);
-  client.acknowledge(0x80);  // has shown that it answers
+  client.acknowledge(0x80);  // this shows that it answers
   driver.sent.clear();
   driver.run_until(29 * kSecond);
   EXPECT_TRUE(client.all(TIDE_XRCE_GET_INFO).empty());
@@ -566,7 +567,7 @@ TEST(Liveliness, ASilentClientIsAskedAndThenGone) {
   EXPECT_EQ(driver.agent.counters().clients_lost, 1u);
 }
 
-// A lean client of tide answers no GET_INFO, and its requests are on their own stream.
+// A lean client of tide answers no GET_INFO, and its requests are on a stream of their own.
 TEST(Liveliness, AClientIsProbedOnTheStreamOfItsRequests) {
   Driver driver;
   TestClient client(driver, 1, 0x11);

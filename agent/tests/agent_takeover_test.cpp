@@ -109,9 +109,10 @@ TEST_P(Silent, WhoIsSlowToReadIsAskedAndGoesOn) {
   EXPECT_TRUE(told.empty());
 }
 
-// On a serial line and over TCP the client's address is real; with a timeout of 0 the user permits it.
+// On a serial line and over TCP, the client's address cannot be forged; with a timeout of 0, the user permits forged
+// ones.
 TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
-  if (GetParam() >= 0x80) {  // the window waits for acknowledgments
+  if (GetParam() >= 0x80) {  // the window is full and waits for acknowledgments
     start(false, 30 * kSecond);
     EXPECT_LT(run(100 * kSecond), 100 * 1000u);
     return;
@@ -126,7 +127,7 @@ TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
 
 INSTANTIATE_TEST_SUITE_P(Streams, Silent, testing::Values(uint8_t{0x01}, uint8_t{0x80}));
 
-// A client that only reads is not silent: it answers probes.
+// A client that only reads is not silent, because it answers probes.
 TEST(Takeover, TheOwnerIsAskedBeforeItLosesItsSession) {
   Driver driver(hosts_of_ten());
   ReadyClient owner(driver, 10, 0x11);

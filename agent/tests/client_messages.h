@@ -32,7 +32,7 @@ inline std::string writer_xml(const std::string &topic) {
   return "<dds><data_writer><topic><name>" + topic + "</name></topic></data_writer></dds>";
 }
 
-// Options of an agent whose lines for the user are stored; events: including those of clients.
+// Options of an agent whose lines for the user are stored; `events` includes the lines about clients.
 inline Options telling(std::vector<std::string> &lines, bool events = false) {
   Options options;
   options.tells_events = events;
@@ -48,7 +48,7 @@ class TestClient {
 
   uint16_t vendor;
 
-  // The status of STATUS_AGENT, or -1: no answer.
+  // The status in the STATUS_AGENT; -1 if there was no answer.
   int connect(uint16_t mtu = 508, std::string_view liveliness_ms = {}) {
     sequences_.clear();
     tide_xrce_create_client_t body{};
@@ -71,7 +71,7 @@ class TestClient {
     return answer.empty() ? -1 : answer[0];
   }
 
-  // A submessage on a stream; returns the request id in it, when it starts with one.
+  // Sends a submessage on a stream; returns the request id in it, if it starts with one.
   void submit(uint8_t stream, uint8_t id, uint8_t flags, const Octets &body) {
     const uint16_t sequence = stream == 0 ? uint16_t{0} : sequences_[stream]++;
     send(session_, stream, sequence, id, flags, body);
@@ -112,7 +112,7 @@ class TestClient {
     return status(request);
   }
 
-  // Participant, topic, publisher, writer 0x0015, subscriber, reader 0x0016.
+  // Creates a participant, topic, publisher, writer 0x0015, subscriber and reader 0x0016.
   void create_all() {
     EXPECT_EQ(create_xml(0x0011, 0, kParticipant), 0);
     EXPECT_EQ(create_xml(0x0012, 0x0011, topic_xml("t", "T")), 0);
@@ -162,7 +162,7 @@ class TestClient {
     submit(0, TIDE_XRCE_ACKNACK, 1, body);
   }
 
-  // Body of the last submessage of this kind for this endpoint; empty: none.
+  // Body of the last submessage of this kind for this endpoint; empty if there is none.
   Octets last(uint8_t id) const {
     Octets body;
     for (const Octets &candidate : all(id)) body = candidate;
@@ -179,7 +179,7 @@ class TestClient {
     }
     return bodies;
   }
-  // The result in the STATUS that answers the request, or -1.
+  // The result in the STATUS that answers the request; -1 if there was none.
   int status(uint16_t request) const {
     int result = -1;
     for (const Octets &body : all(TIDE_XRCE_STATUS)) {

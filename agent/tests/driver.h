@@ -22,7 +22,7 @@ class Driver {
  public:
   explicit Driver(Options options = {}, Time start_ns = 0) : now_(start_ns), agent(middleware, std::move(options)) {}
 
-  // Lets time pass; timers expire at their times.
+  // Lets time pass; timers expire at their exact times.
   void run_until(Time t_ns) {
     for (pump(); deadline_ < t_ns; pump()) now_ = std::max(now_, deadline_);
     now_ = t_ns;
@@ -34,7 +34,7 @@ class Driver {
       forward(endpoint, bytes);
       return;
     }
-    // An exact allocation: the sanitizer detects reads beyond the end of a message.
+    // The allocation has exactly the message's size, so that the sanitizer detects reads beyond its end.
     const std::unique_ptr<uint8_t[]> exact(new uint8_t[bytes.size()]);
     std::copy(bytes.begin(), bytes.end(), exact.get());
     agent.input(endpoint, {exact.get(), bytes.size()}, now_);
@@ -66,7 +66,7 @@ class Driver {
   Time deadline() const { return deadline_; }
 
   std::vector<Sent> sent;
-  std::function<void(Endpoint, const Octets &)> forward;  // set: messages go there instead, and the answers into sent
+  std::function<void(Endpoint, const Octets &)> forward;  // if set, messages go there, and the answers into sent
   bool keep = true;
   bool pumps = true;  // false: the agent serves its clients when pump is called, not after each message
   uint64_t frames = 0;

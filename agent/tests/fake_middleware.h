@@ -21,18 +21,18 @@ struct Written {
   std::vector<uint8_t> payload;
   bool big_endian = false;
   SampleIdentity identity{};
-  uint64_t number = 0;  // of a request
+  uint64_t number = 0;  // number of a request
 };
 
 class FakeMiddleware;
 
-// Slow operations of DDS.
+// Slow operations of DDS, which the test ends.
 struct FakeMaking {
   Made::State state = Made::State::kMade;
   Wake wake;
 };
 
-// A reader, the reply side of a requester or the request side of a replier.
+// The reading side of a reader, a requester (its replies) or a replier (its requests).
 struct FakeSource {
   Topic topic;
   Qos qos;
@@ -41,7 +41,7 @@ struct FakeSource {
   uint64_t taken = 0;
   void offer(Sample sample) {
     waiting.push_back(std::move(sample));
-    const size_t room = std::max<size_t>(qos.depth, 256);  // as dds/endpoints.cpp
+    const size_t room = std::max<size_t>(qos.depth, 256);  // as in dds/endpoints.cpp
     if (!qos.keep_all && waiting.size() > room) waiting.pop_front();
     wake();
   }
@@ -58,7 +58,7 @@ class FakeMiddleware : public Middleware {
  public:
   std::unique_ptr<Participant> create_participant(int domain, const std::string &name) override;
 
-  // The most recently created source that still exists, or null.
+  // The most recently created source that still exists; null if there is none.
   FakeSource *newest_source() { return sources.empty() ? nullptr : sources.back(); }
   void remove(FakeSource *source) { std::erase(sources, source); }
 
@@ -78,15 +78,15 @@ class FakeMiddleware : public Middleware {
 
   bool later = false;  // participants and writers are made when finish is called
   std::vector<std::shared_ptr<FakeMaking>> making;
-  bool refuse = false;                   // to create anything
-  bool wake_and_refuse = false;          // to create readers, after an event of them
+  bool refuse = false;                   // every creation is refused
+  bool wake_and_refuse = false;          // readers are refused, after an event of them
   bool full = false;                     // writers accept nothing
   bool unread = false;                   // writers have no reader
   bool unacknowledged = false;           // discovered readers do not know their writers
-  bool served = true;                    // requesters have a server
-  std::set<SampleIdentity> unreachable;  // clients that DDS does not know (yet)
+  bool served = true;                    // requesters have found a server
+  std::set<SampleIdentity> unreachable;  // clients that DDS does not know, or not yet
   std::function<void(const Written &)> on_written;
-  std::function<void()> on_source;  // one was made
+  std::function<void()> on_source;  // called when a source was created
 
   void write(Written sample) {
     written.push_back(std::move(sample));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many XRCE clients over UDP in one process, each with its own socket, session, node, publisher and subscription. They
-// use plain XRCE to cost little. Executes commands from its input and prints lines of JSON:
+// use plain XRCE, because that costs little. The program executes commands from its input and prints lines of JSON:
 //
 //   (at the start)         all clients open a session and create their entities at once; prints "ready"
 //   publish RATE SECONDS   so many messages a second, clients in turns; RATE 0: as many as are acknowledged;
@@ -182,7 +182,7 @@ class Client {
       take(bytes.data(), static_cast<size_t>(length));
   }
 
-  // Repeats requests without an answer for long.
+  // Repeats a request that has had no answer for a long time.
   void tend(Time now) {
     if (!question_.empty() && now - question_ns_ > kRepeat) {
       send(question_);
@@ -192,7 +192,7 @@ class Client {
     if (unacknowledged_.empty() || now - sent_ns_ < repeat_ns_) return;
     for (const auto &[sequence, message] : unacknowledged_) send(message);
     sent_ns_ = now;
-    repeat_ns_ = std::min(2 * repeat_ns_, 2 * kSecond);  // a thousand repeating clients are a load themselves
+    repeat_ns_ = std::min(2 * repeat_ns_, 2 * kSecond);  // because a thousand repeating clients are a load themselves
     repeated++;
   }
 
@@ -200,7 +200,7 @@ class Client {
   State state = kOpening;
   int refusal = 0;
   Time started_ns = 0, ready_ns = 0;
-  std::vector<Time> answers_ns;  // of each creation
+  std::vector<Time> answers_ns;  // status of each creation
   uint64_t sent = 0, acknowledged = 0, received = 0, repeated = 0;
 
  private:
@@ -411,7 +411,7 @@ class Fleet {
   }
 
  private:
-  // False: the input has ended.
+  // Returns false if the input has ended.
   bool next_line(std::string &line) {
     for (;;) {
       const size_t end = input_.find('\n');
@@ -477,7 +477,7 @@ class Fleet {
           count++;
         } else {
           tries--;
-          if (rate != 0) held++;  // this message misses its time
+          if (rate != 0) held++;  // the time for this message has passed
         }
       }
       const Time due_ns = rate == 0 ? end : start + static_cast<Time>(static_cast<double>(count + held) / rate * 1e9);

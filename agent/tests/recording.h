@@ -42,7 +42,7 @@ struct Message {
   bool from_client = false;
   bool dropped = false;
   Octets bytes;
-  Octets frame;  // serial: as on the line
+  Octets frame;  // for serial: as on the line
 };
 
 class Recording {
@@ -80,7 +80,7 @@ class Recording {
     message.t_ns = std::stoll(value(line, "t_ns"));
     message.from_client = value(line, "dir") == "client_to_agent";
     message.dropped = value(line, "dropped") == "true";
-    // Messages of the agent count as sent, even if the line damaged them; messages of the client count as received.
+    // Messages of the agent count as sent even if the line damaged them; messages of the client count as received.
     const std::string original = value(line, "original_hex");
     const Octets bytes = from_hex(!message.from_client && !original.empty() ? original : value(line, "hex"));
     if (value(line, "transport") == "tcp") {
@@ -111,7 +111,7 @@ class Recording {
   }
 
   bool serial_;
-  std::array<Side, 2> sides_;  // of the agent (address 0), of the client (address 1)
+  std::array<Side, 2> sides_;  // of the agent (address 0) and of the client (address 1)
 };
 
 inline std::vector<std::filesystem::path> recorded_files() {

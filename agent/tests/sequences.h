@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequences of well-formed operations that fail half-way: several clients create, delete and recreate all kinds of
 // entities, with shared topics and conflicting types, requesters and repliers; they restart, reset, stop in the middle
-// of fragments, steal each other's keys, and leave. The agent is polled at random times, and time jumps. Meanwhile two
-// regular clients exchange samples, none of which may be lost, doubled or late. All choices come from one source,
-// octets of a fuzzer or a seed, so a run can be repeated. A violated condition aborts the process.
+// of fragments, steal each other's keys, and leave. The agent is polled at random times, and its time jumps. Meanwhile
+// two regular clients exchange samples, none of which may be lost, duplicated or late. All choices come from one
+// source, the octets of a fuzzer or a seed, so that a run can be repeated. A violated condition aborts the process.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@
 
 namespace tide::agent::test {
 
-// From now on, if the process aborts, it reports this number, which repeats the run.
+// From now on, if the process aborts, it reports this number, with which the run can be repeated.
 void announce_seed(uint64_t seed);
 
 #define TIDE_MUST(condition)                                                          \
@@ -77,7 +77,7 @@ class Body {
   tide_cdr_t cdr_{};
 };
 
-// Sends what an XRCE client would.
+// Builds and sends what an XRCE client would send.
 class Talker {
  public:
   Talker(Agent &agent, Endpoint endpoint, uint32_t key, uint8_t session)
@@ -105,7 +105,7 @@ class Talker {
     message_.insert(message_.end(), body.begin(), body.end());
   }
   void send(Endpoint from, Time now) {
-    // An exact allocation: the sanitizer detects reads beyond the end of a message.
+    // The allocation has exactly the message's size, so that the sanitizer detects reads beyond its end.
     const std::unique_ptr<uint8_t[]> exact(new uint8_t[message_.size()]);
     std::copy(message_.begin(), message_.end(), exact.get());
     agent_.input(from, {exact.get(), message_.size()}, now);
@@ -133,11 +133,11 @@ class Talker {
   std::vector<uint8_t> message_;
 };
 
-// Wake-ups of the agent's thread, by threads of DDS.
+// Wake-ups of the agent's thread by threads of DDS.
 class News {
  public:
   void bring();
-  // Waits for a wake-up, or for a millisecond.
+  // Waits for a wake-up, at most a millisecond.
   void wait();
 
  private:
@@ -148,13 +148,13 @@ class News {
 
 class Sequences {
  public:
-  // domain: DDS domain of all participants that must work.
+  // `domain` is the DDS domain of all participants that must work.
   Sequences(Middleware &middleware, int domain);
-  // One sequence of at most `operations`.
+  // Runs one sequence of at most `operations`.
   void run(Choices &choices, uint32_t operations);
   // All other clients leave.
   void clear(Choices &choices);
-  // One sample between the regular clients, and a ping of both; run does it, too.
+  // Sends one sample between the regular clients, and a ping of both; run does this, too.
   void exchange();
 
   std::function<void()> before_poll;  // unset: nothing
@@ -181,8 +181,8 @@ class Sequences {
   Time now_ = 1'000'000'000, exchanged_ns_ = 0;
   std::vector<Talker> actors_;
   Talker writer_, reader_;
-  uint32_t number_ = 0, received_ = 0;  // of samples of the regular writer
-  uint16_t acknowledged_ = 0;           // by the agent, of its stream
+  uint32_t number_ = 0, received_ = 0;  // number of samples of the regular writer
+  uint16_t acknowledged_ = 0;           // what the agent has acknowledged of its stream
   bool session_opened_ = false, informed_ = false;
   int status_ = -1;
   uint64_t exchanged_ = 0;
