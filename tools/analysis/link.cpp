@@ -17,12 +17,12 @@ namespace tide::analysis {
 
 namespace {
 
-constexpr int64_t kFramingBytes = 7;  // flag, two addresses, length, checksum
+constexpr int64_t kFramingBytes = 7;  // a flag, two addresses, the length, the checksum
 constexpr int64_t kHeaderBytes = 4, kSubmessageBytes = 4, kRequestBytes = 4;
 constexpr int64_t kAnswerBytes = kHeaderBytes + kSubmessageBytes + 5;
-constexpr int64_t kAnswerEscapes = 7;   // two numbers, the stream and the checksum may be escaped; the other bytes are
-                                        // known
-constexpr int64_t kQuestionBytes = 32;  // GET_INFO and INFO, rounded up
+constexpr int64_t kAnswerEscapes = 7;   // the two numbers, the stream and the checksum may be escaped; the other bytes
+                                        // have known values
+constexpr int64_t kQuestionBytes = 32;  // of GET_INFO and INFO, rounded up
 constexpr time_ns kSecondNs = 1'000'000'000;
 
 time_ns duration_ns(const Line &line, int64_t bytes) { return divide_up(bytes * 10 * kSecondNs, line.baud); }
@@ -34,7 +34,7 @@ int64_t padded(Direction direction, int64_t bytes) { return direction == Directi
 }  // namespace
 
 int64_t message_limit(const Line &line, Direction direction) {
-  // A client announces four bytes less than its slots have (SESSION_ANNOUNCED_LESS_BYTES).
+  // A client announces four bytes less than its slots can hold (SESSION_ANNOUNCED_LESS_BYTES).
   if (direction == Direction::down) return (line.mtu_bytes - 4) / 4 * 4;
   const int64_t quantum = line.quantum_bytes > 0 ? line.quantum_bytes : line.mtu_bytes - 4;
   return std::min(quantum, line.mtu_bytes - 4) / 4 * 4;
@@ -81,8 +81,8 @@ time_ns question_frame_ns(const Line &line) { return frame_ns(line, kQuestionByt
 
 namespace {
 
-constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // some 17 minutes, so that no sum overflows
-constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as on the host
+constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // about 17 minutes, so that no sum overflows
+constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as for the host
 constexpr size_t kMostChains = 1000;
 constexpr int64_t kMostPayloadBytes = 1'000'000;
 constexpr int64_t kUnansweredQuestions = 8;  // PINGS_UNANSWERED_MAXIMUM of the session, each for half its silence limit
@@ -234,14 +234,14 @@ class Checker {
                        (system_.line.quantum_bytes > 0 ? "quantum_bytes" : "mtu_bytes"));
   }
 
-  // Host executors take callbacks in any order, so priorities matter on the client and on its line only.
+  // Host executors take ready callbacks in any order, so priorities matter only on the client and on its line.
   static bool is_on_client(const LinkChain &chain) {
     return std::any_of(chain.callbacks.begin(), chain.callbacks.end(),
                        [](const LinkCallback &one) { return one.place == kOnClient; });
   }
 
-  // Wire and executor cannot order chains of equal level; the batch baseline ignores levels. Chains that share a level
-  // declare it.
+  // The wire and the executor cannot order chains of equal level; the batch baseline ignores levels. Chains that share
+  // a level have to declare it.
   void levels() {
     std::map<int64_t, const LinkChain *> owners;
     std::set<std::string> names;
@@ -270,17 +270,17 @@ std::vector<std::string> check(const LinkSystem &system) { return Checker(system
 
 // ---- the model on which bounds are computed ----
 // A `visit` is a chain's execution on the client between two waits for the line. A Load is the demand of one instance.
-// All demands are functions of a window that begins at the release; the bound is the shortest window that holds its
-// demand, plus the release jitter. `responses_` count from the nominal expiry.
+// All demands are functions of a window that begins at the release. The bound is the shortest window that holds its
+// demand, plus the release jitter. The times in `responses_` count from the nominal expiry.
 
 namespace {
 
-// Demand of one chain on one direction of the line.
+// Demand of one chain for one direction of the line.
 struct Traffic {
   int64_t messages = 0, frames = 0;
   int64_t control = 0;   // ACKNACKs and HEARTBEATs
-  int64_t receipts = 0;  // of these, ACKNACKs that immediately follow a message of the other direction
-  int64_t asks = 0;      // of these, HEARTBEATs; the other direction has as many answers to them
+  int64_t receipts = 0;  // of these: ACKNACKs that immediately follow a message of the other direction
+  int64_t asks = 0;      // of these: HEARTBEATs; the other direction has as many answers to them
   time_ns total_ns = 0, unit_ns = 0, least_ns = 0;
   time_ns plain_ns = 0;  // total_ns if no byte is escaped
 };
@@ -290,16 +290,16 @@ struct Load {
   time_ns client_ns = 0;              // everything on the client
   time_ns unit_ns = 0;                // longest piece that is not preempted
   time_ns visit_ns = 0;               // longest visit
-  time_ns first_ns = 0, last_ns = 0;  // the visits of a pair
+  time_ns first_ns = 0, last_ns = 0;  // the first and the last visit of a pair
   time_ns taking_ns = 0;              // processing of the frames before the last visit
-  bool pair = false;                  // starts and ends on the client, elsewhere in between
-  time_ns tail_line_ns = 0;           // time on the line of its last callback's message, which follows the end of the
-                                      // response
+  bool pair = false;                  // starts and ends on the client, and is elsewhere in between
+  time_ns tail_line_ns = 0;           // time on the line of the message of its last callback; the response ends before
+                                      // it
   Traffic up, down;
   std::vector<time_ns> hosts_ns;             // by host executor
   std::vector<bool> visits_host;             // the same; even a callback without execution time waits for a lane
   time_ns host_ns = 0, host_least_ns = 0;    // time in the agent and in the chain's own host callbacks
-  time_ns up_wait_ns = 0, down_wait_ns = 0;  // wait of an ACKNACK and its transmission
+  time_ns up_wait_ns = 0, down_wait_ns = 0;  // time that an ACKNACK waits and is transmitted
   time_ns taking_most_ns = 0;                // from the arrival of an answer until it is taken
   time_ns answer_ns = 0;                     // from the end of a message to its acknowledgment
   time_ns receipt_ns = 0;                    // from the arrival of an answer to its acknowledgment
@@ -308,32 +308,32 @@ struct Load {
   time_ns hold_ns = 0;                       // longest time for which it may hold the line
   time_ns interrupts_ns = 0;
   time_ns losses_ns = 0;
-  time_ns new_data_ns = 0;  // batch: stored samples wait for the next event
+  time_ns new_data_ns = 0;  // batch: time that stored samples wait for the next event
   time_ns before_ns = 0;    // shortest time from the release to the arrival of an answer
   time_ns behind_ns = 0;    // shortest time from taking the last answer to the end
   time_ns remote_least_ns() const { return up.least_ns + host_least_ns + down.least_ns; }
 };
 
-// Elements shared by chains count once (docs/analysis/joins.md, "What paths share"): a callback, by its number and 0;
-// its message to the agent, by its number, kSends and the message; or a message towards the board and its receiver, by
-// the numbers of both ends and the message.
+// Elements that chains share are counted once (docs/analysis/joins.md, "What paths share"). An element is a callback,
+// named by its number and 0; its message to the agent, named by its number, kSends and the message; or a message
+// towards the board with its receiver, named by the numbers of both ends and the message.
 using SharedKey = std::array<int64_t, 3>;
 constexpr int64_t kSends = std::numeric_limits<int64_t>::min();
 
-// The part of a chain's load that does not count for another chain, as it is counted elsewhere.
+// The part of a chain's load that does not count for another chain, because it is counted elsewhere.
 struct Cut {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0, up_plain_ns = 0, down_plain_ns = 0;
   int64_t up_frames = 0, down_frames = 0;
   std::vector<bool> callbacks;  // callbacks that other chains count
 };
 
-// A callback, or a message in transit, in the order of a chain. Each stage serves the chain's instances one after the
-// other, except a delay, in which they overlap.
+// A callback or a message in transit, as one step of a chain. Each stage serves the instances of the chain one after
+// the other; only in a delay do they overlap.
 struct Stage {
   enum class Kind { client, up, down, host, delay } kind = Kind::delay;
   size_t host = 0;
   time_ns own_ns = 0, least_ns = 0;
-  time_ns others_ns = 0;              // other work of an instance on the same processor or direction
+  time_ns others_ns = 0;              // other work of the same instance on the same processor or direction
   time_ns late_ns = 0, early_ns = 0;  // greatest and least time from the nominal expiry until an instance arrives at
                                       // the stage
   time_ns behind_ns = 0;              // greatest time from the nominal expiry until an instance leaves the stage
@@ -341,21 +341,21 @@ struct Stage {
   bool is_at(const Stage &other) const { return kind == other.kind && host == other.host; }
 };
 
-// For a window that begins when nothing is pending at a stage that goes before the chain there or has its level: the
-// time at which the instance under analysis arrives in the window.
+// For a window that begins when nothing is pending at a stage that precedes the chain there or has its level: the time
+// within the window at which the instance under analysis arrives.
 using Arrival = std::optional<time_ns>;
 
-// Demand of one instance of a chain as counted for another chain.
+// Demand of one instance of a chain, as it is counted for another chain.
 struct Seen {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0;
-  int64_t up_frames = 0, down_frames = 0;  // in a window of the stream
+  int64_t up_frames = 0, down_frames = 0;  // those that belong to the stream in a window
   int64_t up_control = 0, down_control = 0, up_asks = 0, down_asks = 0;
 };
 
-// No bound exceeds this.
+// Upper limit of all bounds.
 constexpr time_ns kLongestWaitNs = 1'000'000'000'000;
 
-// Executions of a chain in a window, when an instance executes `load_ns` within `span_ns` of its release.
+// Execution of a chain's instances in a window, if an instance executes for `load_ns` within `span_ns` of its release.
 Linear share(time_ns load_ns, time_ns period_ns, time_ns span_ns, time_ns window_ns) {
   if (load_ns == 0) return {};
   const time_ns length_ns = window_ns + std::max<time_ns>(span_ns - load_ns, 0);
@@ -370,10 +370,10 @@ Linear share(time_ns load_ns, time_ns period_ns, time_ns span_ns, time_ns window
 }
 
 constexpr time_ns kMillisecondNs = 1'000'000;
-constexpr time_ns kLongestDelayNs = 2000 * kMillisecondNs;  // of a measured HEARTBEAT delay
-constexpr time_ns kLongestEventNs = 1000 * kMillisecondNs;  // until a batch executor checks again
-constexpr int64_t kAgentSilences = 30;                      // silence of the agent before a probe, in silences of the
-                                                            // client
+constexpr time_ns kLongestDelayNs = 2000 * kMillisecondNs;  // limit of a measured HEARTBEAT delay
+constexpr time_ns kLongestEventNs = 1000 * kMillisecondNs;  // time after which a batch executor checks again
+constexpr int64_t kAgentSilences = 30;                      // silence of the agent before it probes, as a multiple of
+                                                            // the client's
 
 time_ns first_step_ns(const Questions &questions) {
   return questions.delay_ns < 0 ? questions.floor_ns : questions.delay_ns;
@@ -394,9 +394,9 @@ int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
   return at_ns <= wait_ns ? count + 1 + (wait_ns - at_ns) / step_ns : count;
 }
 
-// Number of HEARTBEATs of one stream in a window, regardless of what waits. At most one HEARTBEAT is outstanding, and
-// the next one follows after a period unless the delay was restarted in between. beginnings: maximum number of
-// restarts; -1: unknown.
+// Number of HEARTBEATs of one stream in a window, however many messages wait. At most one HEARTBEAT is outstanding, and
+// the next one follows a period later, unless the delay was restarted in between. `beginnings` is the maximum number of
+// restarts; -1 means unknown.
 int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, time_ns window_ns) {
   const time_ns first_ns = first_step_ns(questions);
   const time_ns apart_ns = std::min(first_ns, questions.period_ns);
@@ -409,7 +409,7 @@ int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, tim
   return std::min(by_distance, add(multiply(beginnings, sooner), window_ns / questions.period_ns + 1));
 }
 
-// Longest time until a side sends a HEARTBEAT for a lost frame, the first time or again.
+// Longest time until a side sends a HEARTBEAT for a lost frame, for the first time or again.
 time_ns silence_ns(const Questions &questions) {
   return std::max(questions.delay_ns < 0 ? kLongestDelayNs : questions.delay_ns, questions.period_ns);
 }
@@ -436,12 +436,12 @@ constexpr Stage kClient{Stage::Kind::client}, kUp{Stage::Kind::up}, kDown{Stage:
 constexpr int kMostBusyPasses = 64;
 
 constexpr int kMostPasses = 2000, kExactPasses = 40;
-constexpr int64_t kMostInstances = 100;  // largest number of instances of one chain that are under way, or follow each
-                                         // other without a gap
+constexpr int64_t kMostInstances = 100;  // largest number of instances of one chain that are under way at once, or
+                                         // follow each other without a gap
 constexpr int kMostSteps = 200'000;
-constexpr int kMostArrivals = 500;  // of one instance that are tried in a busy window
+constexpr int kMostArrivals = 500;  // number of instances of one chain that are tried in a busy window
 
-// Milliseconds as text, rounded up to the microsecond; shorter times to the nanosecond.
+// Milliseconds as text, rounded up to a microsecond; shorter times are rounded up to a nanosecond.
 std::string milliseconds(time_ns time) {
   if (time > 1000 && time < kNeverNs) time = divide_up(time, 1000) * 1000;
   std::string text = std::to_string(time / 1'000'000);
@@ -463,7 +463,7 @@ class LinkModel {
         several_(size(), false),
         remotes_(size(), 0),
         loads_(size()) {
-    // More urgent chains come first, so that one pass provides most values for the next.
+    // More urgent chains come first, so that one pass computes most of the values that the next chain needs.
     for (size_t chain = 0; chain < size(); chain++) order_.push_back(chain);
     std::stable_sort(order_.begin(), order_.end(), [this](size_t left, size_t right) {
       return system_.chains[left].priority > system_.chains[right].priority;
@@ -501,7 +501,7 @@ class LinkModel {
         time_ns reached_ns = 0;
         settled_ = settled_ && pass < kMostPasses;
         time_ns found_ns = settled_ ? solve(chain, reached_ns) : kNeverNs;
-        // A larger window that suffices is a bound as well, and is found sooner.
+        // A larger window that suffices is also a bound, and is found sooner.
         if (several_[chain] && pass > kExactPasses && found_ns > responses_[chain])
           found_ns = std::min(add(found_ns, found_ns / 16), kNeverNs);
         if (found_ns == kNeverNs) fail(chain, reached_ns);
@@ -545,7 +545,7 @@ class LinkModel {
     Linear up, down, host, remote;
     LinkParts parts;
   };
-  // End of a response: when its last callback's message was sent, or when that callback has ended.
+  // When a response ends: when its last callback's message was sent, or when that callback has ended.
   enum class Until { sent, ended };
   struct Spacing {
     time_ns apart_ns = 0, longest_ns = 0;
@@ -557,14 +557,14 @@ class LinkModel {
   };
 
   size_t size() const { return system_.chains.size(); }
-  // Bounded elsewhere: it exists only on the host.
+  // True for a chain that is bounded elsewhere, so that only its host part exists here.
   bool is_foreign(size_t chain) const { return system_.chains[chain].response_ns.has_value(); }
   bool is_batch() const { return system_.client.policy == ClientPolicy::batch; }
   bool goes_first(size_t other, size_t chain) const {
     return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority ||
                               shares_level(other, chain));
   }
-  // Equally urgent chains share their streams, and the order of arrival decides which goes first.
+  // True for equally urgent chains that share their streams; the order of arrival then decides which goes first.
   bool shares_level(size_t other, size_t chain) const {
     return other != chain && system_.chains[other].shares_level && system_.chains[chain].shares_level &&
            system_.chains[other].priority == system_.chains[chain].priority;
@@ -577,7 +577,7 @@ class LinkModel {
     }
     return found;
   }
-  // How long an instance is under way, as far as known.
+  // How long an instance is under way, as far as this is known.
   time_ns about_ns(size_t chain) const {
     const bool longer = several_[chain] && responses_[chain] != kNeverNs;
     return longer ? responses_[chain] : std::min(responses_[chain], period(chain));
@@ -588,7 +588,7 @@ class LinkModel {
   }
   time_ns period(size_t chain) const { return system_.chains[chain].period_ns; }
   time_ns jitter(size_t chain) const { return system_.chains[chain].jitter_ns; }
-  // The line stays idle, or serves more urgent chains, until its messages are acknowledged.
+  // True if the line stays idle, or serves only more urgent chains, until the chain's messages are acknowledged.
   bool holds(size_t chain) const {
     return system_.chains[chain].hold && system_.chains[chain].uplink_reliable && !is_batch();
   }
@@ -603,7 +603,7 @@ class LinkModel {
     return one_release(other, chain) ? inside_.at({other, chain}) : outside_[other];
   }
 
-  // As cut_for, in a window of `chain`.
+  // Like cut_for, but for a window of `chain`.
   const Cut &cut_within(size_t other, size_t chain) const {
     const auto found = within_.find({other, chain});
     return found == within_.end() || may_meet(other, chain) ? cut_for(other, chain) : found->second;
@@ -611,7 +611,7 @@ class LinkModel {
 
   struct Shares {
     double up = 0, down = 0, plain_up = 0, plain_down = 0, client = 0;
-    std::vector<double> hosts;  // share of each lane, for each executor that the chain visits
+    std::vector<double> hosts;  // load of each lane, for each executor that the chain visits
   };
 
   // ---- demand of one instance of each chain on the client, the line and the host ----
@@ -628,7 +628,7 @@ class LinkModel {
     traffic.plain_ns += sent.plain_ns + sent.frames * gap_ns;
   }
 
-  // What the client spends on a callback in addition to its execution.
+  // Time that the client spends on a callback in addition to its execution.
   time_ns costs_ns(const LinkCallback &callback) const {
     if (callback.repeats) return 0;
     return system_.client.dispatch_ns + (callback.payload_bytes > 0 ? system_.client.submit_ns : 0);
@@ -645,7 +645,7 @@ class LinkModel {
       const LinkCallback &callback = chain.callbacks[index];
       const bool has_next = index + 1 < chain.callbacks.size();
       const bool here = callback.place == kOnClient;
-      // A callback without execution time also waits for a lane, and the window must be long enough for its start.
+      // A callback without execution time also waits for a lane, so the window must be long enough for its start.
       const bool is_alone = !here && system_.hosts[static_cast<size_t>(callback.place)].own_cores;
       const time_ns execution_ns = std::max<time_ns>(callback.execution_ns, is_alone ? 0 : 1);
       const time_ns least_ns = callback.least_ns + (here && client.fixed_costs ? costs_ns(callback) : 0);
@@ -716,11 +716,11 @@ class LinkModel {
         delay(callback.hop_ns.value_or(line.host_hop_ns), 0);
       }
       if (here) {
-        // Messages for a later instance are processed first.
+        // Messages for a later instance may be processed first.
         const time_ns taking_ns =
             before == nullptr ? 0 : message(line, Direction::down, before->payload_bytes).frames * client.process_ns;
         const time_ns own_ns = costs_ns(callback) + std::max<time_ns>(callback.execution_ns, 1) + taking_ns;
-        // A message may leave before the callback that publishes it has ended.
+        // A message may leave before the callback that publishes it has ended, so the least time is 0.
         const time_ns least_ns = callback.payload_bytes > 0 ? 0 : callback.least_ns;
         stages.push_back({Kind::client, 0, own_ns, least_ns, load.client_ns - own_ns + taking_ns});
         if (callback.payload_bytes == 0) continue;
@@ -749,7 +749,8 @@ class LinkModel {
     return stages;
   }
 
-  // True if the shorter chain's end, and the message that it sends, are on the longer chain's path.
+  // True if the shorter chain is a prefix of the longer chain's path, including the message with which the shorter
+  // chain ends.
   bool begins_alike(size_t longer, size_t shorter) const {
     const auto &of = system_.chains[longer].callbacks, &begin = system_.chains[shorter].callbacks;
     return of.size() >= begin.size() &&
@@ -759,7 +760,7 @@ class LinkModel {
            });
   }
 
-  // The part of a chain's load that these keys name.
+  // The part of a chain's load that consists of these elements.
   Cut cut_of(size_t chain, const std::set<SharedKey> &elsewhere) const {
     Cut cut;
     cut.callbacks.resize(system_.chains[chain].callbacks.size());
@@ -805,7 +806,7 @@ class LinkModel {
         goes_on_[chain] = goes_on_[chain] || (alike && (!begins_alike(chain, other) || other < chain));
       }
     }
-    // Elements that begin only after the chain has ended, because a path that continues it contains them.
+    // Elements of longer paths that begin only after the chain has ended, because those paths continue it.
     std::vector<std::set<SharedKey>> behind(size());
     for (size_t chain = 0; chain < size(); chain++) {
       for (size_t longer = 0; longer < size() && goes_on_[chain]; longer++) {
@@ -813,7 +814,7 @@ class LinkModel {
         behind[chain].insert(keys[longer].begin() + static_cast<ptrdiff_t>(keys[chain].size()), keys[longer].end());
       }
     }
-    // An element counts for other chains on the first path that no other path continues.
+    // An element is counted on the first of its paths that no other path continues.
     for (const bool goes_on : {false, true}) {
       for (size_t chain = 0; chain < size(); chain++) {
         if (goes_on_[chain] != goes_on) continue;
@@ -832,7 +833,7 @@ class LinkModel {
       if (keys[chain].empty()) continue;
       const std::set<SharedKey> others = counted_by_others(chain);
       outside_[chain] = cut_of(chain, others);
-      // After a join an element ends when the path through the last input does.
+      // After a join, an element ends when the path through the last input ends.
       std::set<size_t> late;
       for (const SharedKey &key : keys[chain]) {
         const auto own = std::find(keys[chain].begin(), keys[chain].end(), key);
@@ -850,11 +851,11 @@ class LinkModel {
         if (behind[self].empty()) continue;
         all.insert(behind[self].begin(), behind[self].end());
         Cut &less = within_[{chain, self}] = cut_of(chain, all);
-        less.up_frames = cut.up_frames;  // acknowledgments of the preceding instance may remain
+        less.up_frames = cut.up_frames;  // because acknowledgments of the preceding instance may remain
         less.down_frames = cut.down_frames;
       }
     }
-    // For each chain, the paths from the same timer that contain every host callback that counts for the chain.
+    // For each chain: the paths from the same timer that contain every host callback counted for the chain.
     lies_on_.assign(size(), {});
     for (size_t chain = 0; chain < size(); chain++) {
       const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
@@ -871,8 +872,9 @@ class LinkModel {
     }
   }
 
-  // Frames counted by others cause no separate HEARTBEATs and acknowledgments. A chain that continues this one has not
-  // executed yet; only acknowledgments and unacknowledged frames of its preceding instance remain.
+  // Frames that are counted elsewhere cause no separate HEARTBEATs and acknowledgments. If the other chain continues
+  // this one, its present instance has not executed yet, so only acknowledgments and unacknowledged frames of its
+  // preceding instance remain.
   Seen seen(size_t other, size_t chain) const {
     const Load &load = loads_[other];
     const Cut &cut = cut_within(other, chain);
@@ -885,14 +887,14 @@ class LinkModel {
     seen.down_frames = load.down.frames - cut.down_frames;
     seen.up_asks = seen.up_frames > 0 ? load.up.asks : 0;
     seen.down_asks = seen.down_frames > 0 ? load.down.asks : 0;
-    const int64_t asks = load.up.asks - seen.up_asks + load.down.asks - seen.down_asks;  // and as many answers
+    const int64_t asks = load.up.asks - seen.up_asks + load.down.asks - seen.down_asks;  // each with one answer
     seen.up_control = load.up.control - asks - std::min(load.up.receipts, cut.down_frames);
     seen.down_control = load.down.control - asks - std::min(load.down.receipts, cut.up_frames);
     return seen;
   }
 
-  // Executions by exclusive group, as views of the system's names; empty name: callbacks in no group. Valid until the
-  // next call.
+  // Execution times by exclusive group, named by views of the system's strings; the empty name holds callbacks in no
+  // group. The result is valid until the next call.
   using ByGroup = std::vector<std::pair<std::string_view, time_ns>>;
   const ByGroup &seen_on_host(size_t other, size_t chain, size_t place) const {
     if (!shares_[other]) return on_host_[other][place];
@@ -909,7 +911,7 @@ class LinkModel {
     return times.emplace_back(group, 0).second;
   }
 
-  // The chain's execution times by group, without callbacks that are counted elsewhere.
+  // The chain's execution times by group, without the callbacks that are counted elsewhere.
   ByGroup by_group(size_t chain, size_t place, const std::vector<bool> *elsewhere) const {
     ByGroup found;
     const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
@@ -921,7 +923,7 @@ class LinkModel {
     return found;
   }
 
-  // Time from the nominal expiry to the end of all work that is counted for other chains.
+  // Time from the nominal expiry until all work that is counted for other chains has ended.
   time_ns latest_ns(size_t chain) const {
     time_ns latest_ns = responses_[chain];
     for (const size_t other : as_late_[chain]) latest_ns = std::max(latest_ns, responses_[other]);
@@ -933,8 +935,8 @@ class LinkModel {
     return !one_release(other, chain) || several_[chain] || latest_ns(other) > period(other);
   }
 
-  // From an instance's nominal expiry to the end of all its work at this stage. If several instances are under way,
-  // that is long before the instance ends.
+  // Time from an instance's nominal expiry until all its work at this stage has ended. If several instances may be
+  // under way, this is long before the instance ends.
   time_ns until_ns(size_t chain, const Stage &at) const {
     if (!several_[chain] || !is_plain_[chain]) return latest_ns(chain);
     time_ns behind_ns = 0;
@@ -953,17 +955,17 @@ class LinkModel {
     return arrival ? lesser(executed, arrived_before(other, chain, at, window_ns, *arrival), window_ns) : executed;
   }
 
-  // As within, but by arrivals alone: work that leaves in order of arrival goes first only if it arrived no later than
-  // this chain's.
+  // Like within, but limited by arrivals alone: where work leaves in order of arrival, it precedes this chain's only if
+  // it arrived no later.
   Linear arrived_before(size_t other, size_t chain, const Stage &at, time_ns window_ns, time_ns arrival_ns) const {
     if (arrival_ns < window_ns && leaves_in_order(other, chain, at))
       return constant(arrived(other, at, arrival_ns + 1).value);
     return arrived(other, at, window_ns);
   }
 
-  // True if the other chain's messages precede this one's in that direction only if they were submitted earlier. On one
-  // level the order of submission decides; on the client, however, messages of later callbacks in a chain go first, and
-  // those of first callbacks last (tide/priority.h).
+  // True if the other chain's messages precede this chain's in that direction only if they were submitted earlier.
+  // Within one level the order of submission decides. On the client, however, messages of later callbacks in a chain go
+  // first, and those of first callbacks last (tide/priority.h).
   bool leaves_in_order(size_t other, size_t chain, const Stage &at) const {
     if (is_batch() || !shares_level(other, chain)) return false;
     if (at.kind == Stage::Kind::down) return true;
@@ -972,8 +974,8 @@ class LinkModel {
            asked_[other].up.messages == 1;
   }
 
-  // The next time after the given one, counted from the beginning of a busy window, at which a message may arrive that
-  // precedes this chain's only if it arrives first.
+  // The next time, later than `after_ns` and counted from the beginning of a busy window, at which a message may arrive
+  // that precedes this chain's only if it arrives first.
   time_ns next_arrival_ns(size_t chain, const Stage &at, time_ns after_ns) const {
     time_ns next_ns = kNeverNs;
     for (const size_t other : here_) {
@@ -984,8 +986,8 @@ class LinkModel {
     return next_ns;
   }
 
-  // Work that arrives at the stage's processor or direction in a window that begins at any nominal expiry; kNeverNs:
-  // unknown, because work that also waits for something else may have arrived before.
+  // Work that arrives at the stage's processor or direction in a window that begins at any nominal expiry. kNeverNs
+  // means unknown, because work that also waits for something else may have arrived before.
   Linear arrived(size_t chain, const Stage &at, time_ns window_ns) const {
     if (!is_plain_[chain] || !windows_suffice_ || holds(chain) || system_.protocol.losses > 0)
       return constant(kNeverNs);
@@ -997,7 +999,8 @@ class LinkModel {
     return sum;
   }
 
-  // The last callback's message is sent after the response, at the latest before that of the next instance.
+  // The last callback's message is sent after the end of the response, and at the latest before that of the next
+  // instance.
   time_ns tail_ns(size_t chain) const {
     const LinkCallback &last = system_.chains[chain].callbacks.back();
     return last.place == kOnClient && last.payload_bytes > 0 ? period(chain) : 0;
@@ -1019,9 +1022,9 @@ class LinkModel {
     return longest_ns;
   }
 
-  // Number of times that the HEARTBEAT delay restarts during an instance: whenever a frame is sent and, with a measured
-  // delay, whenever some of the outstanding frames are acknowledged. If each message is acknowledged before the next
-  // one is sent, the latter happens frames − 1 times a message.
+  // Number of restarts of the HEARTBEAT delay during an instance: whenever a frame is sent and, if the delay is
+  // measured, whenever some of the outstanding frames are acknowledged. If each message is acknowledged before the next
+  // one is sent, the latter happens frames − 1 times for each message.
   int64_t beginnings(size_t chain, const Traffic &sent) const {
     const Protocol &protocol = system_.protocol;
     if (is_batch() || system_.chains[chain].shares_level || several_[chain]) return -1;
@@ -1043,7 +1046,8 @@ class LinkModel {
 
   // ---- what the client executes besides its callbacks (docs/analysis/link.md, "Loads") ----
 
-  // Greatest execution of loads in a window that may begin anywhere; masking: only of loads that also stop the line.
+  // Greatest execution of the loads in a window that may begin anywhere. `masking` selects only the loads that also
+  // stop the line.
   Linear loads(time_ns window_ns, bool masking) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {
@@ -1053,7 +1057,8 @@ class LinkModel {
     return sum;
   }
 
-  // The loads' frames in this direction, which are sent and received while the load waits or is late.
+  // Time on the line of the loads' frames in this direction, which may be sent and received while the load waits or is
+  // late.
   Linear loads_on_line(Direction direction, time_ns window_ns) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {
@@ -1063,7 +1068,7 @@ class LinkModel {
     return sum;
   }
 
-  // Longest time from the beginning of a load to its end, including interference by other loads.
+  // Longest time from the beginning of a load to its end, including interference from other loads.
   time_ns load_span_ns() const {
     time_ns span_ns = 0, next_ns = 0, longest_ns = 0;
     for (const ClientLoad &load : system_.client.loads) {
@@ -1089,9 +1094,9 @@ class LinkModel {
                        [](const ClientLoad &load) { return load.masks || load.payload_bytes > 0; });
   }
 
-  // Time for the last of `own` ACKNACKs and HEARTBEATs of this chain, including its wait for a frame that has begun and
-  // for more urgent ones. With batch all use one stream, and none of its messages precedes an ACKNACK. known_ns: a
-  // lower limit of the time.
+  // Time until the last of `own` ACKNACKs and HEARTBEATs of this chain is sent, including its wait for a frame that has
+  // begun and for more urgent frames. With batch, all messages use one stream, and none of them precedes an ACKNACK.
+  // `known_ns` is a lower limit of the time.
   time_ns control_wait_ns(size_t chain, Direction direction, int64_t own, time_ns known_ns) const {
     const bool up = direction == Direction::up;
     const time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0);
@@ -1113,7 +1118,7 @@ class LinkModel {
         next_ns = add(next_ns, share_of(add(sent_ns, multiply(control, frame_ns))));
         const int64_t asked = asks_within(other, direction, window_ns);
         next_ns = add(next_ns, std::min(share_of(multiply(asks, frame_ns)), multiply(asked, frame_ns)));
-        // At most one answer waits; the next HEARTBEAT finds it.
+        // At most one answer waits, because the next HEARTBEAT finds it.
         const int64_t asked_back =
             asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.acknowledges_ns()));
         next_ns = add(next_ns, std::min(share_of(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
@@ -1157,7 +1162,7 @@ class LinkModel {
     return 1 + 2 * others * (loads_[chain].up.messages + loads_[chain].down.messages);
   }
 
-  // Counts the HEARTBEATs of one instance in both directions, from the values known so far.
+  // Counts the HEARTBEATs of one instance in both directions, with the values known so far.
   void count_questions(size_t chain) {
     const Protocol &protocol = system_.protocol;
     const LinkChain &self = system_.chains[chain];
@@ -1174,9 +1179,9 @@ class LinkModel {
     const time_ns silent_ns = std::max(asks_client(chain) ? silence_ns(protocol.client) : 0,
                                        asks_agent(chain) ? silence_ns(protocol.agent) : 0);
     const int64_t lost = protocol.losses * lossy_instances(chain);
-    // A repair consists of a HEARTBEAT, its answer and the retransmitted frame, in either direction, after the chain's
-    // own HEARTBEATs and answers. More urgent frames precede them, too; the demand of a response already includes those
-    // if the chain itself waits for that direction.
+    // A repair consists of a HEARTBEAT, its answer and the retransmitted frame, in either direction; it comes after the
+    // chain's own HEARTBEATs and answers. More urgent frames precede these frames as well. If the chain itself waits
+    // for that direction, the demand of a response already includes them.
     time_ns up_unit_ns = load.up.unit_ns, down_unit_ns = load.down.unit_ns;
     for (const size_t other : sharers(chain)) {
       up_unit_ns = std::max(up_unit_ns, loads_[other].up.unit_ns);
@@ -1195,7 +1200,7 @@ class LinkModel {
     Traffic up = load.up, down = load.down;
     up.control = down.control = up.receipts = down.receipts = up.asks = down.asks = 0;
     const auto count = [&](const Questions &questions, const Traffic &sent, time_ns message_pending_ns) {
-      // With several instances under way the HEARTBEAT follows the frame that left last.
+      // With several instances under way, the HEARTBEAT follows the frame that left last.
       if (several_[chain]) {
         const int64_t each = questions.delay_ns < 0
                                  ? message_pending_ns / std::min(questions.floor_ns, questions.period_ns)
@@ -1208,13 +1213,13 @@ class LinkModel {
     };
     time_ns settling_ns = 0;
     if (self.uplink_reliable && up.messages > 0) {
-      // Repeated frames may be held back; the message arrives before the response ends in any case.
+      // Repeated frames may be held back, but the message arrives before the response ends in any case.
       const bool held = std::any_of(here_.begin(), here_.end(),
                                     [&](size_t other) { return goes_first(other, chain) && holds(other); });
       const time_ns held_ns = held && lost > 0 ? late_ns : 0;
       load.answer_ns = add(add(way_ns, asking_ns), add(repair_ns, held_ns));
-      // While the line is held, only an answer that has begun may delay the HEARTBEAT; more urgent frames hold the line
-      // themselves.
+      // While the line is held, only an answer that has begun may delay the HEARTBEAT, because more urgent frames hold
+      // the line themselves.
       load.hold_ns = add(way_ns + (asked ? delay_ns + 2 * control_ns : 0), repair_ns);
       up.asks = count(protocol.client, up, load.answer_ns);
       up.control += up.asks;
@@ -1225,7 +1230,8 @@ class LinkModel {
     if (self.downlink_reliable && down.messages > 0) {
       load.taking_most_ns = taking_ns(chain);
       const time_ns known_ns = add(add(up_wait_ns, agent_ns), repair_ns);
-      // The time counts from the arrival of a message's last frame, but batch may process the first one before.
+      // The time counts from the arrival of a message's last frame, but a batch executor may process the first frame
+      // earlier.
       load.receipt_ns = add(is_batch() ? late_ns : load.taking_most_ns, known_ns);
       down.asks = count(protocol.agent, down, add(load.taking_most_ns, known_ns));
       down.control += down.asks;
@@ -1239,7 +1245,7 @@ class LinkModel {
     count_interrupts(load);
   }
 
-  // More HEARTBEATs make waiting longer, which causes more HEARTBEATs, so this is a separate fixed point.
+  // More HEARTBEATs make waits longer, which causes more HEARTBEATs, so they are counted by a fixed point of their own.
   void count_control() {
     const bool reliable = std::any_of(system_.chains.begin(), system_.chains.end(), [](const LinkChain &chain) {
       return chain.uplink_reliable || chain.downlink_reliable;
@@ -1264,10 +1270,10 @@ class LinkModel {
     const LinkChain &self = system_.chains[chain];
     Load &load = loads_[chain];
     load.hold_ns = add(load.up.total_ns, holds(chain) ? multiply(load.up.messages, load.hold_ns) : 0);
-    // Waiting for the window also delays the acknowledgment of its stream.
+    // Waiting for the window also delays the acknowledgment of the chain's stream.
     if (holds(chain) && responses_[chain] != kNeverNs)
       load.hold_ns = add(load.hold_ns, window_wait(chain, Direction::up, load.up.messages, responses_[chain]).value);
-    // Such a publish blocks all other callbacks.
+    // A publish that waits blocks all other callbacks.
     time_ns waiting_ns = 0;
     if (waits_for_line(self) || waits_for_answer(self)) {
       waiting_ns = load.up.total_ns;
@@ -1276,7 +1282,7 @@ class LinkModel {
     if (waits_for_answer(self)) waiting_ns = add(waiting_ns, multiply(load.up.messages, load.answer_ns));
     load.client_ns = add(load.client_ns, waiting_ns);
     load.visit_ns = add(load.visit_ns, waiting_ns);
-    // Samples are stored outside a wait of the executor only while a publish waits for its acknowledgment.
+    // Samples are stored outside of a wait of the executor only while a publish waits for its acknowledgment.
     const bool stored = std::any_of(system_.chains.begin(), system_.chains.end(),
                                     [this](const LinkChain &other) { return waits_for_answer(other); });
     if (stored && client.waits_for_new_data) {
@@ -1320,13 +1326,13 @@ class LinkModel {
     find_downlink_waits();
   }
 
-  // True if each side receives messages often enough that neither sends probes.
+  // True if each side receives messages so often that neither sends probes.
   bool is_alive_anyway() const {
     const Protocol &protocol = system_.protocol;
     if (protocol.silence_ns == 0) return true;
     bool client_hears = false, agent_hears = false;
     for (size_t chain = 0; chain < size(); chain++) {
-      if (system_.chains[chain].sporadic) continue;  // the chain's events may never occur
+      if (system_.chains[chain].sporadic) continue;  // its events may never occur
       const Load &load = loads_[chain];
       const time_ns apart_ns = add(period(chain), responses_[chain]);
       const bool acknowledges = load.down.messages > 0 && system_.chains[chain].downlink_reliable;
@@ -1337,8 +1343,8 @@ class LinkModel {
     return client_hears && agent_hears;
   }
 
-  // Number of probes, and of answers, in a window: probes are at least half a silence apart. An answer may be delayed
-  // by the agent, and a batch processes it after all ready callbacks.
+  // Number of probes and of answers to them in a window: probes are at least half a silence apart. The agent may delay
+  // an answer, and a batch executor processes it after all ready callbacks.
   Linear signs_of_life(time_ns window_ns) const {
     const time_ns silence_ns = system_.protocol.silence_ns;
     time_ns late_ns = system_.line.acknowledges_ns();
@@ -1347,17 +1353,17 @@ class LinkModel {
     return stair(window_ns, add(silence_ns, late_ns), silence_ns / 2);
   }
 
-  // ---- waiting for the line, and when there is none (docs/analysis/link.md, "The line keeps up") ----
+  // ---- waiting for the line, and when no chain waits (docs/analysis/link.md, "The line keeps up") ----
 
-  // Instances of each chain that can have frames in one busy interval of a direction; empty if no end of the interval
-  // is found.
+  // Number of instances of each chain that can have frames in one busy interval of a direction; empty if no end of the
+  // interval is found.
   std::vector<int64_t> busy_instances(Direction direction) const {
     std::vector<int64_t> instances(size(), 0);
     time_ns length_ns = 0;
     for (int pass = 0; pass < kMostBusyPasses; pass++) {
       time_ns next_ns = 0;
       for (size_t chain = 0; chain < size(); chain++) {
-        if (goes_on_[chain]) continue;  // its messages are also those of a longer chain
+        if (goes_on_[chain]) continue;  // its messages are counted in a longer chain
         const Load &load = loads_[chain];
         const bool up = direction == Direction::up;
         const Traffic &traffic = up ? load.up : load.down;
@@ -1374,8 +1380,8 @@ class LinkModel {
     return {};
   }
 
-  // Least distance and greatest length of the messages, if one processor creates all of them, one callback after the
-  // other, and no chain holds the line. Distance 0: arbitrary.
+  // Least distance and greatest length of the messages. It needs that one processor creates all of them, one callback
+  // after the other, and that no chain holds the line. A distance of 0 means that they may be arbitrarily close.
   Spacing message_spacing() const {
     const Client &client = system_.client;
     if (client.policy == ClientPolicy::lanes || client.processors > 1) return {};
@@ -1397,9 +1403,9 @@ class LinkModel {
     return spacing;
   }
 
-  // A message waits at most for the ACKNACKs and HEARTBEATs of the busy interval, except the ACKNACK for the answer to
-  // the last message, which comes later. Each preceding message adds the time by which the longest message exceeds the
-  // least distance between messages.
+  // A message waits at most for the ACKNACKs and HEARTBEATs of the busy interval; the ACKNACK for the answer to the
+  // last message is excluded, because it comes later. Each preceding message adds the time by which the longest message
+  // exceeds the least distance between messages.
   time_ns uplink_wait(size_t chain, const Spacing &spacing, const std::vector<int64_t> &instances) const {
     const time_ns control_ns = answer_ns_ + gap_ns_;
     const Load &self = loads_[chain];
@@ -1408,7 +1414,8 @@ class LinkModel {
     for (const size_t other : here_) {
       if (goes_on_[other]) continue;
       const Load &load = loads_[other];
-      // The instance's own are sent after its message; those of preceding instances may be sent before.
+      // The ACKNACKs and HEARTBEATs of the instance itself are sent after its message; those of preceding instances may
+      // be sent before it.
       const bool own = other == chain && !self.answers_first;
       const int64_t count = instances[other] - (own ? 1 : 0);
       all_ns = add(all_ns, multiply(multiply(count, load.up.control), control_ns));
@@ -1423,7 +1430,7 @@ class LinkModel {
     const time_ns rest_ns = all_ns - std::min(all_ns, spared_ns);
     if (self.pair && all_ns <= spacing.apart_ns && rest_ns <= soonest_ns) all_ns = rest_ns;
     if (all_ns == 0) return 0;
-    // The argument requires that this message is sent before the next one is made.
+    // The argument holds only if this message is sent before the next one is made.
     const time_ns until_last_ns = add(all_ns, self.up.frames > self.up.messages ? self.up.total_ns : 0);
     return until_last_ns < spacing.apart_ns ? multiply(self.up.messages, all_ns) : kNeverNs;
   }
@@ -1438,21 +1445,21 @@ class LinkModel {
     }
   }
 
-  // The least time between the ends of two messages to the agent, if each causes one answer and its direct
-  // consequences; 0: arbitrary.
+  // The least time between the ends of two messages to the agent, provided that each causes one answer and its direct
+  // consequences; 0 if they may be arbitrarily close.
   time_ns answers_apart_ns() const {
     time_ns apart_ns = kNeverNs;
     for (size_t chain = 0; chain < size(); chain++) {
       const Load &load = loads_[chain];
       const bool begins_here = system_.chains[chain].callbacks.front().place == kOnClient;
-      // A callback without execution time also waits there.
+      // A callback without execution time also waits for the host.
       bool on_shared_host = false;
       for (size_t place = 0; place < system_.hosts.size(); place++)
         on_shared_host = on_shared_host || (load.visits_host[place] && !system_.hosts[place].own_cores);
       if (load.up.messages == 0 && load.down.messages == 0 && !on_shared_host) continue;
       if (!begins_here || load.up.messages > 1 || load.up.frames > load.up.messages) return 0;
       if (load.down.messages > (load.pair ? 1 : 0)) return 0;
-      // A message shared by several chains may cause the answers of all.
+      // A message that several chains share may cause the answers of all of them.
       if (system_.chains[chain].shares_level) return 0;
       if (load.up.messages == 0) return on_shared_host ? 0 : apart_ns;
       apart_ns = std::min(apart_ns, load.up.least_ns);
@@ -1460,8 +1467,8 @@ class LinkModel {
     return apart_ns;
   }
 
-  // Every answer follows a message that came over the line. If messages are farther apart than the times of host,
-  // answer and its receipt, each finds host and line free, except for HEARTBEATs and their answers.
+  // Every answer follows a message that came over the line. If messages are farther apart than the time for the host,
+  // the answer and its receipt, each message finds host and line free, except for HEARTBEATs and their answers.
   void find_downlink_waits() {
     down_waits_.assign(size(), kNeverNs);
     hosts_keep_up_ = false;
@@ -1485,10 +1492,10 @@ class LinkModel {
 
   // ---- demands ----
 
-  // messages: number of its own messages for which it waits.
+  // `messages` is the number of its own messages for which the chain waits.
   Linear uplink(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const {
     parts.line_interference_ns.assign(size(), 0);
-    // A waiting publish blocks all other callbacks, and it waits behind frames of publishes that do not wait.
+    // A publish that waits blocks all other callbacks, and it waits behind frames of publishes that do not wait.
     const bool somebody_waits = std::any_of(system_.chains.begin(), system_.chains.end(),
                                             [this](const LinkChain &other) { return waits_for_answer(other); });
     if (messages == 0 && !somebody_waits) return {};
@@ -1507,7 +1514,7 @@ class LinkModel {
     return lesser(general, constant(wait_ns), window_ns);
   }
 
-  // Liveness probes, unless other messages replace them.
+  // Liveness probes, which are sent unless other messages replace them.
   Linear signs_of_life(time_ns window_ns, Direction direction) const {
     const time_ns frame_ns = question_frame_ns(system_.line) + (direction == Direction::up ? gap_ns_ : 0);
     return scale(signs_of_life(window_ns), frame_ns);
@@ -1532,8 +1539,8 @@ class LinkModel {
       Linear frames;
       if (waited) {
         frames = {};
-      } else if (load.hold_ns > load.up.total_ns) {  // also for frames counted by other chains, unless those count all
-                                                     // of them
+      } else if (load.hold_ns > load.up.total_ns) {  // also for frames that are counted in other chains, unless those
+                                                     // chains count all of them
         frames = share(goes_on_[other] ? 0 : load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
       } else if (!may_meet(other, chain) || several_[other]) {
         frames = within(other, chain, kUp, part.up_ns, window_ns, arrival);
@@ -1546,7 +1553,7 @@ class LinkModel {
       parts.control_ns = add(parts.control_ns, control.value);
       sum = sum + frames + control;
     }
-    // A window of one stage begins later than the release.
+    // The window of a single stage begins later than the release.
     const bool by_span = several_[chain] || arrival;
     if (by_span || self.answers_first || add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain)) {
       const time_ns own_ns = self.up.control * control_ns;
@@ -1582,7 +1589,7 @@ class LinkModel {
   Linear downlink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts,
                            Arrival arrival = {}) const {
     const Load &self = loads_[chain];
-    // The chain's own acknowledgments may precede its answer, and so may those of the preceding instance.
+    // The chain's own acknowledgments may precede its answer, and so may the acknowledgments of its preceding instance.
     const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
     const time_ns own_ns = self.down.control * answer_ns_;
     Linear sum = several_[chain] || arrival ? share(own_ns, period(chain), span_ns(chain), window_ns)
@@ -1621,7 +1628,7 @@ class LinkModel {
   Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts, Arrival arrival = {}) const {
     Linear sum;
     parts.client_interference_ns.assign(size(), 0);
-    if (loads_[chain].visits == 0) return sum;  // it never waits on the client
+    if (loads_[chain].visits == 0) return sum;  // the chain never waits on the client
     for (const size_t other : here_) {
       if (!goes_first(other, chain)) continue;
       const time_ns load_ns = seen(other, chain).client_ns;
@@ -1648,7 +1655,7 @@ class LinkModel {
       sum = sum + share(interrupts_ns, period(other), span_ns(other), window_ns);
     }
     if (alive_) return sum;
-    // Answers to probes are processed as the least urgent frames (client_blocking). With batch they are processed in
+    // Answers to probes are processed as the least urgent frames (client_blocking). A batch executor processes them in
     // any order, and a publish that waits for its acknowledgment may also wait for them.
     time_ns each_ns = gap_ns_;
     if (is_batch()) each_ns += system_.client.process_ns;
@@ -1657,7 +1664,7 @@ class LinkModel {
     return sum + scale(signs_of_life(window_ns), each_ns);
   }
 
-  // Adds the execution to the first unit that shares one of these paths, or as a new unit.
+  // Adds the execution time to the first unit that shares one of these paths, or makes it a new unit.
   static void add_on_paths(std::vector<std::pair<std::vector<size_t>, time_ns>> &units,
                            const std::vector<size_t> &paths, time_ns executed_ns) {
     for (auto &[of_unit, sum_ns] : units) {
@@ -1671,17 +1678,17 @@ class LinkModel {
     units.emplace_back(paths, executed_ns);
   }
 
-  // While a callback waits, all lanes of its executor run other callbacks, or its group is busy (docs/analysis/link.md,
-  // "Lanes of the host"). A group, a chain, and those parts of a timer's paths that lie on one path each run one
-  // callback at a time, so none of these units executes for longer than the wait.
+  // While a callback waits, all lanes of its executor run other callbacks, or the callback's group is busy
+  // (docs/analysis/link.md, "Lanes of the host"). Three kinds of units run one callback at a time: a group, a chain,
+  // and those parts of a timer's paths that lie on one path. None of these units therefore executes for longer than the
+  // wait.
   Linear lanes_wait(size_t chain, size_t place, time_ns window_ns) const {
     ByGroup &groups = groups_;
     std::vector<time_ns> &units = units_;
     groups.clear();
     units.clear();
-    std::vector<std::pair<std::vector<size_t>, time_ns>> on_paths;  // what lies on one of these paths of a timer
-    time_ns rest_ns = 0;  // execution of chains of which several instances may run at once, and which are therefore not
-                          // a unit
+    std::vector<std::pair<std::vector<size_t>, time_ns>> on_paths;  // execution on one of these paths of a timer
+    time_ns rest_ns = 0;  // execution of chains that are not a unit, because several of their instances may run at once
     for (size_t other = 0; other < size(); other++) {
       if ((other == chain && !several_[chain]) || loads_[other].hosts_ns[place] == 0) continue;
       for (const auto &[group, load_ns] : seen_on_host(other, chain, place)) {
@@ -1750,7 +1757,7 @@ class LinkModel {
     return reliable && !is_foreign(other) && (other == chain || is_batch() || shares_level(other, chain));
   }
 
-  // Unacknowledged frames of its stream, including its own, when one of its messages is published.
+  // Unacknowledged frames of the chain's stream, its own included, when one of its messages is published.
   Linear unacknowledged(size_t chain, Direction direction, time_ns window_ns) const {
     Linear frames;
     for (const size_t other : here_) {
@@ -1761,7 +1768,7 @@ class LinkModel {
       if (other != chain) count = up ? seen(other, chain).up_frames : seen(other, chain).down_frames;
       // The chain's own response may still grow in this iteration.
       const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
-      const bool by_window = other == chain && !any_several_;  // otherwise a window may be that of one stage
+      const bool by_window = other == chain && !any_several_;  // otherwise the window may be that of a single stage
       const Linear instances = by_window ? stair(window_ns, own_ns, period(chain))
                                          : constant(std::max<int64_t>(divide_up(span_ns(other), period(other)), 1));
       frames = frames + scale(instances, count);
@@ -1769,9 +1776,9 @@ class LinkModel {
     return frames;
   }
 
-  // Longest time for which this many of its messages wait for their window. Of the unacknowledged frames ahead, one
-  // window is already sent; each further window must wait for the last acknowledgment of the previous one, and a less
-  // urgent frame may have begun by then.
+  // Longest time for which this many of the chain's messages wait for their window. Of the unacknowledged frames ahead,
+  // one window has been sent; each further window must wait for the last acknowledgment of the previous one, and by
+  // then a less urgent frame may have begun.
   Linear window_wait(size_t chain, Direction direction, int64_t messages, time_ns window_ns) const {
     const bool up = direction == Direction::up;
     if (messages == 0 || !in_one_stream(chain, chain, direction)) return {};
@@ -1798,7 +1805,7 @@ class LinkModel {
     });
   }
 
-  // Call it only for a chain that has a bound.
+  // Call this only for a chain that has a bound.
   StreamUse use_of(size_t chain, Direction direction) const {
     const bool up = direction == Direction::up;
     const Traffic &traffic = up ? loads_[chain].up : loads_[chain].down;
@@ -1812,7 +1819,7 @@ class LinkModel {
 
   time_ns client_blocking(size_t chain) const {
     if (is_batch()) return 0;
-    // The lane that processes an answer to a probe may also run callbacks.
+    // The lane that processes an answer to a probe may run callbacks, too.
     time_ns longest_ns = alive_ ? 0 : system_.client.process_ns;
     if (system_.client.policy == ClientPolicy::lanes) return longest_ns;
     for (const size_t other : here_) {
@@ -1821,8 +1828,8 @@ class LinkModel {
     return longest_ns;
   }
 
-  // One piece of less urgent work that has begun for each visit. An execution blocks only one visit, because it has
-  // ended when the chain runs, so a callback blocks as often as its chain has instances in the window.
+  // For each visit: one piece of less urgent work that has begun. One execution blocks only one visit, because it has
+  // ended when the chain runs. A callback therefore blocks at most as often as its chain has instances in the window.
   Linear client_blockings(size_t chain, time_ns window_ns) const {
     const int64_t visits = loads_[chain].visits;
     if (visits < 2 || system_.client.policy != ClientPolicy::tide)
@@ -1858,8 +1865,9 @@ class LinkModel {
     return result;
   }
 
-  // The longest critical section of a less urgent chain whose lock this chain or a more urgent one also takes. At most
-  // one per visit: no less urgent chain begins another section while this one waits (docs/analysis/locks.md).
+  // The longest critical section of a less urgent chain under a lock that this chain or a more urgent one also takes.
+  // It blocks at most once for each visit, because no less urgent chain begins another section while this one waits
+  // (docs/analysis/locks.md).
   time_ns lock_blocking(size_t chain) const {
     if (system_.client.policy != ClientPolicy::lanes || loads_[chain].visits == 0) return 0;
     std::map<std::string, int64_t> ceilings;
@@ -1883,14 +1891,14 @@ class LinkModel {
     return longest_ns;
   }
 
-  // True if no busy interval of the client can hold both visits of an instance of a more urgent chain. It suffices to
-  // examine a pair that encloses no other: between its visits every other instance has at most one visit.
+  // True if no busy interval of the client can contain both visits of an instance of a more urgent chain. It suffices
+  // to examine a pair that encloses no other pair: between its visits, every other instance has at most one visit.
   bool pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const {
     const Load &self = loads_[chain];
     const bool preemptive = system_.client.policy == ClientPolicy::lanes;
     for (size_t pair = 0; pair < size(); pair++) {
       if (!goes_first(pair, chain) || !loads_[pair].pair) continue;
-      // Only the part of its own visits that may lie between two interfering visits.
+      // Of the chain's own visits, only the part that may lie between two interfering visits counts.
       time_ns between_ns = more_ns + (preemptive ? self.client_ns : self.taking_ns);
       for (const size_t other : here_) {
         if (other == pair || !goes_first(other, chain) || goes_on_[other]) continue;
@@ -1903,7 +1911,7 @@ class LinkModel {
     return true;
   }
 
-  // An empty demand in the memory of the previous one, because a bound evaluates thousands of windows.
+  // An empty demand that reuses the memory of the previous one, because a bound evaluates thousands of windows.
   Demand &emptied_demand() const {
     LinkParts &parts = demand_.parts;
     std::vector<time_ns> client_ns = std::move(parts.client_interference_ns);
@@ -1919,13 +1927,14 @@ class LinkModel {
     return demand_;
   }
 
-  // Valid until the next call of demand or demand_at. instances: how many consecutive instances of this chain the
-  // window covers, beginning with the first; 1 if each ends before the next release.
+  // The result is valid until the next call of demand or demand_at. `instances` is the number of consecutive instances
+  // of this chain that the window covers, beginning with the first; it is 1 if each instance ends before the next
+  // release.
   const Demand &demand(size_t chain, time_ns window_ns, Until until = Until::sent, int64_t instances = 1) const {
     const Load &self = loads_[chain];
     const LinkChain &described = system_.chains[chain];
     const bool waited = waits_for_line(described) || waits_for_answer(described);
-    // A waiting publish ends with the transmission of its message.
+    // A publish that waits ends with the transmission of its message.
     const bool without_tail = until == Until::ended && self.tail_line_ns > 0 && !waited;
     const int64_t messages = self.up.messages - (without_tail ? 1 : 0);
     const bool crosses = messages > 0 || self.down.messages > 0;
@@ -1937,7 +1946,7 @@ class LinkModel {
     const Linear down = downlink(chain, window_ns, parts);
     const Linear host_wait = host(chain, window_ns);
     const time_ns blocking_ns = client_blocking(chain);
-    // A waiting publish has already sent the frame, and its acknowledgment may arrive after the answer.
+    // A publish that waits has already sent the frame, and its acknowledgment may arrive after the answer.
     const time_ns line_ns =
         self.down.total_ns + (waited ? 0 : self.up.total_ns - (without_tail ? self.tail_line_ns : 0));
     const time_ns losses_ns = without_tail && !crosses ? 0 : self.losses_ns;
@@ -1958,7 +1967,7 @@ class LinkModel {
     const Linear base = constant(self.client_ns + self.new_data_ns + parts.lock_blocking_ns) + blockings + interrupt;
     const Linear generic = base + result.remote + client;
     // An interrupted critical section continues between the visits of a more urgent chain, which the lemmas on pairs
-    // exclude. The lemmas also say nothing about equally urgent chains. In both cases the generic demand applies.
+    // exclude. The lemmas also say nothing about equally urgent chains. In both cases only the generic demand applies.
     if (several_[chain]) {
       const Linear own = own_instances(chain, until, instances, window_ns);
       parts.own_ns = own.value;
@@ -1971,16 +1980,16 @@ class LinkModel {
       result.cases = {generic};
       return result;
     }
-    // Case 1: the client is busy with this chain or more urgent ones throughout: the line does not count.
+    // Case 1: the client is busy throughout, with this chain or more urgent ones, so the line does not count.
     const Linear executed = constant(self.client_ns) + interrupt + client;
     const Linear busy = executed + constant(blocking_ns);
     if (!pairs_are_apart(chain, window_ns, interrupt.value)) {
       result.cases = {lesser(busy, generic, window_ns), generic};
       return result;
     }
-    // Case 2: it is not, and each instance of a more urgent chain interferes once ...
+    // Case 2: the client is not busy throughout. Then each instance of a more urgent chain interferes once ...
     const Once once = visits_once(chain, window_ns);
-    // ... or some interfere twice, and then the first one's answer arrived soon after its first interference.
+    // ... or some interfere twice, and then the answer of the first of these arrived soon after its first interference.
     const Linear way = constant(self.first_ns) + result.remote;
     const Linear latest = constant(once.latest_ns);
     const bool preemptive = system_.client.policy == ClientPolicy::lanes;
@@ -1991,8 +2000,8 @@ class LinkModel {
     const bool alone = below < size() && pairs_are_apart(chain, window_ns, interrupt.value + loads_[below].visit_ns);
     Linear blocked = blockings;
     if (alone) {
-      // One instance can block both visits only with the processing of its frames; or with both of its visits, see
-      // below.
+      // One instance of it can block both visits only by the processing of its frames, or with both of its visits (see
+      // below).
       const Load &load = loads_[below];
       blocked = {load.unit_ns + load.taking_ns, 0, stair(window_ns, responses_[below], period(below)).until_ns};
       parts.client_blocking_ns = blocked.value;
@@ -2009,7 +2018,7 @@ class LinkModel {
     return result;
   }
 
-  // Interference if only one visit of each instance of a more urgent chain falls into the window.
+  // Interference if at most one visit of each instance of a more urgent chain falls into the window.
   Once visits_once(size_t chain, time_ns window_ns) const {
     Once once;
     for (const size_t other : here_) {
@@ -2025,8 +2034,8 @@ class LinkModel {
     return once;
   }
 
-  // The only less urgent chain of a cooperative executor, if at most one instance of it and no probe is in the window;
-  // else size().
+  // The only less urgent chain of a cooperative executor, provided that at most one instance of it and no probe is in
+  // the window; otherwise size().
   size_t only_less_urgent(size_t chain, time_ns window_ns) const {
     size_t found = size();
     if (system_.client.policy != ClientPolicy::tide || !alive_) return found;
@@ -2041,7 +2050,7 @@ class LinkModel {
 
   // ---- several instances under way (docs/analysis/link.md, "Beyond the period") ----
 
-  // Why an instance of this chain must end before the next one is released; empty: it need not.
+  // The reason why an instance of this chain must end before the next one is released; empty if it need not.
   std::string alone(size_t chain) const {
     const LinkChain &self = system_.chains[chain];
     const Protocol &protocol = system_.protocol;
@@ -2056,16 +2065,16 @@ class LinkModel {
     return "";
   }
 
-  // The stages of an instance until the given end.
+  // The stages of an instance up to the given end.
   std::vector<Stage> stages_until(size_t chain, Until until) const {
     std::vector<Stage> stages = stages_[chain];
     if (until == Until::ended && loads_[chain].tail_line_ns > 0) stages.pop_back();
     return stages;
   }
 
-  // Work that the other instances of the chain add, in the window of this many instances, to one path through all
-  // stages. If the chain has several stages on a resource, all its work there counts; at any other stage its instances
-  // arrive in order.
+  // Work that the chain's other instances add to one path through all stages, in a window of this many instances. If
+  // the chain has several stages on one resource, all its work there counts; at any other stage, its instances arrive
+  // in order.
   Linear own_instances(size_t chain, Until until, int64_t instances, time_ns window_ns) const {
     using Kind = Stage::Kind;
     const std::vector<Stage> stages = stages_until(chain, until);
@@ -2093,7 +2102,7 @@ class LinkModel {
     return window_wait(chain, direction, 1, window_ns).value;
   }
 
-  // Work of the chain's instances on the same resource at other stages, and the processing of later messages.
+  // Work of the chain's instances at other stages on the same resource, and the processing of later messages.
   Linear other_stages(size_t chain, const Stage &stage, time_ns window_ns) const {
     const Linear executed = share(stage.others_ns, period(chain), span_ns(chain), window_ns);
     if (stage.others_ns == 0 || !is_plain_[chain] || !windows_suffice_) return executed;
@@ -2156,12 +2165,13 @@ class LinkModel {
     return result;
   }
 
-  // How long after its arrival an instance leaves a stage, in a busy window of this length.
+  // How long after its arrival an instance leaves a stage, within a busy window of this length.
   struct Latest {
     time_ns behind_ns = 0, window_ns = 0, arrival_ns = kNeverNs;
   };
 
-  // The latest over all arrivals from the given one to the end of the busy window; kNeverNs if there are too many.
+  // The longest such delay over all arrivals from the given one to the end of the busy window; kNeverNs if there are
+  // too many arrivals.
   template <class Least>
   Latest latest_in_order(size_t chain, const Stage &stage, time_ns first_ns, time_ns whole_ns,
                          const Least &least_ns) const {
@@ -2176,8 +2186,8 @@ class LinkModel {
     return latest;
   }
 
-  // Longest time from the nominal expiry until an instance leaves a stage, if it arrives at most late_ns after the
-  // expiry; kNeverNs: unbounded. parts: its parts.
+  // Longest time from an instance's arrival at a stage until it leaves the stage, if it arrives at most late_ns after
+  // the nominal expiry; kNeverNs if it is unbounded. `parts` receives the parts of this time.
   time_ns stage_ns(size_t chain, const Stage &stage, time_ns late_ns, LinkParts *parts) const {
     if (stage.kind == Stage::Kind::delay) {
       if (parts != nullptr) parts->host_ns += stage.own_ns;
@@ -2194,8 +2204,8 @@ class LinkModel {
       };
       window_ns = least_ns(window_ns, kNeverNs);
       if (window_ns == kNeverNs) return kNeverNs;
-      // The delay in the whole busy window or, if the order of arrival gives less, in each part of the window after an
-      // arrival.
+      // The delay over the whole busy window or, if the order of arrival gives less, over each part of the window that
+      // follows an arrival.
       Latest latest{window_ns - earlier_ns, window_ns, kNeverNs};
       if (next_arrival_ns(chain, stage, earlier_ns) < kNeverNs) {
         const Latest in_order = latest_in_order(chain, stage, earlier_ns, window_ns, least_ns);
@@ -2205,13 +2215,13 @@ class LinkModel {
         longest_ns = latest.behind_ns;
         if (parts != nullptr) *parts = demand_at(chain, stage, latest.window_ns, instances, latest.arrival_ns).parts;
       }
-      // The next instance meets none of these at the stage.
+      // The next instance meets none of these instances at the stage.
       if (add(late_ns, window_ns) <= add(earlier_ns, period(chain)) + stage.early_ns) return longest_ns;
     }
     return kNeverNs;
   }
 
-  // The bound stage by stage: earlier stages only make arrivals late.
+  // The bound stage by stage: earlier stages only make arrivals later.
   time_ns by_stages_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
     time_ns late_ns = jitter(chain);
     for (const Stage &stage : stages_until(chain, until)) {
@@ -2224,8 +2234,8 @@ class LinkModel {
     return late_ns;
   }
 
-  // Updates the times at which instances arrive at each stage, which others' windows use. Returns whether any has
-  // changed.
+  // Updates the times at which instances arrive at each stage; the windows of other chains use them. Returns true if
+  // any of them has changed.
   bool place_stages(size_t chain) {
     if (!is_plain_[chain]) return false;
     bool changed = false;
@@ -2239,8 +2249,8 @@ class LinkModel {
     return changed;
   }
 
-  // The bound by one window over all stages, which begins with the first of several instances that follow each other
-  // without a gap.
+  // The bound by one window over all stages; the window begins with the first of several instances that follow each
+  // other without a gap.
   time_ns by_window_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
     time_ns longest_ns = 0, window_ns = 1, unused_ns = 0;
     for (int64_t instances = 1; instances <= kMostInstances; instances++) {
@@ -2259,7 +2269,7 @@ class LinkModel {
     return kNeverNs;
   }
 
-  // True if the chain's timer is never late by a period, which would make the executor skip an expiry.
+  // True if the chain's timer is never late by a whole period, which would make the executor skip an expiry.
   bool timer_keeps_up(size_t chain) const {
     const Stage &first = stages_[chain].front();
     if (system_.chains[chain].sporadic || first.kind == Stage::Kind::delay) return true;
@@ -2309,14 +2319,14 @@ class LinkModel {
     return found;
   }
 
-  // True if the other chain blocks as often as the window contains its instances (client_blockings); without a bound it
-  // may block each visit.
+  // True if the other chain blocks only as often as the window contains its instances (client_blockings); a chain
+  // without a bound may block each visit.
   bool blocks_as_often(size_t other, size_t chain) const {
     return system_.client.policy == ClientPolicy::tide && loads_[chain].visits > 1 && loads_[other].visits > 0 &&
            latest_ns(other) != kNeverNs;
   }
 
-  // reached_ns: its least response if it is late by itself.
+  // `reached_ns` becomes the chain's least response if it is late by itself.
   time_ns solve(size_t chain, time_ns &reached_ns) {
     if (!control_counted_ || loads_[chain].settling_ns >= kLongestWaitNs) return kNeverNs;
     for (const size_t other : dependences(chain)) {
@@ -2336,7 +2346,7 @@ class LinkModel {
     return found_ns > multiply(kMostInstances, period(chain)) ? kNeverNs : std::max(found_ns, responses_[chain]);
   }
 
-  // The least window, from the given one on, that holds all the demand in it; kNeverNs: none up to most_ns.
+  // The least window, from the given one on, that holds all the demand in it; kNeverNs if there is none up to most_ns.
   template <class Ask>
   static time_ns least_window(const Ask &ask, time_ns from_ns, time_ns most_ns, time_ns &reached_ns) {
     time_ns window_ns = from_ns;
@@ -2353,7 +2363,7 @@ class LinkModel {
     return kNeverNs;
   }
 
-  // A chain that depends on a late chain has that chain as its root cause.
+  // A chain that depends on a late chain has the latter's root cause.
   void fail(size_t chain, time_ns reached_ns) {
     roots_[chain] = chain;
     for (const size_t other : dependences(chain)) {
@@ -2370,7 +2380,7 @@ class LinkModel {
     reached_parts_[chain] = std::move(made.parts);
   }
 
-  // A step beyond a corner may go slightly too far; the result is still a window that suffices.
+  // A step beyond a corner may go slightly too far; the result is then still a window that suffices.
   template <class Ask>
   static time_ns settled(const Ask &ask, time_ns window_ns) {
     for (int step = 0; step < kMostSteps; step++) {
@@ -2382,8 +2392,8 @@ class LinkModel {
     return window_ns;
   }
 
-  // Call it only for a chain that has a bound: response to the end of its last callback, without that callback's
-  // message.
+  // The response to the end of the chain's last callback, without that callback's message. Call this only for a chain
+  // that has a bound.
   time_ns end_ns(size_t chain) const {
     if (several_[chain]) return std::min(beyond_period_ns(chain, Until::ended), responses_[chain]);
     if (loads_[chain].tail_line_ns == 0) return responses_[chain];
@@ -2401,16 +2411,17 @@ class LinkModel {
     return window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
   }
 
-  // The bound by stages. If others have several instances under way, these fill a long window more than any single
-  // stage.
+  // The bound by stages. It is used if other chains have several instances under way, because these fill one long
+  // window more than any single stage.
   time_ns staged_ns(size_t chain, Until until) const {
     return any_several_ && alone(chain).empty() ? by_stages_ns(chain, until) : kNeverNs;
   }
 
   // ---- parts and assumptions of a bound ----
 
-  // Load of this chain and of all chains that precede it, regardless of waiting, as shares of the directions that it
-  // uses (with escapes as described, and without any), of the client, and of each host executor that it visits.
+  // Load of this chain and of all chains that precede it, however long they wait: as shares of the directions that the
+  // chain uses (with escapes as described, and without any), of the client, and of each host executor that the chain
+  // visits.
   Shares asked(size_t chain) const {
     Shares shares;
     shares.hosts.assign(system_.hosts.size() + 1, 0);  // the last entry is unused
@@ -2453,7 +2464,7 @@ class LinkModel {
     return shares;
   }
 
-  // The most urgent chain, this one or one that goes before it, at which the load exceeds the capacity.
+  // The most urgent chain at which the load exceeds the capacity: this chain, or one that precedes it.
   std::optional<size_t> overloaded(size_t chain) const {
     for (const size_t other : order_) {
       if ((other == chain || goes_first(other, chain)) && asks_too_much(other)) return other;
@@ -2461,8 +2472,8 @@ class LinkModel {
     return std::nullopt;
   }
 
-  // True if the load of this chain and those that precede it reaches the capacity of anything that it uses. The value
-  // is kept, because it changes only where paths of one timer meet.
+  // True if the load of this chain and of those that precede it reaches the capacity of anything that the chain uses.
+  // The result is stored, because it changes only where paths of one timer meet.
   bool asks_too_much(size_t chain) const {
     std::optional<bool> &known = too_much_[chain];
     if (!known || has_trees_) {
@@ -2491,15 +2502,15 @@ class LinkModel {
     return (tenths.size() > 1 ? tenths.substr(0, tenths.size() - 1) : "0") + "." + tenths.back() + " %";
   }
 
-  // The subject of a sentence about the load that counts for this chain.
+  // The subject of a sentence about the load that is counted for this chain.
   std::string who_asks(size_t chain) const {
     bool alone = true;
     for (size_t other = 0; other < size(); other++) alone = alone && (other == chain || !goes_first(other, chain));
     return is_batch() ? "all chains ask for " : alone ? "it asks for " : "it and the more urgent chains ask for ";
   }
 
-  // The load of line, client and host that counts for a chain, as text, for cases in which the iteration does not
-  // settle although none is overloaded.
+  // The load of line, client and host counted for a chain, as text. It is used when the iteration does not settle
+  // although none of them is overloaded.
   std::string load(size_t chain) const {
     const Shares shares = asked(chain);
     const double line = std::max(shares.up, shares.down);
@@ -2515,7 +2526,7 @@ class LinkModel {
                                                          : "; lengthen periods or shorten executions");
   }
 
-  // The overload of the line or the client as a sentence; empty: none.
+  // A sentence about the overload of the line or the client; empty if there is none.
   std::string overload(size_t chain) const {
     const Shares shares = asked(chain);
     const std::string who = who_asks(chain);
@@ -2538,7 +2549,7 @@ class LinkModel {
     return who + percent(up ? shares.up : shares.down) + line + "; raise 'baud' or send less";
   }
 
-  // Reason why a chain has no bound although several of its instances may be under way.
+  // The reason why a chain has no bound although several of its instances may be under way.
   std::string why_beyond(size_t chain) {
     const bool is_late = !timer_keeps_up(chain);
     const time_ns timer_late_ns = is_late ? add(jitter(chain), timer_ns(chain)) : 0;
@@ -2553,8 +2564,8 @@ class LinkModel {
     return "the time until its instances are over did not settle: " + load(chain);
   }
 
-  // Reason if the chain's stream needs more frames than a window holds, and the wait for the window is the main cause
-  // of its lateness.
+  // The reason if the chain's stream needs more frames than a window holds, and the wait for the window is the main
+  // cause of its lateness.
   std::optional<std::string> full_window(size_t chain) const {
     const time_ns waiting_ns = reached_parts_[chain].window_ns;
     const time_ns rest_ns = reached_[chain] - waiting_ns;
@@ -2645,7 +2656,7 @@ class LinkModel {
     std::sort(order.begin(), order.end(), [this](size_t left, size_t right) {
       return system_.chains[left].priority < system_.chains[right].priority;
     });
-    // What is left of the surplus is the time by which the preceding instances were released earlier.
+    // The rest of the surplus is the time by which the preceding instances were released earlier.
     const time_ns earlier_ns = std::clamp<time_ns>(surplus_ns, 0, parts.own_ns);
     parts.own_ns -= earlier_ns;
     surplus_ns -= earlier_ns;
@@ -2725,8 +2736,8 @@ class LinkModel {
     list.push_back({"pools", "pools never run full", {{"window", system_.protocol.window}}});
     list.push_back({"line_alone", "nobody else uses the line", {}});
     if (alive_ && system_.protocol.silence_ns > 0) {
-      // A message must have returned within the silence, so the first release must be earlier by the time of its
-      // answer.
+      // A message must have returned within the silence, so the first release must be earlier by the time that its
+      // answer takes.
       const time_ns silence_ns = system_.protocol.silence_ns;
       size_t soonest = size();
       for (size_t chain = 0; chain < size(); chain++) {
@@ -2758,44 +2769,44 @@ class LinkModel {
   const LinkSystem &system_;
   const int most_passes_;
   std::vector<size_t> order_;       // most urgent first
-  std::vector<size_t> here_;        // chains that may delay others on the client and its line; in a batch all
-  std::vector<time_ns> responses_;  // from the nominal expiry; kNeverNs: late
-  std::vector<size_t> roots_;       // for late chains: the chain that was late first
-  std::vector<time_ns> reached_;    // and its response at that time
+  std::vector<size_t> here_;        // chains that may delay others on the client and its line; with batch, all chains
+  std::vector<time_ns> responses_;  // counted from the nominal expiry; kNeverNs: late
+  std::vector<size_t> roots_;       // for a late chain: the chain that was late first
+  std::vector<time_ns> reached_;    // and the response of that chain at that time
   std::vector<LinkParts> reached_parts_;
-  std::vector<std::string> why_;  // reasons for chains of which several instances may be under way
+  std::vector<std::string> why_;  // reasons of chains of which several instances may be under way
   std::vector<bool> several_;     // an instance may be under way when the next one is released
   bool any_several_ = false;
-  bool settled_ = true;           // false: bounds raised each other without end
+  bool settled_ = true;           // false if bounds raised each other without end
   std::vector<time_ns> remotes_;  // from the end of the first visit until the arrival of the answer
   std::vector<Load> loads_;
-  std::vector<Load> asked_;  // loads in an idle system, in which nothing waits
+  std::vector<Load> asked_;  // loads in an idle system, where nothing waits
   std::vector<std::vector<Stage>> stages_;
-  std::vector<std::vector<ByGroup>> on_host_;  // by chain and executor of the host
+  std::vector<std::vector<ByGroup>> on_host_;  // by chain and host executor
   mutable ByGroup seen_on_host_;
-  // Memory of demand() and the functions that it calls, kept because they are evaluated for thousands of windows.
+  // Memory for demand() and the functions that it calls. It is kept because they are evaluated for thousands of
+  // windows.
   mutable Demand demand_;
   mutable LinkParts by_level_;
   mutable ByGroup groups_;
   mutable std::vector<time_ns> units_;
   mutable std::vector<std::pair<time_ns, int64_t>> pieces_;
-  std::vector<bool> shares_;  // a part of it is in other chains, too
-  bool has_trees_ = false;    // of any chain
+  std::vector<bool> shares_;  // a part of the chain is in other chains, too
+  bool has_trees_ = false;    // true if any chain has such a part
   mutable std::vector<std::optional<bool>> too_much_;
   std::vector<bool> is_plain_;                       // no part of it is counted elsewhere, and it is bounded here
   std::vector<int64_t> roots_of_;                    // number of the first callback
-  std::vector<std::vector<size_t>> lies_on_;         // by chain: paths that contain what counts on it on hosts
+  std::vector<std::vector<size_t>> lies_on_;         // by chain: the paths that contain its part of the host load
   std::vector<bool> goes_on_;                        // this chain is a prefix of another one
-  std::vector<Cut> outside_;                         // the parts already counted by others
-  std::map<std::pair<size_t, size_t>, Cut> inside_;  // of a chain, what another one of its timer shares
-  std::map<std::pair<size_t, size_t>, Cut> within_;  // and what begins only after the other has ended
-  std::vector<std::vector<size_t>> as_late_;         // chains through whose last input the work counted for this chain
-                                                     // may arrive
+  std::vector<Cut> outside_;                         // by chain: the parts already counted in others
+  std::map<std::pair<size_t, size_t>, Cut> inside_;  // by chain and other chain of its timer: what they share
+  std::map<std::pair<size_t, size_t>, Cut> within_;  // the same, and what begins only after the other has ended
+  std::vector<std::vector<size_t>> as_late_;         // chains whose last input may bring the work counted here
   time_ns answer_ns_ = 0, gap_ns_ = 0, load_span_ns_ = 0;
-  std::vector<time_ns> up_waits_, down_waits_;  // by chain, of one instance where the line keeps up; else kNeverNs
+  std::vector<time_ns> up_waits_, down_waits_;  // by chain: wait of one instance if the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;
   bool windows_suffice_ = true;   // no stream ever has to wait for an acknowledgment
-  bool control_counted_ = false;  // false: loads_ are incomplete, and nothing has a bound
+  bool control_counted_ = false;  // false: loads_ are incomplete, and no chain has a bound
 };
 
 }  // namespace

@@ -2,12 +2,13 @@
 // Chains between a microcontroller and ROS 2 executors over one serial line: input and results of the analysis of the
 // link.
 //
-// A chain begins with a timer; every further callback becomes ready by the preceding one's message.
-// A message between the two sides crosses the line once; one between two callbacks of the client goes to the agent and
-// back; one between two host executors takes `host_hop_ns`.
+// A chain begins with a timer; the message of each callback makes the next callback ready.
+// A message between the two sides crosses the line once. A message between two callbacks of the client goes to the
+// agent and back. One between two host executors takes `host_hop_ns`.
 //
-// The bounds are unpublished: the TIDE executor, cooperative or with preemptive lanes, with the daemon that sends for
-// it; and the batch executor with its send modes, for comparison (docs/analysis/link.md has the argument).
+// These bounds are not published elsewhere (docs/analysis/link.md has the argument). They cover the TIDE executor,
+// cooperative or with preemptive lanes, with the daemon that sends for it, and for comparison the batch executor with
+// its send modes.
 #pragma once
 
 #include <cstdint>
@@ -22,48 +23,49 @@ namespace tide::analysis {
 
 // ---- the system ----
 
-// tide: most urgent first, one callback a round, without preemption. lanes: the same with a preemptive lane for each
-// level. batch: the executor of rclc, any order.
+// tide: the most urgent callback first, one in each round, without preemption. lanes: the same with a preemptive lane
+// for each level. batch: the executor of rclc, in any order.
 enum class ClientPolicy { tide, lanes, batch };
 // Send modes of the batch executor. stock: a reliable publish waits until it is acknowledged. blocking: a best-effort
 // publish also waits until the last byte was sent.
 enum class Send { asynchronous, stock, blocking };
-// always: the agent acknowledges every reliable message. asked: only when a HEARTBEAT requests it.
+// always: the agent acknowledges every reliable message. asked: it acknowledges only when a HEARTBEAT requests it.
 enum class Acknowledges { always, asked };
 
-// Work of the client besides its callbacks: an interrupt, a task, the program's loop between rounds. It precedes
-// everything, and each execution ends before the next one begins.
+// Work of the client besides its callbacks: an interrupt, a task, the program's loop between rounds. A load preempts
+// everything else, and each of its executions ends before the next one begins.
 struct ClientLoad {
   time_ns execution_ns = 0, period_ns = 0;
-  bool masks = false;         // interrupts are masked: the client neither starts nor receives a frame
-  int64_t payload_bytes = 0;  // size of a frame to the agent and of the awaited one back; 0: none
+  bool masks = false;         // the load masks interrupts, so the client neither starts nor receives a frame
+  int64_t payload_bytes = 0;  // size of a frame to the agent and of the awaited frame back; 0: none
 };
 
 struct Client {
   ClientPolicy policy = ClientPolicy::tide;
   Send send = Send::asynchronous;
-  bool waits_for_new_data = true;  // batch, as the stock rmw_wait
+  bool waits_for_new_data = true;  // batch, as in the stock rmw_wait
   time_ns submit_ns = 0;           // to encode and submit one message
   time_ns process_ns = 0;          // to verify and process one received frame
   time_ns dispatch_ns = 0;         // to choose a callback
-  bool fixed_costs = false;        // these three times are exact; false: upper limits
+  bool fixed_costs = false;        // true: these three times are exact; false: they are upper limits
   time_ns interrupt_receive_ns = 0, interrupt_complete_ns = 0;
   std::string name = "client";  // name of its executor
   std::vector<ClientLoad> loads = {};
-  // Number of processors to which its callbacks are bound, in an unknown assignment: each counts as if all were on one.
+  // Number of processors to which its callbacks are bound. The assignment is unknown, so each callback counts as if all
+  // were on one processor.
   int64_t processors = 1;
 };
 
 struct Line {
   int64_t baud = 115200;
   int64_t mtu_bytes = 512;
-  int64_t quantum_bytes = 0;                 // largest piece before an urgent frame may pass; 0: the MTU
-  std::optional<int64_t> escaped_bytes;      // most escaped bytes in one frame; none: all bytes may be
-  bool exact_sizes = false;                  // message sizes are exact; false: upper limits
+  int64_t quantum_bytes = 0;                 // longest piece sent before an urgent frame may pass; 0: the MTU
+  std::optional<int64_t> escaped_bytes;      // most escaped bytes in one frame; unset: all bytes may be escaped
+  bool exact_sizes = false;                  // true: message sizes are exact; false: they are upper limits
   time_ns agent_least_ns = 0, agent_ns = 0;  // from the last byte on the line until a ROS 2 node has the message
-  std::optional<time_ns> turn_ns;            // from the last byte until the acknowledgment can be sent; none: agent_ns
+  std::optional<time_ns> turn_ns;            // from the last byte until the acknowledgment can be sent; unset: agent_ns
   time_ns return_ns = 0;                     // from a node's publish until the agent may send the frame
-  time_ns host_hop_ns = 0;                   // between two callbacks of the host without their own value
+  time_ns host_hop_ns = 0;                   // between two callbacks of the host that give no value of their own
 
   time_ns acknowledges_ns() const { return turn_ns.value_or(agent_ns); }
 };
@@ -81,11 +83,11 @@ struct Protocol {
   Questions agent{100'000'000, 2'000'000, 100'000'000};  // of tide-agent on a serial line
   int64_t losses = 0;                                    // most lost frames of one instance
   int64_t window = 16;                                   // most unacknowledged frames of one stream
-  time_ns silence_ns = 1'000'000'000;                    // after this silence a client probes the agent; 0: no session
+  time_ns silence_ns = 1'000'000'000;                    // silence after which a client probes the agent; 0: no session
 };
 
-// own_cores: every callback has its own processor and its instances may overlap, so it is a delay. Otherwise `lanes`
-// threads that take ready callbacks in any order.
+// own_cores: every callback has its own processor and its instances may overlap, so it is only a delay. Otherwise
+// `lanes` threads take ready callbacks in any order.
 struct HostExecutor {
   std::string name;
   int64_t lanes = 1;
@@ -94,8 +96,8 @@ struct HostExecutor {
 
 inline constexpr int kOnClient = -1;
 
-// Longest time for which a callback holds a lock of the client. With lanes its lane is then as urgent as the most
-// urgent chain that takes the lock; without them callbacks do not overlap.
+// Longest time for which a callback holds a lock of the client. With lanes, the callback's lane is as urgent during
+// this time as the most urgent chain that takes the lock; without lanes, callbacks do not overlap.
 struct CriticalSection {
   std::string lock;
   time_ns section_ns = 0;
@@ -103,20 +105,20 @@ struct CriticalSection {
 
 struct LinkCallback {
   std::string name;
-  int place = kOnClient;  // or the index of a host executor
+  int place = kOnClient;  // the client, or the index of a host executor
   time_ns execution_ns = 0;
   time_ns least_ns = 0;       // shortest execution
   int64_t payload_bytes = 0;  // size of its message; 0: none
   std::vector<CriticalSection> sections = {};
   std::optional<time_ns> hop_ns = std::nullopt;  // transfer time on the host from the preceding callback
-  // The same number in several chains of one timer denotes one callback, executed once an instance whichever chain
-  // continues from it. If two successive callbacks are shared, so is the message between them if `message` is equal. 0:
-  // only in this chain.
+  // If several chains of one timer contain the same number, it denotes one callback, which is executed once for each
+  // instance, whichever chain continues from it. If two successive callbacks are shared, the message between them is
+  // shared too, provided that `message` is equal. 0: the callback is in this chain only.
   int64_t shared = 0;
-  bool repeats = false;    // on the client: its run, with all messages, is counted in another chain of its level
+  bool repeats = false;    // on the client: this run, with all its messages, is counted in another chain of its level
   int64_t message = 0;     // index of the message among those of one run; the time to make the others is execution
-  std::string group = {};  // on the host: the group of callbacks that exclude each other although lanes are free;
-                           // empty: none
+  std::string group = {};  // on the host: the group of callbacks that exclude each other even if lanes are free; empty:
+                           // none
 };
 
 struct LinkChain {
@@ -127,11 +129,11 @@ struct LinkChain {
   bool uplink_reliable = false, downlink_reliable = false;
   std::vector<LinkCallback> callbacks;
   time_ns jitter_ns = 0;  // latest release after the nominal expiry
-  // For a chain that is bounded elsewhere and has only its host part here: its bound from its own nominal expiry;
-  // kNeverNs: none.
+  // Only for a chain that is bounded elsewhere and has just its host part here: its bound, counted from its own nominal
+  // expiry; kNeverNs: no bound.
   std::optional<time_ns> response_ns = std::nullopt;
   bool hold = false;          // no less urgent frame to the agent starts before its acknowledgment
-  bool sporadic = false;      // begun by events: its period is the least time between two, and no event need occur
+  bool sporadic = false;      // released by events: the period is the least time between two, and no event need occur
   bool shares_level = false;  // shares its streams with the other chains of the same priority that set this, too
   std::string alone = {};     // why an instance must end before the next one is released; empty: it need not
 };
@@ -144,7 +146,7 @@ struct LinkSystem {
   std::vector<LinkChain> chains;
 };
 
-// Errors, each with the entry concerned; empty: the system can be analysed.
+// Errors, each with the entry concerned; empty if the system can be analysed.
 std::vector<std::string> check(const LinkSystem &system);
 
 // ---- messages as frames ----
@@ -155,15 +157,15 @@ enum class Direction { up, down };
 // One message as frames.
 struct Message {
   int64_t frames = 0;
-  time_ns total_ns = 0;  // all its frames, at most
-  time_ns unit_ns = 0;   // the longest frame, at most
-  time_ns least_ns = 0;  // all its frames, at least
+  time_ns total_ns = 0;  // upper limit: all its frames
+  time_ns unit_ns = 0;   // upper limit: its longest frame
+  time_ns least_ns = 0;  // lower limit: all its frames
   time_ns plain_ns = 0;  // all its frames, if no byte is escaped
 };
 
 // Largest XRCE message in one frame of this direction.
 int64_t message_limit(const Line &line, Direction direction);
-// Transmission time of a frame with an XRCE message of this many bytes.
+// Transmission time of a frame that contains an XRCE message of this many bytes.
 time_ns frame_ns(const Line &line, int64_t message_bytes);
 Message message(const Line &line, Direction direction, int64_t payload_bytes);
 // Transmission times of an ACKNACK or a HEARTBEAT, and of a liveness probe.
@@ -172,52 +174,52 @@ time_ns question_frame_ns(const Line &line);
 
 // ---- the bounds ----
 
-// Parts of a bound. All except `lateness_ns` add up to the bound.
+// Parts of a bound. All of them except `lateness_ns` add up to the bound.
 struct LinkParts {
   time_ns jitter_ns = 0;                        // from the nominal expiry of its timer to the release
   time_ns execution_ns = 0;                     // the chain's own callbacks on the client, with their costs
   time_ns line_ns = 0;                          // its own frames
   time_ns host_ns = 0;                          // agent, DDS and the chain's callbacks on the host
   std::vector<time_ns> client_interference_ns;  // by chain: callbacks that go first
-  std::vector<time_ns> line_interference_ns;    // by chain: frames that go first, or hold the line
+  std::vector<time_ns> line_interference_ns;    // by chain: frames that go first or hold the line
   time_ns client_blocking_ns = 0;               // less urgent callbacks that have started
   time_ns new_data_ns = 0;                      // batch: samples that arrived during a publish wait for the next timer
   time_ns lock_blocking_ns = 0;                 // critical sections of less urgent callbacks
   time_ns line_blocking_ns = 0;                 // less urgent frames that have started
   time_ns control_ns = 0;                       // acknowledgments, HEARTBEATs, signs of life
-  time_ns window_ns = 0;                        // wait for the window of its stream
+  time_ns window_ns = 0;                        // waiting for the window of the chain's stream
   time_ns interrupts_ns = 0;
   time_ns host_wait_ns = 0;  // other callbacks of the host executors
-  time_ns own_ns = 0;        // its other instances
+  time_ns own_ns = 0;        // other instances of the chain
   time_ns losses_ns = 0;     // until lost frames have been sent again
-  time_ns lateness_ns = 0;   // the part of the interference that exists only because others may be late
+  time_ns lateness_ns = 0;   // the part of the interference that exists only because other chains may be late
   time_ns total_ns() const;
   void include(const LinkParts &more);  // Adds the parts of another section of the chain.
 };
 
-// Largest simultaneous use of one direction by a chain: instances with messages queued, in transit or unacknowledged,
-// and unacknowledged frames of its stream, including other chains'.
+// Largest use of one direction by a chain at a time: instances with messages that are queued, in transit or
+// unacknowledged; and unacknowledged frames of its stream, including those of other chains.
 struct StreamUse {
   int64_t instances = 0, frames = 0;
 };
 
 struct LinkResult {
   std::optional<time_ns> response_ns;  // from the nominal expiry to the end of the last callback; none: no bound
-  StreamUse up, down;                  // for a chain that has a bound
+  StreamUse up, down;                  // only for a chain that has a bound
   bool met = false;
   LinkParts parts;
   bool hidden = false;  // the time on the line is hidden behind callbacks that run meanwhile
-  // Without a bound: the chain that failed first, possibly this one; a lower limit of its response, the limit, and its
-  // parts. reached_ns 0: the response was not evaluated.
+  // Only without a bound: the chain that failed first (possibly this one), a lower limit of its response, the limit,
+  // and the parts. A reached_ns of 0 means that the response was not evaluated.
   size_t root = 0;
   time_ns reached_ns = 0, limit_ns = 0;
   LinkParts reached_parts;
-  std::string reason;              // the same in words
+  std::string reason;              // the same as a sentence
   std::vector<size_t> depends_on;  // chains whose bounds this one needs
 };
 
-// An assumption of the bounds, for checks by a run: `id` is one of those in docs/analysis/link.md, the values have the
-// names of system.toml or of the limited quantity.
+// An assumption of the bounds that a run can check. `id` is one of those in docs/analysis/link.md; the values have the
+// names used in system.toml or the names of the limited quantities.
 struct Assumption {
   std::string id, text;
   std::vector<std::pair<std::string, int64_t>> values;
@@ -229,7 +231,7 @@ struct LinkResults {
   std::vector<Assumption> assumptions;
 };
 
-// The system must have passed check(). most_passes: limit of iterations for counting HEARTBEATs and answers; beyond it
+// The system must have passed check(). `most_passes` limits the iterations that count HEARTBEATs and answers; beyond it
 // there is no bound.
 LinkResults bound_link(const LinkSystem &system, int most_passes = 2000);
 

@@ -181,7 +181,7 @@ class Checker {
   std::map<std::string, const ChainEntry *> chains_;
   std::set<std::string> used_;
   std::map<std::string, std::pair<std::string, std::string>>
-      own_priorities_;  // by executor: a callback with its own priority, and one without
+      own_priorities_;  // by executor: whether it has a callback with its own priority, and one without
   std::set<std::string> mixed_;
 };
 
@@ -324,7 +324,7 @@ Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, ti
 
 namespace {
 
-// The lane's supply at a window, as a linear piece: zero for twice the gap, then alternating budget and gap.
+// The lane's supply in a window, as a linear piece: nothing for twice the gap, then budget and gap in turn.
 Linear least_piece(const Lane &lane, time_ns window_ns) {
   if (lane.dedicated()) return {window_ns, 1, kNeverNs};
   const time_ns starved_ns = 2 * (lane.period_ns - lane.budget_ns);
@@ -374,9 +374,9 @@ Linear Supply::least(time_ns window_ns) const {
 time_ns Supply::window_for_ns(time_ns supply_ns) const {
   if (supply_ns <= 0) return 0;
   if (alike_) return analysis::window_for_ns(lanes_.front(), divide_up(supply_ns, lanes()));
-  time_ns high_ns = kNeverNs;  // one lane alone supplies that much by this time
+  time_ns high_ns = kNeverNs;  // one lane alone supplies this much by this time
   for (const Lane &lane : lanes_) high_ns = std::min(high_ns, analysis::window_for_ns(lane, supply_ns));
-  time_ns low_ns = 0;  // supplies less
+  time_ns low_ns = 0;  // the lane supplies less
   while (high_ns - low_ns > 1) {
     const time_ns middle_ns = low_ns + (high_ns - low_ns) / 2;
     (least(middle_ns).value >= supply_ns ? high_ns : low_ns) = middle_ns;

@@ -2,8 +2,8 @@
 // The model of every analysis: exact time, executors with their lanes, the chains of callbacks on them, and the least
 // and greatest processor supply of lanes.
 //
-// A reader or a generator fills in a Description. System::build() checks it and makes the immutable System; impossible
-// or incomplete descriptions give errors that name the entry.
+// A reader of files or a generator fills in a Description. System::build() checks it and makes the immutable System;
+// for an impossible or incomplete description it returns errors that name the entry.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace tide::analysis {
 
 using time_ns = int64_t;
 
-// Larger than every time a model may contain; two of them can still be added.
+// Larger than every time that a model may contain; the sum of two still fits.
 inline constexpr time_ns kNeverNs = std::numeric_limits<time_ns>::max() / 4;
 
 inline time_ns add(time_ns left, time_ns right) { return std::min(left + right, kNeverNs); }
@@ -35,11 +35,11 @@ inline time_ns multiply(time_ns left, time_ns right) {
 // The quotient rounded up, for a dividend that is not negative and a positive divisor.
 inline time_ns divide_up(time_ns dividend, time_ns divisor) { return (dividend + divisor - 1) / divisor; }
 
-// ---- functions of a window ----
-// A function of the window length, at one point: its value there, its slope, and how far both are valid.
+// ---- functions of a window ---- A function of the window's length, described at one point: its value there, its
+// slope, and up to which window both are valid.
 //
-// Demand and supply are piecewise linear. Knowing the piece lets the solver go from corner to corner, where stepping
-// from one candidate to the next would advance a nanosecond at a time when demand grows as fast as supply.
+// Demand and supply are piecewise linear. Because each piece is known, the solver can go from corner to corner.
+// Stepping from one candidate to the next would advance a nanosecond at a time when demand grows as fast as supply.
 
 struct Linear {
   time_ns value = 0;
@@ -82,24 +82,25 @@ inline Linear stair(time_ns window_ns, time_ns offset_ns, time_ns period_ns) {
 
 // ---- executors and chains ----
 
-// Which ready callback a free lane takes. any_order: an arbitrary one. ready_set: one of a cached set that contains
-// each callback once, except timers, which are added as they expire (TIDE_POLICY_READYSET; the
-// model of Casini et al. 2019 and Blass et al. 2021). wait_set: the same with cached timers (rclcpp of Jazzy
-// on one thread). priority: always the most important one.
+// Which ready callback a free lane takes. any_order: an arbitrary one. ready_set: one from a cached set that contains
+// each callback once, except that timers are added as they expire (TIDE_POLICY_READYSET; the model of Casini et al.
+// 2019 and Blass et al. 2021). wait_set: the same with cached timers (rclcpp of Jazzy on one thread). priority: always
+// the most important one.
 enum class Policy { any_order, ready_set, wait_set, priority };
 
-// Whether a bound proved for one policy holds for an executor of another. A cached timer runs at most as often as a
-// live one.
+// True if a bound proved for one policy also holds for an executor with another policy. A cached timer runs at most as
+// often as a live one.
 constexpr bool holds_for(Policy proved, Policy executor) {
   return proved == executor || proved == Policy::any_order ||
          (proved == Policy::ready_set && executor == Policy::wait_set);
 }
 
-// As descriptions and results write them: "any_order", "default", "wait_set", "priority".
+// The names used in descriptions and results: "any_order", "default", "wait_set", "priority".
 const char *name_of(Policy policy);
 std::optional<Policy> policy_of(std::string_view name);
 
-// A thread of an executor: budget_ns of processor time in every period_ns. Equal values mean a dedicated core.
+// A thread of an executor: budget_ns of processor time in every period_ns. If both values are equal, the thread has a
+// dedicated core.
 struct Lane {
   time_ns budget_ns = 1;
   time_ns period_ns = 1;
@@ -107,27 +108,27 @@ struct Lane {
   bool operator==(const Lane &) const = default;
 };
 
-// Largest time in a model (eleven days), and most callbacks of a chain. Together they keep every sum of the model below
-// kNeverNs.
+// The largest time in a model (eleven days), and the greatest number of callbacks of a chain. Together they keep every
+// sum of the model below kNeverNs.
 inline constexpr time_ns kLongestTimeNs = 1'000'000'000'000'000;
 inline constexpr size_t kMostCallbacks = 1000;
 inline constexpr size_t kMostLanes = 1024;
 
-inline constexpr int64_t kMostPriority = 1'000'000'000;  // of a callback
+inline constexpr int64_t kMostPriority = 1'000'000'000;  // execution time of a callback
 
 inline constexpr int kReentrant = -1;
 
 struct Callback {
   std::string name;
-  time_ns execution_ns = 0;  // worst case, at least 1
+  time_ns execution_ns = 0;  // worst case; at least 1
   int group = kReentrant;    // index of its mutually exclusive group in the executor
-  int64_t priority = 0;      // its own, overriding its chain's; 0: none. Larger is more important
+  int64_t priority = 0;      // its own priority, which overrides that of its chain; 0: none. Larger is more important
   time_ns least_ns = 0;      // shortest execution
 };
 
-// Callbacks that start one another. The first one is released by a timer or an event, at most once every period_ns
-// except that a release may be late by jitter_ns. deadline_ns counts from the release of the first callback to the
-// completion of the last.
+// Callbacks that start one another. The first callback is released by a timer or an event, at most once every
+// period_ns, except that a release may be late by jitter_ns. deadline_ns counts from the release of the first callback
+// to the completion of the last.
 struct Chain {
   std::string name;
   std::vector<Callback> callbacks;
@@ -135,10 +136,10 @@ struct Chain {
   time_ns deadline_ns = 0;
   time_ns jitter_ns = 0;
   int64_t priority = 0;  // larger is more important
-  bool timer = false;    // the first callback is a timer: it never runs twice at the same time
+  bool timer = false;    // the first callback is a timer, so the chain's first callback never overlaps itself
   // Derived:
-  time_ns execution_ns = 0;  // of all callbacks
-  time_ns least_ns = 0;      // the shortest of all callbacks together
+  time_ns execution_ns = 0;  // total of all callbacks
+  time_ns least_ns = 0;      // sum of the shortest times of all callbacks
   time_ns longest_ns = 0;    // of the longest callback
   time_ns last_ns = 0;       // of the last callback
 };
@@ -150,7 +151,7 @@ struct Member {
 
 class Executor {
  public:
-  // Does not check its arguments: System::build() and the generator do.
+  // Does not check its arguments, because System::build() and the generator do.
   Executor(std::string name, Policy policy, std::vector<Lane> lanes, std::vector<Chain> chains,
            std::vector<std::string> groups = {});
 
@@ -159,12 +160,12 @@ class Executor {
   const std::vector<Lane> &lanes() const { return lanes_; }
   const std::vector<Chain> &chains() const { return chains_; }
   const std::vector<std::string> &groups() const { return groups_; }
-  const std::vector<std::vector<Member>> &members() const { return members_; }  // of each group
+  const std::vector<std::vector<Member>> &members() const { return members_; }  // number of callbacks in each group
   bool dedicated() const { return dedicated_; }                                 // every lane has a dedicated core
   bool has_groups() const { return has_groups_; }                               // groups with at least one member
   bool own_priorities() const { return own_priorities_; }                       // all callbacks have their own priority
 
-  // Chains from the most to the least important, and the index of each chain in that order.
+  // The chains from the most to the least important, and the position of each chain in that order.
   const std::vector<size_t> &order() const { return order_; }
   size_t rank(size_t chain) const { return rank_[chain]; }
   bool above(size_t left, size_t right) const { return rank_[left] < rank_[right]; }
@@ -191,8 +192,8 @@ class Executor {
 struct CallbackEntry {
   std::string name;
   time_ns execution_ns = 0;
-  std::string group;     // empty: reentrant
-  int64_t priority = 0;  // 0: that of its chain
+  std::string group;     // empty if it is reentrant
+  int64_t priority = 0;  // 0 selects the priority of its chain
   time_ns least_ns = 0;  // shortest execution
 };
 
@@ -218,11 +219,12 @@ struct GroupEntry {
   std::string executor;
 };
 
-// A chain over several executors: each segment is a separate chain, with a propagation delay between two of them.
+// A chain over several executors: each segment is a chain of its own, with a propagation delay between successive
+// segments.
 struct PathEntry {
   std::string name;
   std::vector<std::string> segments;
-  std::vector<time_ns> delays_ns;  // one less than segments
+  std::vector<time_ns> delays_ns;  // one fewer than segments
   time_ns deadline_ns = 0;
 };
 
@@ -280,7 +282,7 @@ time_ns most_supply_ns(const Lane &lane, time_ns window_ns);
 // The shortest window in which the lane is guaranteed supply_ns of processor time.
 time_ns window_for_ns(const Lane &lane, time_ns supply_ns);
 
-// Supply of all lanes of an executor. Keeps a reference to them.
+// Supply of all lanes of an executor. Keeps a reference to these lanes.
 class Supply {
  public:
   explicit Supply(const std::vector<Lane> &lanes);
@@ -292,8 +294,8 @@ class Supply {
   time_ns window_for_ns(time_ns supply_ns) const;
   // As window_for_ns, for the worst single lane: the longest time that a started callback needs.
   time_ns worst_window_for_ns(time_ns supply_ns) const;
-  // The most supply of all lanes that can pass while one of them executes a callback of this length: the lane that
-  // holds it may be out of budget while the others are not.
+  // The most supply of all lanes that can pass while one of them executes a callback of this length: the lane that runs
+  // it may be out of budget while the others are not.
   time_ns passing_ns(time_ns execution_ns) const;
 
  private:

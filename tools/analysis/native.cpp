@@ -21,10 +21,9 @@ using namespace nb::literals;
 namespace tide::analysis {
 namespace {
 
-// ---- reading ----
-// A document is a dictionary with the members of Description (model.h) or LinkSystem (link.h); absent members have the
-// defaults there. An executor has `threads` on dedicated cores, or `lanes`; a callback of a link is on the
-// client unless its `executor` names a host.
+// ---- reading ---- A document is a dictionary with the members of Description (model.h) or LinkSystem (link.h); absent
+// members have the default values given there. An executor has either `threads` on dedicated cores, or `lanes`. A
+// callback of a link is on the client unless its `executor` names a host.
 
 [[noreturn]] void refuse(const std::vector<std::string> &errors) {
   std::string text;
@@ -32,7 +31,7 @@ namespace {
   throw std::invalid_argument(text);
 }
 
-// Reads the members of one dictionary; an unread member is an error, and each error names the entry.
+// Reads the members of one dictionary. A member that was not read is an error; each error names the entry.
 class Fields {
  public:
   Fields(nb::handle entry, std::string where, std::vector<std::string> &errors)
@@ -85,7 +84,7 @@ class Fields {
     target = number;
   }
 
-  // Absent or None: none.
+  // An absent member and None both mean that there is no value.
   void take(const char *name, std::optional<int64_t> &target) {
     if (const nb::object value = member(name); value && !value.is_none()) take(name, target.emplace());
   }
@@ -112,7 +111,7 @@ class Fields {
     handle(inner);
   }
 
-  // kind: of an entry; errors name it within this one, unless this is the whole document.
+  // `kind` is the kind of an entry. Errors name the entry within this one, unless this is the whole document.
   template <class Handle>
   void each(const char *name, const std::string &kind, Handle handle) {
     const nb::object value = member(name);
@@ -342,7 +341,7 @@ struct NamedBreakdown {
   std::vector<Share> interference_ns;
 };
 
-// Shortfall, with names.
+// The shortfall, with names instead of indexes.
 struct ShortfallAnswer {
   std::string kind, executor, chain, part, part_chain;
   Shortfall whole;
@@ -382,7 +381,8 @@ struct LinkChainAnswer {
   time_ns reached_ns = 0, limit_ns = 0;
   time_ns lateness_ns = 0;
   StreamUse up, down;
-  // Name and time of a part, and its chain, if any. reached_parts: parts of the root, if there is no bound.
+  // Name and time of a part, and its chain if it belongs to one. reached_parts: the parts of the root chain, if there
+  // is no bound.
   std::vector<std::pair<Share, std::string>> parts, reached_parts;
   std::vector<std::string> depends_on;
 };
@@ -526,8 +526,8 @@ LinkAnswer answer(const LinkSystem &system) {
 
 // ---- random sets ----
 
-// How many of the random chain sets each analysis finds schedulable. Those for arbitrary deadlines get the same sets
-// with doubled deadlines.
+// How many of the random chain sets each analysis finds schedulable. The analyses for arbitrary deadlines get the same
+// sets with doubled deadlines.
 struct Judge {
   const Analysis *analysis = nullptr;
   Options options;
@@ -535,7 +535,8 @@ struct Judge {
   int64_t met = 0;
 };
 
-// only_safe: the four safe analyses, verdict only; otherwise each analysis as published, safe and tight.
+// only_safe: runs the four safe analyses and only for the verdict. Otherwise each analysis runs as published, safe and
+// tight.
 std::vector<Judge> judges_of(bool only_safe) {
   Options verdict, refined, tight;
   verdict.only_verdict = true;
@@ -626,7 +627,7 @@ nb::tuple parts_of(const std::vector<std::pair<Share, std::string>> &parts) {
   return nb::tuple(list);
 }
 
-// Parts of the window's demand, and the rest of the last callback.
+// The parts of the window's demand, and the rest of the last callback.
 nb::tuple window_parts_of(const ChainAnswer &answer) {
   if (!answer.breakdown) return nb::make_tuple();
   __extension__ typedef __int128 Wide;
@@ -744,7 +745,7 @@ void bind_results(nb::module_ &module) {
 
 NB_MODULE(native, module) {
   using namespace tide::analysis;
-  nb::set_leak_warnings(false);  // results may live until the interpreter ends, which then does not free them
+  nb::set_leak_warnings(false);  // results may live until the interpreter ends and are then not freed
   bind_results(module);
   module.def(
       "bound_executors",

@@ -43,7 +43,7 @@ class RandomSystem {
     return {"random", policy, std::move(lanes), std::move(chains), {"one", "two"}};
   }
 
-  // Few chains that execute for about as long as their periods: instances of one chain compete with each other.
+  // Few chains that execute for about as long as their periods, so that instances of one chain compete with each other.
   Executor crowded(Policy policy, bool groups) {
     std::vector<Lane> lanes(static_cast<size_t>(within(1, 3)));
     std::vector<Chain> chains;
@@ -65,7 +65,7 @@ class RandomSystem {
     return {"crowded", policy, std::move(lanes), std::move(chains), {"one", "two"}};
   }
 
-  // Two frequent chains, a long one of short callbacks and a less important one of long callbacks: which blocks
+  // Two frequent chains, a long chain of short callbacks, and a less important chain whose long callbacks block
   // repeatedly.
   Executor blocking_family() {
     std::vector<Chain> chains;
@@ -73,7 +73,7 @@ class RandomSystem {
       const time_ns period = within(8, 9);
       chains.push_back(make_chain({within(3, 4)}, period, period, 4 - index));
     }
-    // One draw in each statement, so that a seed gives the same system whatever a compiler's order of evaluation.
+    // Each statement draws once, so that a seed gives the same system whatever order of evaluation a compiler chooses.
     const time_ns middle_ns = within(1, 2);
     const auto middle_count = static_cast<size_t>(within(2, 8));
     const time_ns low_ns = within(2, 6);
@@ -83,10 +83,11 @@ class RandomSystem {
     return {"family", Policy::priority, std::vector<Lane>(2), std::move(chains)};
   }
 
-  // Releases that keep to period and jitter, executions within the worst case, budgets anywhere in their periods.
+  // Releases that keep to period and jitter, execution times within the worst case, and budgets anywhere in their
+  // periods.
   Scenario scenario(const Executor &executor, time_ns end) {
     Scenario scenario;
-    const bool heavy = chance(50);  // all releases as frequent, and executions as long, as allowed
+    const bool heavy = chance(50);  // all releases as frequent and all executions as long as allowed
     for (const Chain &chain : executor.chains()) {
       scenario.releases.emplace_back();
       const bool dense = heavy || chance(60);
@@ -108,7 +109,7 @@ class RandomSystem {
     return scenario;
   }
 
-  // One change within the limits of the executor's chains.
+  // Makes one change within the limits of the executor's chains.
   void change(Scenario &scenario, const Executor &executor) {
     const auto chain = static_cast<size_t>(within(0, static_cast<time_ns>(scenario.releases.size()) - 1));
     std::vector<Release> &releases = scenario.releases[chain];
@@ -116,7 +117,7 @@ class RandomSystem {
     const auto index = static_cast<size_t>(within(0, static_cast<time_ns>(releases.size()) - 1));
     if (chance(40)) {
       delay(releases, 0, chance(50) ? within(1, 3) : within(1, 30));
-    } else if (chance(30)) {  // all of them earlier, as far as there is room
+    } else if (chance(30)) {  // all of them earlier, as far as the limits allow
       delay(releases, 0, -within(0, std::min<time_ns>(releases[0].at_ns, 12)));
     } else if (chance(40)) {
       delay(releases, index, within(1, 6));
@@ -134,7 +135,7 @@ class RandomSystem {
   }
 
  private:
-  // Delays the first of these and all later releases, without reducing any distance.
+  // Delays the first of these releases and all later ones, without reducing the distance between any two.
   static void delay(std::vector<Release> &releases, size_t first, time_ns by) {
     for (size_t index = first; index < releases.size(); ++index) releases[index].at_ns += by;
   }

@@ -13,9 +13,9 @@ namespace {
 // ---- busy windows ----
 // Intervals in which an executor with one thread is never idle.
 
-// Limit of the search: if demand and supply grow at the same rate there is no bound.
+// Limit of the search: if demand and supply grow at the same rate, no window suffices.
 constexpr int kMostWindowSteps = 100'000;
-// Limit for a chain in one busy window, so that all chains take at most a second.
+// Limit of the instances of a chain in one busy window, so that all chains together take at most a second.
 constexpr time_ns kMostInstances = 5'000;
 time_ns longest_window_ns(const Executor &executor) {
   time_ns longest_ns = 0, sum_ns = 0;
@@ -31,7 +31,8 @@ time_ns arrivals(const Chain &chain, time_ns window_ns) {
   return window_ns <= 0 ? 0 : divide_up(add(window_ns, chain.jitter_ns), chain.period_ns);
 }
 
-// The least window from `window_ns` on that is guaranteed to supply its demand; the demand is non-decreasing.
+// The least window, from `window_ns` on, whose guaranteed supply covers the demand in it; the demand must be
+// non-decreasing.
 template <class Demand>
 std::optional<time_ns> supplied_window(const Supply &supply, time_ns most_ns, Demand demand, time_ns window_ns = 1) {
   for (int step = 0; step < kMostWindowSteps && window_ns <= most_ns; ++step) {
@@ -42,10 +43,9 @@ std::optional<time_ns> supplied_window(const Supply &supply, time_ns most_ns, De
   return std::nullopt;
 }
 
-// ---- as published ----
-// docs/analysis/single_thread.md has the sources.
+// ---- analyses as published ---- docs/analysis/single_thread.md names the sources.
 
-// Demand of all chains, or all but one, in a window.
+// Demand of all chains, or of all but one, in a window.
 time_ns requested_ns(const Executor &executor, time_ns window_ns, size_t but) {
   time_ns sum_ns = 0;
   for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
@@ -55,7 +55,7 @@ time_ns requested_ns(const Executor &executor, time_ns window_ns, size_t but) {
   return sum_ns;
 }
 
-// A callback in the terms of the round-robin-aware analysis.
+// A callback as the round-robin-aware analysis sees it.
 struct Polled {
   time_ns period_ns = 0, jitter_ns = 0;  // period and jitter of its activations
   time_ns execution_ns = 0;
@@ -86,7 +86,7 @@ class RoundRobin {
   }
 
  private:
-  // The response of each callback by itself; an activation is late by the response of the preceding callback.
+  // The response of each single callback; its activation is late by the response of the preceding callback.
   bool settle() {
     for (int round = 0; round < kMostRounds; ++round) {
       carry_jitter();
@@ -111,7 +111,7 @@ class RoundRobin {
     }
   }
 
-  // Response of the successive callbacks first to last - 1.
+  // Response of the successive callbacks from `first` to last - 1.
   std::optional<time_ns> response(size_t first, size_t last) const {
     time_ns points = 0;
     for (size_t callback = first; callback < last; ++callback)
@@ -138,7 +138,7 @@ class RoundRobin {
   Supply supply_;
   time_ns most_ns_;
   std::vector<Polled> callbacks_;
-  std::vector<size_t> first_;  // callback of each chain, plus one past the last
+  std::vector<size_t> first_;  // number of each chain's first callback, and one past the last callback
 };
 
 // Casini, Blass, Luetkebohle, Brandenburg 2019, Lemma 8: a chain on one executor.
@@ -170,13 +170,13 @@ std::optional<time_ns> casini_lemma8(const Executor &executor, size_t index) {
   return worst_ns;
 }
 
-// Blass, Casini, Bozhko, Brandenburg 2021, Theorem 2: each polling point runs each callback once. It needs response
-// times of all callbacks; they are those of its own least fixed point.
+// Blass, Casini, Bozhko, Brandenburg 2021, Theorem 2: each polling point runs each callback once. It needs the response
+// times of all callbacks; here they are those of its own least fixed point.
 std::optional<time_ns> blass_theorem2(const Executor &executor, size_t chain) {
   return RoundRobin(executor).bound(chain);
 }
 
-// Choi, Xiang, Kim 2021 (PiCAS), Theorem 1, for a chain on one executor with a processor of its own and no jitter.
+// Choi, Xiang, Kim 2021 (PiCAS), Theorem 1: a chain on one executor with its own processor and no jitter.
 std::optional<time_ns> picas_theorem1(const Executor &executor, size_t index) {
   if (!executor.dedicated()) return std::nullopt;
   const Chain &chain = executor.chains()[index];
@@ -201,8 +201,8 @@ std::optional<time_ns> picas_theorem1(const Executor &executor, size_t index) {
   return add(*response_ns, chain.period_ns);
 }
 
-// At the start of a busy window nothing is pending, so activations of a callback in it come from releases of its chain
-// in it: the chain's arrival curve, without the response times of preceding callbacks (their Definition 4).
+// Nothing is pending at the start of a busy window, so activations of a callback in it come from releases of its chain
+// in it. They follow the chain's arrival curve, without the response times of preceding callbacks (their Definition 4).
 struct Activated {
   const Chain *chain = nullptr;
   time_ns execution_ns = 0;
@@ -232,7 +232,7 @@ class BusyWindowAware {
   }
 
  private:
-  // Polling points are counted by the response of each callback by itself.
+  // Polling points are counted by the response of each single callback.
   bool settle() {
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
@@ -247,7 +247,7 @@ class BusyWindowAware {
     return false;
   }
 
-  // Response of the successive callbacks first to last - 1, over all offsets at which the last of them may be
+  // Response of the successive callbacks from `first` to last - 1, over all offsets at which the last of them may be
   // activated.
   std::optional<time_ns> response(size_t first, size_t last) const {
     time_ns points = 0;
@@ -269,14 +269,14 @@ class BusyWindowAware {
       });
       if (!started_ns) return std::nullopt;
       const time_ns ended_ns = supply_.window_for_ns(add(supply_.least(*started_ns).value - 1, end.execution_ns));
-      // The position of a chain's own activation in the window is unknown; for a single callback it is the offset.
+      // Where a chain's own activation lies in the window is unknown; for a single callback it is the offset.
       worst_ns = std::max(worst_ns, last - first == 1 ? ended_ns - offset_ns : ended_ns);
     }
     return worst_ns;
   }
 
-  // Their Definition 5: activations in the window, at most one for each activation before the offset, each polling
-  // point after it and the rest of the set.
+  // Their Definition 5: activations in the window, but at most one for each activation before the offset, for each
+  // polling point after it and for the rest of the set.
   time_ns others_ns(size_t but, time_ns window_ns, time_ns offset_ns, time_ns points) const {
     time_ns sum_ns = 0;
     for (size_t other = 0; other < callbacks_.size(); ++other) {
@@ -290,10 +290,10 @@ class BusyWindowAware {
     return sum_ns;
   }
 
-  // Offsets at which a number of activations changes.
+  // The offsets at which a number of activations changes.
   std::vector<time_ns> offsets(const Chain &own, time_ns until_ns) const {
     std::vector<time_ns> all{0};
-    if (until_ns > 1) all.push_back(1);  // activations at the start of the window precede it
+    if (until_ns > 1) all.push_back(1);  // activations at the start of the window precede the offset
     for (const Chain &chain : executor_.chains()) {
       for (time_ns at_ns = chain.period_ns - chain.jitter_ns; at_ns < until_ns; at_ns += chain.period_ns) {
         if (at_ns < 0) continue;
@@ -312,23 +312,23 @@ class BusyWindowAware {
   Supply supply_;
   time_ns most_ns_;
   std::vector<Activated> callbacks_;
-  std::vector<size_t> first_;  // callback of each chain, plus one past the last
+  std::vector<size_t> first_;  // number of each chain's first callback, and one past the last callback
 };
 
-// Theorem 3: additionally counts activations from the start of a busy window, where nothing is pending.
+// Theorem 3: it counts activations from the start of a busy window, where nothing is pending.
 std::optional<time_ns> blass_theorem3(const Executor &executor, size_t chain) {
   return BusyWindowAware(executor).bound(chain);
 }
 
 // ---- safe bounds ----
 
-// A bound and its parts. The breakdown's window ends when the last callback starts.
+// A bound with its parts. The window of the breakdown ends when the last callback starts.
 struct Found {
   time_ns bound_ns = 0;
   Breakdown parts;
 };
 
-// Effort left for the search: each step costs the number of chains. When it is used up, there is no bound.
+// Remaining effort of the search: each step costs the number of chains. When it is used up, there is no bound.
 struct Effort {
   int64_t left = std::numeric_limits<int64_t>::max();
   bool spend(const Executor &executor) {
@@ -337,8 +337,8 @@ struct Effort {
   }
 };
 
-// The least window, from_ns or longer, whose supply exceeds the demand. The caller knows that no window below from_ns
-// does.
+// The least window, of from_ns or longer, whose supply exceeds the demand. The caller knows that no window shorter than
+// from_ns suffices.
 template <class Demand>
 std::optional<time_ns> least_window(const Executor &executor, Effort &effort, time_ns most_ns, Demand demand,
                                     time_ns from_ns = 1) {
@@ -346,12 +346,12 @@ std::optional<time_ns> least_window(const Executor &executor, Effort &effort, ti
   return supplied_window(Supply(executor.lanes()), most_ns, more, from_ns);
 }
 
-// Once the last callback has started nothing else runs, so the lane must supply the preceding work and the callback.
+// Once the last callback has started, nothing else runs, so the lane must supply the preceding work and that callback.
 time_ns end_ns(const Executor &executor, const Chain &chain, time_ns before_ns) {
   return Supply(executor.lanes()).window_for_ns(add(before_ns, chain.last_ns));
 }
 
-// Breaks a bound down into parts; the last callback accounts for its execution.
+// Breaks a bound down into parts; the last callback is counted with its execution time.
 Found found(const Executor &executor, size_t index, time_ns bound_ns, Breakdown parts) {
   const Chain &chain = executor.chains()[index];
   parts.finish_ns = std::min(chain.last_ns, bound_ns);
@@ -361,15 +361,15 @@ Found found(const Executor &executor, size_t index, time_ns bound_ns, Breakdown 
   return {bound_ns, std::move(parts)};
 }
 
-// The worst instance of a busy window. goes_first: demand of others in it, and their shares on request; own: demand of
-// the chain itself in a window until the last callback of instance `number` starts.
+// The worst instance of a busy window. `goes_first` is the demand of others in the window, with their shares on
+// request. `own` is the demand of the chain itself in a window until the last callback of instance `number` starts.
 template <class GoesFirst, class Own>
 std::optional<Found> worst_instance(const Executor &executor, size_t index, Effort &effort, GoesFirst goes_first,
                                     Own own, time_ns blocking_ns = 0) {
   const Chain &chain = executor.chains()[index];
   const time_ns most_ns = longest_window_ns(executor);
   const auto busy = [&](time_ns window_ns) {
-    // Less one unit, as the window ends when the supply reaches the demand.
+    // one unit less, because the window ends when the supply reaches the demand
     return add(add(goes_first(window_ns, nullptr), blocking_ns),
                multiply(arrivals(chain, window_ns), chain.execution_ns)) -
            1;
@@ -401,7 +401,7 @@ std::optional<Found> worst_instance(const Executor &executor, size_t index, Effo
   return found(executor, index, worst_ns, std::move(parts));
 }
 
-// Executions of the chains selected by `counts` that are released in a window.
+// Execution of the instances of the chains selected by `counts` that are released in a window.
 template <class Counts>
 time_ns released_ns(const Executor &executor, time_ns window_ns, std::vector<time_ns> *shares_ns, Counts counts) {
   time_ns sum_ns = 0;
@@ -415,8 +415,8 @@ time_ns released_ns(const Executor &executor, time_ns window_ns, std::vector<tim
   return sum_ns;
 }
 
-// Whatever the order: everything released in the busy window may go first, including later own instances without their
-// last callback, which runs the instances in order.
+// Holds for any order: everything released in the busy window may go first, including the chain's own later instances
+// without their last callback, because that callback runs the instances in order.
 std::optional<Found> any_order_found(const Executor &executor, size_t index, Effort &effort) {
   const Chain &chain = executor.chains()[index];
   return worst_instance(
@@ -430,7 +430,7 @@ std::optional<Found> any_order_found(const Executor &executor, size_t index, Eff
       });
 }
 
-// More important chains, and one less important callback that has started.
+// Counts more important chains, and one less important callback that has started.
 std::optional<Found> by_priority_found(const Executor &executor, size_t index, Effort &effort) {
   time_ns blocking_ns = 0;
   for (size_t other = 0; other < executor.chains().size(); ++other) {
@@ -447,9 +447,9 @@ std::optional<Found> by_priority_found(const Executor &executor, size_t index, E
       blocking_ns);
 }
 
-// A set runs each callback once; live timers run as often as they are released. A callback that becomes ready is in the
-// next set. So a chain of n callbacks ends after the rest of one set and n more, and an instance of another chain
-// advances by at most one callback in each.
+// A set runs each of its callbacks once; live timers run as often as they are released. A callback that becomes ready
+// during a set joins the next one. A chain of n callbacks therefore ends after the rest of one set and n more sets, and
+// an instance of another chain advances by at most one callback in each set.
 class ReadySets {
  public:
   ReadySets(const Executor &executor, Effort &effort, bool live_timers)
@@ -471,7 +471,7 @@ class ReadySets {
       for (size_t other = 0; other < executor_.chains().size(); ++other) {
         if (other == index) continue;
         time_ns instances = instances_[other];
-        // Instances pending at the start were released at most their own bound earlier.
+        // Instances that are pending at the start were released at most their own bound earlier.
         if (plain_ns[other])
           instances = std::min(instances, arrivals(executor_.chains()[other], add(window_ns, *plain_ns[other])));
         const time_ns share_ns = in_sets_ns(other, sets(chain), instances, rows);
@@ -499,8 +499,8 @@ class ReadySets {
     return live_timers_ && chain.timer ? chain.callbacks.front().execution_ns : 0;
   }
 
-  // For a number of sets: greatest execution of that many successive callbacks of each chain, without a live timer, and
-  // of all chains.
+  // For a number of sets: the greatest execution of that many successive callbacks of each chain (without a live
+  // timer), and of all chains together.
   struct Rows {
     std::vector<time_ns> longest_ns;
     time_ns all_ns = 0;
@@ -517,7 +517,7 @@ class ReadySets {
     return rows;
   }
 
-  // The bound that counts all instances of a busy window.
+  // The bound that counts all instances in a busy window.
   std::optional<time_ns> plain(size_t index) {
     const Chain &chain = executor_.chains()[index];
     const Rows &rows = rows_of(sets(chain));
@@ -555,7 +555,7 @@ class ReadySets {
   Effort &effort_;
   bool live_timers_;
   time_ns most_ns_;
-  std::vector<time_ns> instances_;  // of each chain in a busy window
+  std::vector<time_ns> instances_;  // number of instances of each chain in a busy window
   std::map<time_ns, Rows> rows_;
 };
 
@@ -574,7 +574,7 @@ std::optional<time_ns> bound_of(const Executor &executor, size_t index) {
   return found ? std::optional(found->bound_ns) : std::nullopt;
 }
 
-// Bounds of one thread do not depend on other chains' punctuality.
+// The bounds for one thread do not depend on whether other chains are on time.
 ChainResult chain_result(const Executor &executor, size_t index, const std::optional<Found> &found,
                          const SingleThreadAnalysis &analysis) {
   ChainResult chain;
@@ -633,7 +633,7 @@ std::optional<Found> find_bound(const SingleThreadAnalysis &analysis, const Exec
   return Found{*bound_ns, std::move(parts)};
 }
 
-// The least of all safe ones that hold for the executor's policy.
+// The least of all safe bounds that hold for the executor's policy.
 ChainResult least_result(const Executor &executor, size_t index, Effort &effort) {
   ChainResult least;
   for (const SingleThreadAnalysis &one : kEntries) {

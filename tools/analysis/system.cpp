@@ -23,12 +23,13 @@ const char *name_of(Shortfall::Kind kind) {
 
 namespace {
 
-// ---- callbacks with priorities of their own ----
-// Executors whose callbacks have priorities that do not come from their chains (Callback::priority).
+// ---- callbacks with priorities of their own ---- For executors whose callbacks have priorities that do not come from
+// their chains (Callback::priority).
 //
-// Each chain is bounded in its own order: a callback that is not below all of its callbacks may go first. Callbacks
-// below all of them delay it only if they have started before. So a chain with both kinds is split in two, each with
-// its own execution and the whole chain's deadline: either half executes within the response of the chain.
+// Each chain is bounded in an order of its own: a callback that is not below all of the chain's callbacks may go first.
+// Callbacks below all of them delay the chain only if they have started before. A chain that has both kinds is
+// therefore split in two. Each half has its own execution time and the whole chain's deadline, because it executes
+// within the response of the whole chain.
 
 constexpr int64_t kBeside = int64_t{1} << 40, kAbove = int64_t{1} << 41;
 
@@ -38,11 +39,11 @@ int64_t lowest(const Chain &chain) {
   return least;
 }
 
-// An executor in the order of one of its chains, without names of chains and callbacks.
+// An executor in the order of one of its chains, without the names of chains and callbacks.
 struct View {
   Executor executor;
-  std::vector<size_t> origin;  // index in the executor of each of its chains
-  size_t subject = 0;          // the chain whose order it is
+  std::vector<size_t> origin;  // index in the executor of each of these chains
+  size_t subject = 0;          // the chain whose order this is
 };
 
 View view_of(const Executor &executor, size_t subject) {
@@ -73,14 +74,14 @@ View view_of(const Executor &executor, size_t subject) {
           place};
 }
 
-// One for each chain.
+// One such executor for each chain.
 std::vector<View> own_order_views(const Executor &executor) {
   std::vector<View> views;
   for (size_t chain = 0; chain < executor.chains().size(); ++chain) views.push_back(view_of(executor, chain));
   return views;
 }
 
-// Execution of an instance of `other` that may go before `chain`.
+// Execution time of an instance of `other` that may go before `chain`.
 time_ns before_ns(const Executor &executor, size_t other, size_t chain) {
   const Chain &entry = executor.chains()[other];
   if (other == chain || executor.policy() != Policy::priority) return entry.execution_ns;
@@ -91,12 +92,12 @@ time_ns before_ns(const Executor &executor, size_t other, size_t chain) {
   return sum_ns;
 }
 
-// ---- one executor ----
-// Bounds of one executor that hold whether or not its deadlines are met, and why a chain has none.
+// ---- one executor ---- Bounds of one executor that hold whether or not its deadlines are met, and the reason why a
+// chain has none.
 //
-// A bound assumes how late the other chains may be. Any value is valid, deadlines or others, if the resulting bounds
-// stay within it: then there is no first moment at which a response exceeds one of them. If deadlines fail, the least
-// such values are searched from below.
+// A bound assumes how late the other chains may be. Any values are valid, deadlines or others, if the resulting bounds
+// stay within them: then there is no first moment at which a response exceeds one of them. If the deadlines are
+// exceeded, the least valid values are searched from below.
 
 constexpr int kMostRaises = 400;
 constexpr int kExactPasses = 24;  // afterwards values are raised a little more, to limit the passes
@@ -108,7 +109,7 @@ time_ns longest_response_ns(time_ns deadline_ns, time_ns period_ns) {
 // The bounds of an executor, for non-decreasing release jitters.
 class Confirmed {
  public:
-  // number: index of the executor in its system. work: remaining effort; counted down.
+  // `number` is the index of the executor in its system. `work` is the remaining effort, which is counted down.
   Confirmed(const Executor &executor, size_t number, const Options &options, int64_t &work)
       : executor_(executor),
         number_(number),
@@ -130,7 +131,7 @@ class Confirmed {
     find_overload();
   }
 
-  // Marks a chain whose releases are no longer known. Takes effect with the next find().
+  // Marks a chain whose releases are no longer known. This takes effect with the next find().
   void lose(size_t chain, const Shortfall &why) {
     if (unordered_) unordered_->lose(chain, why);
     if (is_lost(chain)) return;
@@ -154,7 +155,7 @@ class Confirmed {
     }
     for (int pass = 0; from_below_; ++pass) {
       const Executor presumed = released.with_deadlines(allowed_ns_);
-      if (pass == kMostRaises) work_ = 0;  // it does not converge
+      if (pass == kMostRaises) work_ = 0;  // the search does not converge
       result_ = views_.empty() ? analysed(presumed, true) : analysed_views(jitter_ns);
       if (raise(pass >= kExactPasses)) continue;
       if (options_.refine && views_.empty()) {
@@ -168,12 +169,12 @@ class Confirmed {
 
   bool is_lost(size_t chain) const { return lost_[chain] != 0; }
 
-  // A chain has `sound` exactly if it has `response_ns`; met and guaranteed refer to its deadline.
+  // A chain is `sound` exactly if it has a `response_ns`; `met` and `guaranteed` refer to its deadline.
   const Result &result() const { return result_; }
-  const std::optional<Shortfall> &why(size_t chain) const { return why_[chain]; }  // reason of a chain without a bound
+  const std::optional<Shortfall> &why(size_t chain) const { return why_[chain]; }  // reason why a chain has no bound
 
  private:
-  // In the long run only more important chains take time from a chain.
+  // In the long run, only more important chains take processor time from a chain.
   void find_overload() {
     using Share = long double;
     Share given = 0;
@@ -193,7 +194,7 @@ class Confirmed {
     }
   }
 
-  // Chains below one with unknown releases have no bound either.
+  // Chains that are less important than one with unknown releases have no bound either.
   void lose_from(size_t chain, const Shortfall &why, bool alone = false) {
     for (size_t other = 0; other < why_.size(); ++other) {
       if (why_[other] || before_ns(executor_, chain, other) <= 0) continue;
@@ -208,7 +209,7 @@ class Confirmed {
     return late;
   }
 
-  // presume: the deadlines of the others will be confirmed later.
+  // presume: assumes deadlines of the others that will be confirmed later.
   Result analysed(const Executor &executor, bool presume) {
     Options options = options_;
     options.most_work = std::max<int64_t>(work_, 0);
@@ -310,7 +311,7 @@ class Confirmed {
     return why;
   }
 
-  // True: values were raised, or a chain was lost, and bounds must be computed again.
+  // Returns true if values were raised or a chain was lost, so that bounds must be computed again.
   bool raise(bool further) {
     bool changed = false;
     for (const size_t chain : executor_.order()) {
@@ -329,7 +330,7 @@ class Confirmed {
     return changed;
   }
 
-  // True if each live chain stays within its assumed response.
+  // True if each chain that still has a bound stays within its assumed response.
   bool confirmed(const Result &result) const {
     for (size_t chain = 0; chain < why_.size(); ++chain) {
       if (!why_[chain] && !result.chains[chain].sound) return false;
@@ -362,12 +363,12 @@ class Confirmed {
   int64_t &work_;
   Result result_;
   std::vector<char> lost_;
-  std::vector<ChainResult> alone_;  // results that do not depend on other chains' punctuality
-  std::vector<View> views_;         // if callbacks have their own priorities
+  std::vector<ChainResult> alone_;  // results that do not depend on whether other chains are on time
+  std::vector<View> views_;         // used if callbacks have priorities of their own
   std::unique_ptr<Executor> unordered_executor_;
-  std::unique_ptr<Confirmed> unordered_;  // the same for any order
+  std::unique_ptr<Confirmed> unordered_;  // the same in any order of the chains
   std::vector<std::optional<Shortfall>> why_;
-  std::vector<time_ns> allowed_ns_;  // assumed lateness of each chain, if deadlines fail
+  std::vector<time_ns> allowed_ns_;  // assumed lateness of each chain, if deadlines are not met
   bool from_below_ = false;
 };
 
@@ -402,8 +403,9 @@ class Composition {
   const std::optional<Shortfall> &why(const Place &place) const { return executors_[place.executor].why(place.chain); }
   time_ns &jitter_ns(const Place &place) { return jitter_ns_[place.executor][place.chain]; }
 
-  // True if a segment is released later than assumed, or with unknown lateness. A segment's jitter is what lies
-  // between its latest release and its earliest, which is that of a path whose callbacks all take their shortest time.
+  // True if a segment is released later than assumed, or if its lateness is unknown. The jitter of a segment is the
+  // distance between its latest and its earliest release; the earliest is that of a path whose callbacks all take their
+  // shortest time.
   bool carry_jitter(bool further) {
     bool changed = false;
     for (const Path &path : system_.paths()) {
@@ -418,7 +420,7 @@ class Composition {
           changed = true;
           continue;
         }
-        // Done for a chain without a bound, too, as its release affects others' bounds.
+        // Done for a chain without a bound as well, because its release affects the bounds of others.
         late_ns = add(late_ns, add(*at(before).response_ns, path.delays_ns[segment - 1]));
         time_ns &known_ns = jitter_ns(place);
         if (late_ns - early_ns <= known_ns) {

@@ -15,24 +15,25 @@ namespace tide::analysis {
 // Bounds are searched up to this multiple of the longer of deadline and period.
 inline constexpr time_ns kMostTimesLate = 10;
 
-// The first failure of an analysis.
+// The first failure that an analysis found.
 struct Shortfall {
-  // overload: the demand exceeds the executor's supply. too_long: no window below the limit suffices. unsettled: a
-  // chain's release grows beyond the limit. effort: the search was given up.
+  // overload: the demand exceeds the executor's supply. too_long: no window below the limit suffices. unsettled: the
+  // lateness of a chain's release grows beyond the limit. effort: the search was given up.
   enum class Kind { overload, too_long, unsettled, effort };
   Kind kind = Kind::too_long;
-  size_t executor = 0, chain = 0;        // for overload the least important chain counted
-  time_ns reached_ns = 0, limit_ns = 0;  // except for overload
-  int64_t asked_permille = 0;            // of one core, for overload; rounded up
-  int64_t given_permille = 0;            // rounded down
-  std::string_view part{};               // largest part of the value reached; empty: unknown
+  size_t executor = 0, chain = 0;        // for overload: the least important chain that is counted
+  time_ns reached_ns = 0, limit_ns = 0;  // unset for overload
+  int64_t asked_permille = 0;            // for overload: share of one core, rounded up
+  int64_t given_permille = 0;            // supply, rounded down
+  std::string_view part{};               // largest part of the value reached; empty if unknown
   time_ns part_ns = 0;
-  std::optional<size_t> part_chain{};  // chain of that part
+  std::optional<size_t> part_chain{};  // chain to which that part belongs
 };
 const char *name_of(Shortfall::Kind kind);
 
 struct PathResult {
-  // From the release of the first segment to the end of the last: the bounds of the segments and the delays between.
+  // From the release of the first segment to the end of the last: the sum of the segments' bounds and the delays
+  // between them.
   std::optional<time_ns> response_ns;
   bool met = false;
   bool guaranteed = false;
@@ -43,18 +44,19 @@ struct PathResult {
 
 struct SystemResult {
   std::vector<Result> executors;  // in the order of the system; bounds hold whether or not deadlines are met
-  std::vector<std::vector<std::optional<Shortfall>>> why;  // by executor and chain: why there is no bound
+  std::vector<std::vector<std::optional<Shortfall>>> why;  // by executor and chain: the reason if there is no bound
   std::vector<PathResult> paths;
-  bool settled = true;      // false: the release of some segment is unknown
+  bool settled = true;      // false if the release of some segment is unknown
   bool guaranteed = false;  // every chain and every path is guaranteed
 };
 
-// Applies to each executor its fitting safe analysis. A segment is released when the preceding one ends, which
-// determines its jitter. Bounds depend on jitter and jitter on bounds, so this is iterated from no jitter upwards until
-// nothing changes, the path is too late (kMostTimesLate), or the effort is exhausted (a second at most).
+// Applies to each executor the safe analysis that fits it. A segment is released when the preceding segment ends, which
+// determines its jitter. Bounds depend on jitter, and jitter on bounds. They are therefore iterated from no jitter
+// upwards until nothing changes, the path is too late (kMostTimesLate), or the effort is exhausted (after a second at
+// most).
 SystemResult analyse_system(const System &system, const Options &options = {});
 
-// As analyse_system, for one executor alone. work: the effort that may be spent.
+// Like analyse_system, for one executor alone. `work` is the effort that may be spent.
 Result analyse_executor(const Executor &executor, const Options &options, int64_t work);
 
 struct Compared {
@@ -62,8 +64,8 @@ struct Compared {
   Result result;
 };
 
-// Bounds of all analyses, published ones included: first by theorem, then those for one thread. The executor is
-// analysed alone: influences of others are in its jitters.
+// Bounds of all analyses, including published ones: first by theorem, then those for one thread. The executor is
+// analysed alone: its jitters contain the influence of other executors.
 std::vector<Compared> compare(const Executor &executor, const Options &options = {});
 
 }  // namespace tide::analysis

@@ -5,25 +5,24 @@
 
 namespace tide::analysis {
 
-// ---- the terms ----
-// Each is a function of the window; docs/analysis says why it is a bound.
+// ---- the terms of the demand ---- Each term is a function of the window; docs/analysis explains why it is a bound.
 
 namespace {
 
-// How much a chain can execute in a window.
+// How long a chain can execute in a window.
 using Workload = Linear (*)(const Chain &chain, time_ns slack_ns, time_ns window_ns);
 
 void note_share(const Situation &situation, size_t chain, time_ns share_ns) {
   if (situation.shares_ns != nullptr) (*situation.shares_ns)[chain] = share_ns;
 }
 
-// Waiting time in the window, once for each instance that can be active.
+// Waiting time in the window, counted once for each instance that can be active.
 Linear room(const Situation &situation, time_ns copies, time_ns window_ns) {
   const Chain &self = situation.self();
   return scale({window_ns - (self.execution_ns - self.last_ns), 1, kNeverNs}, copies);
 }
 
-// Number of instances of a chain that can be active at a time.
+// Number of instances of a chain that can be active at the same time.
 time_ns under_way(const Situation &situation, size_t chain) {
   const Chain &entry = situation.executor.chains()[chain];
   return std::max<time_ns>(1, divide_up(situation.slack_ns[chain] + entry.execution_ns, entry.period_ns));
@@ -40,8 +39,8 @@ time_ns holding_ns(const Situation &situation, time_ns execution_ns) {
   return situation.supply.passing_ns(execution_ns);
 }
 
-// The sum of the `size` longest callbacks that can block at the same time, each less one unit, because it must have
-// begun.
+// The sum of the `size` longest callbacks that can block at the same time. Each counts one unit less, because it must
+// have started.
 template <class Copies>
 Linear pool(const Situation &situation, time_ns size, time_ns window_ns, Copies copies) {
   Linear sum;
@@ -65,17 +64,17 @@ Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, 
     // A chain that may be late can have any number of active instances.
     if (situation.trusted[blocker] == 0) return constant(size);
     if (deadlines == Deadlines::constrained) return constant(1);
-    // All callbacks that block a stage run at the same moment, each copy in a separate instance. (Worked examples count
-    // all instances that touch the window.)
+    // All callbacks that block a stage run at the same moment, each of them in a separate instance. (Worked examples
+    // count all instances that touch the window.)
     if (!situation.options.whole_instances) return constant(under_way(situation, blocker));
     return stair(window_ns, situation.slack_ns[blocker] + chain.execution_ns, chain.period_ns);
   });
 }
 
-// Instances of the callback under analysis go first only if they were released earlier and are still active at the
-// release of the one under analysis, whatever the window's length. (The number of instances in the window, less one,
-// omits them if the window is shorter than the callback. For a longer window it is higher, and worked examples count
-// whole instances this way.)
+// Other instances of the callback under analysis go first only if they were released earlier and are still active when
+// the one under analysis is released, whatever the window's length. (The number of instances in the window, less one,
+// omits them if the window is shorter than the callback. For a longer window that number is higher, and worked examples
+// count whole instances this way.)
 Linear itself_before(const Situation &situation, const Linear &in_window) {
   const Chain &self = situation.self();
   const time_ns before = divide_up(situation.slack_ns[situation.chain] + self.execution_ns, self.period_ns) - 1;
@@ -84,7 +83,7 @@ Linear itself_before(const Situation &situation, const Linear &in_window) {
   return {before, 0, in_window.until_ns};
 }
 
-// The sum of `count` numbers that begin with first_ns and decrease by step_ns.
+// The sum of `count` numbers, of which the first is first_ns and each next one is smaller by step_ns.
 time_ns series_ns(time_ns first_ns, time_ns step_ns, time_ns count) {
   __extension__ using wide = __int128;
   const wide sum_ns =
@@ -92,8 +91,8 @@ time_ns series_ns(time_ns first_ns, time_ns step_ns, time_ns count) {
   return sum_ns > kNeverNs ? kNeverNs : static_cast<time_ns>(sum_ns);
 }
 
-// Remaining execution of earlier instances at the release of the one under analysis: each ends within its allowed
-// response, so the one k periods earlier has that time less k periods.
+// Execution that remains of earlier instances when the one under analysis is released. Each ends within its allowed
+// response, so the instance that is k periods earlier has that time less k periods.
 time_ns left_of_earlier_ns(const Chain &chain, time_ns slack_ns) {
   const time_ns allowed_ns = slack_ns + chain.execution_ns;
   const time_ns earlier = divide_up(allowed_ns, chain.period_ns) - 1;
@@ -102,7 +101,8 @@ time_ns left_of_earlier_ns(const Chain &chain, time_ns slack_ns) {
              series_ns(allowed_ns - (whole + 1) * chain.period_ns, chain.period_ns, earlier - whole));
 }
 
-// Executions of later instances: the first can be released a period later, less the jitter of the one under analysis.
+// Execution of later instances: the first of them can be released a period later, less the jitter of the one under
+// analysis.
 Linear later_workload(const Chain &chain, time_ns window_ns) {
   const time_ns from_ns = chain.period_ns - chain.jitter_ns;
   if (window_ns < from_ns) return {0, 0, from_ns};
@@ -138,12 +138,12 @@ Linear constrained_workload(const Chain &chain, time_ns slack_ns, time_ns window
   return {add(whole_ns, rest_ns), 1, window_ns + corner_ns};
 }
 
-// Every instance that touches the window, in full (Lemma 6).
+// Counts every instance that touches the window, in full (Lemma 6).
 Linear whole_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   return scale(stair(window_ns, slack_ns, chain.period_ns), chain.execution_ns);
 }
 
-// At most the minimum of the above: overlapping instances cannot each fill the same part of the window.
+// At most the minimum of the two above: overlapping instances cannot fill the same part of the window.
 Linear sharp_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   const time_ns length_ns = window_ns + slack_ns;
   const time_ns count = length_ns / chain.period_ns;
@@ -221,15 +221,16 @@ struct GroupTerms {
   Linear stages;  // number of further stages at which the chain may wait
 };
 
-// Terms of the chain's groups. A chain with a timer and no group counts as a group, as instances of one timer exclude
-// each other.
+// The terms of the chain's groups. A chain with a timer and no group counts as a group, because instances of one timer
+// exclude each other.
 GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines deadlines, time_ns window_ns) {
   GroupTerms terms;
   const Executor &executor = situation.executor;
   const auto charge = [&](const Member &member, bool itself) {
     const Chain &chain = executor.chains()[member.chain];
     const time_ns execution_ns = chain.callbacks[member.callback].execution_ns;
-    // The other callbacks of an instance may take almost no time, so this callback may begin that much earlier.
+    // The other callbacks of an instance may take almost no time, so this callback may begin earlier by their execution
+    // times.
     const time_ns offset_ns = situation.slack_ns[member.chain] + chain.execution_ns - execution_ns;
     Linear count = stair(window_ns, offset_ns, chain.period_ns);
     if (itself) {
@@ -259,10 +260,10 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
       }
       charge(member, own && member.callback == number);
     }
-    // A callback that already holds the group took it at least one unit ago, and on a dedicated core has executed that
+    // A callback that already holds the group took it at least one unit ago and, on a dedicated core, has executed that
     // unit.
     if (less_important_ns <= (situation.supply.dedicated() ? 1 : 0)) continue;
-    // One of them may hold the group already, even while other lanes are idle.
+    // One of them may already hold the group, even while other lanes are idle.
     const time_ns held_ns = situation.supply.dedicated() ? multiply(situation.supply.lanes(), less_important_ns - 1)
                                                          : holding_ns(situation, less_important_ns);
     terms.demand = terms.demand + constant(held_ns);
@@ -278,7 +279,7 @@ Linear blocking_published(const Situation &situation, Deadlines deadlines, time_
   });
 }
 
-// more_important: executions that can take the lane just freed by a callback of the chain.
+// more_important: execution that can take the lane that a callback of the chain has just freed.
 Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Linear &more_important,
                      const Linear &group_stages, time_ns window_ns) {
   const time_ns lanes = situation.supply.lanes();
@@ -300,10 +301,10 @@ Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Line
 
 }  // namespace
 
-// ---- the theorems ----
-// Sobhani, Choi and Kim 2023: the default multi-threaded executor and the priority-driven one, by theorem. 1 and 2:
-// constrained deadlines, reentrant callbacks. 3 and 4: arbitrary deadlines. 5 and 6: with mutually exclusive groups.
-// The terms of a bound depend on the policy, the deadlines, and whether the theorem covers groups.
+// ---- the theorems ---- Sobhani, Choi and Kim 2023: the default multi-threaded executor and the priority-driven one,
+// by theorem: 1 and 2: constrained deadlines, reentrant callbacks. 3 and 4: arbitrary deadlines. 5 and 6: with mutually
+// exclusive groups. The terms of a bound depend on the policy, on the deadlines, and on whether the theorem covers
+// groups.
 
 namespace {
 
@@ -341,7 +342,7 @@ Terms safe(const Situation &situation, time_ns window_ns) {
   return terms;
 }
 
-// The published bound and the safe one of a theorem.
+// A theorem's published bound and its safe one.
 #define THEOREM(number, title, policy, deadlines, groups)                                                      \
   {"theorem" number "-published",       title ", as published", policy, deadlines, Variant::published, groups, \
    published<policy, deadlines, groups>},                                                                      \
@@ -388,20 +389,20 @@ const Analysis &fitting_analysis(const Executor &executor) {
       fitting = &analysis;
     }
   }
-  return *fitting;  // exists for every combination
+  return *fitting;  // every combination exists
 }
 
 // ---- the least window, and a pass over all chains ----
 
 namespace {
 
-// If the solver needs more steps there is no bound, which is always safe.
+// If the solver needs more steps than this, there is no bound, which is always safe.
 constexpr int kMostSteps = 2'000'000;
 
-// The bound is the least window whose supply exceeds its demand. Below a solution both are linear up to the nearer
+// The bound is the least window whose supply exceeds its demand. Below a solution, both are linear up to the nearer
 // corner, so the next candidate is their intersection or the first window past that corner. If the demand never falls,
-// the window that supplies the present demand is another lower bound of the solution.
-// work: counted down; at 0 there is no bound. last_ns: the last window tried; next_ns: its demand's window.
+// the window that supplies the present demand is another lower bound of the solution. `work` is counted down; at 0
+// there is no bound. `last_ns` is the last window tried, and `next_ns` the window of its demand.
 std::optional<time_ns> least_window(const Supply &supply, const Situation &situation, const Analysis &analysis,
                                     time_ns limit_ns, int64_t &work, time_ns &last_ns, time_ns &next_ns) {
   const Chain &self = situation.self();
@@ -419,9 +420,9 @@ std::optional<time_ns> least_window(const Supply &supply, const Situation &situa
     if (given.slope > demand.slope) {
       next_ns = std::min(next_ns, window_ns + gap_ns / (given.slope - demand.slope) + 1);
     }
-    // Only here may the demand fall: with whole instances, the share of the instance under analysis is subtracted, and
-    // this share grows up to its execution time. The plain iteration is used in this case, as in published figures; it
-    // may skip sufficient windows.
+    // Only here may the demand fall: when whole instances are counted, the share of the instance under analysis is
+    // subtracted, and this share grows up to its execution time. In this case the plain iteration is used, as for
+    // published figures; it may skip sufficient windows.
     const bool may_fall = situation.options.whole_instances && analysis.variant == Variant::safe &&
                           analysis.deadlines == Deadlines::arbitrary && window_ns < self.execution_ns;
     if (may_fall) next_ns = 0;
@@ -488,12 +489,12 @@ class Run {
 
   time_ns slack_ns(size_t index, time_ns response_ns) const {
     const Chain &chain = executor_.chains()[index];
-    // The publication ignores jitter.
+    // The published analysis ignores jitter.
     return std::max<time_ns>(0, (safe() ? chain.jitter_ns : 0) + response_ns - chain.execution_ns);
   }
 
-  // Assumptions until confirmed: chains meet their deadlines; or, stronger, end before their next release, which is
-  // tried because bounds are far lower if it is true.
+  // Assumptions until they are confirmed: chains meet their deadlines or, which is stronger, end before their next
+  // release. The stronger one is tried because bounds are far lower if it is true.
   void assume(bool within_periods) {
     assumes_periods_ = within_periods;
     assumed_ns_.clear();
@@ -541,8 +542,8 @@ class Run {
     });
   }
 
-  // True if the callback waits only while all lanes are busy, never for a group or for an earlier instance of its own
-  // that excludes it.
+  // True if the callback waits only while all lanes are busy. It then never waits for a group or for an earlier
+  // instance of its own that excludes it.
   bool waits_for_lanes_only(size_t index) const {
     const Chain &chain = executor_.chains()[index];
     bool excludes_itself = chain.timer;
@@ -577,14 +578,14 @@ class Run {
       break_down(result.breakdown);
     }
     result.met = window_ns && *result.response_ns <= assumed_ns_[index];
-    // The constrained theorems require that each instance ends before the next one can be released.
+    // The theorems for constrained deadlines require that each instance ends before the next one can be released.
     if (safe() && analysis_.deadlines == Deadlines::constrained && result.met) {
       result.met = add(*result.response_ns, chain.jitter_ns) <= chain.period_ns;
     }
     if (late_ != nullptr && (*late_)[index] != 0) result.met = false;
   }
 
-  // Uses the present values, with which the window was found.
+  // Uses the present values, because the window was found with them.
   void break_down(Breakdown &breakdown) {
     breakdown.interference_ns.assign(chains_.size(), 0);
     situation_.shares_ns = &breakdown.interference_ns;
@@ -597,7 +598,7 @@ class Run {
     breakdown.demand_ns = terms.total().value;
   }
 
-  // Bounds all chains, the most important first, and returns whether all deadlines are met.
+  // Bounds all chains, the most important first; returns true if all deadlines are met.
   bool pass() {
     bool all_met = true;
     bool more_important_met = true;
@@ -621,7 +622,7 @@ class Run {
     return all_met;
   }
 
-  // Chains that turn out to be late, and less urgent ones, are no longer assumed to meet their deadlines.
+  // Chains that turn out to be late, and less important ones, are no longer assumed to meet their deadlines.
   void settle_trust() {
     if (options_.presume) {
       for (size_t index = 0; late_ != nullptr && index < chains_.size(); ++index)
@@ -699,7 +700,7 @@ class Run {
   std::vector<time_ns> refined_slack_ns_;
   time_ns limit_ns_ = 0;
   bool all_met_ = false;
-  bool stopped_ = false;  // only a verdict was requested, and it is known
+  bool stopped_ = false;  // only a verdict was requested, and it is already known
 };
 
 }  // namespace

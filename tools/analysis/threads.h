@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every analysis has one signature and an entry in the registry; analyse() applies one to an executor.
 //
-// An analysis gives the demand that may keep the executor's lanes busy or unavailable in a window from the release of
-// the chain until its last callback gets its first unit of time. The solver finds the least window whose supply exceeds
-// that demand; the rest of the last callback is added (docs/analysis).
+// An analysis gives the demand that may keep the executor's lanes busy or unavailable in a window. The window reaches
+// from the release of the chain until its last callback gets its first unit of time. The solver finds the least window
+// whose supply exceeds that demand; the rest of the last callback is added (docs/analysis).
 #pragma once
 
 #include <cstdint>
@@ -18,56 +18,59 @@
 
 namespace tide::analysis {
 
-// published: as printed, kept for comparison with the literature; real schedules exceed it. safe: the repaired bound.
+// published: as printed, kept for comparison with the literature, although real schedules exceed it. safe: the repaired
+// bound.
 enum class Variant { published, safe };
-// constrained: no deadline exceeds its period.
+// constrained: no deadline is longer than its period.
 enum class Deadlines { constrained, arbitrary };
 
 struct Options {
-  // After a pass in which the chains meet their deadlines, takes their bounds in place of their deadlines; repeats.
+  // After a pass in which the chains meet their deadlines, uses their bounds instead of their deadlines, and repeats
+  // the pass.
   bool refine = false;
   int refine_passes = 16;
-  // Lets less important chains block for at most their total execution. Requires that they meet their deadlines.
+  // Lets less important chains block for at most their total execution time. This requires that they meet their
+  // deadlines.
   bool joint = false;
-  // For lanes on dedicated cores, a chain without a shared group, safe: the chain waits only while all lanes are busy
-  // with others, and none of these can be busy for longer than that.
+  // Applies to the safe bound of a chain without a shared group, on lanes with dedicated cores: the chain waits only
+  // while all lanes are busy with other chains, and none of these can be busy for longer than that wait.
   bool cap_running = false;
-  // On executors with one thread and no groups, lowers bounds by busy windows (single_thread.h).
+  // On executors with one thread and no groups, lowers bounds by the analysis of busy windows (single.h).
   bool sharpen = false;
   // Counts whole instances of other chains, as the published theorems for arbitrary deadlines do.
   bool whole_instances = false;
-  // Minimum range of the search for windows; 0: determined by deadlines.
+  // Minimum range of the search for windows; 0: the deadlines determine it.
   time_ns search_ns = 0;
-  // Effort after which the search is given up and chains have no bound; each step costs the number of chains.
+  // Effort after which the search is given up and chains have no bound. Each step costs the number of chains.
   int64_t most_work = std::numeric_limits<int64_t>::max();
-  // The caller will confirm the chains' deadlines: only those in `late` are distrusted.
+  // The caller will confirm the deadlines of all chains except those in `late`, which are not relied on.
   bool presume = false;
-  // The one chain that is bounded; by default all are.
+  // The one chain that is bounded; unset: all chains.
   size_t only = std::numeric_limits<size_t>::max();
-  // Only finds out whether every deadline is met: stops at the first miss, gives no reasons.
+  // Only finds out whether every deadline is met: the search stops at the first miss and gives no reasons.
   bool only_verdict = false;
 };
 
-// One chain under analysis, and the known values of the others.
+// The chain under analysis, and the known values of the others.
 struct Situation {
   const Executor &executor;
   const Supply &supply;
   const Options &options;
   std::vector<time_ns> slack_ns;              // slack of each chain within its allowed response
   std::vector<char> trusted;                  // chains that are known to meet their deadlines
-  size_t chain = 0;                           // the one under analysis
-  time_ns precedence_ns = 0;                  // charge of the variant for preceding callbacks
+  size_t chain = 0;                           // index of the chain under analysis
+  time_ns precedence_ns = 0;                  // what the variant charges for preceding callbacks
   std::vector<size_t> blockers;               // less important chains, those with the longest callback first
-  bool caps = false;                          // options.cap_running applies to the chain under analysis
-  std::vector<time_ns> *shares_ns = nullptr;  // if requested: the interference by chain
+  bool caps = false;                          // true if options.cap_running applies to the chain under analysis
+  std::vector<time_ns> *shares_ns = nullptr;  // on request: the interference by chain
 
   const Chain &self() const { return executor.chains()[chain]; }
 };
 
 // The demand in units of executor supply.
 struct Terms {
-  Linear precedence;    // while callbacks of the chain itself run, it cannot use other lanes
-  Linear interference;  // executions of other chains that may go first
+  Linear precedence;    // lanes that the chain cannot use while its own callbacks run
+  Linear interference;  // execution of other chains that may go first
   Linear own;           // other instances of the same chain
   Linear blocking;      // less important callbacks that have started and cannot be preempted
   Linear groups;        // waiting for members of mutually exclusive groups
@@ -79,17 +82,17 @@ using Demand = Terms (*)(const Situation &situation, time_ns window_ns);
 struct Analysis {
   std::string_view name;
   std::string_view title;
-  Policy policy = Policy::any_order;  // policy of the executors for which it is proved
+  Policy policy = Policy::any_order;  // policy of the executors for which the analysis is proved
   Deadlines deadlines = Deadlines::constrained;
   Variant variant = Variant::safe;
-  bool groups = false;  // covers mutually exclusive groups
+  bool groups = false;  // true if it covers mutually exclusive groups
   Demand demand = nullptr;
 };
 
 // All analyses, by theorem.
 std::span<const Analysis> analyses();
 const Analysis *find_analysis(std::string_view name);
-// The safe analysis that fits the executor: its policy, its groups, its deadlines.
+// The safe analysis that fits the executor's policy, groups and deadlines.
 const Analysis &fitting_analysis(const Executor &executor);
 
 // The bound of a chain holds only if another chain meets its deadline, because its ...
@@ -108,30 +111,30 @@ struct Breakdown {
   std::vector<time_ns> interference_ns;  // by chain
   time_ns demand_ns = 0;                 // the sum of all above
   time_ns window_ns = 0;                 // the least window whose supply exceeds the demand
-  time_ns finish_ns = 0;                 // time for the rest of the last callback; bound = window + this
+  time_ns finish_ns = 0;                 // time for the rest of the last callback; the bound is the window plus this
 };
 
 struct ChainResult {
-  std::optional<time_ns> response_ns;  // none: the analysis finds no bound
-  bool met = false;                    // the bound is within the deadline
-  bool guaranteed = false;             // met, safe, and everything it depends on is met too
-  bool sound = false;                  // the bound holds whether or not the deadline is met
+  std::optional<time_ns> response_ns;  // unset if the analysis finds no bound
+  bool met = false;                    // true if the bound is within the deadline
+  bool guaranteed = false;             // true if the bound is met and safe, and all that it depends on is met too
+  bool sound = false;                  // true if the bound holds whether or not the deadline is met
   std::string_view analysis;           // the analysis that gave the bound
   Policy proved_for = Policy::any_order;
-  time_ns reached_ns = 0;  // without a bound: a lower limit
-  Breakdown breakdown;     // without a bound: of the last window tried
+  time_ns reached_ns = 0;  // only without a bound: a lower limit
+  Breakdown breakdown;     // only without a bound: parts of the last window tried
   std::vector<Dependence> depends_on;
 };
 
 struct Result {
   const Analysis *analysis = nullptr;
-  std::string error;  // why the analysis does not apply; then there are no chains
+  std::string error;  // why the analysis does not apply; `chains` is then empty
   std::vector<ChainResult> chains;
-  bool met = false;  // all chains are met
-  int64_t work = 0;  // effort used, in shares of chains
+  bool met = false;  // true if all chains are met
+  int64_t work = 0;  // effort used, as a multiple of the number of chains
 };
 
-// late, if given: chains of which only the order is known, so that they meet no deadline.
+// `late`, if given, marks chains of which only the order is known, so that they count as missing their deadlines.
 Result analyse(const Analysis &analysis, const Executor &executor, const Options &options = {},
                const std::vector<char> *late = nullptr);
 

@@ -12,19 +12,19 @@ namespace tide::analysis {
 
 namespace {
 
-constexpr int kMostPoints = 20'000;  // points drawn before uniformity is given up
-constexpr int kMostRescales = 200;   // of one point, as its precision is limited
+constexpr int kMostPoints = 20'000;  // number of points drawn before uniformity is given up
+constexpr int kMostRescales = 200;   // scalings of one point, limited by its precision
 
 class Rescale {
  public:
   Rescale(double sum, const std::vector<double> &limits) : sum_(sum), limits_(limits), box_(limits.size()) {}
 
-  // Scales the point until it satisfies the limits; false: it must be drawn again.
+  // Scales the point until it satisfies the limits; returns false if a new point must be drawn.
   bool settle(std::vector<double> &point, bool uniformly) {
     std::fill(box_.begin(), box_.end(), sum_);
     for (int round = 0; round < kMostRescales; ++round) {
       if (within(point)) return true;
-      double exceeded = 0;  // sum of the violated limits
+      double exceeded = 0;  // sum of the limits that are violated
       for (size_t part = 0; part < point.size(); ++part) {
         if (point[part] > limits_[part]) exceeded += limits_[part];
       }
@@ -65,7 +65,7 @@ class Rescale {
 
   double sum_;
   const std::vector<double> &limits_;
-  std::vector<double> box_;  // the point is uniform in the simplex below these
+  std::vector<double> box_;  // the point is uniform in the simplex below these limits
 };
 
 // A part with limit 0 is excluded.
@@ -106,8 +106,8 @@ std::vector<double> uunifast(Random &random, size_t parts, double sum) {
 std::vector<double> dirichlet_rescale(Random &random, double sum, const std::vector<double> &limits) {
   const double room = std::accumulate(limits.begin(), limits.end(), 0.0);
   if (sum >= room) return limits;
-  // If the parts are distributed uniformly, so are their distances from the limits. The one of the two with the smaller
-  // sum is drawn, because fewer draws violate a limit.
+  // If the parts are distributed uniformly, so are their distances from the limits. Of the two, the one with the
+  // smaller sum is drawn, because fewer of its draws violate a limit.
   const bool mirrored = room - sum < sum;
   const double drawn_sum = mirrored ? room - sum : sum;
   Rescale rescale(drawn_sum, limits);
@@ -141,7 +141,8 @@ std::vector<double> utilisations_of(const Recipe &recipe, Random &random) {
   return dirichlet_rescale(random, recipe.utilisation, most);
 }
 
-// The sum is rounded once: otherwise ten callbacks of a chain that executes for its whole period would exceed it.
+// The sum is rounded only once: otherwise ten callbacks of a chain that executes for its whole period would exceed that
+// period.
 std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double total_ns) {
   std::vector<time_ns> executions_ns;
   const auto count = static_cast<time_ns>(recipe.callbacks);
@@ -150,7 +151,7 @@ std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double 
   time_ns taken_ns = 0;
   for (const double part_ns : uunifast(random, recipe.callbacks, total_ns)) {
     sum_ns += part_ns;
-    const time_ns behind = count - static_cast<time_ns>(executions_ns.size()) - 1;  // each needs a nanosecond
+    const time_ns behind = count - static_cast<time_ns>(executions_ns.size()) - 1;  // because each needs a nanosecond
     const time_ns wanted_ns = behind == 0 ? left_ns : std::llround(sum_ns) - taken_ns;
     executions_ns.push_back(std::clamp<time_ns>(wanted_ns, 1, left_ns - behind));
     left_ns -= executions_ns.back();
@@ -196,14 +197,14 @@ namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-// A callback of a chain with its FIFO queue of waiting instances. An instance waits at one callback at a time, so the
+// A callback of a chain, with a FIFO queue of waiting instances. An instance waits at one callback at a time, so the
 // queues are linked lists of instances.
 struct Station {
   size_t chain = 0;
   size_t callback = 0;
   time_ns execution_ns = 0;
   int group = kReentrant;
-  bool timer = false;  // never runs twice at the same time
+  bool timer = false;  // the callback never overlaps itself
   bool last = false;   // the last callback of its chain
   int running = 0;
   size_t head = kNone;
@@ -211,7 +212,7 @@ struct Station {
 };
 
 struct Instance {
-  size_t number = 0;  // index in its chain
+  size_t number = 0;  // index in the chain
   size_t next = kNone;
 };
 
@@ -263,8 +264,8 @@ class Machine {
   }
 
  private:
-  // Sorts callbacks by importance of their chains and, within a chain, later ones first; or by the callbacks' own
-  // priorities.
+  // Sorts callbacks by the importance of their chains and, within a chain, later callbacks first; or by priorities of
+  // their own.
   void arrange_by_priority() {
     if (executor_.own_priorities()) {
       arrange_by_registration();
@@ -281,7 +282,7 @@ class Machine {
     }
   }
 
-  // Timers first, then in order of registration.
+  // Sorts timers first, then by order of registration.
   void arrange_by_registration() {
     std::vector<size_t> chains = scenario_.registration;
     for (size_t chain = chains.size(); chain < executor_.chains().size(); ++chain) chains.push_back(chain);
@@ -303,7 +304,7 @@ class Machine {
     ++waiting_;
   }
 
-  // A live timer enters the ready set at once, before all callbacks that are not timers.
+  // A live timer enters the ready set at once, ahead of all callbacks that are not timers.
   void admit_timer(size_t station) {
     const bool live = executor_.policy() == Policy::ready_set && stations_[station].timer;
     if (!live || stations_[station].head == kNone || std::count(ready_.begin(), ready_.end(), station) != 0) return;
@@ -321,7 +322,7 @@ class Machine {
     }
   }
 
-  // Whether the lane is supplied now, and until when this holds.
+  // Returns whether the lane is supplied now; also tells until when this holds.
   std::pair<bool, time_ns> edge(size_t lane, time_ns now_ns) {
     if (lane >= scenario_.lanes.size() || scenario_.lanes[lane].empty()) return {true, kNeverNs};
     const Slots &slots = scenario_.lanes[lane];
@@ -338,7 +339,7 @@ class Machine {
     return at.group == kReentrant || held_[static_cast<size_t>(at.group)] == 0;
   }
 
-  // The first eligible callback of the cached set; if there is none, the set is refilled once.
+  // The first eligible callback of the cached set. If there is none, the set is refilled once.
   size_t take_of_ready_set() {
     for (const bool fresh : {false, true}) {
       if (fresh) {
@@ -429,14 +430,14 @@ class Machine {
   std::vector<Station> stations_;  // chain by chain, in order
   std::vector<size_t> first_station_, first_instance_;
   std::vector<Instance> instances_;
-  std::vector<size_t> order_;  // of stations, in the executor's order
-  std::vector<size_t> place_;  // of each station in that order
-  std::vector<size_t> ready_;  // the cached set of the default executor
+  std::vector<size_t> order_;  // indexes of stations, in the executor's order
+  std::vector<size_t> place_;  // position of each station in that order
+  std::vector<size_t> ready_;  // the default executor's cached set
   size_t waiting_ = 0;
   std::vector<Running> lanes_;
-  std::vector<size_t> slots_;     // current or next slot of each lane
-  std::vector<int> held_;         // running members of each group
-  std::vector<size_t> released_;  // released instances of each chain
+  std::vector<size_t> slots_;     // current or next supply slot of each lane
+  std::vector<int> held_;         // number of running members of each group
+  std::vector<size_t> released_;  // number of released instances of each chain
   Schedule schedule_;
 };
 

@@ -13,7 +13,7 @@ namespace tide::analysis {
 // ---- shares ----
 // Ways to divide a sum at random, uniformly among all ways to do so.
 
-// The numbers of all generators: 64 random bits from a counter (splitmix64).
+// The random numbers of all generators: 64 bits from a counter (splitmix64).
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
@@ -24,17 +24,17 @@ class Random {
   uint64_t state_;
 };
 
-// Bini and Buttazzo 2005: any part may be as large as the sum.
+// Bini and Buttazzo 2005: any part may be as large as the whole sum.
 std::vector<double> uunifast(Random &random, size_t parts, double sum);
 
-// Griffin, Bate and Davis 2020 (Dirichlet-Rescale): no part above its own limit. A point of the simplex that violates
-// limits lies in the smaller simplex beyond these limits, and is scaled up from it to the whole one.
+// Griffin, Bate and Davis 2020 (Dirichlet-Rescale): no part exceeds its own limit. A point of the simplex that violates
+// limits lies in the smaller simplex beyond these limits; it is scaled up from there to the whole simplex.
 //
-// Scaled repeatedly, as first published, the points are not uniform: those from a truncated simplex fill only a part of
-// the whole one (the authors have withdrawn that version for this reason). Here the box in which the present point is
-// uniform is tracked, and when it no longer covers the limits a new point is drawn, so the result is uniform. If that
-// keeps failing (dozens of parts near half of their limits), points are scaled regardless. The limits must add up to at
-// least the sum; a limit of 0 gives 0.
+// If they are scaled repeatedly, as first published, the points are not uniform: points from a truncated simplex fill
+// only a part of the whole one (the authors have withdrawn that version for this reason). Here the box in which the
+// present point is uniform is tracked, and a new point is drawn when that box no longer covers the limits, so the
+// result is uniform. If new draws keep failing (dozens of parts near half of their limits), points are scaled
+// regardless. The limits must add up to at least the sum; a part with a limit of 0 is 0.
 std::vector<double> dirichlet_rescale(Random &random, double sum, const std::vector<double> &limits);
 
 // ---- chain sets ----
@@ -42,21 +42,21 @@ std::vector<double> dirichlet_rescale(Random &random, double sum, const std::vec
 
 enum class PeriodLaw { uniform, log_uniform };
 enum class PriorityLaw { rate_monotonic, random };
-// How the utilisation of a set is divided among its chains; that of a chain among its callbacks is by UUniFast.
+// How the utilisation of a set is divided among its chains. That of a chain is divided among its callbacks by UUniFast.
 enum class ShareLaw { uunifast, dirichlet_rescale };
 
 struct Recipe {
   size_t chains = 5;
-  size_t callbacks = 10;  // of each chain
+  size_t callbacks = 10;  // number of callbacks of each chain
   size_t lanes = 4;
-  double utilisation = 1.0;  // of the whole set; one core is 1
+  double utilisation = 1.0;  // utilisation of the whole set; one core is 1
   ShareLaw shares = ShareLaw::uunifast;
-  double most_utilisation = 1.0;  // of one chain, with dirichlet_rescale; raised where the set needs more
+  double most_utilisation = 1.0;  // limit of one chain, with dirichlet_rescale; raised if the set needs more
   time_ns shortest_period_ns = 50'000'000;
   time_ns longest_period_ns = 1'000'000'000;
   PeriodLaw periods = PeriodLaw::uniform;
   PriorityLaw priorities = PriorityLaw::rate_monotonic;
-  time_ns deadline_periods = 1;  // a deadline in periods
+  time_ns deadline_periods = 1;  // ratio of a deadline to its period
 };
 
 Executor generate(const Recipe &recipe, uint64_t seed);
@@ -64,32 +64,33 @@ Executor generate(const Recipe &recipe, uint64_t seed);
 // ---- schedules ----
 // The exact schedule of an executor, event by event: no bound may be below it.
 //
-// It is independent of the analyses. An executor without a known order also takes callbacks from cached sets. All
-// completions and releases of an instant are processed before a lane takes a callback.
+// The schedule is computed independently of the analyses. If the order of an executor is unknown, it also takes
+// callbacks from cached sets. All completions and releases of an instant are processed before a lane takes a callback.
 
 struct Release {
   time_ns at_ns = 0;
-  std::vector<time_ns> execution_ns;  // execution of each callback; empty: all take their worst case
+  std::vector<time_ns> execution_ns;  // execution time of each callback; empty: the worst case
 };
 
-// When a lane is supplied: [from, to), in order. Empty: always.
+// When a lane is supplied: [from, to), in order. Empty: it is always supplied.
 using Slots = std::vector<std::pair<time_ns, time_ns>>;
 
 struct Scenario {
-  std::vector<std::vector<Release>> releases;  // of each chain, in order of time
-  std::vector<Slots> lanes;                    // fewer than the lanes of the executor: the others always run
-  // The order of the default executor's ready set: chains in this order, each with
-  // its callbacks in order, timers before all others. Empty: as in the executor.
+  std::vector<std::vector<Release>> releases;  // releases of each chain, in order of time
+  std::vector<Slots> lanes;                    // may be fewer than the executor's lanes: the remaining lanes always run
+  // The order of the default executor's ready set: the chains in this order, each with its callbacks in order, but
+  // timers before all others. Empty: the order of the executor.
   std::vector<size_t> registration;
 };
 
 struct Schedule {
-  // Times by chain and instance, from the release to the end of the last callback; kNeverNs if that was not reached.
+  // Times by chain and instance, from the release to the end of the last callback; kNeverNs if that end was not
+  // reached.
   std::vector<std::vector<time_ns>> response_ns;
   time_ns worst_ns(size_t chain) const;
 };
 
-// Runs until all released instances have ended, or the supply of the lanes ends.
+// Runs until all released instances have ended, or until the supply of the lanes ends.
 Schedule run_schedule(const Executor &executor, const Scenario &scenario);
 
 }  // namespace tide::analysis

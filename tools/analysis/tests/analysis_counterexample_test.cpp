@@ -16,7 +16,7 @@ std::vector<time_ns> bounds(std::string_view name, const Executor &executor, con
   return all;
 }
 
-// Every chain released from its offset on, once a period, until the end.
+// Releases every chain from its offset on, once a period, until the end.
 Scenario periodic(const Executor &executor, const std::vector<time_ns> &offsets_ns, time_ns end_ns) {
   Scenario scenario;
   for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
@@ -112,7 +112,7 @@ TEST(Counterexample, X3ABudgetRunsOutWhileOtherLanesAreSupplied) {
   scenario = periodic(three, {0}, 100);
   scenario.lanes = {{{0, 1}, {19, 20}, {20, 21}, {39, 40}, {49, 50}}};
   EXPECT_EQ(observed(three, scenario), (std::vector<time_ns>{42}));
-  scenario.lanes = slots;  // the third callback gets the slow lane as well
+  scenario.lanes = slots;  // the slow lane supplies the third callback as well
   EXPECT_EQ(observed(three, scenario), (std::vector<time_ns>{60}));
   EXPECT_EQ(bounds("theorem1-safe", three), (std::vector<time_ns>{61}));
 }
@@ -132,7 +132,7 @@ TEST(Counterexample, X4TheSameWithArbitraryDeadlines) {
   EXPECT_EQ(bounds("theorem4-published", twelve)[3], 185);
   const auto seen = observed(twelve, periodic(twelve, offsets, 2000));
   EXPECT_EQ(seen[3], 221);
-  EXPECT_EQ(bounds("theorem4-safe", twelve)[3], 369);  // with all instances that touch the window: 375
+  EXPECT_EQ(bounds("theorem4-safe", twelve)[3], 369);  // 375 if all instances that touch the window are counted
   expect_within(seen, bounds("theorem4-safe", twelve));
 
   const Executor twenty = three_heavy(20);
@@ -155,13 +155,13 @@ TEST(Counterexample, X5JitterIsNotInTheSlack) {
   EXPECT_EQ(bounds("theorem2-published", system(14, 20), refine)[1], 11);
   EXPECT_EQ(bounds("theorem2-safe", system(0, 20), refine)[1], 11);
   EXPECT_EQ(bounds("theorem2-safe", system(14, 20), refine)[1], 21);
-  // A slack of 0 and of exactly the jitter: a deadline as short as the execution has no slack of its own.
+  // A slack of 0 and of exactly the jitter: a deadline as short as the execution leaves no slack.
   EXPECT_EQ(bounds("theorem2-published", system(14, 5))[1], 11);
   EXPECT_EQ(bounds("theorem2-safe", system(14, 5))[1], 16);
 }
 
-// The design's own repair counted the instances of a callback in the window, less the one under analysis: in a window
-// shorter than the callback that omits the earlier instance that holds the group. Found by the hunt, seed 5529.
+// The design's own repair counted the callback's instances in the window, less the one under analysis. In a window
+// shorter than the callback, that omits the earlier instance that holds the group. The hunt found this with seed 5529.
 TEST(Counterexample, X6EarlierInstancesOfOneTimer) {
   std::vector<Chain> chains{make_chain({4}, 3, 5, 1)};  // more than a timer can do, as it never overlaps itself
   chains[0].timer = true;

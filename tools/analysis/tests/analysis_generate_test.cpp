@@ -24,7 +24,7 @@ TEST(Generate, UUniFastSplitsEvenly) {
   for (const double mean : means) EXPECT_NEAR(mean, 0.5, 0.02);  // no position is favoured
 }
 
-// When ten callbacks were rounded one by one, one chain of a thousand in four executed for longer than its period.
+// When ten callbacks were rounded one by one, one chain in four of a thousand executed for longer than its period.
 TEST(Generate, AChainThatFillsItsPeriodFitsIntoIt) {
   Recipe recipe;
   recipe.chains = 1;
@@ -35,13 +35,13 @@ TEST(Generate, AChainThatFillsItsPeriodFitsIntoIt) {
     EXPECT_EQ(executor.chains()[0].execution_ns, executor.chains()[0].period_ns) << seed;
     for (const Callback &callback : executor.chains()[0].callbacks) EXPECT_GE(callback.execution_ns, 1);
   }
-  recipe.utilisation = 1e-12;  // a nanosecond for each callback all the same
+  recipe.utilisation = 1e-12;  // nevertheless at least a nanosecond for each callback
   EXPECT_EQ(generate(recipe, 1).chains()[0].execution_ns, 10);
 }
 
 double sum_of(const std::vector<double> &shares) { return std::accumulate(shares.begin(), shares.end(), 0.0); }
 
-// Sums and limits hold for any limits, even if they leave almost no room.
+// Sums and limits hold for any limits, even if they leave almost no freedom.
 TEST(Generate, DirichletRescaleKeepsSumsAndLimits) {
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     Random random(seed);
@@ -61,8 +61,8 @@ TEST(Generate, DirichletRescaleKeepsSumsAndLimits) {
   }
 }
 
-// Compared with points of the whole simplex, of which those within the limits are kept: the same share of points in
-// each cell of a grid, by Pearson's chi squared.
+// Compared with points of the whole simplex of which only those within the limits are kept: each cell of a grid
+// contains the same share of points, by Pearson's chi-squared test.
 TEST(Generate, DirichletRescaleIsUniform) {
   struct Case {
     double sum;
@@ -121,7 +121,7 @@ TEST(Generate, ChainsOfASetKeepToOneCoreByDirichletRescale) {
     const Executor free = generate(other, seed);
     for (const Chain &chain : free.chains()) above += chain.execution_ns > chain.period_ns ? 1 : 0;
   }
-  EXPECT_GT(above, 20);  // which UUniFast does not
+  EXPECT_GT(above, 20);  // UUniFast does not keep to the limit
 }
 
 TEST(Generate, ASetIsWhatTheRecipeSays) {
@@ -170,7 +170,7 @@ TEST(Generate, LawsOfPeriodsAndPriorities) {
     const auto &order = executor.order();
     inverted += executor.chains()[order[0]].period_ns > executor.chains()[order[1]].period_ns ? 1 : 0;
   }
-  EXPECT_NEAR(short_ones, 1000, 120);  // half of them: one decade of two
+  EXPECT_NEAR(short_ones, 1000, 120);  // half of them, because it is one decade of two
   EXPECT_NEAR(inverted, 200, 50);
 }
 

@@ -58,7 +58,7 @@ TEST(LinkFrames, Fragments) {
   line.escaped_bytes = 0;
   line.mtu_bytes = 128;
   line.quantum_bytes = 64;
-  const Message sent = message(line, Direction::up, 150);  // 158 bytes of submessage in pieces of 56
+  const Message sent = message(line, Direction::up, 150);  // 158 bytes of submessage, in pieces of 56
   EXPECT_EQ(sent.frames, 3);
   EXPECT_EQ(sent.unit_ns, frame_ns(line, 64));
   EXPECT_EQ(sent.total_ns, 2 * frame_ns(line, 64) + frame_ns(line, 8 + 48));
@@ -85,8 +85,8 @@ TEST(LinkBound, AloneIsWhatItDoesItself) {
 TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("battery", 1, 10 * kMs, 10 * kMs, 90));
-  // The line keeps up, so that only callbacks block; of one instance of the only less urgent chain only one callback
-  // does, as the other one follows at once.
+  // The line keeps up, so only callbacks block. The only less urgent chain blocks with only one callback of an
+  // instance, because its other callback follows at once.
   EXPECT_EQ(bound_of(system), bound_of(alone()) + 10 * kMs);
   LinkSystem crowded = system;
   crowded.chains.push_back(round_trip("lamp", 0, 10 * kMs, 10 * kMs, 90));
@@ -120,7 +120,8 @@ TEST(LinkBound, NoBoundWhereAWindowRunsFull) {
   EXPECT_FALSE(bound_link(system).chains[0].response_ns);
 }
 
-// Of 40 frames on one stream 16 may be unacknowledged: the last ones wait for two acknowledgments of earlier ones.
+// Of 40 frames on one stream, 16 may be unacknowledged, so the last ones wait for two acknowledgments of earlier
+// frames.
 TEST(LinkBound, ChainsOfOneStreamWaitForItsWindow) {
   LinkSystem system;
   system.line.baud = 20'000'000;
@@ -143,7 +144,7 @@ TEST(LinkBound, ChainsOfOneStreamWaitForItsWindow) {
   EXPECT_EQ(bound_link(system).chains[0].parts.window_ns, 0);
 }
 
-// A response does not include the message of the last callback; interference includes it.
+// A response does not include the message of the last callback, but interference does.
 TEST(LinkBound, TheLastCallbackEndsBeforeWhatItSends) {
   LinkSystem system = alone();
   system.chains[0].callbacks = {{"sample", kOnClient, 10 * kMs, 10 * kMs, 96}};
@@ -153,7 +154,7 @@ TEST(LinkBound, TheLastCallbackEndsBeforeWhatItSends) {
   EXPECT_GE(bound_link(system).chains[1].parts.line_interference_ns[0], 9'982'639);
 }
 
-// Over a network acknowledgments take the return delay as well, data does not.
+// Over a network, acknowledgments also take the return delay; data does not.
 TEST(LinkBound, OnlyAcknowledgmentsTakeTheWayBack) {
   LinkSystem system = alone();
   system.chains[0].callbacks = {{"sample", kOnClient, 1 * kMs, 1 * kMs, 96}, {"hear", 0, 0, 0, 0}};
@@ -165,7 +166,7 @@ TEST(LinkBound, OnlyAcknowledgmentsTakeTheWayBack) {
   EXPECT_EQ(bound_link(system).chains[0].parts.host_ns, 2 * kMs);
 }
 
-// A load above 100 % is that of the description, regardless of what waits for what.
+// A reported load above 100 % is that of the description, whatever waits for what.
 TEST(LinkBound, PercentagesAreOfWhatIsAskedFor) {
   LinkSystem system = alone();
   system.client.policy = ClientPolicy::batch;
@@ -197,7 +198,7 @@ TEST(LinkBound, OverloadTakesTheBoundsOfWhatIsLessUrgent) {
   system.chains.push_back(round_trip("late", 2, 300 * kMs, 300 * kMs));
   system.chains.push_back(round_trip("below", 1, 1 * kMs, 1 * kMs));
   const LinkResults results = bound_link(system);
-  EXPECT_GT(results.chains[0].response_ns, 600 * kMs);  // blocked for 300 ms twice, beyond its period
+  EXPECT_GT(results.chains[0].response_ns, 600 * kMs);  // it is blocked for 300 ms twice, which exceeds its period
   EXPECT_FALSE(results.chains[1].response_ns);
   EXPECT_EQ(results.chains[1].reason, "it and the more urgent chains ask for 124.0 % of the microcontroller");
   EXPECT_FALSE(results.chains[2].response_ns);
@@ -217,7 +218,8 @@ LinkChain stream(const std::string &name, int64_t priority, time_ns period_ns, i
           {{"sample", kOnClient, 1 * kMs, 0, payload_bytes}, {"filter", 0, 1 * kMs, 0, 0}}};
 }
 
-// At 100,000 bits a second a byte of a frame takes 0.1 ms: 63 of them 6.3 ms (41 of payload, 3 of padding and 19).
+// At 100,000 bits a second, a byte of a frame takes 0.1 ms, so 63 bytes take 6.3 ms (41 of payload, 3 of padding and 19
+// others).
 constexpr int64_t kBytes = 41;
 constexpr time_ns kFrame = 6'300'000;
 
@@ -232,7 +234,7 @@ LinkSystem streams() {
   return system;
 }
 
-// Instances that follow each other at a distance do not delay each other, however long their path is.
+// Instances that follow each other at a distance do not delay each other, however long their path takes.
 TEST(BeyondThePeriod, ADelayIsNoLoad) {
   EXPECT_EQ(message(streams().line, Direction::up, kBytes).total_ns, kFrame);
   EXPECT_EQ(bound_of(streams()), 1 * kMs + kFrame + 25 * kMs + 1 * kMs);
@@ -241,23 +243,23 @@ TEST(BeyondThePeriod, ADelayIsNoLoad) {
   EXPECT_TRUE(imu.met);
 }
 
-// A more urgent message of 12.3 ms keeps the line from the first instance; the second one comes 10 ms later and waits
-// for what is left of both, 8.6 ms, which is less.
+// A more urgent message of 12.3 ms keeps the first instance off the line. The second instance comes 10 ms later and
+// waits for what is left of both, 8.6 ms, which is less.
 TEST(BeyondThePeriod, AFrameInFrontDelaysSeveralInstances) {
   LinkSystem system = streams();
   system.chains.push_back(stream("wheels", 4, 100 * kMs, 101));
   EXPECT_EQ(message(system.line, Direction::up, 101).total_ns, 12 * kMs + kMs * 3 / 10);
   const LinkResults results = bound_link(system);
-  // Client and host execute two callbacks of 1 ms each: the chain's own, and one of the other chain.
+  // Client and host execute two callbacks of 1 ms each: the chain's own callback, and one of the other chain.
   const time_ns client_ns = 1 * kMs + 1 * kMs, host_ns = 1 * kMs + 1 * kMs;
   EXPECT_EQ(results.chains[0].response_ns, client_ns + 12'300'000 + kFrame + 25 * kMs + host_ns);
-  // With 6 ms between two the line is never idle, and each instance waits longer than the preceding one.
+  // With a period of 6 ms the line is never idle, and each instance waits longer than the preceding one.
   system.chains[0].period_ns = 6 * kMs;
   EXPECT_FALSE(bound_link(system).chains[0].response_ns);
   EXPECT_NE(bound_link(system).chains[0].reason.find("of the line to the agent"), std::string::npos);
 }
 
-// A less urgent chain: two instances of the other may precede it, the second one because the first was late.
+// For a less urgent chain: two instances of the other chain may precede it, the second one because the first was late.
 TEST(BeyondThePeriod, InstancesOfOthersComeLateOneBehindTheOther) {
   LinkSystem system = streams();
   system.chains[0].jitter_ns = 8 * kMs;
@@ -285,7 +287,7 @@ TEST(BeyondThePeriod, ALateTimerSkipsExpiries) {
   EXPECT_TRUE(bound_link(system).chains[0].response_ns);
 }
 
-// An overloaded processor is named.
+// The message names the overloaded processor.
 TEST(BeyondThePeriod, AnExecutorOfTheHostMayBeOverloaded) {
   LinkSystem system = streams();
   system.chains[0].callbacks[1].execution_ns = 8 * kMs;
@@ -296,7 +298,7 @@ TEST(BeyondThePeriod, AnExecutorOfTheHostMayBeOverloaded) {
   EXPECT_TRUE(late.reason.starts_with("the callbacks of executor 'node' ask for 110.0 % of it")) << late.reason;
 }
 
-// On two lanes a second instance runs beside the first, so one chain may keep another one from both.
+// On two lanes a second instance runs beside the first, so one chain alone may keep another one from both lanes.
 TEST(BeyondThePeriod, InstancesOfOneChainTakeSeveralLanes) {
   LinkSystem system = streams();
   system.hosts[0].lanes = 2;
@@ -309,7 +311,7 @@ TEST(BeyondThePeriod, InstancesOfOneChainTakeSeveralLanes) {
   EXPECT_EQ(bound_link(system).chains[1].parts.host_wait_ns, 0);
 }
 
-// If the bounds need that instances do not overlap, the reason says so.
+// If the bounds require that instances do not overlap, the reason says so.
 TEST(BeyondThePeriod, SomeMustBeOverBefore) {
   LinkSystem system = streams();
   system.chains[0].alone = "it asks a service";
@@ -319,7 +321,7 @@ TEST(BeyondThePeriod, SomeMustBeOverBefore) {
        {+[](LinkSystem &of) { of.protocol.losses = 1; }, +[](LinkSystem &of) { of.chains[0].hold = true; }}) {
     system = streams();
     change(system);
-    EXPECT_TRUE(bound_link(system).chains[0].response_ns);  // best effort repairs and holds nothing
+    EXPECT_TRUE(bound_link(system).chains[0].response_ns);  // a best-effort chain repairs and holds nothing
     system.chains[0].uplink_reliable = true;
     EXPECT_FALSE(bound_link(system).chains[0].response_ns);
   }
@@ -356,8 +358,8 @@ TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
   EXPECT_GT(sum(more), reliable_ns);
 }
 
-// An answer is pending until its callback begins and its ACKNACK has crossed; a question within that time costs a
-// HEARTBEAT and an ACKNACK.
+// An answer is pending until its callback begins and its ACKNACK has crossed the line; a HEARTBEAT within that time
+// costs this HEARTBEAT and an ACKNACK.
 TEST(LinkBound, QuestionsCountFromTheirDelayOn) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("battery", 1, 10 * kMs, 10 * kMs, 90));
@@ -369,7 +371,7 @@ TEST(LinkBound, QuestionsCountFromTheirDelayOn) {
   const time_ns silent_ns = bound_with(100 * kMs);
   EXPECT_EQ(bound_with(1'000'000 * kMs), silent_ns);
   EXPECT_GT(bound_with(5 * kMs), silent_ns);
-  EXPECT_GT(bound_with(-1), bound_with(5 * kMs));  // measured: at 2, 6, 14 ms and so on
+  EXPECT_GT(bound_with(-1), bound_with(5 * kMs));  // with a measured delay: at 2, 6, 14 ms and so on
   system.protocol.agent.floor_ns = 100 * kMs;
   EXPECT_EQ(bound_with(-1), silent_ns);
 }
@@ -389,16 +391,16 @@ LinkSystem back_and_forth(int64_t chains, int callbacks, time_ns period_ns) {
   return system;
 }
 
-// 1,900 crossings: with a HEARTBEAT for each message, each HEARTBEAT would cause more than one other.
+// 1,900 crossings: if there were a HEARTBEAT for each message, each HEARTBEAT would cause more than one other.
 TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
   LinkSystem many = back_and_forth(100, 20, 100'000 * kMs);
   const LinkResults results = bound_link(many);
   for (const LinkResult &each : results.chains) EXPECT_TRUE(each.response_ns) << each.reason;
-  // What a host publishes at the end stays on the host.
+  // A message that a host publishes at the end stays on the host.
   for (LinkChain &chain : many.chains) chain.callbacks.back().payload_bytes = 20;
   EXPECT_EQ(bound_link(many).chains[0].response_ns, results.chains[0].response_ns);
-  // A stream sends at most one HEARTBEAT in its delay, however many messages it has: 24 crossings of one chain, in each
-  // of which the agent waits for longer than its delay.
+  // A stream sends at most one HEARTBEAT within its delay, however many messages it has. Here one chain crosses the
+  // line 24 times, and at each crossing the agent waits for longer than its delay.
   LinkSystem system = back_and_forth(1, 25, 100'000 * kMs);
   for (LinkCallback &callback : system.chains[0].callbacks) callback.execution_ns *= callback.place == 0 ? 1 : 500;
   system.protocol.agent = {100 * kMs, 100 * kMs, 100 * kMs};
@@ -422,7 +424,7 @@ TEST(LinkBound, NoBoundWhereTheCountOfQuestionsDoesNotSettle) {
   }
 }
 
-// A chain whose ACKNACKs are never sent has no bound, and more urgent chains keep theirs.
+// A chain whose ACKNACKs are never sent has no bound, while more urgent chains keep theirs.
 TEST(LinkBound, OnlyTheStarvedHaveNone) {
   LinkSystem system = back_and_forth(3, 3, 1'000 * kMs);
   system.hosts[0].own_cores = true;
@@ -469,7 +471,7 @@ TEST(LinkBound, AHostExecutorIsShared) {
   EXPECT_GE(bound_of(system), apart_ns + 8 * kMs);
 }
 
-// A callback without execution time has not run in a window that others fill completely.
+// In a window that other callbacks fill completely, a callback without execution time has not run yet.
 TEST(LinkBound, WhatTakesNoTimeWaitsForItsTurn) {
   LinkSystem system = alone();
   system.hosts[0].own_cores = false;
@@ -482,7 +484,7 @@ TEST(LinkBound, WhatTakesNoTimeWaitsForItsTurn) {
   EXPECT_GE(bound_of(system, 1), 8 * kMs);
 }
 
-// Answers that arrive over the line find the host free, except for a chain that begins on it.
+// Answers that arrive over the line find the host free, unless a chain begins on the host.
 TEST(LinkBound, WhatTakesNoTimeOnTheHostWaitsBehindAnswers) {
   LinkSystem system = alone();
   system.hosts[0].own_cores = false;

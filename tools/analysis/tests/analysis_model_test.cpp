@@ -17,7 +17,7 @@ Description two_chains() {
   return description;
 }
 
-// The only error of a description that one change has broken.
+// The only error of a description that was correct before one change.
 template <class Change>
 std::string error_of(Change change) {
   Description description = two_chains();

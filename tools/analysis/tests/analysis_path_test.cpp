@@ -7,7 +7,7 @@
 namespace tide::analysis {
 namespace analysis_path_test {
 
-// Two executors of one core each; the path crosses from the first to the second, where it meets a local chain.
+// Two executors of one core each; the path goes from the first to the second, where it meets a local chain.
 Description two_executors(time_ns upstream_ns, time_ns delay_ns) {
   Description description;
   description.executors = {{"first", Policy::priority, {{1, 1}}}, {"second", Policy::priority, {{1, 1}}}};
@@ -31,7 +31,7 @@ TEST(Path, AddsBoundsAndDelays) {
   const SystemResult result = analysed(two_executors(10, 4));
   ASSERT_TRUE(result.settled);
   const PathResult &path = result.paths[0];
-  // sense: 9 of blocking before its own 8; act: blocked by 2 of a local callback before its own 5.
+  // sense: 9 of blocking before its own 8; act: 2 of blocking by a local callback before its own 5.
   EXPECT_EQ(path.segments_ns[0], 17);
   EXPECT_EQ(path.segments_ns[1], 7);
   EXPECT_EQ(path.response_ns, 17 + 4 + 7);
@@ -41,7 +41,7 @@ TEST(Path, AddsBoundsAndDelays) {
 }
 
 TEST(Path, JitterReachesTheChainsBelow) {
-  // Twice the chain above within the window of the local chain, once its jitter exceeds what its period leaves.
+  // The window of the local chain contains the chain above twice, once its jitter exceeds what its period leaves.
   const time_ns calm = *analysed(two_executors(10, 4)).executors[1].chains[1].response_ns;
   const time_ns late = *analysed(two_executors(10, 70)).executors[1].chains[1].response_ns;
   EXPECT_EQ(calm, 11);
@@ -73,7 +73,7 @@ TEST(Path, NoBoundUpstreamTakesTheGuaranteeDownstream) {
 TEST(Path, ABoundUpstreamThatMissesItsDeadlineIsABound) {
   Description description = two_executors(10, 4);
   const SystemResult in_time = analysed(description);
-  description.chains[0].deadline_ns = 10;  // bounded, but not in time
+  description.chains[0].deadline_ns = 10;  // bounded, but it misses the deadline
   const SystemResult result = analysed(description);
   EXPECT_TRUE(result.settled);
   EXPECT_FALSE(result.guaranteed);
@@ -118,7 +118,7 @@ TEST(Path, WhatTheShortestRunsTakeIsNoJitter) {
             std::vector<std::string>{"chain 'sense', callback 'a': least_ns must be from 0 to its execution_ns"});
 }
 
-// A long run and then a short one bring two releases of the next segment nearer to each other than a period.
+// If a long run precedes a short one, two releases of the next segment are closer together than a period.
 TEST(Path, ALongRunBeforeAShortOneIsMet) {
   Description description;
   description.executors = {{"first", Policy::priority, {{1, 1}}}, {"second", Policy::priority, {{1, 1}}}};
@@ -130,7 +130,7 @@ TEST(Path, ALongRunBeforeAShortOneIsMet) {
     description.chains[0].callbacks[0].least_ns = least_ns;
     const System system = *System::build(description).system;
     const Executor &second = system.executors()[1];
-    // The first run takes 10, the second one least_ns; the local chain is released with the end of the first.
+    // The first run takes 10, the second one least_ns; the local chain is released at the end of the first run.
     const Scenario played{{{{10, {}}, {20 + least_ns, {}}}, {{10, {}}}}, {}, {}};
     const time_ns bound_ns = *analysed(description).executors[1].chains[1].response_ns;
     const time_ns observed_ns = run_schedule(second, played).worst_ns(1);
@@ -161,7 +161,7 @@ TEST(Path, ARingSettlesWhereRunsAreNeverShort) {
   }
 }
 
-// Both executors are run one after the other: the ends in the first are the releases in the second.
+// The two executors are run one after the other: the ends in the first are the releases in the second.
 TEST(Path, NoScheduleExceedsItsBound) {
   int checked = 0;
   for (uint64_t seed = 1; seed <= 2000; ++seed) {

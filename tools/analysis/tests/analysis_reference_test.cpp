@@ -64,7 +64,7 @@ class Reference {
     return t;
   }
 
-  static time_ns most(const Lane &lane, time_ns t) {  // the budget at the end of one period, then at starts
+  static time_ns most(const Lane &lane, time_ns t) {  // first the budget at the end of one period, then at starts
     time_ns sum = 0;
     for (time_ns slot = 0; slot < t; ++slot) {
       const time_ns place = slot < lane.budget_ns ? 0 : (slot - lane.budget_ns) % lane.period_ns;
@@ -93,8 +93,8 @@ class Reference {
     return std::max<time_ns>(0, (safe_ ? chain.jitter_ns : 0) + chain.deadline_ns - chain.execution_ns);
   }
 
-  // An instance executes within the window at most the overlap of a box of its execution time with one of the window
-  // and the slack; instances are a period apart, at any offset.
+  // The execution of an instance within the window is at most the overlap of two boxes: one as long as its execution
+  // time, the other as long as the window and the slack. Instances are a period apart, at any offset.
   time_ns workload(size_t j, time_ns t) const {
     const Chain &chain = chains_[j];
     const time_ns length = t + slack(j);
@@ -113,7 +113,7 @@ class Reference {
     return most;
   }
 
-  // Executions of the chain's earlier and later instances while the one under analysis is under way.
+  // Execution of the chain's earlier and later instances while the one under analysis is under way.
   time_ns other_instances(size_t i, time_ns t) const {
     const Chain &chain = chains_[i];
     time_ns sum = 0;
@@ -125,7 +125,7 @@ class Reference {
     }
   }
 
-  // How long the chain can have waited, if it waits only while all lanes are busy with others.
+  // How long the chain can have waited, if it waits only while all lanes are busy with other chains.
   time_ns room(size_t i, time_ns t) const {
     bool itself = chains_[i].timer;
     bool shares = false;

@@ -23,15 +23,15 @@ time_ns bound_of(const char *name, const Executor &executor, size_t chain) {
 TEST(SingleThread, ByHand) {
   const std::vector<Chain> chains{make_chain({2, 1}, 20, 20, 2), make_chain({4, 3}, 50, 50, 1)};
   const Executor priority = one_thread(Policy::priority, chains);
-  EXPECT_EQ(bound_of("single-priority", priority, 0), 3 + 3);  // 4 - 1 have begun
-  EXPECT_EQ(bound_of("single-priority", priority, 1), 7 + 3);  // nothing is less important
+  EXPECT_EQ(bound_of("single-priority", priority, 0), 3 + 3);  // 4 - 1 have started
+  EXPECT_EQ(bound_of("single-priority", priority, 1), 7 + 3);  // no chain is less important
   const Executor any = one_thread(Policy::ready_set, chains);
   EXPECT_EQ(bound_of("single-any-order", any, 0), 3 + 7);
-  EXPECT_EQ(bound_of("single-ready-sets", any, 1), 7 + 3);  // one instance of the other in a busy window of 10
+  EXPECT_EQ(bound_of("single-ready-sets", any, 1), 7 + 3);  // one instance of the other chain in a busy window of 10
 }
 
 TEST(SingleThread, AFrequentChainIsInEachReadySetOnce) {
-  // The other callbacks become ready five and four times, but a chain of one callback waits for two sets only.
+  // The other callbacks become ready five and four times, but a chain of one callback waits for only two sets.
   const Executor executor = one_thread(
       Policy::ready_set, {make_chain({1}, 100, 100, 3), make_chain({3}, 7, 100, 2), make_chain({4}, 8, 100, 1)});
   EXPECT_EQ(bound_of("single-any-order", executor, 0), 5 * 3 + 4 * 4 + 1);
@@ -39,8 +39,8 @@ TEST(SingleThread, AFrequentChainIsInEachReadySetOnce) {
   EXPECT_EQ(single_thread_bound(executor, 0), 15);
 }
 
-// The second chain's callback has begun when the first is released; a cached timer then runs once, a live one as often
-// as it expires until then.
+// The second chain's callback has started when the first chain is released. A cached timer then runs once; a live timer
+// runs as often as it has expired until then.
 TEST(SingleThread, ALiveTimerRunsManyTimesInAReadySet) {
   std::vector<Chain> chains{make_chain({1, 1}, 100, 100, 3), make_chain({1}, 4, 100, 2), make_chain({16}, 100, 100, 1)};
   for (Chain &chain : chains) chain.timer = true;
@@ -54,7 +54,7 @@ TEST(SingleThread, ALiveTimerRunsManyTimesInAReadySet) {
   EXPECT_LE(run_schedule(live, scenario).worst_ns(0), live_ns);
 }
 
-// No bound is used for an executor for whose order it is not proved.
+// A bound is used only for executors for whose order it is proved.
 TEST(SingleThread, ABoundIsUsedWhereItHolds) {
   const std::vector<Policy> policies{Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::priority};
   const bool holds[4][4] = {
@@ -93,8 +93,8 @@ TEST(SingleThread, PartsAreTheWholeDemand) {
         EXPECT_EQ(sum_ns, parts.demand_ns);
         EXPECT_EQ(parts.window_ns + parts.finish_ns, *one.response_ns);
         EXPECT_EQ(parts.finish_ns, executor.chains()[chain].last_ns) << seed;
-        // On a dedicated core the demand equals the window plus the time by which a later instance was released after
-        // the start of the busy window.
+        // On a dedicated core, the demand equals the window plus the time between the start of the busy window and a
+        // later instance's release.
         EXPECT_GE(sum_ns, parts.window_ns) << seed << ", " << one.analysis;
       }
     }
@@ -105,11 +105,12 @@ TEST(SingleThread, AnInstanceComesNoFurtherThanACallbackInEachReadySet) {
   const Executor executor =
       one_thread(Policy::ready_set, {make_chain({1}, 100, 100, 2), make_chain({2, 3, 4, 2}, 100, 100, 1)});
   EXPECT_EQ(bound_of("single-any-order", executor, 0), 11 + 1);
-  EXPECT_EQ(bound_of("single-ready-sets", executor, 0), 3 + 4 + 1);  // the rest of a set, and the next
+  EXPECT_EQ(bound_of("single-ready-sets", executor, 0), 3 + 4 + 1);  // the rest of one set, and the next set
 }
 
 TEST(SingleThread, InstancesThatArePendingAtTheReleaseCount) {
-  // In a busy window of 38 the second chain runs twice; so it may in one of 21 that begins up to its bound of 10 later.
+  // In a busy window of 38 the second chain runs twice; it may also run twice in one of 21 that begins up to its bound
+  // of 10 later.
   const Executor executor =
       one_thread(Policy::ready_set, {make_chain({1, 1, 1, 1}, 100, 100, 3), make_chain({2}, 30, 30, 2),
                                      make_chain(std::vector<time_ns>(10, 3), 100, 100, 1)});
@@ -123,12 +124,12 @@ TEST(SingleThread, ABudgetDelays) {
 }
 
 TEST(SingleThread, LaterInstancesOfABusyWindowCount) {
-  // Delayed by a callback that is not preempted, the second instance of the chain is slower than the first (Davis et
+  // Delayed by a callback that is not preempted, the second instance of the chain takes longer than the first (Davis et
   // al. 2007).
   const Executor executor =
       one_thread(Policy::priority,
                  {make_chain({100}, 250, 250, 3), make_chain({100}, 350, 325, 2), make_chain({100}, 350, 350, 1)});
-  EXPECT_EQ(bound_of("single-priority", executor, 2), 350);  // the first one: 300
+  EXPECT_EQ(bound_of("single-priority", executor, 2), 350);  // the first instance takes 300
 }
 
 TEST(SingleThread, OverloadHasNoBound) {
@@ -145,7 +146,7 @@ Chain with_jitter(Chain chain, time_ns jitter_ns) {
   return chain;
 }
 
-// Examples that come with the program of an author (docs/analysis/single_thread.md).
+// Examples that come with an author's program (docs/analysis/single_thread.md).
 TEST(SingleThread, PublishedExamples) {
   const Executor budget =
       one_thread(Policy::ready_set,
@@ -164,8 +165,8 @@ TEST(SingleThread, PublishedExamples) {
   EXPECT_EQ(bound_of("blass2021-busy-published", polled, 2), 3 * 10 + 190 + 230 - 1);
 }
 
-// Computed by hand: blocking + execution + more important work that arrives meanwhile. If the sum exceeds the period,
-// the bound is one period more.
+// Computed by hand as blocking, execution, and the more important work that arrives meanwhile. If the sum exceeds the
+// period, the bound is one period more.
 TEST(SingleThread, PublishedWithPriorities) {
   const Executor executor = one_thread(
       Policy::priority, {make_chain({2, 1}, 10, 10, 3), make_chain({2, 2}, 20, 20, 2), make_chain({1, 4}, 25, 25, 1)});
@@ -176,7 +177,7 @@ TEST(SingleThread, PublishedWithPriorities) {
                    ->bound(one_thread(Policy::priority, {with_jitter(make_chain({1}, 10, 10, 1), 1)}), 0));
 }
 
-// Counting one instance of the chain's own and adding a period is not enough: at 98 % load its instances pile up.
+// Counting one own instance of the chain and adding a period is not enough, because at 98 % load its instances pile up.
 TEST(SingleThread, ThePublishedBoundWithPrioritiesIsExceeded) {
   const Executor executor = one_thread(
       Policy::priority, {make_chain({9}, 16, 16, 3), make_chain({11}, 40, 40, 2), make_chain({1}, 7, 50, 1)});
@@ -191,7 +192,7 @@ TEST(SingleThread, ThePublishedBoundWithPrioritiesIsExceeded) {
   EXPECT_GE(bound_of("single-priority", executor, 2), worst_ns);
 }
 
-// Instances run in order and need not be counted twice: the last callback of a later instance cannot go first.
+// Instances run in order and need not be counted twice, because the last callback of a later instance cannot go first.
 TEST(SingleThread, NoBoundForAnyOrderIsAboveThePublishedOne) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     RandomSystem random(seed);

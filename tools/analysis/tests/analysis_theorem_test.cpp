@@ -29,7 +29,7 @@ std::vector<time_ns> bounds(std::string_view name, const Executor &executor, con
 
 std::vector<Lane> cores(size_t count) { return std::vector<Lane>(count); }
 
-// A = (1, 2) above B = (3, 4); with a lock, their first callbacks are in one group.
+// A = (1, 2) above B = (3, 4); with a lock, their first callbacks share a group.
 Executor two_chains(std::vector<Lane> lanes, time_ns period_ns = 20, bool lock = false) {
   std::vector<Chain> chains{make_chain({1, 2}, period_ns, period_ns, 2), make_chain({3, 4}, period_ns, period_ns, 1)};
   if (lock) {
@@ -45,7 +45,7 @@ struct Row {
   const char *theorem;
   size_t lanes;
   Pair published;
-  Pair safe;        // with whole instances, where the theorem has a choice
+  Pair safe;        // counts whole instances where the theorem has a choice
   Pair safe_sharp;  // without
 };
 
@@ -113,7 +113,7 @@ TEST(Theorems, ReservationExample) {
 }
 
 TEST(Theorems, WorkedByHand) {
-  // Base 1, and B has 3 + 4 within a window of 16 that starts 13 late.
+  // The base is 1, and B has 3 + 4 within a window of 16 that starts 13 late.
   const Result result = analyse(*find_analysis("theorem1-published"), two_chains(cores(1)));
   const Breakdown &a = result.chains[0].breakdown;
   EXPECT_EQ(a.window_ns, 16);
@@ -134,7 +134,7 @@ TEST(Theorems, VerdictsSayWhatTheyDependOn) {
   EXPECT_FALSE(analyse(*find_analysis("theorem2-published"), executor).chains[1].guaranteed);
 }
 
-// The less important chain is far too slow: no bound may rely on it, and with the default executor no chain is
+// The less important chain is far too slow, so no bound may rely on it, and with the default executor no chain is
 // guaranteed.
 TEST(Theorems, ALateChainTakesTheGuaranteeOfThoseThatDependOnIt) {
   const std::vector<Chain> chains{make_chain({1, 2}, 40, 40, 2), make_chain({3, 30}, 40, 30, 1)};
@@ -145,7 +145,7 @@ TEST(Theorems, ALateChainTakesTheGuaranteeOfThoseThatDependOnIt) {
   const Result by_priority = analyse(*find_analysis("theorem2-safe"), executor);
   EXPECT_TRUE(by_priority.chains[0].guaranteed);
   EXPECT_TRUE(by_priority.chains[0].depends_on.empty());
-  EXPECT_EQ(by_priority.chains[0].breakdown.blocking_ns, 3 * 29);  // an instance on every lane
+  EXPECT_EQ(by_priority.chains[0].breakdown.blocking_ns, 3 * 29);  // one instance on every lane
   EXPECT_FALSE(by_priority.chains[1].guaranteed);
 }
 
@@ -177,7 +177,7 @@ TEST(Theorems, OverloadHasNoBound) {
   EXPECT_EQ(bounds("theorem1-safe", executor)[1], kNone);
 }
 
-// Twice as long deadlines do not make a chain set lose its guarantee, whatever form of bound is used.
+// Deadlines that are twice as long do not make a chain set lose its guarantee, whatever form of bound is used.
 TEST(Theorems, LongerDeadlinesRefuseNothing) {
   Options tight;
   tight.refine = tight.joint = tight.cap_running = true;
@@ -202,7 +202,7 @@ TEST(Theorems, LongerDeadlinesRefuseNothing) {
   EXPECT_GT(met, 150);
 }
 
-// In nanoseconds, with demand growing as fast as supply: stepping by one would take hours.
+// Times are in nanoseconds, and demand grows as fast as supply: stepping one by one would take hours.
 TEST(Theorems, FullLoadIsSolvedByCorners) {
   constexpr time_ns kMs = 1'000'000;
   const std::vector<Chain> chains{make_chain({3 * kMs, 30 * kMs}, 100 * kMs, 100 * kMs, 3),
