@@ -169,8 +169,8 @@ class Json {
   bool fresh_ = true;
 };
 
-// One line of --serve. chains: the worst response, the numbers of instances that ended and that did not, and which of
-// them took longest.
+// One line of --serve. `chains` gives for each chain the worst response, the numbers of instances that ended and that
+// did not, and the instance that took longest.
 struct Answer {
   std::vector<std::string> full;
   std::vector<std::vector<int64_t>> chains;
@@ -313,7 +313,8 @@ Plan plan_of(const Arguments &arguments) {
   return plan;
 }
 
-// The plan with the executor that `name` selects (--systems). For the baseline, the plan itself defines the send mode.
+// The plan with the executor that `name` selects (for --systems). For the baseline, the plan itself gives the send
+// mode.
 Plan as_system(Plan plan, const std::string &name) {
   if (name == "batch") {
     plan.policy = Policy::kBatch;
@@ -365,7 +366,7 @@ int run_plan(const Plan &plan, const Arguments &arguments) {
   for (std::string name; std::getline(names, name, ',');) {
     Plan variant = systems.empty() ? plan : as_system(plan, name);
     variant.trace = variant.trace || arguments.has("--trace");
-    if (!board.image.empty()) {  // its executions have costs that are not in the plan, so there are no bounds
+    if (!board.image.empty()) {  // its executions have costs that the plan does not contain, so there are no bounds
       runs.push_back({name, variant, run_board(variant, board), {}});
       continue;
     }
@@ -488,8 +489,8 @@ int run_actions(const Arguments &arguments) {
 struct Mode {
   const char *name;
   const char *options;               // options that it has
-  int (*run)(const Arguments &);     // a plan, or the system of a seed
-  std::string (*failure)(uint64_t);  // failure of a seed of its campaign, or empty
+  int (*run)(const Arguments &);     // simulates a plan, or the system of a seed
+  std::string (*failure)(uint64_t);  // describes the failure of a seed of the campaign; empty if it passes
 };
 constexpr Mode kModes[] = {
     {"", "--seed --seeds --show --serve --trace --systems --board --machine --listen --echo --samples", run_boards,
@@ -567,8 +568,8 @@ int run(std::vector<std::string> words) {
 }  // namespace
 }  // namespace tide::sim
 
-// For a process that simulates by itself (lab/hunt): the answer of --serve to a line. Valid until the next call; for
-// one thread.
+// Answers one line of --serve, for a process that runs the simulation itself (lab/hunt). The answer is valid until the
+// next call; only one thread may call it.
 extern "C" const char *tide_sim_answer(const char *line);
 const char *tide_sim_answer(const char *line) {
   static std::string text;

@@ -85,9 +85,9 @@ std::vector<std::string> Ledger::violations() const {
   return found;
 }
 
-// The ROS 2 side: a server and a client of actions, and of services. The server executes a goal once, however often it
-// arrives. A known goal is answered as accepted, as by a board; a strict server refuses it, like servers of rclcpp and
-// rclpy. The client repeats requests that were lost with the agent.
+// The ROS 2 side: a server and a client, both of an action and of a service. The server executes a goal once, however
+// often its request arrives. For a goal that it knows, it answers "accepted", as a board does; a strict server refuses
+// the goal, as servers of rclcpp and rclpy do. The client repeats requests that were lost with the agent.
 
 namespace {
 
@@ -116,7 +116,7 @@ GoalId id_of(const Payload &bytes) {
   return id;
 }
 
-// State of a goal of the nodes.
+// State of a goal that the nodes have sent or received.
 GoalId id_of(int32_t number) {
   GoalId id{};
   for (size_t octet = 0; octet < kIdBytes; octet++) id[octet] = static_cast<uint8_t>(number + 7 * octet);
@@ -155,7 +155,7 @@ class Nodes {
     });
   }
 
-  // Repeats unanswered requests for goals and results; the first request may still be answered, too.
+  // Repeats unanswered requests for goals and results; the first request may still be answered as well.
   void ask_again() {
     for (const auto &[number, goal] : ledger_.goals_of_nodes) {
       if (goal.answers == 0) {
@@ -166,7 +166,7 @@ class Nodes {
     }
   }
 
-  // Requests that have no answer yet.
+  // The requests that have no answer yet.
   void give_up() {
     for (auto &[number, request] : ledger_.requests_of_nodes) request.given_up = request.answers == 0;
   }
@@ -241,7 +241,7 @@ class Nodes {
     bus_.services.ask("walk/_action/send_goal", request, [this, number](const Payload &answer) {
       GoalRecord &goal = ledger_.goals_of_nodes[number];
       const bool accepted = answer.at(0) != 0;
-      if (goal.answers > 0) { /* of a repeated request */
+      if (goal.answers > 0) { /* answer to a repeated request */
         if (accepted != goal.accepted) ledger_.note("a server changes its mind on goal " + std::to_string(number));
         return;
       }
@@ -272,7 +272,7 @@ class Nodes {
   std::map<GoalId, Known> known_;
 };
 
-// The program of the board, on rclc: a server and a client of an action, and of a service.
+// The board's program, on rclc: a server and a client, both of an action and of a service.
 
 // ---- the board's program ----
 
@@ -297,14 +297,14 @@ class Program {
   bool is_set_up() const { return set_up_; }
   bool is_finished() const { return task_.is_finished(); }
   void stop() { stopping_ = true; }
-  // The goal is sent at the program's next check, once there is room.
+  // The goal is sent at the program's next check, as soon as there is room for it.
   void send_goal(int32_t number) { goals_due_.push_back(number); }
   void ask(int32_t number) { requests_due_.push_back(number); }
   bool has_sent_all() const { return goals_due_.empty() && requests_due_.empty(); }
   uint32_t reconnects() { return tide_rclc_support_session(&support_)->counters.reconnects; }
 
  private:
-  static Program *in_use;  // callbacks of clients have no context
+  static Program *in_use;  // rclc passes no context to the callbacks of clients
   static constexpr size_t kGoals = 4, kGoalsMost = 64;
   struct Run {
     rclc_action_goal_handle_t *goal;
@@ -428,7 +428,7 @@ class Program {
     }
   }
 
-  // Answered requests have been removed.
+  // Requests that were answered have been removed.
   void give_up() {
     const Time since = machine_.engine().now() - kPatience;
     std::erase_if(asked_, [&](const Asked &asked) {
@@ -450,7 +450,7 @@ class Program {
     });
   }
 
-  // Releases everything still in use, because it would be missing for the next board.
+  // Releases everything that is still in use, because the next board would lack it.
   void fini() {
     must(rclc_executor_fini(&executor_), "fini of the executor");
     must(rclc_action_server_fini(&server_, &node_), "fini of the server");
@@ -500,7 +500,7 @@ Program *Program::in_use = nullptr;
 
 // ---- a run ----
 
-constexpr uint64_t kBaud = 0;  // frames take no time, so a run does not depend on the escapes in goal ids
+constexpr uint64_t kBaud = 0;  // frames take no time, so a run does not depend on how goal ids are escaped
 constexpr Time kSpan = 4 * kSecond, kSetUpLimit = 30 * kSecond, kSettleLimit = 120 * kSecond;
 constexpr Time kAskAgain = 2 * kSecond, kRest = kSecond, kEndLimit = 30 * kSecond;
 
@@ -606,7 +606,7 @@ class System {
     schedule(plan_.requests_of_nodes, [this](int32_t number) { nodes_.ask(number); });
   }
 
-  // Ends the faults, lets waiting clients repeat their requests, and then leaves time for late messages.
+  // Ends the faults, lets waiting clients repeat their requests, and leaves time for late messages.
   void settle() {
     up_.set_faults({});
     down_.set_faults({});
@@ -630,7 +630,7 @@ class System {
   Line up_, down_;
   AgentHost host_;
   Machine machine_;
-  std::vector<std::unique_ptr<Link>> links_;  // the last is in use; events of others may still arrive
+  std::vector<std::unique_ptr<Link>> links_;  // the last lane is in use; events of others may still arrive
   Port port_;
   Ledger ledger_;
   Nodes nodes_;
@@ -661,7 +661,7 @@ ActionResult simulate(const ActionPlan &plan) { return System(plan).run(); }
 
 namespace {
 
-// Result of a run's process.
+// The result that a run's process passes on.
 struct Left {
   ActionCounts counts;
   char violation[400];

@@ -13,15 +13,15 @@
 
 namespace tide::sim {
 
-// The outcome of each goal and request, as seen by both sides, and the conditions that it must meet. A goal or request
-// is identified by its number, regardless of its id in messages.
+// The outcome of each goal and request, as both sides see it, and the conditions that it must meet. A goal or request
+// is identified by its number, not by its id in messages.
 //
 // Every fourth goal is refused, however often it is requested.
 constexpr bool is_refused(int32_t number) { return number % 4 == 0; }
 
 struct GoalRecord {
-  int executed = 0;              // times that its server accepted it as a new goal
-  int answers = 0, results = 0;  // received by its client
+  int executed = 0;              // number of times that its server accepted it as a new goal
+  int answers = 0, results = 0;  // number received by its client
   bool accepted = false, succeeded = false;
 };
 struct RequestRecord {
@@ -30,9 +30,9 @@ struct RequestRecord {
 };
 
 struct Ledger {
-  std::map<int32_t, GoalRecord> goals_of_board, goals_of_nodes;  // by owner of the client
+  std::map<int32_t, GoalRecord> goals_of_board, goals_of_nodes;  // by the side that has the client
   std::map<int32_t, RequestRecord> requests_of_board, requests_of_nodes;
-  std::vector<std::string> broken;  // violations seen during the run
+  std::vector<std::string> broken;  // violations that were seen during the run
   bool renewed = false;             // the session or the agent was renewed, so messages may be lost or repeated
 
   void note(const std::string &what) { broken.push_back(what); }
@@ -48,11 +48,11 @@ struct Incident {
 struct ActionPlan {
   uint64_t seed = 0;
   Faults up, down;
-  std::vector<Incident> cuts, restarts;  // cuts of the line, restarts of the agent
+  std::vector<Incident> cuts, restarts;  // when the line is cut, and when the agent is restarted
   Time agent_most = 0;                   // longest delay from the line to the agent
-  // Times of sending; the number of each is its position, from 1.
+  // Times of sending; the number of each goal or request is its position here, from 1.
   std::vector<Time> goals_of_board, goals_of_nodes, requests_of_board, requests_of_nodes;
-  std::vector<Time> questions;  // when the nodes repeat unanswered requests
+  std::vector<Time> questions;  // times at which the nodes repeat unanswered requests
   bool strict = false;          // the nodes' server refuses a repeated id, like those of rclcpp and rclpy
 };
 
@@ -67,16 +67,16 @@ struct ActionResult {
 ActionPlan draw_actions(uint64_t seed);
 ActionResult simulate(const ActionPlan &plan);
 
-// A run in a separate process. Goal ids continue from one board to the next within a process, so only the first run of
-// a process can be replayed by its seed alone. A crash is a violation, too.
+// A run in a separate process. Within a process, goal ids continue from one board to the next, so only the first run of
+// a process can be replayed by its seed alone. A crash of the process is also a violation.
 struct ActionCounts {
   uint64_t goals = 0, accepted = 0, requests = 0, given_up = 0, restarts = 0, frames = 0, events = 0;
 };
 struct ActionSummary : ActionCounts {
-  std::string violation;  // the first violation; empty: none
+  std::string violation;  // the first violation; empty if there is none
 };
 
-// Throws std::runtime_error if the system cannot start a process.
+// Throws std::runtime_error if the operating system cannot start a process.
 ActionSummary simulate_apart(uint64_t seed);
 
 }  // namespace tide::sim

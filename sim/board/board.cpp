@@ -29,21 +29,21 @@ extern char **environ;
 namespace tide::sim {
 namespace {
 
-// 16 ns per instruction, 62.5 MIPS: a message then costs the binary about as much as the paper's board. For other
-// programs an instruction takes 32 ns, as in runs in which the emulator has to keep up with an agent.
+// 16 ns per instruction (62.5 MIPS) make a message cost the binary about as much as it costs the paper's board. For
+// other programs an instruction takes 32 ns, as in runs in which the emulator has to keep pace with an agent.
 constexpr int kInstructionShift = 4, kProgramInstructionShift = 5;
 
-// Structures are copied without conversion: board and machine are both little-endian.
+// Structures are copied without conversion, because board and machine are both little-endian.
 static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(world_plan_t) == 48 && sizeof(world_chain_t) == 112);
 static_assert(static_cast<int>(Send::kAnswered) == WORLD_SEND_ANSWERED);
 
-// Folder with two pipes and the plan, which exists while the board runs.
+// A folder with two pipes and the plan; it exists while the board runs.
 class Meeting {
  public:
   Meeting() {
     std::string pattern = (std::filesystem::temp_directory_path() / "tide-board-").string();
-    pattern.append(6, 'X');  // which mkdtemp replaces
+    pattern.append(6, 'X');  // mkdtemp replaces this part
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
     folder_ = pattern;
     for (const char *name : {"up", "down"}) {
@@ -61,7 +61,7 @@ class Meeting {
   Meeting &operator=(const Meeting &) = delete;
 
   const std::filesystem::path &folder() const { return folder_; }
-  // Opens each pipe for reading and writing, so that opening does not wait for a board that never starts.
+  // Each pipe is opened for reading and writing, so that opening it does not wait for a board that never starts.
   void open() {
     up_ = ::open((folder_ / "up").c_str(), O_RDWR | O_CLOEXEC);
     down_ = ::open((folder_ / "down").c_str(), O_RDWR | O_CLOEXEC);
@@ -290,7 +290,7 @@ class BoardRun {
     });
   }
 
-  // False: the board has ended.
+  // Returns false if the board has ended.
   bool try_to_read(void *place, size_t count) {
     auto *next = static_cast<uint8_t *>(place);
     while (count > 0) {
@@ -404,7 +404,7 @@ class BoardRun {
   std::vector<std::unique_ptr<HostCallback>> nodes_;
   std::deque<Line::Bytes> arrived_;
   tide_framing_reader_t reader_{};
-  std::vector<uint8_t> message_, frame_;  // being sent: without and with its framing
+  std::vector<uint8_t> message_, frame_;  // the frame that is being sent: without and with its framing
   LineCounters up_counters_;
   Time first_release_ = -1;
   std::vector<std::vector<Instance>> instances_;

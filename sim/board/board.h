@@ -2,13 +2,13 @@
 // The real binary in the simulated world: sim/workloads/three_chains/mps2 in QEMU instead of the simulated client, in
 // lock-step.
 //
-// QEMU counts instructions as time (-icount), so the board's clock is exact and is the world's clock. The board's line
-// queries the world (over two named pipes by semihosting, which takes the board no time) when it begins to send, and at
-// the time named in the last answer. The world processes its own events until that time, and answers with the received
-// bytes and the time of its next event. So neither runs ahead of the other's next possible action, and the load of the
-// host machine has no influence.
+// QEMU counts instructions as time (-icount), so the board's clock is exact and equals the world's clock. The board's
+// line asks the world when it begins to send, and at the time named in the last answer; it does so over two named pipes
+// by semihosting, which takes the board no time. The world processes its own events until that time, and answers with
+// the bytes for the board and the time of its next event. Thus neither side runs ahead of the other side's next
+// possible action, and the load of the host machine has no influence.
 //
-// sim/mps2/world.h has the structures that both exchange.
+// sim/mps2/world.h defines the structures that both exchange.
 #pragma once
 
 #include <string>
@@ -21,14 +21,14 @@ namespace tide::sim {
 struct Board {
   std::string image;        // ELF
   std::string machine;      // of QEMU
-  bool is_program = false;  // run_program sets it
+  bool is_program = false;  // run_program sets this
 };
 
-// A run of the plan. Throws std::invalid_argument if the plan needs features that the board's world lacks (faults,
-// cuts, restarts), std::runtime_error if the board does not end normally.
+// Runs the plan. Throws std::invalid_argument if the plan needs features that the board's world lacks (faults, cuts,
+// restarts), and std::runtime_error if the board does not end normally.
 Result run_board(const Plan &plan, const Board &board);
 
-// Any other program whose image contains sim/mps2/line.c, which uses the world if there is one.
+// For any other program whose image contains sim/mps2/line.c, which uses the world if there is one.
 struct ProgramResult {
   struct Sample {
     Time time;  // time at which the agent passed it on
@@ -37,8 +37,8 @@ struct ProgramResult {
   std::vector<Sample> samples;
   int exit_code = 0;
 };
-// Runs until the program ends or `samples` of the topic have arrived. echo: topic to which each is published; empty:
-// none. Only the plan's line and agent are used.
+// Runs until the program ends, or until `samples` samples of the topic have arrived. `echo` is the topic to which each
+// sample is published; empty: none. Only the line and the agent of the plan are used.
 ProgramResult run_program(const Plan &plan, const Board &board, const std::string &topic, const std::string &echo,
                           size_t samples);
 

@@ -9,10 +9,10 @@
 namespace tide::sim {
 namespace {
 
-// Samples consist of dots and two small numbers. Bytes that may have to be escaped: the low bytes of the sequence
-// number, of two lengths and of the sample's number, the object's four bytes and the checksum.
+// Samples consist of dots and two small numbers. Bytes that may need an escape: the low bytes of the sequence number,
+// of two lengths and of the sample's number, the object's four bytes, and the checksum.
 constexpr std::int64_t kEscapes = 10;
-constexpr uint32_t kMostPeriods = 10'000;  // the high bytes of numbers stay below escaped values
+constexpr uint32_t kMostPeriods = 10'000;  // because the high bytes of numbers stay below the escaped values
 
 bool is_covered(const Plan &plan, const analysis::LinkSystem &system) {
   if (plan.up.any() || plan.down.any() || plan.cuts > 0 || plan.restarts > 0) return false;

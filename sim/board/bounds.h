@@ -12,15 +12,15 @@
 
 namespace tide::sim {
 
-// Every execution and every message may be shorter than in the plan; any byte may be escaped.
+// Every execution and every message may be shorter than in the plan, and any byte may need an escape.
 analysis::LinkSystem system_of(const Plan &plan);
 
-// By chain, from the release to the end of the last callback; none if the chain has none, or the plan has faults that
-// the analysis does not cover.
+// Bounds by chain, from the release to the end of the last callback; unset if the chain has none, or if the plan has
+// faults that the analysis does not cover.
 std::vector<std::optional<Time>> bounds_of(const Plan &plan);
 
-// Chains slower than their bound, a line for each. Also empty for a run in which messages were refused or dropped, as
-// the bounds do not cover it.
+// The chains that were slower than their bound, one line for each. Also empty if messages were refused or dropped in
+// the run, because the bounds do not cover this.
 std::vector<std::string> above_bounds(const std::vector<std::optional<Time>> &bounds, const Result &result);
 
 }  // namespace tide::sim

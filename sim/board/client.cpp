@@ -14,7 +14,7 @@ namespace tide::sim {
 namespace {
 
 constexpr uint32_t kClientKey = 0x74696465;
-constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // headers of a WRITE_DATA, and a margin
+constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // the headers of a WRITE_DATA, and some more
 constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
 constexpr Time kBeforeRelease = 50 * kMillisecond;
@@ -35,7 +35,7 @@ std::string topic_of(const Graph &graph, size_t input) {
 // ---- marks ----
 
 void put_mark(std::span<uint8_t> payload, const Mark &mark) {
-  const size_t before = payload.size() >= kMarkBytes ? 2 : 0;  // a short one does not name the root
+  const size_t before = payload.size() >= kMarkBytes ? 2 : 0;  // a short payload does not contain the root
   for (size_t octet = 0; octet < before; octet++) payload[octet] = static_cast<uint8_t>(mark.root >> 8 * octet);
   for (size_t octet = 0; octet < 4 && before + octet < payload.size(); octet++)
     payload[before + octet] = static_cast<uint8_t>(mark.index >> 8 * octet);
@@ -47,7 +47,7 @@ Mark MarkReader::read(std::span<const uint8_t> payload, size_t padding) {
   uint32_t value = 0;
   for (size_t octet = 0; octet < count; octet++) value |= uint32_t{payload[before + octet]} << 8 * octet;
   if (before > 0) return {static_cast<uint16_t>(payload[0] | payload[1] << 8), value};
-  // Only multiples of `step` were sent; the search begins with the ones nearest to the expected instance.
+  // Only multiples of `step` were sent, so the search begins with those nearest to the expected instance.
   const auto root = static_cast<uint16_t>(*message_.roots.begin());
   const uint64_t span = uint64_t{1} << 8 * count;
   for (uint64_t apart = 0; apart <= span; apart++) {
@@ -248,15 +248,15 @@ void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
   endpoint.parent = topic.group.id;
   endpoint.topic = topic.topic.id;
   endpoint.has_qos = true;
-  // Reliable readers keep all messages, so that every loss is the client's and counted there.
+  // Reliable readers keep all messages, so that every loss is the client's and is counted by the client.
   endpoint.qos_flags = reliable ? TIDE_XRCE_QOS_RELIABLE : TIDE_XRCE_QOS_KEEP_LAST;
   endpoint.has_depth = true;
   endpoint.depth = static_cast<uint8_t>(plan_.depth);
   tide_session_add_object(&session_, &topic.endpoint);
 }
 
-// Finds or creates the service: a client's with its message of the request, a server's with the reader of requests or
-// the message of the reply.
+// Finds or creates a service. The client's side passes the message of the request; the server's side passes the reader
+// of requests or the message of the reply.
 Client::Service *Client::service_of(const MessagePlan &request, bool asks) {
   auto &service = services_[&request];
   if (service != nullptr) return service.get();
@@ -313,7 +313,7 @@ void Client::create_objects() {
   }
 }
 
-// The baseline ignores priorities.
+// because the baseline ignores priorities
 tide_priority_t Client::priority_of(const Callback &callback) const {
   const CallbackPlan &plan = *callback.plan;
   return plan_.policy == Policy::kBatch || plan.level == 0 ? 0 : TIDE_PRIORITY(plan.level, plan.position);
@@ -348,7 +348,8 @@ void Client::set_priorities() {
   }
 }
 
-// One lane runs cooperatively. Several lanes are preemptive: one for each level, or lanes that share all callbacks.
+// A single lane runs cooperatively. Several lanes are preemptive: one for each level, or lanes that share all
+// callbacks.
 void Client::choose_lanes() {
   std::vector<unsigned> levels;
   if (plan_.lanes > 1 && plan_.policy == Policy::kTide) {
@@ -455,7 +456,8 @@ void Client::set_up_locks() {
   }
 }
 
-// Starts each lane's task with its own priority, above the low ones, one for each lane, that are used without budget.
+// Starts each lane's task with its own priority. These priorities are above the low ones, of which each lane uses one
+// when its budget is used up.
 void Client::start_lanes() {
   const int low = static_cast<int>(lanes_.size());
   for (size_t index = 0; index < lanes_.size(); index++) {
@@ -465,7 +467,7 @@ void Client::start_lanes() {
   }
 }
 
-// A lane's budget is that of the first callback with a budget on its level.
+// The budget of a lane is that of the first callback with a budget on its level.
 void Client::give_budget(size_t lane) {
   budgets_.push_back(nullptr);
   for (const auto &callback : callbacks_) {
@@ -528,7 +530,8 @@ void Client::release_events(Callback &callback) {
   }
 }
 
-// The interrupt counts its events, as a guard condition has one trigger: the callback runs once for each of them.
+// The interrupt counts its events, because a guard condition has only one trigger; the callback then runs once for each
+// event.
 void Client::trigger(Callback &callback, Time event) {
   callback.events.push_back(event);
   if (!tide_callback_is_ready(&callback.timer.callback)) tide_executor_notify(&callback.timer.callback);
@@ -542,7 +545,7 @@ void Client::run() {
   tide_session_open(&session_);
   const Time limit = machine_.engine().now() + kSetUpLimit;
   int status = tide_session_wait_state(&session_, TIDE_SESSION_READY, limit, nullptr);
-  // Frames of the connection may still be on the line, but the measured part begins with an idle line.
+  // Frames that set up the connection may still be on the line, but the measured part must begin with an idle line.
   if (status == TIDE_OK) status = tide_session_wait_idle(&session_, 0, limit, nullptr);
   if (status != TIDE_OK || stopping_) return;
   choose_lanes();
@@ -609,13 +612,13 @@ int Client::source_process_oldest(void *context) {
   return static_cast<Client *>(context)->process(tide_daemon_process_oldest_of, kAllFrames);
 }
 
-// ---- the work of callbacks, and their waits if the policy allows any ----
+// ---- the work of callbacks, and their waits if the policy has any ----
 
 namespace {
 
 constexpr Time kConfirmLimit = kSecond;  // as in the stock library
 
-// Number of bytes before the payload that a reader receives.
+// Number of bytes that precede the payload in a received message.
 uint32_t header_bytes(const MessagePlan &message) {
   if (message.carry == Carry::kTopic) return 0;
   return message.carry == Carry::kReply ? TIDE_REPLY_HEADER_BYTES : TIDE_SAMPLE_IDENTITY_BYTES;
@@ -623,7 +626,7 @@ uint32_t header_bytes(const MessagePlan &message) {
 
 }  // namespace
 
-// Counts the callbacks inside an exclusive group.
+// Counts the callbacks that run inside an exclusive group.
 class Client::Inside {
  public:
   Inside(Client &client, const Callback &callback)
@@ -647,11 +650,11 @@ void Client::begin(Callback &callback) {
   Engine &engine = machine_.engine();
   Task::current()->execute(plan_.dispatch);
   const Time start = engine.now();
-  // The expiry identifies the instance, because a late callback may start in the next period.
+  // The instance is identified by the expiry, because a late callback may start in the next period.
   const bool is_event = plan.burst > 0;
   const Time since = callback.timer.callback.ready_ns - first_release_ - plan.phase;
   const auto index = is_event ? callback.begun++ : static_cast<uint32_t>(since / plan.period);
-  // An event that came after this callback was chosen, but before it started, has already made it ready again.
+  // An event that came after this callback was chosen but before it started has already made the callback ready again.
   const bool is_next = is_event && callback.begun < callback.events.size();
   if (is_next && !tide_callback_is_ready(&callback.timer.callback)) tide_executor_notify(&callback.timer.callback);
   if (plan.jitter > 0) release(callback, int64_t{index} + 1);
@@ -686,7 +689,7 @@ void Client::take(InputState &input) {
     tide_session_take_done(&session_, &input.reader);
     return;
   }
-  // A message of a join that is not the last one is stored, which takes no time.
+  // A join stores every message but the last of an instance, which takes no time.
   const bool runs = is_last(callback, mark);
   if (runs) execute(callback, input.callback);
   tide_session_take_done(&session_, &input.reader);
@@ -702,7 +705,7 @@ void Client::take(InputState &input) {
   observer_.ran(callback.number, input.number, mark, start, engine.now());
 }
 
-// Runs a callback for a local message. Checks that the messages of a single root arrive in order and once.
+// Runs a callback for a local message. If there is a single root, checks that its messages arrive in order and once.
 void Client::hear(InputState &input) {
   Callback &callback = *input.of;
   const Inside inside(*this, callback);
@@ -751,7 +754,7 @@ void Client::hold(Callback &callback, const tide_callback_t &runs, Lock &lock, T
   tide_lock_give(&lock.lock);
 }
 
-// Sends the messages of a callback at its end. identity: the answered request's.
+// Sends the messages of a callback at its end. `identity` is that of the answered request.
 void Client::send(Callback &callback, const Mark &mark, tide_priority_t priority, std::span<const uint8_t> identity) {
   for (const auto &output : callback.outputs) {
     if (mark.index % output->message->step != 0) continue;
@@ -806,7 +809,7 @@ bool Client::write(Output &output, const Mark &mark, tide_priority_t priority, s
   return true;
 }
 
-// Like rcl_take_response: a reply without an open request is dropped.
+// Like rcl_take_response: drops a reply to which no request is open.
 bool Client::answers_it(InputState &input, const tide_sample_t &sample, const Mark &mark) {
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, sample.bytes, TIDE_REPLY_HEADER_BYTES, false);

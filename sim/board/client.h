@@ -23,7 +23,7 @@
 
 namespace tide::sim {
 
-// The instance to which a message or a run of a callback belongs; payloads begin with it.
+// The instance to which a message or a run of a callback belongs; payloads begin with this mark.
 struct Mark {
   uint16_t root = UINT16_MAX;  // number of the timer or event that began it (Graph::roots)
   uint32_t index = UINT32_MAX;
@@ -33,12 +33,12 @@ constexpr Mark kNoMark;
 
 // Fills the payload. If it is too short for a mark, it gets only the low octets of the instance.
 void put_mark(std::span<uint8_t> payload, const Mark &mark);
-// Reads the marks of one message at one receiver. For a short payload it takes the instance with these octets that is
-// nearest to the successor of the last one.
+// Reads the marks of one message at one receiver. For a short payload, it takes the instance with these octets that is
+// nearest to the successor of the previous one.
 class MarkReader {
  public:
   explicit MarkReader(const MessagePlan &message) : message_(message) {}
-  // The sender's padding of at most `padding` octets may follow. kNoMark: the payload has another length.
+  // The sender may have added up to `padding` octets. kNoMark means that the payload has another length.
   Mark read(std::span<const uint8_t> payload, size_t padding);
 
  private:
@@ -46,38 +46,38 @@ class MarkReader {
   uint32_t next_ = 0;
 };
 
-// How late the callback's timer starts an instance: from 0 to the jitter, and often exactly 0 or the jitter.
+// Draws how late the callback's timer starts an instance: from 0 to the jitter, and often exactly 0 or the jitter.
 Time lateness(const CallbackPlan &callback, Random &random);
-// Times of the events that start the callback: mostly as close as permitted, now and then after a pause; none after the
-// last release that a timer would have.
+// Draws the times of the events that start the callback: mostly as close as permitted, now and then after a pause, and
+// none after the last release that a timer would have.
 std::vector<Time> event_times(const CallbackPlan &callback, size_t count, Time first, Random &random);
 
-// The topic of a message that is published, and the topic of an input, which a reader subscribes to.
+// The topic on which a message is published, and the topic to which the reader of an input subscribes.
 std::string topic_of(const MessagePlan &message);
 std::string topic_of(const Graph &graph, size_t input);
 
 constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
 
-// Executes, with critical sections at random positions in their order, shortened to fit; then sleeps.
+// Executes with critical sections at random positions, in their order and shortened to fit; then sleeps.
 void execute_sections(const CallbackPlan &callback, Time duration, Random &random,
                       const std::function<void(unsigned lock, Time held)> &hold);
 
 class Client {
  public:
-  // Events of the program, for traces and checks. All functions are set.
+  // Events of the program, for traces and checks. All functions must be set.
   struct Observer {
     std::function<void(const tide_executor_t &executor, const tide_callback_t &callback)> callback_start;
     std::function<void(const Mark &mark, Time release)> released;
-    // A callback ran. input: the message that started it; none if a timer did.
+    // A callback ran. `input` is the message that started it; it is none if a timer did.
     std::function<void(size_t callback, size_t input, const Mark &mark, Time start, Time end)> ran;
     std::function<void(size_t message, const Mark &mark, bool accepted)> sent;
-    std::function<void(size_t input, const Mark &mark)> took;  // a message from the line
+    std::function<void(size_t input, const Mark &mark)> took;  // a message from the line was taken
     std::function<void(size_t input)> strange_sample;
-    std::function<void(size_t callback, const char *what)> broken;  // a violated rule, seen from inside
+    std::function<void(size_t callback, const char *what)> broken;  // a rule was violated, as seen from inside
     std::function<void(const char *what)> event;
   };
 
-  // board: its number in the graph.
+  // `board` is the board's number in the graph.
   Client(Machine &machine, Line &up, const Plan &plan, const Graph &graph, int board, Observer observer);
   Client(const Client &) = delete;
   Client &operator=(const Client &) = delete;
@@ -90,19 +90,19 @@ class Client {
 
   tide_session_t &session() { return session_; }
   Link &link() { return link_; }
-  // True if no timer's callback is running.
+  // True if no callback that a timer has started is running.
   bool is_settled() const { return running_ == 0; }
-  // Messages of an input from the line that its queue has dropped.
+  // Number of messages of an input from the line that its queue has dropped.
   uint32_t dropped(size_t input) const { return inputs_.at(input)->reader.dropped; }
   const tide_executor_t &executor() const { return executor_; }
   // Level and budget state of each lane with a budget.
   std::vector<std::pair<unsigned, const tide_budget_t *>> budgets();
-  // Local messages that did not arrive although their queues did not drop them.
+  // Number of local messages that did not arrive although their queues did not drop them.
   int64_t unheard() const;
   uint32_t publish_failures() const { return publish_failures_; }
   uint32_t publish_waits() const { return publish_waits_; }
 
-  // For Send::kAnswered: counts HEARTBEATs that were sent, and those that were answered.
+  // For Send::kAnswered: counts the HEARTBEATs that were sent, and those that were answered.
   void note_heartbeats_answered(uint64_t count);
   void note_heartbeat() { heartbeats_++; }
 
@@ -111,11 +111,11 @@ class Client {
     std::string name;
     tide_object_t topic{}, group{}, endpoint{};
   };
-  // A service that a board calls or serves, by its request.
+  // A service that a board calls or serves, identified by its request message.
   struct Service {
     std::string name, request_topic, reply_topic;
     tide_object_t object{};
-    std::map<uint16_t, Mark> asked;  // by the ids of their requests
+    std::map<uint16_t, Mark> asked;  // by the ids of the requests
   };
   struct Callback;
   struct Output {
@@ -135,12 +135,12 @@ class Client {
     size_t number;
     MarkReader marks;
     tide_callback_t callback{};
-    // Publishes over the line.
+    // For messages over the line.
     Topic topic;
     Service *service = nullptr;
     tide_reader_t reader{};
     std::vector<tide_sample_t> samples;
-    // Publishes by reference.
+    // For messages by reference.
     tide_local_subscription_t heard{};
     std::vector<tide_local_message_t *> queue;
     int64_t last_heard = -1;
@@ -150,12 +150,12 @@ class Client {
     Client *client;
     size_t number;
     const CallbackPlan *plan;
-    tide_timer_t timer{};      // for a callback started by events: only its callback, like that of a guard condition
-    std::vector<Time> events;  // with their own run each, in order; the first ones have begun
+    tide_timer_t timer{};      // if events start the callback: only its `callback` is used, as for a guard condition
+    std::vector<Time> events;  // each has its own run, in order; the first ones have begun
     uint32_t begun = 0;
     std::vector<std::unique_ptr<Output>> outputs;
     std::vector<InputState *> inputs;
-    std::map<Mark, size_t> joined;  // number of its messages that arrived
+    std::map<Mark, size_t> joined;  // number of the instance's messages that have arrived
   };
   struct Group {
     tide_group_t group{};
@@ -230,7 +230,7 @@ class Client {
   std::vector<tide_object_t *> objects_;
   tide_object_t participant_{};
   std::vector<std::unique_ptr<Callback>> callbacks_;
-  std::map<size_t, std::unique_ptr<InputState>> inputs_;              // inputs of this board, by their numbers in the
+  std::map<size_t, std::unique_ptr<InputState>> inputs_;              // inputs of this board, by their number in the
                                                                       // graph
   std::map<const MessagePlan *, std::unique_ptr<Service>> services_;  // by request
   tide_executor_t executor_{};
@@ -238,14 +238,14 @@ class Client {
   std::vector<tide_callback_t *> registered_;
   std::vector<tide_queue_entry_t *> ready_, timers_;
   std::vector<std::unique_ptr<Group>> groups_;
-  Random sections_;  // source of their positions in executions
+  Random sections_;  // source of the sections' positions in executions
   Locks lock_port_;
   tide_lock_set_t lock_set_{};
   std::vector<std::unique_ptr<Lock>> locks_;
   tide_local_pool_t pool_{};
   std::vector<uint64_t> local_storage_;
   std::vector<std::unique_ptr<Task>> tasks_;
-  std::vector<std::unique_ptr<Budget>> budgets_;  // one for each lane, or null
+  std::vector<std::unique_ptr<Budget>> budgets_;  // one for each lane; null if it has no budget
   std::vector<tide_event_t *> waiters_;
   bool stopping_ = false;
   Time first_release_ = -1;

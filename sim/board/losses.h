@@ -14,7 +14,7 @@
 
 namespace tide::sim {
 
-// Each kind of loss draws from a random source of its own: a change of one kind leaves the others as they were.
+// Each kind of loss draws from a random source of its own, so that a change of one kind leaves the others unchanged.
 enum class Chance : uint64_t {
   kUp = 1,
   kDown,
@@ -34,7 +34,7 @@ inline uint64_t seed_of(const Plan &plan, Chance chance) {
 
 struct Glance {
   tide_xrce_header_t header{};
-  uint8_t submessage = 0xFF;  // the first one's id
+  uint8_t submessage = 0xFF;  // id of the first submessage
 };
 Glance glance(agent::Bytes message);
 // The stream of a message, or the stream to which a HEARTBEAT or ACKNACK refers.
@@ -45,14 +45,14 @@ size_t root_of(agent::Bytes message, const Glance &seen);
 
 enum class Way { kUp, kDown };
 
-// Loses a limited number of frames of each instance: frames of reliable streams, their HEARTBEATs and ACKNACKs. Levels
-// distinguish the timers of a board.
+// Loses a limited number of frames of each instance: frames of reliable streams, and their HEARTBEATs and ACKNACKs. The
+// timers of a board are told apart by their levels.
 class InstanceLosses {
  public:
   InstanceLosses(const Plan &plan, const Graph &graph, int board);
-  // Call when a message begins to be sent.
+  // Call this when a message begins to be sent.
   void begin(Way way, agent::Bytes message);
-  // Call when the last begun message was sent, with the time since the first release; true: it is lost.
+  // Call this when the message begun last was sent, with the time since the first release; returns true if it is lost.
   bool lost(Way way, Time since_release);
 
  private:
@@ -63,26 +63,26 @@ class InstanceLosses {
   const Plan &plan_;
   Random random_;
   static constexpr size_t kNoLevel = TIDE_LEVEL_MAXIMUM + 1;
-  std::array<const CallbackPlan *, kNoLevel + 1> levels_{};  // the callbacks that release the instances of each level
+  std::array<const CallbackPlan *, kNoLevel + 1> levels_{};  // the callbacks that release the instances, by level
   std::array<Budget, kNoLevel> budgets_;                     // by level
-  std::array<size_t, 2> leaving_{};                          // level of the reliable message on the line, by way
+  std::array<size_t, 2> leaving_{};                          // level of the reliable message on the line, by direction
 };
 
-// Selects first transmissions of reliable samples that succeed: exactly the planned share of all periods, in random
+// Selects which first transmissions of reliable samples succeed: exactly the planned share of all periods, in random
 // order.
 class FirstLosses {
  public:
   explicit FirstLosses(const Plan &plan);
-  // Call when a message begins to be sent.
+  // Call this when a message begins to be sent.
   Glance begin(agent::Bytes message);
-  // Call when the last begun message was sent, with the time since the first release; true: it is lost.
+  // Call this when the message begun last was sent, with the time since the first release; returns true if it is lost.
   bool lost(Time since_release) const;
 
  private:
   const Plan &plan_;
   std::vector<std::vector<bool>> successes_;  // by chain and period
   std::vector<int64_t> sent_;                 // highest sequence number sent, by stream
-  bool first_leaving_ = false;                // the message on the line is sent for the first time
+  bool first_leaving_ = false;                // true if the message on the line is sent for the first time
   size_t chain_ = 0;                          // its chain
 };
 

@@ -14,11 +14,11 @@ namespace {
 
 constexpr size_t kMostViolations = 8;
 constexpr int kLanePriority = 2, kLess = kLanePriority - 1, kMore = kLanePriority + 1;
-// A callback that ends at the instant at which the budget ends counts as ended, because the code after it takes no time
-// but needs the core.
+// A callback that ends at the instant at which the budget ends counts as ended, because the code after the callback
+// takes no time but needs the core.
 constexpr Time kInstant = 1;
 constexpr size_t kDepth = 64;          // messages that wait for a callback, unless the plan says how many
-constexpr uint16_t kActivations = 64;  // activations in a period that leave a part of the budget
+constexpr uint16_t kActivations = 64;  // number of activations in a period that use only a part of the budget
 
 size_t lanes_of(const Plan &plan) {
   size_t lanes = 0;
@@ -29,7 +29,7 @@ size_t lanes_of(const Plan &plan) {
 
 }  // namespace
 
-// The processor time of a lane with a budget, which shares its core. Exists as long as the lane's task.
+// The processor time of a lane that has a budget and shares its core. It exists as long as the lane's task.
 class Nodes::Supply {
  public:
   Supply(Task &lane, const ExecutorPlan &executor, uint64_t seed)
@@ -54,8 +54,7 @@ class Nodes::Supply {
   }
 
  private:
-  // A budget that is served late in one period and early in the next delays the lane most; other positions are tried,
-  // too.
+  // A budget served late in one period and early in the next delays the lane most; other positions are tried as well.
   void take_all_but_the_budget() {
     const Time spare = period_ - budget_;
     for (Time begin = -random_.between(0, period_ - 1);; begin += period_) {
@@ -175,12 +174,12 @@ size_t Nodes::depth_of(const Callback &callback) const {
   return depth == 0 ? kDepth : depth;
 }
 
-// At any time a callback publishes and reads at most one message on each of its lanes.
+// A callback publishes and reads at most one message on each of its lanes at a time.
 void Nodes::add_topics() {
   const auto overlaps = [this](const CallbackPlan &callback) {
     return callback.executor > 0 ? plan_.executors[callback.executor - 1].lanes : 1u;
   };
-  std::vector<std::pair<Topic *, uint32_t>> topics;  // with their loans
+  std::vector<std::pair<Topic *, uint32_t>> topics;  // each with its number of loans
   uint32_t count = 0;
   for (size_t number = 0; number < topics_.size(); number++) {
     const MessagePlan &message = graph_.messages[number];
@@ -262,8 +261,8 @@ void Nodes::start(Time first_release) {
 
 // ---- a run of a callback ----
 
-// An instance is identified by its timer's expiry on the grid. The next expiry is then delayed by the jitter, unless it
-// is already pending.
+// An instance is identified by its timer's expiry on the grid. The expiry after it is then delayed by the jitter,
+// unless that expiry is already pending.
 void Nodes::expire(Callback &callback) {
   const CallbackPlan &plan = *callback.plan;
   const Time since = callback.core().ready_ns - first_release_ - plan.phase;
@@ -346,20 +345,19 @@ void Nodes::deliver(Topic &topic, const Mark &mark) {
   tide_local_publish(&topic.local, message, sizeof mark);
 }
 
-// ---- what must hold ----
+// ---- the rules that must hold ----
 //
-// Regardless of the order of the lanes: a callback overlaps itself only in a reentrant group; those of an exclusive
-// group never overlap each other. Each callback runs once for each message, except messages dropped by a full queue;
-// timers run on their grid. Of the callbacks that may run, a lane takes the most urgent one (tide); a timer comes
-// before everything else (readyset). No lane sleeps while a callback may run. At the end of the run all callbacks have
-// ended.
+// Whatever the order of the lanes: a callback overlaps itself only in a reentrant group, and callbacks of an exclusive
+// group never overlap one another. Each callback runs once for each message, except messages dropped by a full queue;
+// timers run on their grid. Of the callbacks that may run, a lane takes the most urgent one (tide), or a timer before
+// everything else (readyset). No lane sleeps while a callback may run. At the end of the run all callbacks have ended.
 
 Nodes::Group *Nodes::group_of(const Callback &callback) const {
   const unsigned number = callback.plan->group;
   return number == 0 ? nullptr : groups_.at({callback.plan->executor, number}).get();
 }
 
-// A task has left a critical section: checks what a lane has taken in it.
+// A task has left a critical section: checks what a lane has taken inside it.
 void Nodes::section_end() {
   for (const auto &executor : executors_) {
     if (executor == nullptr) continue;
@@ -383,13 +381,13 @@ void Nodes::check_choice(const Executor &executor, const tide_callback_t &taken)
                                 ? other.priority > taken.priority
                                 : other.kind == TIDE_CALLBACK_TIMER && taken.kind != TIDE_CALLBACK_TIMER;
     if (!goes_first) continue;
-    // The taken callback occupies its group, so may_run() is false for others of that group.
+    // The taken callback occupies its group, so may_run() is false for the other callbacks of that group.
     const bool same_group = group_of(*callback) != nullptr && other.group == taken.group;
     if (may_run(*callback) || same_group) violate(*callback, "it waits while a lane takes a less urgent one");
   }
 }
 
-// The most urgent callback of a group runs next.
+// Within a group, the most urgent callback runs next.
 bool Nodes::may_run(const Callback &callback) const {
   const tide_callback_t &core = callback.core();
   if (core.pending == 0) return false;
@@ -401,11 +399,11 @@ bool Nodes::may_run(const Callback &callback) const {
          });
 }
 
-// Checks only once all events of an instant have happened and no task is stopped between two sections.
+// Checks only when all events of an instant have happened and no task is stopped between two sections.
 void Nodes::step_end() {
   if (hesitating_ > 0 || engine_.next_time() <= engine_.now()) return;
   for (const auto &executor : executors_) {
-    // Lanes with budgets are left out: the code that wakes a lane does not know which one has budget left.
+    // Lanes with budgets are excluded, because the code that wakes a lane does not know which lane has budget left.
     if (executor == nullptr || executor->plan->budget > 0) continue;
     const bool sleeps = std::any_of(executor->lanes.begin(), executor->lanes.end(), [](const tide_lane_t &lane) {
       return lane.event.port != nullptr && lane.event.state == 0;

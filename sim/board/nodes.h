@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Callbacks of ROS 2 nodes on the shipped executor: one process, in which each lane is a task on a core of its own and
-// messages are delivered locally (tide/local.h). Checks the rules of executors with several lanes.
+// messages are delivered locally (tide/local.h). It also checks the rules of executors with several lanes.
 #pragma once
 
 #include <deque>
@@ -37,15 +37,15 @@ class Nodes {
 
   bool has(size_t callback) const { return callbacks_[callback] != nullptr; }
   void start(Time first_release);
-  // Delivers a message to its subscribers: callbacks without another input, and without a transit delay.
+  // Delivers a message to its subscribers: the callbacks that have no other input, and no transit delay.
   void publish(size_t message, const Mark &mark);
   bool subscribes(size_t input) const;
-  // Delivers a message to a callback that is not a subscriber.
+  // Delivers a message to a callback that does not subscribe to it.
   void receive(size_t callback, const Mark &mark);
 
-  // Call after each step of the engine.
+  // Call this after each step of the engine.
   void step_end();
-  // True if no timer will start an instance and no callback waits or runs.
+  // True if no timer will start another instance, and no callback waits or runs.
   bool is_quiet() const;
   void stop();
   bool is_stopped() const;
@@ -54,7 +54,7 @@ class Nodes {
 
  private:
   struct Callback;
-  // A topic: for one message of the graph, or for all messages to one callback.
+  // A topic for one message of the graph, or for all messages to one callback.
   struct Topic {
     tide_local_topic_t local{};
     std::vector<Callback *> subscribers;
@@ -63,7 +63,7 @@ class Nodes {
     Nodes *nodes = nullptr;
     size_t number = 0;
     const CallbackPlan *plan = nullptr;
-    tide_timer_t timer{};  // started by messages: only its callback
+    tide_timer_t timer{};  // if messages start the callback: only its `callback` is used
     Random random{0};
     Topic inbox;
     tide_local_subscription_t subscription{};
@@ -71,14 +71,14 @@ class Nodes {
     // State from which the rules are checked.
     unsigned inside = 0;
     Time last_release = -1;
-    std::deque<Mark> expected;  // messages that were sent and whose callbacks have not begun
+    std::deque<Mark> expected;  // messages that were sent and whose runs have not begun
     const tide_callback_t &core() const { return timer.callback; }
   };
   struct Executor {
     const ExecutorPlan *plan = nullptr;
     tide_executor_t core{};
     std::vector<tide_lane_t> lanes;
-    std::vector<const tide_callback_t *> seen;  // by lane: what it was running after the last critical section
+    std::vector<const tide_callback_t *> seen;  // by lane: the callback that it ran after the last critical section
     std::vector<tide_callback_t *> registered;
     std::vector<tide_queue_entry_t *> ready, timers;
     std::vector<Callback *> callbacks;
@@ -121,10 +121,10 @@ class Nodes {
   Machine machine_;
   Locks lock_port_;
   Random hesitations_;
-  std::vector<std::unique_ptr<Executor>> executors_;  // by number in the plan; null: takes any ready callback
-  std::vector<std::unique_ptr<Callback>> callbacks_;  // by number in the graph; null: not here
+  std::vector<std::unique_ptr<Executor>> executors_;  // by number in the plan; null: its lanes take any ready callback
+  std::vector<std::unique_ptr<Callback>> callbacks_;  // by number in the graph; null: runs elsewhere
   std::map<std::pair<unsigned, unsigned>, std::unique_ptr<Group>> groups_;  // by executor and number; 0: reentrant
-  std::vector<std::unique_ptr<Topic>> topics_;                              // by message; null: no subscriber
+  std::vector<std::unique_ptr<Topic>> topics_;                              // by message; null if it has no subscriber
   tide_lock_set_t lock_set_{};
   std::map<unsigned, std::unique_ptr<Lock>> locks_;
   tide_local_pool_t pool_{};

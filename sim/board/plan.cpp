@@ -29,7 +29,7 @@ Number number(const std::string &name, const std::string &value, Number least, N
   return result;
 }
 
-// Visitor of the settings of a plan or a chain: sets the named one or writes all of them.
+// Visitor of the settings of a plan or a chain: either sets the named setting or writes all of them.
 class Settings {
  public:
   Settings(const std::string &name, const std::string &value) : name_(&name), value_(value) {}
@@ -40,7 +40,7 @@ class Settings {
     if (!found_) throw std::invalid_argument("there is no '" + *name_ + "' in a plan");
   }
 
-  // In microseconds, with up to three decimals; -1, if it is allowed, means no time.
+  // A time in microseconds, with up to three decimals; where -1 is allowed, it means no time.
   void time(const char *name, Time &place, Time least = 0) {
     const auto text = [&place] {
       if (place < 0) return std::to_string(place);
@@ -71,7 +71,7 @@ class Settings {
   void text(const char *name, std::string &place) {
     if (visit(name, [&place] { return place; })) place = text_of(name, value_);
   }
-  // In the plan, - stands for an empty text.
+  // In a plan's text, "-" stands for an empty text.
   void optional(const char *name, std::string &place) {
     if (visit(name, [&place] { return place.empty() ? "-" : place; }))
       place = value_ == "-" ? "" : text_of(name, value_);
@@ -101,7 +101,8 @@ class Settings {
 
  private:
   bool is_set(const char *name) const { return name_ != nullptr && *name_ == name; }
-  // True: the setting's value is to be changed. text: returns the value's written form; called only if needed.
+  // Returns true if the setting's value is to be changed. `text` returns the written form of the value, and is called
+  // only if needed.
   template <typename Text>
   bool visit(const char *name, const Text &text) {
     if (name_ == nullptr) written_ += before_ + name + equals_ + text() + after_;
@@ -310,7 +311,7 @@ void add(std::vector<Of> &to, const char *what, const std::string &text) {
   to.push_back(std::move(one));
 }
 
-// `chains.sample_us = 5000` sets it in all chains.
+// A line such as `chains.sample_us = 5000` sets the value in all chains.
 bool set_in_chains(Plan &plan, const std::string &name, const std::string &value) {
   constexpr std::string_view kPrefix = "chains.";
   if (!name.starts_with(kPrefix)) return false;
@@ -558,7 +559,7 @@ class Resolver {
     request.answered_by = static_cast<size_t>(&reply - graph_.messages.data());
   }
 
-  // In topological order: each callback comes after all that start it.
+  // Callbacks in topological order: each one comes after all callbacks that start it.
   void order() {
     std::vector<size_t> missing, ready = graph_.roots;
     for (const CallbackPlan &callback : graph_.callbacks) missing.push_back(callback.inputs.size());

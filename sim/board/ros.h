@@ -22,22 +22,23 @@
 
 namespace tide::sim {
 
-// Services in memory: clients and servers (agents or nodes), and the identities of requests.
+// Services in memory: their clients and servers (agents or nodes), and the identities of requests.
 
-// Each service has one server: a node, or an agent for a board. Names are service names, without rq/ and Request.
+// Each service has one server: either a node, or an agent on behalf of a board. Names are those of services, without
+// rq/ and Request.
 class Services {
  public:
   using Payload = std::vector<uint8_t>;
   using Take = std::function<void(const Payload &payload)>;
   using Serve = std::function<void(const Payload &request, Take reply)>;
-  // Calls `deliver` now or later, in order.
+  // Implementations call `deliver` at once or later, in order.
   using Carry = std::function<void(std::function<void()> deliver)>;
 
-  // Adds the server in a node of the simulation, for the whole run.
+  // Adds the server in a node of the simulation; it stays for the whole run.
   void serve(const std::string &service, Serve serve) { entry(service).serve = std::move(serve); }
   void ask(const std::string &service, const Payload &request, Take reply);
 
-  // Add an observer of messages on arrival in ROS 2, or set their delay to an agent; for the whole run.
+  // Set an observer of messages that arrive in ROS 2, or their delay to an agent; both stay for the whole run.
   void watch_requests(const std::string &service, Take take) { entry(service).requests.push_back(std::move(take)); }
   void watch_replies(const std::string &service, Take take) { entry(service).replies.push_back(std::move(take)); }
   void carry_requests(const std::string &service, Carry carry) { entry(service).to_server = std::move(carry); }
@@ -64,13 +65,13 @@ class Services {
   void answer(const std::string &service, uint64_t number, const Payload &reply);
 
   std::map<std::string, Entry> entries_;
-  std::map<uint64_t, Take> asked_;  // without a reply yet
+  std::map<uint64_t, Take> asked_;  // requests without a reply yet
   uint64_t last_ = 0, unasked_replies_ = 0;
 };
 
-// The ROS 2 side: topics in memory, the agent's middleware on top of them, and nodes that answer.
+// The ROS 2 side: topics in memory, the agent's middleware built on them, and nodes that answer.
 
-// Volatile topics: a sample reaches the subscriptions that exist when it is published.
+// Topics are volatile: a sample reaches the subscriptions that exist when it is published.
 class Bus : public agent::Middleware {
  public:
   using Payload = std::vector<uint8_t>;
@@ -78,9 +79,9 @@ class Bus : public agent::Middleware {
 
   std::unique_ptr<agent::Participant> create_participant(int domain, const std::string &name) override;
 
-  // Subscribes a node of the simulation, for the whole run.
+  // Subscribes a node of the simulation; the subscription stays for the whole run.
   void subscribe(const std::string &topic, Receive receive);
-  // Returns the number of the agent's readers that received it.
+  // Returns the number of readers of agents that received the sample.
   size_t publish(const std::string &topic, const Payload &payload);
   Services services;
 
@@ -96,7 +97,8 @@ class Bus : public agent::Middleware {
 class HostExecutor {
  public:
   HostExecutor(Engine &engine, unsigned lanes, uint64_t seed);
-  // body runs when the execution ends. A callback's messages are processed in order. alone: it does not overlap itself.
+  // `body` runs when the execution ends. A callback's messages are processed in order. `alone` means that it does not
+  // overlap itself.
   void add(const void *callback, Time execution, bool alone, std::function<void()> body);
 
  private:
@@ -118,13 +120,13 @@ class HostExecutor {
   std::set<const void *> running_;  // callbacks that do not overlap themselves
 };
 
-// A callback of a ROS 2 node. With its own core it is first come, first served.
+// A callback of a ROS 2 node. If it has its own core, messages are processed first come, first served.
 class HostCallback {
  public:
-  // executor: null for its own core. group: its exclusive group; null: none.
+  // `executor` is null if it has its own core. `group` is its exclusive group; null if it has none.
   HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *group)
       : engine_(engine), execution_(execution), executor_(executor), group_(group) {}
-  // Starts the callback; body runs when the execution ends.
+  // Starts the callback; `body` runs when the execution ends.
   void run(std::function<void()> body);
 
  private:
@@ -135,7 +137,7 @@ class HostCallback {
   Time free_at_ = 0;
 };
 
-// The host: the real core of the agent at the far end of the line, with the latency of its serial adapter and operating
+// The host: the real agent core at the far end of the line, with the latency of a serial adapter and an operating
 // system.
 
 class AgentHost {
@@ -150,15 +152,15 @@ class AgentHost {
   AgentHost(const AgentHost &) = delete;
   AgentHost &operator=(const AgentHost &) = delete;
 
-  // Call when a frame arrived over the line.
+  // Call this when a frame has arrived over the line.
   void receive(const Line::Bytes &frame);
-  // Ends the agent; a new one without its state replaces it after `outage`.
+  // Ends the agent; after `outage` a new agent without its state replaces it.
   void restart(Time outage);
 
   // Called before the agent receives a message, and when it begins to send one.
   std::function<void(agent::Bytes message)> on_input, on_output;
   unsigned restarts() const { return restarts_; }
-  // Replies to requests of the board that the agent had forgotten, as too many others came after them.
+  // Number of replies to requests of the board that the agent had forgotten, because too many others came after them.
   uint64_t replies_unmatched() const { return agent_->counters().replies_unmatched; }
 
  private:
@@ -177,9 +179,10 @@ class AgentHost {
   Line &down_;
   Manner manner_;
   const uint64_t seed_;
-  // Messages of each timer have their own sequence of latencies, independent of other senders. 0: messages of no timer.
+  // The messages of each timer have their own sequence of latencies, which is independent of other senders. 0 is for
+  // messages of no timer.
   std::map<size_t, Random> latencies_;
-  std::array<size_t, 256> senders_{};  // by stream: 1 + the timer whose sample it had last
+  std::array<size_t, 256> senders_{};  // by stream: 1 + the timer that sent its latest sample
   std::unique_ptr<agent::Agent> agent_;
   unsigned life_ = 0, restarts_ = 0;
   bool sending_ = false, pump_due_ = false;

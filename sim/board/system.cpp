@@ -31,12 +31,12 @@ namespace {
 constexpr Time kTogetherLimit = 150 * kSecond;
 constexpr Time kNotice = 6 * kSecond;
 constexpr Time kCheckPeriod = 10 * kMillisecond;
-constexpr Time kTogether = 10 * kMillisecond;  // from the setup of the last board until all begin
+constexpr Time kTogether = 10 * kMillisecond;  // time from the setup of the last board until all begin
 constexpr int kAttempts = 5;
-constexpr int kLoadPriority = 250;  // above everything else that a board executes
+constexpr int kLoadPriority = 250;  // more urgent than everything else that a board executes
 constexpr uint64_t kSeedsApart = 0x9E3779B97F4A7C15u;
 
-// Counters are plain numbers of one size.
+// All counters are plain numbers of one size.
 template <typename Number, typename Counters>
 void add(Counters &sum, const Counters &more) {
   using Numbers = std::array<Number, sizeof(Counters) / sizeof(Number)>;
@@ -57,7 +57,7 @@ class Instances {
     }
   }
   size_t size() const { return size_; }
-  // The number of the mark's instance; SIZE_MAX: the mark is of no instance here.
+  // Number of the instance to which the mark belongs; SIZE_MAX if it is no instance here.
   size_t number(const Mark &mark) const {
     for (const Span &span : spans_)
       if (span.root == mark.root && mark.index < span.count) return span.first + mark.index;
@@ -96,23 +96,23 @@ bool has_free_lane(const tide_executor_t &executor, const tide_band_t *band) {
   return false;
 }
 
-// With several lanes in a band, another lane may have chosen meanwhile, and may block callbacks of a group: `tide-sim
-// host` checks those choices when they are made.
+// With several lanes in a band, another lane may meanwhile have chosen a callback and blocked others of its group, so
+// these choices are checked when they are made, by `tide-sim host`.
 bool is_settled(const tide_callback_t &callback) { return callback.group == nullptr && callback.band->only != nullptr; }
 
-// Conditions of every run, regardless of faults on the line.
+// Conditions that hold in every run, whatever the faults on the line.
 //
-// In each step: no callback starts while a more urgent one is ready or a more urgent frame waits to be digested; no
-// frame of a message starts while one of a more urgent level could be sent; the wire is never idle while one could be
-// sent; each reader has its reserved receive slots, used or free, regardless of messages for others; if there is memory
-// for the fragments of each receiving reader, each has or finds one; and the same holds for the nodes of each
-// publishing level. For each message, from a board to ROS 2 (up) and from there to each reader of a board (down): only
-// sent messages arrive, no reliable message is lost or doubled, and none overtakes another. At the end: every message
-// is delivered, and all nodes, slots and reassemblies are free again.
+// In each step: (1) No callback starts while a more urgent one is ready or a more urgent frame waits to be processed.
+// (2) No frame of a message starts while one of a more urgent level could be sent, and the wire is never idle while a
+// frame could be sent. (3) Each reader has its reserved receive slots, used or free, whatever messages for others
+// arrive. (4) If there is memory for the fragments of each receiving reader, each of them has or finds some; the same
+// holds for the nodes of each publishing level. For each message, from a board to ROS 2 (up) and from there to each
+// reader of a board (down): only messages that were sent arrive, no reliable message is lost or duplicated, and none
+// overtakes another. At the end: every message is delivered, and all nodes, slots and reassemblies are free again.
 //
-// After a new session (the agent was restarted, or the client reconnected after a long cut), reliable messages arrive
-// at least once: first arrivals are in order, and answers being transferred may be lost. Requests that wait in an ended
-// agent for a serving board may be lost, too.
+// After a new session (because the agent was restarted, or the client reconnected after a long cut), reliable messages
+// arrive at least once: first arrivals are in order, and answers in transfer may be lost. Requests that wait in an
+// agent for a board that serves them may be lost as well if that agent ends.
 class Checks {
  public:
   Checks(const Plan &plan, const Graph &graph, int board) : graph_(graph), tide_(plan.policy == Policy::kTide) {
@@ -133,8 +133,9 @@ class Checks {
     for (size_t index = 0; index < executor.count; index++) {
       const tide_callback_t *other = executor.config.callbacks[index];
       const bool elsewhere = other->band != callback.band;
-      if (elsewhere && budgets_) continue;  // that lane may have used up its budget
-      // A lane of a more urgent band would have run first, unless all wait within a callback or have ended.
+      if (elsewhere && budgets_) continue;  // because that lane may have used up its budget
+      // A lane of a more urgent band would have run first, unless all lanes of that band wait within a callback or have
+      // ended.
       if (other->group != nullptr || (elsewhere && (executor.stopped || !has_free_lane(executor, other->band))))
         continue;
       if (other->pending > 0 && other->priority > callback.priority) {
@@ -142,7 +143,7 @@ class Checks {
       }
       if (other->kind != TIDE_CALLBACK_TIMER || other->pending > 0 || other->priority <= callback.priority) continue;
       const auto *timer = reinterpret_cast<const tide_timer_t *>(other);  // its first member
-      // If two lanes wake at the same time, the less urgent one may be notified first.
+      // If two lanes wake at the same time, the less urgent lane may be notified first.
       const bool due = elsewhere ? timer->next_ns < now : timer->next_ns <= now;
       if (!timer->canceled && due) violate(now, "a callback starts while a more urgent timer is due");
     }
@@ -152,7 +153,7 @@ class Checks {
     }
   }
 
-  // Checks all nodes, not the head of the queue from which the transmitter chose.
+  // Inspects all nodes, instead of the head of the queue from which the transmitter has chosen.
   void frame_start(Client &client, const tide_frame_parts_t &frame, Time now) {
     if (frame.body_bytes == 0) return;
     const tide_transmitter_t &transmitter = client.session().daemon.transmitter;
@@ -165,7 +166,7 @@ class Checks {
     }
   }
 
-  // The context that must start the frame may be preempted, and for long.
+  // The context that must start the frame may be preempted for a long time.
   void step_end(Client &client, Time now) {
     const tide_daemon_t &daemon = client.session().daemon;
     slots(daemon.receiver, now);
@@ -189,8 +190,8 @@ class Checks {
     if (waits) violate(now, "the wire is idle although a frame could go");
   }
 
-  // Upwards: "published" means accepted by the session, "received" means arrived in ROS 2. False: no such message was
-  // sent.
+  // Upwards: "published" means that the session has accepted the message, "received" that it has arrived in ROS 2.
+  // Returns false if no such message was sent.
   void published(size_t message, const Mark &mark) { ups_.at(message).send(mark); }
   bool received(size_t message, const Mark &mark, bool renewed, Time now) {
     Way &way = ups_.at(message);
@@ -204,7 +205,7 @@ class Checks {
     Way &way = downs_.at(input);
     const size_t number = way.instances.number(mark);
     way.got++;
-    // A message that reached the host twice is sent down twice, and the second one may arrive first.
+    // A message that reached the host twice is sent down twice, and the second copy may arrive first.
     const bool twice = number != SIZE_MAX && way.sent[number] > 1;
     if (renewed && twice) return;
     if (number == SIZE_MAX || way.sent[number] == 0) return stranger("client", now);
@@ -216,10 +217,12 @@ class Checks {
     violate(now, "callback '" + graph_.callbacks[callback].name + "': " + what);
   }
 
-  // Number of first arrivals. Repeats do not count: a message that is sent again and again must not keep a run going.
+  // Number of first arrivals. Repeats are not counted, because a message that is sent again and again must not keep a
+  // run going.
   uint64_t arrivals() const { return arrivals_; }
 
-  // True once all promised messages have arrived. unmatched: replies that the agent dropped and counted.
+  // True when all promised messages have arrived. `unmatched` is the number of replies that the agent dropped and
+  // counted.
   bool is_complete(Client &client, uint64_t unmatched, bool renewed) const {
     if (client.unheard() != 0) return false;
     for (const auto &[message, way] : ups_)
@@ -252,7 +255,7 @@ class Checks {
   const std::vector<std::string> &violations() const { return violations_; }
 
  private:
-  // A message on its way over the line. By instance: how often it was sent, and whether it arrived.
+  // A message's way over the line. By instance: how often the message was sent, and whether it arrived.
   struct Way {
     Way(const Plan &plan, const Graph &graph, const MessagePlan &of, bool is_reliable)
         : message(of),
@@ -272,8 +275,8 @@ class Checks {
       sent[number]++;
       return true;
     }
-    // Whether each message was taken, dropped by a full queue, or is a reply that the agent dropped; then takes these
-    // off `unmatched`.
+    // Checks that each message was taken, was dropped by a full queue, or is a reply that the agent dropped; the latter
+    // are subtracted from `unmatched`.
     bool has_all(uint64_t dropped, uint64_t &unmatched) const {
       const uint64_t accounted = got + dropped;
       const uint64_t missing = accounted < sent_count ? sent_count - accounted : 0;
@@ -321,7 +324,7 @@ class Checks {
     return true;
   }
 
-  // What is still in use at the end of a run; empty: nothing.
+  // Describes what is still in use at the end of a run; empty if nothing is.
   static std::string missing_in_pools(Client &client) {
     const tide_session_t &session = client.session();
     const tide_transmitter_t &transmitter = session.daemon.transmitter;
@@ -347,7 +350,7 @@ class Checks {
     return "";
   }
 
-  // Counts the slots themselves instead of using the receiver's counters.
+  // Counts the slots themselves, because the receiver's counters are under test.
   void slots(const tide_receiver_t &receiver, Time now) {
     size_t free = 0, owed = 0;
     for (size_t index = 0; index < receiver.config.slot_count; index++) {
@@ -359,9 +362,9 @@ class Checks {
     if (free < owed) violate(now, "receive slots that are reserved for a reader are in use by others");
   }
 
-  // Counts the users itself instead of using the receiver's counters. All reassemblies have the same size here. A
-  // reader is known
-  // from its first message on; others keep reassemblies that they took before, until they return them.
+  // Counts the users itself, because the receiver's counters are under test. All reassemblies have the same size here.
+  // A reader is known from its first message on; until they return them, other readers keep the reassemblies that they
+  // took before.
   void reassemblies(const tide_receiver_t &receiver, Time now) {
     const size_t count = receiver.config.reassembly_count;
     size_t free = 0, known = 0, without = 0;
@@ -386,9 +389,10 @@ class Checks {
     }
   }
 
-  // Counts the owners of used nodes itself instead of using the transmitter's counters. A level is known from its first
-  // message of a size class on; others keep nodes that they took before, until they return them. Levels that are 32
-  // apart count as one (tide/transmitter.h). Runs after each step of the simulation, so it makes only one pass.
+  // Counts the owners of used nodes itself, because the transmitter's counters are under test. A level is known in a
+  // size class from its first message of that class on; until they return them, other levels keep the nodes that they
+  // took before. Levels whose numbers differ by 32 count as one (tide/transmitter.h). This runs after each step of the
+  // simulation, so it makes only one pass.
   void nodes(const tide_transmitter_t &transmitter, Time now) {
     struct Use {
       size_t free = 0;
@@ -405,8 +409,8 @@ class Checks {
       const size_t level = TIDE_PRIORITY_LEVEL(node.priority) % kLevels;
       use.used.set(level);
       if (node.length == 0) continue;
-      // The request was for the smallest class that fits the first sample, even if only a larger one had a free node,
-      // in which later samples were packed behind it.
+      // The request was for the smallest class that fits the first sample. Even so, if only a larger class had a free
+      // node, later samples were packed behind that sample.
       const uint32_t first = node.bytes[2] | static_cast<uint32_t>(node.bytes[3]) << 8;
       const uint32_t asked =
           first == 0 ? node.length : std::min(node.length, first + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
@@ -440,7 +444,7 @@ class Checks {
   using LevelSet = std::bitset<kLevels>;
   struct Levels {
     LevelSet known;     // levels that have used nodes of a class
-    bool late = false;  // one of them became known when too few were free, and still are
+    bool late = false;  // true if one of them became known when too few nodes were free, and still are
   };
   std::array<Levels, kNodeClasses> levels_;
   uint64_t arrivals_ = 0;
@@ -473,8 +477,8 @@ class Trace {
   uint64_t hash() const { return hash_; }
 
  private:
-  // Without printf: a line is written for each of some thousand events of a seed, and printf took a quarter of a
-  // campaign.
+  // Written without printf, because a line is written for each of some thousand events of a seed, and printf took a
+  // quarter of a campaign's time.
   static char *put(char *begin, char *end, int64_t number) { return std::to_chars(begin, end, number).ptr; }
 
   bool kept_;
@@ -484,8 +488,7 @@ class Trace {
 
 class OneBoard;
 
-// Common parts of all boards: the nodes of the host, the path of every instance through the graph, and its
-// measurements.
+// What all boards share: the nodes of the host, the path of every instance through the graph, and the measurements.
 class World {
  public:
   World(const Plan &plan, const Graph &graph)
@@ -507,7 +510,7 @@ class World {
 
   // ---- the host ----
 
-  // Releases the host's callbacks that timers or events start.
+  // Releases the callbacks of the host that timers or events start.
   void release_nodes(Time first_release) {
     shipped.start(first_release);
     Random random(seed_of(plan_, Chance::kReleases));
@@ -531,7 +534,7 @@ class World {
     }
   }
 
-  // Call when a message has arrived in ROS 2, from a board or a node.
+  // Call this when a message from a board or a node has arrived in ROS 2.
   void cross(size_t number, const Mark &mark) {
     const MessagePlan &message = graph_.messages[number];
     crossings_[number].note(mark, engine.now(), engine.now());
@@ -555,16 +558,16 @@ class World {
   Nodes shipped;
   Bus bus;
   std::vector<OneBoard *> boards;
-  std::vector<OneBoard *> changed;  // boards with an action in this step; the others are unchanged
+  std::vector<OneBoard *> changed;  // boards that acted in this step; the others are unchanged
 
  private:
   // Begin and end of each instance.
   struct Times {
     explicit Times(Instances numbers) : instances(std::move(numbers)), all(instances.size(), {-1, -1}) {}
-    // again: the end of an instance is that of its last message, otherwise of its first.
+    // again: the end of an instance is that of its last message; otherwise it is that of its first message.
     void note(const Mark &mark, Time start, Time end, bool again = false) {
       const size_t number = instances.number(mark);
-      if (number == SIZE_MAX) return;  // an unknown one, reported by the checks
+      if (number == SIZE_MAX) return;  // an unknown instance, which the checks report
       auto &[from, to] = all[number];
       if (from < 0) from = start;
       if (to < 0 || again) to = end;
@@ -621,7 +624,7 @@ class World {
     }
   }
 
-  // Registers the node that serves these requests, if a board sends them.
+  // Registers the node that serves these requests, if a board sends such requests.
   void serve(size_t request) {
     const MessagePlan &message = graph_.messages[request];
     if (message.carry != Carry::kRequest || !is_on_board(message.sender) || is_on_board(receiver_of(message))) return;
@@ -630,7 +633,7 @@ class World {
                        [this, &message, request, marks](const Bus::Payload &payload, Services::Take reply) {
                          const Mark mark = marks->read(payload, 3);
                          if (crossings_[request].instances.number(mark) == SIZE_MAX)
-                           return;  // the board's checks have reported it
+                           return;  // the checks of the board have reported it
                          askers_[{message.answered_by, mark}] = std::move(reply);
                          receive(receiver_of(message), mark);
                        });
@@ -639,11 +642,11 @@ class World {
   const Plan &plan_;
   const Graph &graph_;
   std::vector<std::unique_ptr<HostExecutor>> hosts_;
-  std::map<std::pair<unsigned, unsigned>, char> exclusive_;   // groups; their addresses are their identities
-  std::vector<std::unique_ptr<HostCallback>> nodes_;          // by callback; null: of a board
-  std::vector<Times> runs_, crossings_;                       // by callback, by message
-  std::vector<std::vector<Time>> releases_;                   // by timer and instance; -1: none
-  size_t hops_ = 0;                                           // messages under way between executors
+  std::map<std::pair<unsigned, unsigned>, char> exclusive_;   // groups, identified by their addresses
+  std::vector<std::unique_ptr<HostCallback>> nodes_;          // by callback; null if it is on a board
+  std::vector<Times> runs_, crossings_;                       // by callback, and by message
+  std::vector<std::vector<Time>> releases_;                   // by timer and instance; -1 if it is not released
+  size_t hops_ = 0;                                           // number of messages under way between executors
   std::map<std::pair<size_t, Mark>, size_t> joined_;          // by callback, how many of its messages have come
   std::map<std::pair<size_t, Mark>, Services::Take> askers_;  // by reply
 };
@@ -691,7 +694,7 @@ class OneBoard {
     });
   }
 
-  // Starts the board's loads, which use its core in addition to the callbacks until the run ends.
+  // Starts the loads of the board, which use its core in addition to the callbacks until the run ends.
   void start_loads() {
     for (const LoadPlan &load : graph_.loads) {
       if (load.board != board_) continue;
@@ -841,7 +844,7 @@ class OneBoard {
     };
   }
 
-  // Interrupts wait for each other.
+  // Interrupts wait for one another.
   void mask(const LoadPlan &load, Time time) {
     engine_.at(time, [this, &load, time] {
       machine_.core().interrupt(load.execution, [this, &load] {
@@ -851,7 +854,7 @@ class OneBoard {
     });
   }
 
-  // Observes a message that this board sends or receives where it passes through ROS 2.
+  // Observes a message that this board sends or receives, at the point where it passes through ROS 2.
   void watch(size_t number) {
     const MessagePlan &message = graph_.messages[number];
     if (message.carry == Carry::kLocal) return;
@@ -873,7 +876,7 @@ class OneBoard {
       const bool is_from_node = graph_.callbacks[message.sender].board < 0;
       of_service([this, input, number, marks, is_from_node](const Bus::Payload &payload) {
         const Mark mark = marks->read(payload, 3);
-        if (!checks_.offered(input, mark)) return;  // the sender's checks have reported it
+        if (!checks_.offered(input, mark)) return;  // the checks of the sender have reported it
         if (is_from_node) world_.cross(number, mark);
       });
       const auto carry = [this](std::function<void()> deliver) { come_back(std::move(deliver)); };
@@ -889,7 +892,7 @@ class OneBoard {
     if (checks_.received(message, mark, is_renewed(), engine_.now())) world_.cross(message, mark);
   }
 
-  // Delays messages from ROS 2 to the agent, which arrive in order.
+  // Delays messages from ROS 2 to the agent; they arrive in order.
   void come_back(std::function<void()> deliver) {
     if (plan_.return_most == 0) {
       deliver();
@@ -1003,7 +1006,7 @@ class Run {
     };
   }
 
-  // Sets up all boards and returns the first release of each.
+  // Sets up all boards, and returns the first release of each.
   std::vector<Time> first_releases() {
     Engine &engine = world_.engine;
     while (!all(&OneBoard::is_set_up) && engine.now() < kTogetherLimit) {
@@ -1015,13 +1018,13 @@ class Run {
     return times;
   }
 
-  // Ends the boards without a run. Call it instead of run().
+  // Ends the boards without running them. Call this instead of run().
   void abandon() {
     for (const auto &board : boards_) board->end();
     world_.engine.run_until(world_.engine.now() + longest_callbacks());
   }
 
-  // Call after first_releases.
+  // Call this after first_releases.
   Result run() {
     if (!boards_.empty()) first_release_ = boards_.front()->first_release();
     Time last = 0;
@@ -1058,8 +1061,8 @@ class Run {
     return first_release_ + callback.phase + (plan_.instances_of(callback.period) - 1) * callback.period;
   }
 
-  // A path on shipped executors of the host loses only instances that full queues drop, and is never faster than its
-  // executions.
+  // A path on shipped executors of the host loses only instances that full queues have dropped, and is never faster
+  // than its executions.
   void check_shipped(const PathPlan &path, const ChainResult &seen, Result &result) const {
     Time least = 0;
     uint64_t dropped = 0;
@@ -1078,7 +1081,7 @@ class Run {
       result.violations.push_back(path.name + " has a response shorter than its executions");
   }
 
-  // Time after which some timers of the path's boards are no longer released.
+  // The time after which some timers of the path's boards are no longer released.
   Time steady_until(const PathPlan &path) const {
     std::set<int> touched;
     for (const CallbackPlan &callback : graph_.callbacks)
@@ -1101,7 +1104,8 @@ class Run {
 
   void finish(Time last_release) {
     Engine &engine = world_.engine;
-    // If nothing else shows an agent's restart, a client notices it only by its own probes, which takes kNotice.
+    // If nothing else reveals that the agent was restarted, a client notices it only by its own probes, which takes
+    // kNotice.
     const Time noticed = plan_.restarts > 0 || plan_.cuts > 0 ? kNotice + plan_.outage_maximum : 0;
     Time longest = 0;
     for (const size_t root : graph_.roots) longest = std::max(longest, graph_.callbacks[root].period);
@@ -1113,7 +1117,7 @@ class Run {
       for (const auto &board : boards_) sum += board->arrivals();
       return sum;
     };
-    // Best-effort messages and callbacks in progress occupy pool elements, so the run waits for them, too.
+    // Best-effort messages and running callbacks occupy pool elements, so the run waits for them as well.
     for (uint64_t before = arrivals(); !(all(&OneBoard::is_done) && world_.is_quiet()) && next < limit;) {
       engine.run_until(next += kCheckPeriod);
       if (const uint64_t now = arrivals(); now != before) {
@@ -1146,7 +1150,7 @@ std::vector<Plan> boards_of(const Plan &plan, const Graph &graph) {
   return boards;
 }
 
-// The smallest sample that at least this share of all samples does not exceed.
+// The smallest sample that is at least as large as this share of all samples.
 Time percentile(const std::vector<Time> &sorted, double share) {
   const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
   return sorted[std::max<size_t>(rank, 1) - 1];
@@ -1187,8 +1191,8 @@ Result simulate(const Plan &plan) {
       throw std::invalid_argument("board '" + board.system + "' has no callback");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
-  // All boards are set up at the same time, so that none is silent for long before its first release. How long a board
-  // takes depends on when the others start, so set-up is repeated until the times fit.
+  // All boards are set up at the same time, so that no board is silent for long before its first release. How long the
+  // set-up of a board takes depends on when the others start, so it is repeated until the times fit.
   if (boards.empty()) return Run(plan, boards, graph).run();
   for (int attempt = 0; attempt < kAttempts; attempt++) {
     Run run(plan, boards, graph);

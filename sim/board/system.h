@@ -14,7 +14,7 @@
 
 namespace tide::sim {
 
-// An instance of a path; end -1: the instance did not reach the end.
+// An instance of a path; an `end` of -1 means that the instance did not reach the end.
 struct Recorded {
   Time release, start, end;
 };
@@ -23,15 +23,15 @@ struct ChainResult {
   std::string name;
   unsigned level = 0;
   Time deadline = 0;
-  std::vector<Time> latencies;  // from the beginning set in the plan to completion of the last callback, by period
-  uint32_t lost = 0;            // released, but never completed
-  Time worst_response = -1;     // from a release on the timer's grid to completion; -1: none was completed
-  int64_t worst_index = -1;     // number of the instance that took it
-  std::vector<Recorded> recorded = {};  // if the plan requests it
-  uint64_t skipped = 0;                 // expiries of its timer without an instance, on a shipped executor
+  std::vector<Time> latencies;  // by period: from the beginning set in the plan to the completion of the last callback
+  uint32_t lost = 0;            // number of instances that were released but never completed
+  Time worst_response = -1;     // from a release on the timer's grid to completion; -1 if none was completed
+  int64_t worst_index = -1;     // number of the instance with that response
+  std::vector<Recorded> recorded = {};  // only if the plan requests it
+  uint64_t skipped = 0;                 // number of its timer's expiries without an instance, on a shipped executor
 };
 
-// Counters of a shipped executor of the host: updates of the set of ready callbacks, choices, runs.
+// Counters of a shipped executor of the host: updates of the set of ready callbacks, choices of a callback, and runs.
 struct ExecutorResult {
   std::string name;
   uint64_t updates = 0, choices = 0, runs = 0;
@@ -50,19 +50,19 @@ struct Records {
 
 struct Result {
   std::vector<ChainResult> chains;  // one for each path
-  Records records;                  // if the plan requests it
+  Records records;                  // only if the plan requests it
   std::vector<std::string> violations;
   std::string trace;
   uint64_t trace_hash = 0;  // hash of the trace, even if it is not kept
   Time simulated = 0;
   uint64_t events = 0;
   uint32_t publish_failures = 0;
-  uint32_t publish_waits = 0;  // reliable publishes that found no node
+  uint32_t publish_waits = 0;  // number of reliable publishes that found no node
   unsigned agent_restarts = 0;
-  uint32_t masked_maximum = 0, stack_bytes = 0;  // on a board: instructions, bytes; 0: not measured
+  uint32_t masked_maximum = 0, stack_bytes = 0;  // on a board: in instructions, and in bytes; 0: not measured
   std::vector<std::string> execution_times;      // on a board: lines of tide_measurement_line
   std::vector<LaneBudget> budgets;               // on a board
-  std::vector<ExecutorResult> executors;         // shipped ones of the host
+  std::vector<ExecutorResult> executors;         // the shipped executors of the host
   std::vector<uint64_t> dropped, skipped;        // there, by callback: messages by full queues, expiries by late timers
   LineCounters up, down;
   tide_transmitter_counters_t transmitter{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#undef _FORTIFY_SOURCE  // it reports a jump to another stack as an error
+#undef _FORTIFY_SOURCE  // because it reports a jump to another stack as an error
 #include "sim/engine/engine.h"
 
 #include <ucontext.h>
@@ -25,7 +25,7 @@
 namespace tide::sim {
 namespace {
 
-// More switches than this without time passing mean that code polls instead of waiting.
+// More switches than this without any time passing mean that code polls instead of waiting.
 constexpr unsigned kSwitchesWithoutTime = 1'000'000;
 
 thread_local Task *current_task = nullptr;
@@ -50,8 +50,8 @@ std::unique_ptr<uint8_t[]> take_stack() {
 // ---- fibers ----
 
 // A fiber has its own stack and runs until it yields. Stacks are reused for later fibers. A context is used only to
-// enter a new stack. From then on control passes by setjmp, because swapcontext queries the kernel's signal mask each
-// time, which takes longer than the rest of a switch.
+// enter a new stack for the first time. After that, control passes by setjmp, because swapcontext calls the kernel for
+// the signal mask each time, which takes longer than the rest of a switch.
 class Fiber {
  public:
   using Entry = void (*)(void *context);
@@ -68,7 +68,7 @@ class Fiber {
   Fiber(const Fiber &) = delete;
   Fiber &operator=(const Fiber &) = delete;
 
-  // Called from outside: runs the fiber until it yields or its entry returns.
+  // Called from outside: runs the fiber until it yields or its entry function returns.
   void resume() {
     START_SWITCH(&fake_outside_, stack_.get(), kStackBytes);
     if (_setjmp(outside_) == 0) {
@@ -85,7 +85,7 @@ class Fiber {
     FINISH_SWITCH(fake_inside_, &outside_bottom_, &outside_size_);
   }
 
-  // Called from inside, at the end of the entry.
+  // Called from inside, at the end of the entry function.
   [[noreturn]] void finish() {
     START_SWITCH(nullptr, outside_bottom_, outside_size_);
     _longjmp(outside_, 1);
@@ -99,9 +99,9 @@ class Fiber {
     fiber->finish();
   }
 
-  // the first time
+  // when it runs for the first time
   void enter() {
-    // Not on this stack: this function never returns, so AddressSanitizer would keep its memory poisoned.
+    // Allocated outside of this stack: this function never returns, so AddressSanitizer would keep its memory poisoned.
     thread_local ucontext_t inside;
     getcontext(&inside);
     inside.uc_stack.ss_sp = stack_.get();
@@ -119,7 +119,7 @@ class Fiber {
   std::unique_ptr<uint8_t[]> stack_;
   bool entered_ = false;
   std::jmp_buf inside_, outside_;
-  // Used by the address sanitizer, which must know the current stack.
+  // For the address sanitizer, which must know the current stack.
   void *fake_inside_ = nullptr, *fake_outside_ = nullptr;
   const void *outside_bottom_ = nullptr;
   size_t outside_size_ = 0;

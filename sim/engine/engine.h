@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Virtual time: an event queue in integer nanoseconds, and cores that run tasks by preemptive fixed priorities.
 //
-// A task is a fiber. Its code takes no time except in execute(), where it is preempted by more urgent tasks and by
-// interrupts. An interrupt's handler runs at its time, or when the core's earlier handlers have ended; its cost delays
-// the running task. Events at the same time happen in the order of their requests. Everything runs in one thread of the
-// real machine, so the same input gives the same run.
+// A task is a fiber. Its code takes no time except in execute(), where more urgent tasks and interrupts can preempt it.
+// An interrupt handler runs at its time, or when earlier handlers of the core have ended; its cost delays the running
+// task. Events at the same time happen in the order in which they were requested. Everything runs in one thread of the
+// real machine, so that the same input gives the same run.
 #pragma once
 
 #include <cstdint>
@@ -36,24 +36,24 @@ class Engine {
   Engine &operator=(const Engine &) = delete;
 
   Time now() const { return now_; }
-  // Not before now.
+  // `time` must not be before now.
   void at(Time time, Action action);
   void after(Time delay, Action action) { at(now_ + delay, std::move(action)); }
   Core &add_core();
 
-  // Runs the next event if it is not later than limit; false: there is none, and the time is now `limit`.
+  // Runs the next event if it is not later than `limit`. Returns false if there is none; the time is then `limit`.
   bool step(Time limit);
   void run_until(Time limit) {
     while (step(limit)) {
     }
   }
-  // True while code called by an event or a core runs.
+  // True while code runs that an event or a core has called.
   bool is_stepping() const { return stepping_; }
   uint64_t event_count() const { return events_; }
-  // Time of the next event; kForever: there is none.
+  // Time of the next event; kForever if there is none.
   Time next_time() const { return queue_.empty() ? kForever : queue_.front().time; }
 
-  // Called after each event, when every core has settled. May be empty.
+  // Called after each event, when all cores have settled. May be empty.
   Action on_step;
 
  private:
@@ -65,7 +65,7 @@ class Engine {
   };
   static bool later(const Event &left, const Event &right);
   void settle();
-  // The first core from this one on that may have work; the number of cores: none.
+  // The first core, from this one on, that may have work; the number of cores if there is none.
   size_t next_dirty(size_t from) const;
 
   bool step_within(Time limit);
@@ -78,17 +78,17 @@ class Engine {
   std::vector<uint64_t> dirty_;  // a bit for each core, so that a step of one of a hundred boards does not check all
 };
 
-// Notified of a core's actions on a task while they happen: it may only change priorities and request events.
+// Is notified of a core's actions on a task while they happen, so it may only change priorities and request events.
 class TaskObserver {
  public:
   virtual ~TaskObserver() = default;
   virtual void on_ready() {}
-  virtual void on_run() {}   // the task's time runs from now
-  virtual void on_stop() {}  // preempted, or its execution has ended
+  virtual void on_run() {}   // from now on, the task's time is counted
+  virtual void on_stop() {}  // the task was preempted, or its execution has ended
   virtual void on_block() {}
 };
 
-// A thread of a core. Larger priorities run first; equal ones in the order in which they became ready.
+// A thread of a core. Larger priorities run first, equal priorities in the order in which they became ready.
 class Task {
  public:
   Task(Core &core, std::string name, int priority, std::function<void()> body);
@@ -96,18 +96,18 @@ class Task {
   Task(const Task &) = delete;
   Task &operator=(const Task &) = delete;
 
-  // The task whose code is running, or null (an event or an interrupt is).
+  // The task whose code is running; null while an event or an interrupt runs.
   static Task *current();
 
-  // Call from the task: uses this much time of the core.
+  // Called from the task: uses this much time of the core.
   void execute(Time duration);
-  // Call from the task: sleeps until wake or the deadline; true: woken.
+  // Called from the task: sleeps until wake or until the deadline; returns true if it was woken.
   bool block(Time deadline);
-  // Call from the task: lets more urgent tasks of the core run first.
+  // Called from the task: lets more urgent tasks of the core run first.
   void give_way();
-  // Call from anywhere: wakes it if it is blocked.
+  // Called from anywhere: wakes the task if it is blocked.
   void wake();
-  // Call from anywhere: it becomes the last of those with its new priority.
+  // Called from anywhere: the task becomes the last of those with its new priority.
   void set_priority(int priority);
   // Null: none.
   void observe(TaskObserver *observer) { observer_ = observer; }
@@ -142,7 +142,7 @@ class Core {
   Core(Engine &engine, size_t index) : engine_(engine), index_(index) {}
 
   Engine &engine() { return engine_; }
-  // The handler runs now, or after pending handlers; the core is busy with it for `cost`.
+  // The handler runs now, or after the pending handlers; it keeps the core busy for `cost`.
   void interrupt(Time cost, Engine::Action handler);
 
  private:
@@ -152,9 +152,9 @@ class Core {
     Time cost;
     Engine::Action handler;
   };
-  bool settle();  // for a dirty core; true: a task ran
+  bool settle();  // for a core with new work; returns true if a task ran
   Task *most_urgent() const;
-  void put_down();  // the running task, and accounts for its time
+  void put_down();  // stops the running task and accounts for its time
   void pick_up(Task &task);
   bool take_interrupt();
   void mark() { engine_.dirty_[index_ / 64] |= uint64_t{1} << index_ % 64; }
@@ -167,7 +167,7 @@ class Core {
   Time interrupted_until_ = 0;
   Task *running_ = nullptr;
   Time started_ = 0;
-  bool burning_ = false;  // a task's execute is being timed
+  bool burning_ = false;  // true while a task's execution is being timed
   uint64_t generation_ = 0, order_ = 0;
 };
 

@@ -13,11 +13,11 @@
 
 namespace tide::sim {
 
-// One direction of a serial line with DMA: a frame is sent at the baud rate, 10 bits a byte; after its last byte the
-// sender is notified, and the receiver gets the frame. Faults affect whole frames, by seed.
+// One direction of a serial line with DMA. A frame is sent at the baud rate, with 10 bits for each byte. After its last
+// byte, the sender is notified and the receiver gets the frame. Faults affect whole frames, and depend on the seed.
 
 struct Faults {
-  double loss = 0, duplication = 0, corruption = 0, delay = 0;  // probabilities for each frame
+  double loss = 0, duplication = 0, corruption = 0, delay = 0;  // probabilities of each fault, for each frame
   Time delay_maximum = 0;                                       // a delayed frame may be overtaken
   bool any() const { return loss > 0 || duplication > 0 || corruption > 0 || delay > 0; }
 };
@@ -32,12 +32,13 @@ class Line {
 
   Line(Engine &engine, uint64_t baud, uint64_t seed) : engine_(engine), baud_(baud), random_(seed) {}
 
-  // on_left: called after the last byte. Send the next frame only after that.
+  // on_left is called after the last byte. The next frame must not be sent before that.
   void send(Bytes frame, std::function<void()> on_left);
   Time duration(size_t bytes) const;
   void set_faults(const Faults &faults) { faults_ = faults; }
   void set_cut(bool cut) { cut_ = cut; }
-  // Called when the frame's last byte has been sent. True: the frame is lost, in addition to the faults.
+  // Called when the last byte of a frame has been sent. Returns true if the frame is lost, in addition to the frames
+  // lost by the faults.
   std::function<bool(const Bytes &frame)> refuse;
   std::function<void(const Bytes &frame)> deliver;
 
@@ -55,8 +56,8 @@ class Line {
   LineCounters counters_;
 };
 
-// The client's end of the simulated line: a UART with DMA, or datagrams, whose interrupts preempt the core's tasks. Its
-// context also polls the session, like the link's thread on POSIX.
+// The client's end of the simulated line: a UART with DMA, or datagrams. Its interrupts preempt the tasks of the core.
+// Its context also polls the session, as the link's thread on POSIX does.
 
 class Link {
  public:
@@ -73,16 +74,16 @@ class Link {
   Link &operator=(const Link &) = delete;
 
   void attach();
-  // Unplugs the line at this end: frames on it are lost and sent again later.
+  // Unplugs the line at this end: frames on it are lost, and are sent again later.
   void detach();
-  // Call when a frame or datagram arrived.
+  // Call this when a frame or datagram has arrived.
   void receive(const Line::Bytes &frame);
-  // Call when tide_session_poll has work now.
+  // Call this when tide_session_poll has work now.
   void wake();
 
   // Called when a frame begins to be sent.
   std::function<void(const tide_frame_parts_t &frame)> on_start;
-  // Called when the frame's last byte has been sent. May be empty.
+  // Called when the last byte of the frame has been sent. May be empty.
   std::function<void()> on_left;
 
  private:

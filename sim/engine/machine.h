@@ -14,10 +14,10 @@
 
 namespace tide::sim {
 
-// A machine of the simulated world: its cores, and its platform for the runtime.
+// A machine of the simulated world: its cores, and the platform that it gives the runtime.
 //
-// Critical sections need no lock, because a task is preempted only when it executes, waits or leaves the outermost
-// section. Then a more urgent task that became ready runs first, as on a real core.
+// Critical sections need no lock, because a task is preempted only while it executes, waits, or leaves the outermost
+// section. On leaving it, a more urgent task that has become ready runs first, as on a real core.
 
 class Machine {
  public:
@@ -31,10 +31,10 @@ class Machine {
   Core &core(size_t index = 0) { return *cores_[index]; }
   unsigned sections_open() const { return sections_; }
 
-  // Called when a task has left its outermost critical section; it may execute, which lets other cores run in between.
-  // May be empty.
+  // Called when a task has left its outermost critical section. The function may execute, which lets other cores run in
+  // between. May be empty.
   std::function<void()> on_section_end;
-  // Called when a critical section is entered for the first time since `rest`: until then the guarded data are
+  // Called when a critical section is entered for the first time after `rest`; until then, the guarded data are
   // unchanged. May be empty.
   std::function<void()> on_change;
   void rest() { changed_ = false; }
@@ -56,18 +56,18 @@ class Machine {
   tide_platform_t platform_;
 };
 
-// Budgets in virtual time: a task whose priority follows the shipped tide_budget_t, exactly.
+// A budget in virtual time: the priority of a task follows the shipped tide_budget_t exactly.
 
-// Must exist as long as the task.
+// The budget must exist as long as the task.
 class Budget : private TaskObserver {
  public:
-  // Sets config.replenishments. Throws std::invalid_argument if it is not a valid budget.
+  // Sets config.replenishments itself. Throws std::invalid_argument if `config` is not a valid budget.
   Budget(Task &task, tide_budget_config_t config);
   ~Budget() override;
   Budget(const Budget &) = delete;
   Budget &operator=(const Budget &) = delete;
 
-  // The state, brought up to date.
+  // The state of the budget, brought up to date.
   const tide_budget_t &state();
 
  private:
@@ -86,14 +86,14 @@ class Budget : private TaskObserver {
   bool runs_ = false;
   Time accounted_ = 0;  // execution accounted for up to this time
   Time deadline_ = kForever;
-  std::shared_ptr<Budget *> self_;  // for events after its end
+  std::shared_ptr<Budget *> self_;  // for events that come after the budget's end
 };
 
-// Functions of a simulated machine for callback locks (tide/lock.h): the running task, and its priority.
+// What callback locks (tide/lock.h) need from a simulated machine: the running task, and its priority.
 
 class Locks {
  public:
-  // The task that runs a lane. Empty: each lane has its own core, so it is never preempted.
+  // The task that runs a lane. If it is empty, each lane has its own core, so no lane is ever preempted.
   explicit Locks(std::function<int(const tide_lane_t &lane)> priority_of = {})
       : priority_of_(std::move(priority_of)),
         port_{.context = this, .current = current, .raise = raise, .restore = restore, .may_wait = true} {}

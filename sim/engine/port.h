@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port (tide/port.h) in virtual time, for programs on the runtime's public interface. While a Port exists,
-// tide_port_* use it. The program's threads are tasks, each on its own core; links interrupt core 0. The code that
-// drives the engine is also a thread of the program: while it waits, the engine runs.
+// The port (tide/port.h) in virtual time, for programs on the runtime's public interface. While a Port exists, the
+// tide_port_* functions use it. The program's threads are tasks, each on its own core; links interrupt core 0. The code
+// that drives the engine is also a thread of the program: while that code waits, the engine runs.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ namespace tide::sim {
 
 class Port {
  public:
-  // Does not open custom links. Null: no such link exists. The link exists as long as the port.
+  // Does not open custom links. Returns null if no such link exists. The link exists as long as the port does.
   using Open = std::function<Link *(tide_session_t &session, const tide_link_address_t &address)>;
 
   Port(Machine &machine, Open open);
@@ -29,10 +29,10 @@ class Port {
   static Port *current();
   Machine &machine() { return machine_; }
 
-  // Delays threads that leave a critical section: one in `one_in`, by up to `most`, drawn from the seed. Otherwise time
-  // passes only while a thread waits.
+  // Delays threads when they leave a critical section: one in `one_in`, by up to `most`, drawn from the seed. Without
+  // this, time passes only while a thread waits.
   void hesitate(uint64_t seed, uint64_t one_in, Time most);
-  // Call from a thread: lets time pass. Throws std::runtime_error past `limit`.
+  // Called from a thread: lets time pass. Throws std::runtime_error when the time exceeds `limit`.
   void pause(Time duration);
   Time limit = kForever;
   Time hesitated = 0;  // sum of these pauses
@@ -59,20 +59,20 @@ class Port {
 
   Machine &machine_;
   Open open_;
-  std::vector<bool> busy_;                    // cores that have a thread
-  std::vector<std::shared_ptr<void>> ended_;  // ended threads; there may still be events for them
+  std::vector<bool> busy_;                    // number of cores that have a thread
+  std::vector<std::shared_ptr<void>> ended_;  // threads that have ended; there may still be events for them
   std::vector<Opened> links_;
   Random random_{0};
   uint64_t one_in_ = 0;
   Time most_ = 0;
 };
 
-// A thread of the program: std::thread on the current port, joined before the port ends. Throws std::runtime_error if
+// A thread of the program: a std::thread on the current port, joined before the port ends. Throws std::runtime_error if
 // all cores are in use.
 class Thread {
  public:
   Thread() = default;
-  // The priority is visible to a budget and the thread itself; the thread is never preempted.
+  // The priority is visible to a budget and to the thread itself, but the thread is never preempted.
   explicit Thread(std::function<void()> body, int priority = kNormalPriority);
   Thread(Thread &&) noexcept = default;
   Thread &operator=(Thread &&) noexcept = default;

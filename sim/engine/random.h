@@ -24,11 +24,11 @@ class Random {
     state_[3] = rotate(state_[3], 45);
     return result;
   }
-  // In 0..bound-1; 0 when bound is 0.
+  // In 0..bound-1; 0 if bound is 0.
   uint64_t below(uint64_t bound) {
     return bound == 0 ? 0 : static_cast<uint64_t>((static_cast<Wide>(next()) * bound) >> 64);
   }
-  // Both ends included.
+  // Both ends are included.
   int64_t between(int64_t least, int64_t most) {
     return least + static_cast<int64_t>(below(static_cast<uint64_t>(most - least) + 1));
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start-up code of the MPS2 boards for FreeRTOS: the program's main is a task. The clock and the alarm are two timers,
- * as without an operating system; functions that the programs of sim/workloads expect from that port are defined
+/* Start-up code of the MPS2 boards for FreeRTOS: the program's main is a task. Clock and alarm are two timers, as in
+ * the port without an operating system. Functions that the programs of sim/workloads expect from that port are defined
  * here. */
 #include "board.h"
 
@@ -62,8 +62,8 @@ void vApplicationMallocFailedHook(void) {
   board_exit(76);
 }
 
-/* If the processor never sleeps, the emulator's time drifts away from the agent's. A program without an agent may
- * define its own. */
+/* If the processor never sleeps, the emulator's time drifts away from the agent's time. A program without an agent may
+ * define its own hook. */
 __attribute__((weak)) void vApplicationIdleHook(void) { __asm volatile("wfi"); }
 
 /* ---- clock and alarm ---- */
@@ -78,7 +78,7 @@ static void clock_interrupt(void) {
 uint64_t tide_cortex_m_clock(void) {
   const UBaseType_t before = portSET_INTERRUPT_MASK_FROM_ISR();
   uint32_t high = clock_high, low = ~MPS2_TIMER0->value; /* counts down */
-  if (MPS2_TIMER0->interrupts != 0) {                    /* wrapped, not yet counted */
+  if (MPS2_TIMER0->interrupts != 0) {                    /* the counter has wrapped, and this is not counted yet */
     low = ~MPS2_TIMER0->value;
     high++;
   }
@@ -115,7 +115,7 @@ void tide_cortex_m_enable_interrupt(uint32_t number) {
   NVIC_ENABLE[number / 32u] = 1u << (number % 32u);
 }
 
-/* ---- measurements of the port without an operating system ---- */
+/* ---- measurements, as in the port without an operating system ---- */
 
 uint32_t tide_cortex_m_masked_maximum(void) { return 0u; }
 #if !TIDE_FREERTOS_BUDGETS
@@ -132,7 +132,7 @@ static void main_task(void *argument) {
 }
 
 void reset_handler(void) {
-  *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20; /* floating point unit */
+  *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20; /* enables the floating-point unit */
   __asm volatile("dsb\n isb");
   uint32_t *from = &__data_load;
   for (uint32_t *to = &__data_start; to < &__data_end;) *to++ = *from++;

@@ -5,19 +5,19 @@
 
 #include <stdint.h>
 
-/* Nanoseconds per instruction for -icount shift=N: two to the power of N. 32 if unknown. */
+/* Nanoseconds per instruction, for -icount shift=N: two to the power of N. 32 if unknown. */
 void measure_set_instruction_ns(uint32_t time_ns);
 uint32_t measure_instructions(int64_t time_ns);
 
-/* Uses this much processor time, regardless of preemption: counts instructions. */
+/* Uses this much processor time by counting instructions, whatever preempts it. */
 void measure_burn(int64_t time_ns);
 
-/* The first function marks the main stack below the caller; the second one returns the deepest use since then, in
- * bytes from the stack's top. */
+/* The first function marks the main stack below the caller. The second one returns the deepest use since then, in bytes
+ * from the top of the stack. */
 void measure_mark_stack(void);
 uint32_t measure_stack_used(void);
 
-/* text, the number, end. */
+/* Writes the text, the number and `end`. */
 void measure_print(const char *text, int64_t number, const char *end);
 
 #endif

@@ -17,14 +17,14 @@ void fault_handler(void) {
   board_exit(70);
 }
 
-/* Used by the modelled DMA; a program without it may use the timer. */
+/* The modelled DMA uses this timer; a program without that DMA may use it. */
 __attribute__((weak)) void board_alarm_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
 
-/* Interrupt of the lanes; null in a program without lanes. */
+/* Interrupt of the lanes; null in a program that has none. */
 #pragma weak tide_cortex_m_software_interrupt
 
 void reset_handler(void) {
-  *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20; /* floating point unit */
+  *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20; /* enables the floating-point unit */
   __asm volatile("dsb\n isb");
   uint32_t *from = &__data_load;
   for (uint32_t *to = &__data_start; to < &__data_end;) *to++ = *from++;

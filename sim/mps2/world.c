@@ -31,7 +31,7 @@ static int open_file(const char *name, unsigned mode) {
   return board_semihosting(SYS_OPEN, arguments);
 }
 
-/* Number of bytes read. */
+/* Returns the number of bytes read. */
 static size_t read_file(int file, void *place, size_t count) {
   const uint32_t arguments[3] = {(uint32_t)file, (uint32_t)place, count};
   return count - (size_t)board_semihosting(SYS_READ, arguments);
@@ -42,7 +42,7 @@ static void write_file(int file, const void *bytes, size_t count) {
   if (board_semihosting(SYS_WRITE, arguments) != 0) board_exit(71);
 }
 
-/* The last word of the command line is the folder. */
+/* The last word of the command line is the name of the folder. */
 static void find_folder(void) {
   static char line[128];
   const uint32_t arguments[2] = {(uint32_t)line, sizeof line};
@@ -63,7 +63,7 @@ const world_plan_t *world_open(void) {
   return up < 0 || down < 0 ? NULL : &given.plan;
 }
 
-/* Written in one piece, as lanes preempt each other. */
+/* Written in one piece, because lanes preempt each other. */
 void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count) {
   static struct {
     world_header_t header;
@@ -80,7 +80,7 @@ void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t co
 void world_read(uint8_t *place, size_t count) {
   while (count > 0u) {
     const size_t got = read_file(down, place, count);
-    if (got == 0u) board_exit(73); /* the other end has closed */
+    if (got == 0u) board_exit(73); /* the other end has closed the pipe */
     place += got;
     count -= got;
   }

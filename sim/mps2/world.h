@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connection to the program that started the emulator, by semihosting, which takes only the virtual time of the call's
- * instructions: files in the folder named on the command line. "plan" says what to play, "up" takes messages, "down"
- * returns answers (sim/board/board.h). The structures have one layout on both sides. */
+/* Connection to the program that started the emulator: files in the folder named on the command line, accessed by
+ * semihosting, which takes only the virtual time of the call's instructions. "plan" contains what to run, "up" takes
+ * messages, and "down" returns answers (sim/board/board.h). The structures have the same layout on both sides. */
 #ifndef TIDE_FIRMWARE_WORLD_H
 #define TIDE_FIRMWARE_WORLD_H
 
@@ -20,24 +20,24 @@ typedef enum world_send {
 
 /* A program on a real board would have these numbers compiled in (`tide generate`). */
 typedef struct world_chain {
-  char name[WORLD_NAME_BYTES];         /* the chain, and the topic of its samples; answers: NAME_reply */
-  int64_t period_ns, offset_ns;        /* offset_ns: from the system's first release to its own */
+  char name[WORLD_NAME_BYTES];         /* name of the chain and of the topic of its samples; answers: NAME_reply */
+  int64_t period_ns, offset_ns;        /* offset_ns: from the system's first release to the chain's own */
   int64_t sample_ns, act_ns;           /* execution times of the chain's two callbacks on the board */
-  uint32_t payload_bytes, reply_bytes; /* as serialised */
+  uint32_t payload_bytes, reply_bytes; /* sizes of the serialised messages */
   uint8_t level;
   bool reliable, reply_reliable;
   bool hold; /* nothing less urgent is sent while a message of it waits for its acknowledgment */
   uint32_t zero;
 } world_chain_t;
 
-/* The file "plan": this, then the chains. */
+/* The file "plan": this header, then the chains. */
 typedef struct world_plan {
-  uint32_t bytes; /* of the whole file */
+  uint32_t bytes; /* size of the whole file */
   uint32_t chain_count, baud, periods, instruction_ns;
   bool batch, lanes, batch_waits;
-  uint8_t send; /* world_send_t */
+  uint8_t send; /* a world_send_t */
   int64_t heartbeat_delay_ns;
-  int64_t budget_ns, budget_period_ns; /* budget of each lane; 0: no budgets */
+  int64_t budget_ns, budget_period_ns; /* budget of each lane; 0: no lane has one */
 } world_plan_t;
 
 typedef struct world_header {
@@ -46,20 +46,20 @@ typedef struct world_header {
 } world_header_t;
 
 typedef enum world_kind {
-  WORLD_TRANSMIT = 1, /* bytes begin to be sent; answered */
-  WORLD_EVENT,        /* the time in the last answer is reached; answered with received bytes */
+  WORLD_TRANSMIT = 1, /* bytes begin to be sent; this is answered */
+  WORLD_EVENT,        /* the time in the last answer is reached; answered with the received bytes */
   WORLD_READY,        /* everything is set up; answered when the chains may begin */
-  WORLD_BEGIN,        /* the chains begin, at the time in the header */
-  WORLD_SAMPLED,      /* world_execution_t */
-  WORLD_ACTED,        /* world_execution_t */
-  WORLD_END,          /* world_ending_t */
-  WORLD_TIMES,        /* before the end: for each callback, a line of tide_measurement_line */
-  WORLD_BUDGET        /* before the end: for each lane with a budget, world_budget_t */
+  WORLD_BEGIN,        /* the chains begin at the time in the header */
+  WORLD_SAMPLED,      /* a world_execution_t follows */
+  WORLD_ACTED,        /* a world_execution_t follows */
+  WORLD_END,          /* a world_ending_t follows */
+  WORLD_TIMES,        /* before the end, for each callback: a line of tide_measurement_line */
+  WORLD_BUDGET        /* before the end, for each lane with a budget: a world_budget_t */
 } world_kind_t;
 
 typedef struct world_answer {
-  int64_t next_ns; /* time of the world's next event */
-  uint32_t bytes;  /* number of following bytes: world_read */
+  int64_t next_ns; /* time of the next event in the world */
+  uint32_t bytes;  /* number of bytes that follow: world_read */
   uint32_t zero;
 } world_answer_t;
 
@@ -77,7 +77,7 @@ typedef struct world_budget {
   uint64_t exhaustions, used_ns, low_ns, overrun_ns; /* as in tide_budget_counters_t */
 } world_budget_t;
 
-/* The plan; null without a world: then the board has its own UART. May be called again. */
+/* The plan; null if there is no world, in which case the board has its own UART. May be called again. */
 const world_plan_t *world_open(void);
 void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);
 world_answer_t world_ask(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count);

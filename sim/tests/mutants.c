@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the runtime whose own functions a mutant intercepts (mutants.h); the definition selects one of them. */
+/* Files of the runtime in which a mutant intercepts the file's own functions (mutants.h); the definition selects one
+ * file. */
 
 #if defined MUTANT_FILE_BUDGET
 #define tide_budget_rule_corrected careful_rule

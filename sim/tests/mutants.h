@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutants of the runtime: each has one defect that a campaign must detect. The runtime's files are compiled a second
- * time for sim_mutants_test and sim_host_mutants_test, with this header included first (-include), which intercepts
- * their calls. mutants.c contains the mutants that intercept a file's own functions. tide_mutant selects the active
- * mutant. The product contains none of this. */
+/* Mutants of the runtime: each has one defect, which a campaign must detect. The runtime's files are compiled a second
+ * time for sim_mutants_test and sim_host_mutants_test, with this header included first (-include); it intercepts their
+ * calls. mutants.c contains the mutants that intercept a file's own functions. tide_mutant selects the active mutant.
+ * The product contains nothing of this. */
 #ifndef TIDE_SIM_MUTANTS_H
 #define TIDE_SIM_MUTANTS_H
 
@@ -15,22 +15,22 @@ typedef enum tide_mutant {
   MUTANT_DOUBLES,   /* daemon: a duplicate of a message is delivered again */
   MUTANT_LOSES,     /* daemon: a message that the peer misses counts as acknowledged */
   MUTANT_ORDER,     /* daemon: the least urgent message is sent first */
-  MUTANT_IDLE,      /* daemon: occasionally a message that could be sent is overlooked until another event */
-  MUTANT_GREEDY,    /* receiver: slots are not reserved, so that the first reader takes those of others */
-  MUTANT_HOARDING,  /* receiver: reassemblies are not counted, so that the first reader takes those kept for others
+  MUTANT_IDLE,      /* daemon: now and then, a message that could be sent is overlooked until another event */
+  MUTANT_GREEDY,    /* receiver: slots are not reserved, so that the first reader takes slots of others */
+  MUTANT_HOARDING,  /* receiver: reassemblies are not counted, so that the first reader takes those reserved for others
                      */
   MUTANT_GRABBING,  /* transmitter: levels are not remembered, so that the first level takes nodes kept for others */
   MUTANT_GENEROUS,  /* budget: used time is replenished after half a period, so that a lane gets twice its budget */
   MUTANT_FORGETS,   /* action server: a repeated request for a goal that has ended starts a new goal */
   MUTANT_TRUSTS,    /* action client: does not repeat in a new session the requests that the old one left unanswered */
-  MUTANT_BELIEVES,  /* action client: believes a refusal even if the request may have arrived twice */
-  MUTANT_EARLY,     /* executor: occasionally the clock is a little fast */
-  MUTANT_GROUPS,    /* executor: occasionally an exclusive group is treated as reentrant */
-  MUTANT_OVERLOOKS, /* executor: occasionally a callback that could run is overlooked until another event */
-  MUTANT_LAST       /* executor: occasionally a ready callback goes last, whatever its priority */
+  MUTANT_BELIEVES,  /* action client: a refusal is believed even if the request may have arrived twice */
+  MUTANT_EARLY,     /* executor: now and then, the clock is slightly fast */
+  MUTANT_GROUPS,    /* executor: now and then, an exclusive group is treated as reentrant */
+  MUTANT_OVERLOOKS, /* executor: now and then, a callback that could run is overlooked until another event */
+  MUTANT_LAST       /* executor: now and then, a ready callback goes last, whatever its priority */
 } tide_mutant_t;
 extern tide_mutant_t tide_mutant;
-extern unsigned tide_mutant_looks; /* counts calls, for the mutants that act occasionally */
+extern unsigned tide_mutant_looks; /* counts calls, for mutants that act only now and then */
 
 #ifdef __cplusplus
 }
@@ -61,7 +61,7 @@ static inline tide_stream_verdict_t mutant_arrive(tide_input_stream_t *stream, u
 }
 #define tide_input_stream_arrive mutant_arrive
 
-/* MUTANT_DOUBLES, too: the repeat is not recognised when it arrives */
+/* MUTANT_DOUBLES also needs this: the repeat is not recognised when it arrives */
 static inline int16_t mutant_distance(uint16_t a, uint16_t b) {
   const int16_t distance = tide_sequence_distance(a, b);
   return tide_mutant == MUTANT_DOUBLES && distance == -1 ? 0 : distance;
@@ -87,7 +87,7 @@ static inline tide_queue_entry_t *mutant_head(const tide_queue_t *queue) {
 #define tide_queue_head mutant_head
 #endif
 
-/* The daemon's calls of transmitter and receiver. */
+/* Calls from the daemon to transmitter and receiver. */
 #ifdef MUTANT_OF_CALLS
 #include <string.h>
 

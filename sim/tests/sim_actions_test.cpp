@@ -23,13 +23,14 @@ TEST(SimActions, NoGoalIsLostOrDoubledAndEachRequestHasOneEnd) {
   EXPECT_GE(sum.restarts, 100u);
 }
 
-// The server reports a goal as unknown and then accepts it, because the query had overtaken the request.
+// The server reports a goal as unknown and then accepts it, because the query overtook the request.
 TEST(SimActions, AQuestionOvertakesItsGoal) {
   for (const uint64_t seed : {1103u, 17190u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
 }
 
-// A request for a result that could not be sent before the next session; a goal that is too old to be repeated and
-// arrives after the query about it; a goal that was sent between two sessions, and again in the second.
+// Three cases: a request for a result that could not be sent before the next session; a goal that is too old to be
+// repeated and arrives after the query about it; and a goal that was sent between two sessions, and again in the
+// second.
 TEST(SimActions, SessionsBeginAtTheWorstMoment) {
   for (const uint64_t seed : {66590u, 106563u, 252u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
 }

@@ -25,7 +25,7 @@ struct Burner {
   Time used = 0;
 };
 
-// Executes slices forever.
+// Executes slice after slice, for ever.
 void burn_forever(Burner &burner, Core &core, int priority, Time slice) {
   burner.task = std::make_unique<Task>(core, "burner", priority, [&burner, slice] {
     for (;;) {
@@ -35,8 +35,8 @@ void burn_forever(Burner &burner, Core &core, int priority, Time slice) {
   });
 }
 
-// Eight lanes and a task between their two priorities that takes all remaining time. Each lane gets its budget, within
-// 1 %.
+// Eight lanes, and a task between their two priorities that takes all the remaining time. Each lane must get its
+// budget, within 1 %.
 class SimBudgetShares : public testing::TestWithParam<tide_budget_rule_t> {};
 INSTANTIATE_TEST_SUITE_P(Both, SimBudgetShares, testing::Values(TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX));
 

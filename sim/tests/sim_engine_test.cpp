@@ -63,7 +63,7 @@ TEST(SimEngine, EqualPrioritiesDoNotPreempt) {
   EXPECT_EQ(log, (Log{{100, "first"}, {110, "second"}}));
 }
 
-// The engine keeps the cores that have work in words of 64 bits, hence these counts.
+// The engine keeps the set of cores with work in words of 64 bits, hence these numbers of cores.
 TEST(SimEngine, ManyCoresRunAtTheSameTimeAndWakeEachOther) {
   for (const size_t count : {63u, 64u, 65u, 128u, 130u}) {
     Engine engine;

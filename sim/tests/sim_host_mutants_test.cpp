@@ -22,7 +22,7 @@ bool is_found(uint64_t seed) {
   try {
     return !simulate(draw_host(seed)).violations.empty();
   } catch (const std::runtime_error &) {
-    return false;  // it does not even run, which is not tested here
+    return false;  // the mutant does not even run, which is not tested here
   }
 }
 

@@ -38,7 +38,7 @@ TEST(SimHost, RandomSystemsKeepTheRules) {
   EXPECT_GT(readyset, 300u);
 }
 
-// A notification and two expiries meet: a lane due to wake at that instant does not sleep.
+// A notification and two expiries coincide: a lane that is due to wake at that instant must not sleep.
 TEST(SimHost, RulesAreHeldWhenAnInstantIsOver) {
   Plan plan;
   read_plan(plan, R"(horizon_us = 1000000

@@ -28,7 +28,7 @@ TEST(SimOverload, EveryOtherLaneKeepsItsBound) {
   EXPECT_GE(overloaded, kSystems);
 }
 
-// The bounds are tight enough that a lane which takes more is detected.
+// The bounds are tight enough to detect a lane that takes more than its share.
 TEST(SimOverload, SomeAnswersComeNearTheirBound) {
   double nearest = 0;
   for (uint64_t seed = 1; seed <= 500; seed++) {

@@ -51,7 +51,7 @@ constexpr Column kTable1[] = {
     {80, 84.01, 91.15, 115.78, 40.94, 42.48, 49.67},  {100, 84.16, 85.03, 85.80, 41.06, 41.07, 41.09}};
 
 void expect_within(const Summary &summary, double minimum, double mean, double maximum) {
-  constexpr double kShare = 0.03;  // the parameters are fitted to the column of 100 % only
+  constexpr double kShare = 0.03;  // the parameters are fitted only to the column of 100 %
   EXPECT_NEAR(milliseconds(summary.minimum), minimum, minimum * kShare);
   EXPECT_NEAR(milliseconds(summary.mean), mean, mean * kShare);
   EXPECT_NEAR(milliseconds(summary.maximum), maximum, maximum * kShare);
@@ -70,9 +70,9 @@ TEST(SimPods, Table1WithinThreePercent) {
   }
 }
 
-// Why Fig. 12 deviates at 10 ms: the message, the host and the answer take 13 ms. With shorter callbacks a second
-// callback of other chains begins before the answer arrives: four executions, as in Table 1. With a faster line it
-// is three.
+// Fig. 12 deviates at 10 ms, because the message, the host and the answer take 13 ms. With shorter callbacks, a
+// second callback of other chains begins before the answer arrives, which makes four executions, as in Table 1. With a
+// faster line there are three.
 TEST(SimPods, ShortExecutionsCountFourTimesBecauseTheAnswerComesLater) {
   const auto executions = [](Time execution, uint64_t baud) {
     Plan plan = plan_of("pods-execution", System::kTide);
@@ -87,8 +87,7 @@ TEST(SimPods, ShortExecutionsCountFourTimesBecauseTheAnswerComesLater) {
   EXPECT_NEAR(executions(10 * kMillisecond, 160000), 3, 0.15);
 }
 
-// Reason for the deviation of Fig. 11: a line on which 100 B take the published 10 ms is slower than the line of Table
-// 1.
+// The reason why Fig. 11 deviates: a line on which 100 B take the published 10 ms is slower than the line of Table 1.
 TEST(SimPods, NoLineHasBothTheSlopeOfFig11AndTable1) {
   const auto maximum = [](uint32_t bytes, uint64_t baud) {
     Plan plan = plan_of("pods-size", System::kTide);
@@ -150,10 +149,10 @@ Crowd draw_crowd(uint64_t seed) {
   return crowd;
 }
 
-// The other chains delay the urgent one by at most one callback (none with preemptive lanes) and the frame already on
-// the line, in each direction.
+// The other chains delay the urgent one by at most one callback (none with preemptive lanes) and by the frame that is
+// already on the line, in each direction.
 TEST(SimPods, OthersCostOneCallbackAndOneQuantum) {
-  constexpr Time kOverhead = kMillisecond;  // submit, process and dispatch of that callback
+  constexpr Time kOverhead = kMillisecond;  // submit, process and dispatch costs of that callback
   for (uint64_t seed = 1; seed <= 6; seed++) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Crowd crowd = draw_crowd(seed);
@@ -169,7 +168,7 @@ TEST(SimPods, OthersCostOneCallbackAndOneQuantum) {
 
 // ---- saturation ----
 
-// Events of this name in the trace between the two times.
+// Number of events with this name in the trace between the two times.
 size_t count_events(const std::string &trace, const std::string &name, Time from, Time to) {
   size_t count = 0;
   std::istringstream lines(trace);
@@ -190,8 +189,8 @@ struct Saturation {
   Time period;
 };
 
-// The line's share of necessary traffic: messages, their headers, and one ACKNACK for each message of the other
-// direction. The rest is waste: an idle line, HEARTBEATs, repetitions.
+// The share of the line's time that necessary traffic takes: messages, their headers, and one ACKNACK for each message
+// of the other direction. The rest is waste: idle time, HEARTBEATs, and repetitions.
 double goodput(const Saturation &saturation) {
   Plan plan;
   plan.agent_least = kMillisecond / 2;
@@ -212,7 +211,7 @@ double goodput(const Saturation &saturation) {
   plan.chains.push_back(chain);
   const Result result = simulate(plan);
   EXPECT_TRUE(result.violations.empty()) << saturation.name << ": " << result.violations.front();
-  const uint32_t headers = 4 + 4 + 4;  // message, submessage, request
+  const uint32_t headers = 4 + 4 + 4;  // headers of the message, the submessage and the request
   const uint32_t sample = saturation.down ? saturation.reply_bytes : saturation.payload_bytes;
   const uint32_t whole = sample + headers, quantum = (plan.mtu - 4) - 4 - 4;
   const uint32_t fragments = whole <= plan.mtu - 4 ? 0 : (sample + 8 + quantum - 1) / quantum;
@@ -240,7 +239,7 @@ TEST(SimPods, TheLineCarriesWhatItCan) {
   for (const Saturation &each : kCases) {
     const double share = goodput(each);
     EXPECT_GE(share, 0.95) << each.name;
-    EXPECT_LE(share, 1.05) << each.name;  // one ACKNACK may cover two messages
+    EXPECT_LE(share, 1.05) << each.name;  // because one ACKNACK may cover two messages
     RecordProperty(each.name, std::to_string(share));
   }
 }

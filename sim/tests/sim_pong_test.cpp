@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The budget paper's experiment on the shipped path, in virtual time: agent, line, receiver, executor and the lanes'
-// sporadic servers. Each of two lanes gets a ping every 10 ms and works 10 ms for it, so together they are overloaded.
-// The most urgent lane's answers use up its budget, and none of the remaining time is lost.
+// sporadic servers. Each of two lanes gets a ping every 10 ms and works on it for 10 ms, so together they are
+// overloaded. The answers of the most urgent lane use up its budget, and none of the remaining time is lost.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace sim_pong_test {
 constexpr Time kWork = 10 * kMillisecond, kPeriod = 100 * kMillisecond, kPlayed = 5 * kSecond;
 constexpr unsigned kPings = kPlayed / kWork;
 
-// A ping of the host and the lane of the board that answers it.
+// A ping of the host, and the lane of the board that answers it.
 void add_lane(Plan &plan, unsigned level, bool reliable, Time budget, Time period = kPeriod, Time work = kWork) {
   const std::string name = "lane" + std::to_string(level);
   CallbackPlan ping, pong;
@@ -44,7 +44,7 @@ void add_lane(Plan &plan, unsigned level, bool reliable, Time budget, Time perio
 
 const CallbackPlan &lane(const Plan &plan, size_t index) { return plan.callbacks[2 * index + 1]; }
 
-// budgets: from the least urgent lane, which has none, to the most urgent one.
+// `budgets` are listed from the least urgent lane, which has none, to the most urgent one.
 Plan pong(bool reliable, const std::vector<Time> &budgets) {
   Plan plan;
   plan.system = "pong";
@@ -56,7 +56,7 @@ Plan pong(bool reliable, const std::vector<Time> &budgets) {
   return plan;
 }
 
-// Callbacks of each lane that ended during the pings.
+// Number of callbacks of each lane that ended during the pings.
 std::vector<Time> answered(const Plan &plan) {
   const Result result = simulate(plan);
   EXPECT_TRUE(result.violations.empty()) << result.violations.front();
@@ -94,8 +94,8 @@ TEST_P(SimPong, TwoBudgetsAtOnce) {
   }
 }
 
-// A sender that other work delays for a part of each period, and that then sends all delayed pings at once. The default
-// slots hold pings for 40 ms; reliable ones wait at the agent.
+// The sender is delayed by other work for a part of each period, and then sends all delayed pings at once. With the
+// default number of slots, pings of 40 ms can wait at the board; reliable ones then wait at the agent.
 TEST_P(SimPong, BurstsThatTheQueueHoldsCostNoShare) {
   for (const Time stall : GetParam() ? std::vector<Time>{20, 40, 80} : std::vector<Time>{20, 40}) {
     Plan plan = pong(GetParam(), {0, 90 * kMillisecond});
@@ -115,8 +115,9 @@ TEST_P(SimPong, BurstsThatTheQueueHoldsCostNoShare) {
   }
 }
 
-// Time at which a lane has executed its budget if all more urgent lanes get theirs at the same time. If it exceeds the
-// period, a part of the budget is lost: a sporadic server does not accumulate budget unused for a whole period.
+// The time at which a lane has executed its budget, if all more urgent lanes get theirs at the same time. If this time
+// exceeds the period, a part of the budget is lost, because a sporadic server does not accumulate budget that was
+// unused for a whole period.
 Time spent_after(const Plan &plan, size_t index) {
   const CallbackPlan &own = lane(plan, index);
   Time time = own.budget;
@@ -131,8 +132,8 @@ Time spent_after(const Plan &plan, size_t index) {
   return time;
 }
 
-// Lanes of any budget and period, callbacks of any length, the cost of the middleware in them. Each gets its share, and
-// nothing beyond it while another lane needs the rest.
+// Lanes with any budget and period, and callbacks of any length; their times include the cost of the middleware. Each
+// lane gets its share, and nothing beyond it while another lane needs the rest.
 TEST(SimPongDrawn, EachHasItsShareAndNoMore) {
   unsigned held = 0;
   for (uint64_t seed = 1; seed <= 20; seed++) {

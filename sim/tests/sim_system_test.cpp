@@ -111,7 +111,7 @@ chain = name=b level=5 phase_us=5000 period_us=26000 payload_bytes=69 reply_byte
   for (const ChainResult &chain : result.chains) EXPECT_EQ(chain.latencies.size(), plan.periods) << chain.name;
 }
 
-/* The line needs 10 s for the messages of one. */
+/* The line needs 10 s for the messages of one second. */
 TEST(SimSystem, AnOverloadedLineIsAwaited) {
   Plan plan;
   read_plan(plan, R"(
@@ -141,7 +141,7 @@ TEST(SimSystem, CampaignHolds) {
   }
 }
 
-// The same runs with both origins: a latency from the expiry includes that from the start of the callback and the time
+// The same runs with both origins: the latency from the expiry is that from the start of the callback plus the time
 // before it.
 TEST(SimSystem, LatencyFromTheExpiryIsNeverBelowThatFromTheStart) {
   size_t compared = 0, longer = 0;
@@ -166,7 +166,7 @@ TEST(SimSystem, LatencyFromTheExpiryIsNeverBelowThatFromTheStart) {
   EXPECT_GT(longer, compared / 10);
 }
 
-// Every instance of a chain that runs alone begins late by the drawn jitter, never by more.
+// Every instance of a chain that runs alone begins late by exactly the drawn jitter.
 TEST(SimSystem, ReleasesAreLateByTheirJitter) {
   Plan plan = three_chains();
   plan.chains.resize(1);
@@ -179,8 +179,8 @@ TEST(SimSystem, ReleasesAreLateByTheirJitter) {
   EXPECT_LE(late.chains[0].worst_response, punctual + 7 * kMillisecond);
 }
 
-// Events that come while the executor prepares the run for the event before: none is answered before it has come, and
-// none by a run of its own and one more.
+// Events may come while the executor prepares the run for the previous event: no event is answered before it has come,
+// and none by more than one run.
 TEST(SimSystem, AnEventThatComesBetweenChoiceAndBeginHasOneRun) {
   Plan plan;
   set(plan, "dispatch_us", "600");

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exchanges numbered messages of three types in both directions, reliably, at full speed or at a given period: small
- * ones on their own streams pass between the fragments of images. Every message is checked: content, order, no
- * duplicates, no losses.
+/* Exchanges numbered messages of three types in both directions, reliably, at full speed or at a given period. Small
+ * messages have streams of their own, so they pass between the fragments of images. Every message is checked for its
+ * content and order, for duplicates and losses.
  *
  *   exchange --udp 8888 --string 1000 --imu 1000 --image 100
  *   exchange --serial /dev/ttyUSB0 --baud 921600 --string 1000 --period-ms 20
  *
- * Publishes on exchange/NAME/up, subscribes to exchange/NAME/down. Prints a line of JSON when it is ready, then waits
- * for a line on standard input. For every line "probe" before that, it publishes message 999999 of each type, because
- * nothing else tells when DDS has matched the agent's writers with a reader. It prints a line for each received
- * message, and one at the end, when all are sent, acknowledged and received. Then it waits for a line again, because
- * messages may still be under way from the agent to ROS 2, and would be lost with the writer. A count of 0 means
- * endless. */
+ * Publishes on exchange/NAME/up and subscribes to exchange/NAME/down. Prints a line of JSON when it is ready, then
+ * waits for a line on standard input. For every line "probe" that comes before that line, it publishes message 999999
+ * of each type, because nothing else shows when DDS has matched the agent's writers with a reader. It prints a line for
+ * each received message, and one line at the end, when all messages are sent, acknowledged and received. Then it waits
+ * for another line, because messages may still be under way from the agent to ROS 2, and would be lost with the writer.
+ * A count of 0 means that the exchange does not end. */
 #define _POSIX_C_SOURCE 200809L
 #include <getopt.h>
 #include <inttypes.h>
@@ -51,7 +51,7 @@
 
 typedef struct flow {
   const sample_kind_t *kind;
-  int64_t count; /* NOT_ASKED; 0: endless */
+  int64_t count; /* a count; NOT_ASKED, or 0 for no end */
   uint32_t sent, received, wrong, skipped, repeated;
   int64_t last;
   rcl_publisher_t publisher;
@@ -94,7 +94,7 @@ static bool may_send(const flow_t *flow) {
   return flow->count == 0 || (flow->count > 0 && flow->sent < (uint32_t)flow->count);
 }
 
-/* Messages without room in the pool are tried again later. */
+/* Messages for which the pool has no room are tried again later. */
 static void send_next(flow_t *flow) {
   if (!may_send(flow)) return;
   flow->kind->fill(flow->sent);
@@ -196,7 +196,7 @@ static void await_line(void) {
   }
 }
 
-/* Requests without room are repeated. */
+/* Requests for which there is no room are repeated. */
 static void await_start(rclc_executor_t *executor) {
   char line[32];
   while (fgets(line, sizeof line, stdin) != NULL && strcmp(line, "probe\n") == 0) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define DIGITS 6
-#define STRING_VARIATION 97 /* most additional characters of strings after their index */
+#define STRING_VARIATION 97 /* greatest number of characters that follow the index in a string */
 #define COVARIANCES 9
 #define FRAME_BYTES 16
 

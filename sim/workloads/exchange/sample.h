@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchanged messages: each contains its index and a pattern derived from it. */
+/* The exchanged messages: each contains its index, and a pattern derived from the index. */
 #ifndef EXCHANGE_SAMPLE_H
 #define EXCHANGE_SAMPLE_H
 
@@ -8,16 +8,17 @@
 #include <stdint.h>
 
 #define SAMPLE_KINDS 3
-#define SAMPLE_IMAGE_SIDE 200 /* 40,000 pixels of one byte */
+#define SAMPLE_IMAGE_SIDE 200 /* 40,000 pixels of one byte each */
 
 typedef struct sample_kind {
-  const char *name; /* of its topics */
+  const char *name; /* name of its topics */
   uint8_t level;    /* level of its chain */
   void *outgoing, *incoming;
   const rosidl_message_type_support_t *(*type)(void);
-  void (*bind)(void); /* gives both messages their memory */
+  void (*bind)(void); /* provides the memory of both messages */
   void (*fill)(uint32_t index);
-  /* The index in the incoming message, or -1 if anything differs from the result of fill. */
+  /* Returns the index in the incoming message, or -1 if anything in the message differs from what `fill` would
+   * write. */
   int64_t (*check)(void);
 } sample_kind_t;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A micro-ROS program that acts as a board of a system.toml: each of its chains has timers that sample and publish, and
- * subscriptions that act and may publish again. Apart from main's set-up, all code is plain rclc; tide adds the chains
- * with their levels, the policy of the executor and the send mode, which `tide run` varies.
+/* A micro-ROS program that acts as a board described in system.toml: each of its chains has timers that sample and
+ * publish, and subscriptions that act and may publish again. Apart from the set-up in main, all code is plain rclc.
+ * tide adds the chains with their levels, the policy of the executor and the send mode, which `tide run` varies.
  *
- * Latency of an instance: nominal expiry of its timer to completion of its last callback, on CLOCK_MONOTONIC. */
+ * The latency of an instance reaches from the nominal expiry of its timer to the completion of its last callback, on
+ * CLOCK_MONOTONIC. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <inttypes.h>
@@ -112,12 +113,12 @@ static const char usage[] =
 static struct {
   const char *plan, *device, *udp, *tcp, *trace; /* udp, tcp: port of the agent here, instead of a device */
   tide_policy_t policy;
-  bool preemptive; /* a lane for each level */
+  bool preemptive; /* true: one lane for each level */
   tide_send_t send;
   int64_t baud, mtu_bytes, key, domain, cpu, link_cpu, priority, link_priority, heartbeat_delay_ns;
   int64_t budget_ns, budget_period_ns; /* budget of each lane; 0: none */
   bool hold[TIDE_LEVEL_MAXIMUM + 1];
-  bool wait_for_start, waits; /* waits: waits for execution times instead of computing */
+  bool wait_for_start, waits; /* waits: sleeps for the execution times instead of computing */
 } options = {.policy = TIDE_POLICY_TIDE,
              .send = TIDE_SEND_ASYNCHRONOUS,
              .baud = 115200,
@@ -189,7 +190,7 @@ static void take_option(const char *name, const char *value) {
   }
 }
 
-/* Ends the program after --help, and with status 2 and an error message after invalid arguments. */
+/* Ends the program: after --help, or with status 2 and an error message if the arguments are invalid. */
 static void read_options(int count, char **words) {
   for (int index = 1; index < count; index++) {
     if (strcmp(words[index], "--help") == 0) {
@@ -221,21 +222,21 @@ static void read_options(int count, char **words) {
   exit(2);
 }
 
-/* ---- messages of any ROS 2 type, as they are on the wire ---- */
+/* ---- messages of any ROS 2 type, in serialised form ---- */
 
 typedef struct raw_message {
-  uint8_t *bytes; /* the serialised message without encapsulation */
+  uint8_t *bytes; /* the serialised message, without encapsulation */
   size_t size, capacity;
 } raw_message_t;
 
-/* A type known only by its name; its messages are raw_message_t. Must not move. */
+/* A type known only by its name; its messages are raw_message_t. Must not be moved. */
 typedef struct raw_type {
   char package[PLAN_TYPE_BYTES], dds_name[PLAN_TYPE_BYTES + 16];
   tide_message_type_t type;
   rosidl_message_type_support_t support;
 } raw_type_t;
 
-/* A service whose requests and responses are raw_message_t. Must not move. */
+/* A service whose requests and responses are raw_message_t. Must not be moved. */
 typedef struct raw_service {
   raw_type_t request, response;
   tide_service_type_t type;
@@ -258,7 +259,7 @@ static void decode(tide_cdr_t *cdr, void *message) {
   tide_cdr_get_bytes(cdr, raw->bytes, raw->size);
 }
 
-/* name: like std_msgs/msg/String. False: not a type. */
+/* `name` has a form like std_msgs/msg/String. Returns false if it is not the name of a type. */
 static bool raw_type_init(raw_type_t *type, const char *name) {
   if (strlen(name) >= sizeof type->package) return false;
   memcpy(type->package, name, strlen(name) + 1);
@@ -280,7 +281,7 @@ static bool raw_type_init(raw_type_t *type, const char *name) {
   return true;
 }
 
-/* name: like std_srvs/srv/Trigger. False: not a type. */
+/* `name` has a form like std_srvs/srv/Trigger. Returns false if it is not the name of a type. */
 static bool raw_service_init(raw_service_t *service, const char *name) {
   char part[PLAN_TYPE_BYTES + 16];
   snprintf(part, sizeof part, "%s_Request", name);
@@ -294,7 +295,7 @@ static bool raw_service_init(raw_service_t *service, const char *name) {
   return known;
 }
 
-/* Allocates room for any message; false: no memory. */
+/* Allocates room for any message; returns false if there is no memory. */
 static bool raw_message_reserve(raw_message_t *message) {
   message->bytes = malloc(PLAN_PAYLOAD_BYTES);
   message->capacity = PLAN_PAYLOAD_BYTES;
@@ -302,8 +303,8 @@ static bool raw_message_reserve(raw_message_t *message) {
   return message->bytes != NULL;
 }
 
-/* False, with an error message: the file cannot be read, is empty, or is larger than PLAN_PAYLOAD_BYTES. The message
- * keeps the memory permanently. */
+/* Returns false and prints an error message if the file cannot be read, is empty, or is larger than PLAN_PAYLOAD_BYTES.
+ * The memory stays with the message for ever. */
 static bool raw_message_read(raw_message_t *message, const char *file) {
   if (!raw_message_reserve(message)) return false;
   FILE *stream = fopen(file, "rb");
@@ -318,10 +319,10 @@ static bool raw_message_read(raw_message_t *message, const char *file) {
   return false;
 }
 
-/* ---- records: written by the callbacks, printed by another thread, as real-time threads neither format nor write. The
- * board's part of a chain's instance is one line of JSON on standard output. ---- */
+/* ---- records: written by the callbacks and printed by another thread, because real-time threads neither format nor
+ * write. For each instance of a chain, the board prints its part as one line of JSON on standard output. ---- */
 
-/* One run of a callback, on CLOCK_MONOTONIC; 0: not reached. cpu: its processor time. */
+/* One run of a callback, with times on CLOCK_MONOTONIC; 0 means not reached. `cpu` is its processor time. */
 typedef struct record {
   int64_t start_ns, end_ns, cpu_ns;
 } record_t;
@@ -334,7 +335,7 @@ static struct {
   record_t *records[PLAN_CALLBACKS]; /* by callback and instance */
   finished_t *finished;              /* sorted by completion; has room for every instance, so it cannot overflow */
   atomic_size_t finished_count;
-  pthread_mutex_t finishing; /* lanes preempt each other */
+  pthread_mutex_t finishing; /* because lanes preempt each other */
   atomic_bool stopping;
   pthread_t thread;
 } recorder;
@@ -345,12 +346,12 @@ static record_t *recorder_at(const plan_callback_t *callback, uint32_t index) {
 
 static uint32_t events_of(const plan_chain_t *chain) { return chain->burst > 1 ? chain->burst : 1; }
 
-/* Events of a burst come together. */
+/* The events of a burst come at the same time. */
 static int64_t release_ns(const plan_chain_t *chain, uint32_t index) {
   return first_release_ns + chain->offset_ns + (int64_t)(index - index % events_of(chain)) * chain->period_ns;
 }
 
-/* The last instance of the chain that was released until at_ns; negative: none. */
+/* The last instance of the chain that was released up to at_ns; negative if there is none. */
 static int64_t latest(const plan_chain_t *chain, int64_t at_ns) {
   const int64_t since_ns = at_ns - release_ns(chain, 0), events = events_of(chain);
   return since_ns < 0 ? -1 : (since_ns / (events * chain->period_ns) + 1) * events - 1;
@@ -425,7 +426,7 @@ static bool allocate(void) {
   return whole;
 }
 
-/* Call before the program raises its own priority, which threads inherit. */
+/* Call this before the program raises its own priority, because threads inherit it. */
 static bool recorder_start(void) {
   if (!allocate()) return false;
   pthread_mutexattr_t attributes;
@@ -436,7 +437,7 @@ static bool recorder_start(void) {
   return pthread_create(&recorder.thread, NULL, print_until_stopped, NULL) == 0;
 }
 
-/* Call when the last callback of the instance on this board has ended; its records do not change any more. */
+/* Call this when the last callback of the instance on this board has ended; its records then do not change any more. */
 static void recorder_finish(size_t chain, uint32_t index) {
   pthread_mutex_lock(&recorder.finishing);
   const size_t count = atomic_load_explicit(&recorder.finished_count, memory_order_relaxed);
@@ -460,8 +461,9 @@ static void print_missing(const plan_chain_t *chain, int64_t now_ns) {
   }
 }
 
-/* Prints the remaining instances, then for the chains that begin here a line for each instance that did not finish
- * (lost) or never started because its timer could not run in its period (skipped), and ends the thread. */
+/* Prints the remaining instances. Then, for each chain that begins here, prints a line for each instance that did not
+ * finish (lost), or that never started because its timer could not run in its period (skipped). At last it ends the
+ * thread. */
 static void recorder_stop(int64_t now_ns) {
   atomic_store(&recorder.stopping, true);
   pthread_join(recorder.thread, NULL);
@@ -474,9 +476,9 @@ static void recorder_stop(int64_t now_ns) {
   free(recorder.finished);
 }
 
-/* ---- the trace: drained to a file by a thread without urgency. An instance is TRACE_INSTANCE of its chain's index in
- * the plan, from 1, and its number: this distinguishes chains on a common level, and records without a chain have none.
- * ----
+/* ---- the trace: a thread without urgency drains it to a file. An instance is TRACE_INSTANCE of its chain's index in
+ * the plan, from 1, and the instance's number. This distinguishes chains on a common level; records without a chain
+ * have none. ----
  */
 
 #define TRACE_INSTANCE(chain, index) (((uint32_t)(chain) + 1u) << 24 | ((index)&0xFFFFFFu))
@@ -517,7 +519,7 @@ static void *drain_until_stopped(void *argument) {
   return NULL;
 }
 
-/* Call before the program raises its own priority, which threads inherit. */
+/* Call this before the program raises its own priority, because threads inherit it. */
 static bool trace_open(const char *path) {
   trace.file = fopen(path, "wb");
   if (trace.file == NULL) {
@@ -530,7 +532,8 @@ static bool trace_open(const char *path) {
   return pthread_create(&trace.thread, NULL, drain_until_stopped, NULL) == 0;
 }
 
-/* Gives the daemon and all lanes their trace rings. Call it after the lanes are chosen and before they run. */
+/* Gives the daemon and all lanes their rings for the trace. Call this after the lanes are chosen and before they
+ * run. */
 static void trace_attach(rclc_support_t *support, rclc_executor_t *executor) {
   if (trace.file == NULL) return;
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
@@ -543,12 +546,12 @@ static void trace_attach(rclc_support_t *support, rclc_executor_t *executor) {
   tide_platform_exit(session->daemon.platform, state);
 }
 
-/* Gives the lanes' budgets their trace rings. Call it while the lanes run with budgets. */
+/* Gives the budgets of the lanes their rings for the trace. Call this while the lanes run with budgets. */
 static void trace_attach_budgets(rclc_executor_t *executor) {
   if (trace.file == NULL) return;
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
   for (size_t lane = 0; lane < config->lane_count; lane++) {
-    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* set by tide_posix_budget_hooks */
+    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* tide_posix_budget_hooks has set it */
     if (budget == NULL || budget->owner == NULL) continue;
     pthread_mutex_lock(&budget->owner->mutex);
     budget->budget.trace = &trace.rings[FIRST_BUDGET + lane];
@@ -579,7 +582,7 @@ static tide_posix_budgets_t supervisor;
 static tide_posix_budget_t own;
 static tide_replenishment_t replenishments[REPLENISHMENTS];
 
-/* Limits the calling thread by a budget. Its waits count as waiting for the processor. */
+/* Limits the calling thread by a budget. The thread's waits then count as waits for the processor. */
 static bool take_budget(int priority, int64_t budget_ns, int64_t period_ns) {
   const tide_budget_config_t config = {.priority = priority,
                                        .budget_ns = budget_ns,
@@ -598,12 +601,12 @@ static void note(unsigned level, tide_posix_budget_t *budget) {
   if (tide_posix_budget_counters(budget, &noted[noted_count].counters) == TIDE_OK) noted_count++;
 }
 
-/* Saves the counters while the lanes have budgets. */
+/* Saves the counters as long as the lanes have budgets. */
 static void note_budgets(rclc_executor_t *executor) {
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
   if (own.owner != NULL) note(0, &own);
   for (size_t lane = 0; lane < config->lane_count; lane++) {
-    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* set by tide_posix_budget_hooks */
+    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* tide_posix_budget_hooks has set it */
     if (budget != NULL) note(config->lanes[lane].settings.least_level, budget);
   }
 }
@@ -620,27 +623,27 @@ static void print_budgets(void) {
   putchar(']');
 }
 
-/* ---- callbacks: the described work of each, and its received messages ---- */
+/* ---- callbacks: the described work of each, and the messages that it receives ---- */
 
 typedef struct callback {
   const plan_callback_t *plan;
   raw_type_t in_type;
   raw_message_t in, out;
-  raw_message_t reply; /* for a service: the reply that rclc sends, filled in by any of its callbacks */
+  raw_message_t reply; /* for a service: the reply that rclc sends; the callback that ran fills it in */
   rcl_subscription_t subscription;
   raw_service_t served, requested;
   rcl_service_t service;
-  rcl_client_t client; /* belongs to the requesting callback; used where the reply is taken */
+  rcl_client_t client; /* belongs to the callback that sends the request; used where the reply is taken */
   rcl_timer_t timer;
-  rcl_guard_condition_t guard; /* triggered by events; several may come before the callback starts */
+  rcl_guard_condition_t guard; /* triggered by events; several events may come before the callback starts */
   atomic_uint raised;
   uint32_t begun;
-  uint32_t taken;  /* messages since the first release */
-  int64_t sent_ns; /* longest time that creating and sending the message took lately */
-  uint8_t *came;   /* joins: for each instance, a bit for each arrived message */
+  uint32_t taken;  /* number of messages since the first release */
+  int64_t sent_ns; /* longest recent time for creating and sending the message */
+  uint8_t *came;   /* for joins: by instance, a bit for each message that has arrived */
 } callback_t;
 
-/* The inputs that a callback waits for besides its first one. */
+/* Inputs for which a callback waits in addition to its first one. */
 typedef struct join {
   callback_t *callback;
   const plan_message_t *plan;
@@ -664,12 +667,12 @@ static output_t outputs[PLAN_SENDS];
 static atomic_uint publish_failures, unexpected; /* counters of all lanes */
 
 enum {
-  WAKE_UP_NS = 30000, /* greatest delay of the end of a sleep */
+  WAKE_UP_NS = 30000, /* greatest delay with which a sleep ended */
   SPARE_NS = 10000    /* margin for starting and ending a callback */
 };
 static int64_t waited_ns;
 
-/* The processor time of the calling thread, including waiting that replaces it. */
+/* Processor time of the calling thread, including waits that stand for processor time. */
 static int64_t executed_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID) + waited_ns; }
 
 static void wait_ns(int64_t duration_ns) {
@@ -681,8 +684,8 @@ static void wait_ns(int64_t duration_ns) {
   waited_ns += duration_ns - (executed_ns() - begin_ns);
 }
 
-/* The described time is the maximum, and the time of the surrounding work is not known in advance, so its recent
- * longest value is left free. */
+/* The described time is the maximum for the whole callback. The time of the surrounding work is not known in advance,
+ * so its longest recent value is subtracted. */
 static int64_t work_of_ns(const callback_t *callback, int64_t spent_ns) {
   const int64_t execution_ns = callback->plan->execution_ns, needed_ns = callback->plan->least_ns - spent_ns;
   const int64_t left_ns = callback->plan->limit_ns - callback->sent_ns - spent_ns - SPARE_NS;
@@ -702,7 +705,7 @@ static bool subscribes(const callback_t *callback) { return callback->plan->in.t
 
 static bool serves(const callback_t *callback) { return callback->plan->role == PLAN_SERVICE; }
 
-/* A service called by several chains exists once, and belongs to the first of its callbacks. */
+/* A service that several chains call exists once, and belongs to the first of its callbacks. */
 static callback_t *server_of(const callback_t *callback) { return &callbacks[callback->plan->server]; }
 
 static bool has_service(const callback_t *callback) { return serves(callback) && server_of(callback) == callback; }
@@ -744,7 +747,8 @@ static void publish(callback_t *callback, size_t place, uint32_t index) {
   if (rcl_publish(&output->publisher, &output->message, NULL) != RCL_RET_OK) publish_failures++;
 }
 
-/* The whole callback: works, sends, and records the times. A service's reply is sent after it has returned. */
+/* The whole callback: works, sends, and records its times. The reply of a service is sent after the callback has
+ * returned. */
 static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
   const uint32_t traced = TRACE_INSTANCE(callback->plan->chain, index);
   if (trace.file != NULL) tide_trace_set_instance(&trace.rings[DAEMON], core_of(callback)->priority, traced);
@@ -768,7 +772,7 @@ static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int6
   if (is_last(callback)) recorder_finish(callback->plan->chain, index);
 }
 
-/* The instance is identified by its expiry, as a late callback may start in the next period. */
+/* The instance is identified by the expiry, because a late callback may start in the next period. */
 static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
   const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
@@ -780,7 +784,8 @@ static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   execute(&callbacks[number], (uint32_t)index, start_ns, start_cpu_ns);
 }
 
-/* A guard condition has one trigger, so the interrupt counts its events, and the callback runs once for each. */
+/* The interrupt counts its events, because a guard condition has only one trigger; the callback then runs once for each
+ * event. */
 static void on_event(size_t number) {
   const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
   callback_t *callback = callbacks;
@@ -794,7 +799,7 @@ static void on_event(size_t number) {
   if (index < chain_of(callback)->instances) execute(callback, index, start_ns, start_cpu_ns);
 }
 
-/* rclc passes no context to a guard condition's callback. */
+/* rclc passes no context to the callback of a guard condition. */
 #define ON_EVENT(number) \
   static void on_event_##number(void) { on_event(number); }
 ON_EVENT(0)
@@ -809,7 +814,8 @@ static const rclc_gc_callback_t on_events[] = {on_event_0, on_event_1, on_event_
                                                on_event_4, on_event_5, on_event_6, on_event_7};
 _Static_assert(sizeof on_events / sizeof *on_events == PLAN_EVENTS, "a callback for each");
 
-/* The instance of a message; -1: none, or one already processed. taken: messages before this one. */
+/* The instance to which a message belongs; -1 if there is none, or if it was already processed. `taken` is the number
+ * of messages before this one. */
 static int64_t instance_of(callback_t *callback, const raw_message_t *message, const plan_message_t *in,
                            uint32_t *taken, int64_t at_ns) {
   const plan_chain_t *chain = chain_of(callback);
@@ -822,8 +828,8 @@ static int64_t instance_of(callback_t *callback, const raw_message_t *message, c
   return recorder_at(callback->plan, (uint32_t)index)->end_ns == 0 ? index : -1;
 }
 
-/* True once all messages of the instance have arrived. One lane takes all messages of a callback, as they have one
- * level. */
+/* True when all messages of the instance have arrived. One lane takes all messages of a callback, because they have the
+ * same level. */
 static bool is_last_of_join(callback_t *callback, int64_t index, unsigned bit) {
   if (callback->came == NULL) return true;
   callback->came[index] |= (uint8_t)(1u << bit);
@@ -852,7 +858,7 @@ static void on_join(const void *message, void *context) {
   }
 }
 
-/* The requested callback of a service; NULL: none. */
+/* The callback that a service's request is for; NULL if there is none. */
 static callback_t *asked_by(const callback_t *server, const raw_message_t *message) {
   for (size_t index = 0; index < plan.callback_count; index++) {
     callback_t *callback = &callbacks[index];
@@ -884,7 +890,7 @@ static void on_reply(const void *message, rmw_request_id_t *request_id) {
 
 /* ---- set-up ---- */
 
-enum { ENTITY_MS = 10000 }; /* limit for creating an entity; long, because the computer may be busy */
+enum { ENTITY_MS = 10000 }; /* limit for creating an entity; it is long because the computer may be busy */
 static tide_chain_t priorities[PLAN_CHAINS];
 
 static void on_signal(int number) {
@@ -1020,8 +1026,8 @@ static void register_events(rclc_executor_t *executor) {
   }
 }
 
-/* Timers first, then the others, both in order of the plan: the order in which the batch executor runs callbacks that
- * are ready in the same round. The priorities do not depend on it. */
+/* Timers come first, then the others, both in the order of the plan. The batch executor runs callbacks that are ready
+ * in the same round in this order. Priorities do not depend on this order. */
 static void register_handles(rclc_executor_t *executor) {
   for (size_t index = 0; index < plan.callback_count; index++) {
     if (callbacks[index].plan->role == PLAN_TIMER) {
@@ -1032,7 +1038,7 @@ static void register_handles(rclc_executor_t *executor) {
   register_events(executor);
 }
 
-/* An input from elsewhere comes after the node or board that published it. */
+/* An input from elsewhere is placed after the node or board that published it. */
 static void name_callback(tide_chain_t *chain, callback_t *callback) {
   if (subscribes(callback)) {
     tide_chain_add_remote(chain);
@@ -1090,7 +1096,7 @@ static tide_lane_settings_t lane_of(unsigned level, size_t number) {
   return lane;
 }
 
-/* One lane for each level, with a priority by urgency, all on the executor's processor; or one lane for all. */
+/* One lane for each level, with a priority by urgency, all on the executor's processor; or one lane for everything. */
 static void choose_lanes(rclc_executor_t *executor) {
   tide_lane_settings_t lanes[PLAN_CHAINS];
   size_t count = 0;
@@ -1115,7 +1121,7 @@ static void *end_with_input(void *unused) {
   return NULL;
 }
 
-/* Time of the first release: given by the parent, or soon. */
+/* Time of the first release: as given by the parent, or else soon. */
 static int64_t wait_for_start(void) {
   printf("{\"event\": \"ready\"}\n");
   fflush(stdout);
@@ -1139,17 +1145,17 @@ static void release_timers(int64_t first_ns) {
   fflush(stdout);
 }
 
-/* ---- besides the executor: interrupts that raise events, and loads. Their threads end when the run does. ---- */
+/* ---- outside the executor: interrupts that raise events, and loads. Their threads end when the run ends. ---- */
 
 static pthread_t interrupts, loads[PLAN_LOADS];
-static tide_session_t *load_session; /* session whose link stops without interrupts */
+static tide_session_t *load_session; /* the session whose link stops while interrupts are masked */
 
 static struct {
   uint32_t runs;
   int64_t most_ns;
 } loaded[PLAN_LOADS];
 
-/* False: the run ended first. */
+/* Returns false if the run has ended first. */
 static bool sleep_until(int64_t at_ns) {
   while (!interrupted && now_ns() < at_ns) {
     const int64_t look_ns = now_ns() + 50000000, wake_ns = at_ns < look_ns ? at_ns : look_ns;
@@ -1179,8 +1185,8 @@ static void *raise_events(void *unused) {
   }
 }
 
-/* Thread of a described load, more urgent than every lane. Its time includes its waits. While it masks interrupts,
-   the link stops. */
+/* The thread of a described load; it is more urgent than every lane. Its time includes its waits. While the load masks
+   interrupts, the link stops. */
 static void *run_load(void *context) {
   const size_t number = (size_t)((const plan_load_t *)context - plan.loads);
   const plan_load_t *load = context;
@@ -1191,7 +1197,7 @@ static void *run_load(void *context) {
     const uintptr_t state = load->masks ? tide_platform_enter(platform) : 0;
     if (load->asks) (void)rmw_uros_ping_agent((int)(load->execution_ns / 1000000) + 1, 1);
     const int64_t spent_ns = load->asks ? now_ns() - begin_ns : clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
-    const int64_t left_ns = load->execution_ns - spent_ns - 5 * SPARE_NS; /* reserve for leaving and measuring */
+    const int64_t left_ns = load->execution_ns - spent_ns - 5 * SPARE_NS; /* reserved for leaving and measuring */
     if (left_ns > 0) tide_posix_spin_cpu(left_ns);
     if (load->masks) tide_platform_exit(platform, state);
     const int64_t took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
@@ -1227,7 +1233,7 @@ static void print_loads(void) {
 
 /* ---- the run ---- */
 
-/* Runs besides the lanes, with the scheduling of main. */
+/* Runs in addition to the lanes, with the scheduling of main. */
 static void *stop_when_interrupted(void *executor) {
   const struct timespec pause = {.tv_nsec = 50000000};
   for (bool attached = false; !interrupted; nanosleep(&pause, NULL)) {
@@ -1238,7 +1244,7 @@ static void *stop_when_interrupted(void *executor) {
   return NULL;
 }
 
-/* A budget belongs to a lane; for the baseline, which has none, it belongs to the thread. */
+/* A budget belongs to a lane. The baseline has no lanes, so there it belongs to the thread. */
 static bool has_lanes(void) {
   return options.preemptive || (options.budget_ns > 0 && options.policy != TIDE_POLICY_BATCH);
 }
@@ -1336,7 +1342,7 @@ int main(int count, char **words) {
     return 1;
   }
   if (options.trace != NULL && !trace_open(options.trace)) return 1;
-  mlockall(MCL_CURRENT | MCL_FUTURE); /* without the permission this fails, and pages may be loaded during the run */
+  mlockall(MCL_CURRENT | MCL_FUTURE); /* fails without the permission; pages may then be loaded during the run */
 
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t init_options = rcl_get_zero_initialized_init_options();
@@ -1370,7 +1376,7 @@ int main(int count, char **words) {
   require(tide_rclc_executor_set_policy(&executor, options.policy), "choosing the policy");
   if (has_lanes()) choose_lanes(&executor);
   register_handles(&executor);
-  if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* the baseline ignores priorities */
+  if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* because the baseline ignores priorities */
 
   trace_attach(&support, &executor);
   release_timers(wait_for_start());

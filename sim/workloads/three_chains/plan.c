@@ -10,7 +10,7 @@
 #define BLANKS " \t\r\n"
 #define LINE_BYTES 4096
 
-/* ---- numbers of instances in messages ---- */
+/* ---- instance numbers in messages ---- */
 
 enum { DIGITS = 5 };
 
@@ -21,7 +21,7 @@ static const struct {
 } kinds[] = {
     [NUMBER_NONE] = {"none", 0, 1},
     [NUMBER_BOOL] = {"bool", 1, 2},
-    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* the same value as for int8 fits both */
+    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* the value is the same as for int8, and fits both */
     [NUMBER_U16] = {"u16", 2, 1 << 15},
     [NUMBER_U32] = {"u32", 4, INT64_C(1) << 31},
     [NUMBER_U64] = {"u64", 8, INT64_C(1) << 31},
@@ -162,7 +162,7 @@ static bool read_chain(fields_t *fields, plan_t *plan) {
   return take_reliability(fields, &chain->reliable) && at_end(fields);
 }
 
-/* File names refer to the plan's folder. */
+/* File names are relative to the folder of the plan. */
 static bool take_file(fields_t *fields, char *file) {
   const char *word = next(fields);
   if (word == NULL) return false;
@@ -222,7 +222,7 @@ static bool find_role(plan_t *plan, plan_callback_t *callback) {
   return false; /* no callback of this chain sends this request */
 }
 
-/* Optional, at the end of the line. */
+/* Optional fields at the end of the line. */
 static bool read_mark(fields_t *fields, plan_callback_t *callback) {
   if (fields->rest == NULL || fields->rest[strspn(fields->rest, BLANKS)] == '\0') return true;
   return take_place(fields, &callback->mark) && take_number(fields, INT64_MIN, INT64_MAX, &callback->mark_value);
@@ -240,7 +240,7 @@ static bool read_callback(fields_t *fields, plan_t *plan) {
          !is_topic(&callback->out);
 }
 
-/* The callback to which this line belongs: the last one so far. NULL: the plan has no callback yet. */
+/* The callback to which this line belongs: the last one so far. NULL if the plan has no callback yet. */
 static plan_callback_t *last_callback(plan_t *plan) {
   const bool any = plan->chain_count > 0 && plan->chains[plan->chain_count - 1].count > 0;
   return any ? &plan->callbacks[plan->callback_count - 1] : NULL;

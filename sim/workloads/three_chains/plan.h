@@ -1,40 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan file that `tide run` writes from system.toml for one board: a microcontroller program would have these
- * numbers compiled in. Fields are separated by blanks, lines that begin with # are comments. A line for each chain that
- * touches the board, most urgent first, and behind it one for each of its callbacks here, in the order of the chain:
+/* The plan file that `tide run` writes from system.toml for one board. A program for a microcontroller would have these
+ * numbers compiled in. Fields are separated by blanks; lines that begin with # are comments. There is a line for each
+ * chain that touches the board, most urgent first. Each is followed by lines for the chain's callbacks here, in the
+ * order of the chain:
  *
  *   chain NAME LEVEL PERIOD_NS OFFSET_NS INSTANCES BURST reliable|best_effort
  *   callback NAME EXECUTION_NS LEAST_NS LIMIT_NS IN OUT [MARK MARK_OFFSET MARK_VALUE]
  *   join IN
  *   send OUT
  *
- * BURST is 0 if a timer begins the chain. Otherwise an interrupt does, which raises BURST events at once, in every
+ * BURST is 0 if a timer begins the chain. Otherwise an interrupt begins it, which raises BURST events at once, in every
  * BURST periods. A callback works for EXECUTION_NS, or less if that and the surrounding work would take more than
- * LIMIT_NS; the whole takes at least LEAST_NS.
+ * LIMIT_NS; the whole callback takes at least LEAST_NS.
  *
- * A join belongs to the callback before it, a subscription: that callback also takes this message, and runs when the
- * last message of an instance has arrived. IN is - for a timer or an event, otherwise the callback's subscription. OUT
- * is - or a request or a reply; each publication has a line `send`. All are written as
+ * A join belongs to the callback before it, a subscription. That callback then also takes this message, and runs when
+ * the last message of an instance has arrived. IN is - for a timer or an event, otherwise the subscription of the
+ * callback. OUT is - or a request or a reply; each publication has a line `send`. IN and OUT are written as
  *
  *   TOPIC PACKAGE/msg/TYPE NUMBER OFFSET EVERY reliable|best_effort FILE
  *
- * FILE, in the plan's folder, contains a serialised message without encapsulation, which is published repeatedly; for
- * IN it is -. The message belongs to each EVERYth instance and contains its number. NUMBER and OFFSET give the number's
- * format and place: digits (five), u8, u16, u32, u64, f32, f64, bool, or none. If the number wraps around or is
- * missing, the latest possible instance is used. With count, for messages of programs without numbers, the number is
- * the position of the message among all received ones.
+ * FILE is in the plan's folder, and contains a serialised message without encapsulation, which is published repeatedly;
+ * for IN it is -. The message belongs to each EVERYth instance and contains the instance's number. NUMBER and OFFSET
+ * give the format and place of this number: digits (five), u8, u16, u32, u64, f32, f64, bool, or none. If the number
+ * wraps around or is missing, the latest possible instance is assumed. With count, which is for messages of programs
+ * without such numbers, the number is the position of the message among all received ones.
  *
- * A type PACKAGE/srv/TYPE (or PACKAGE/action/TYPE) is that of a service, and TOPIC its name. A callback whose IN and
- * OUT belong to one service serves it; otherwise OUT is a request, and IN is the reply to an earlier callback's
- * request. Callbacks of several chains may serve one service. MARK then selects the callback for a request: the kind,
- * place and value of a number that the request contains in addition to that of its instance.
+ * If the type is PACKAGE/srv/TYPE (or PACKAGE/action/TYPE), it is the type of a service, and TOPIC is its name. A
+ * callback whose IN and OUT belong to one service serves that service. Otherwise OUT is a request, and IN is the reply
+ * to an earlier callback's request. Callbacks of several chains may serve one service. MARK then selects the callback
+ * for a request: it is the format, place and value of a number that the request contains in addition to the number of
+ * its instance.
  *
- * What the board executes besides its callbacks, more urgent than all of them, in each PERIOD_NS:
+ * The board's work besides its callbacks, which is more urgent than all of them and occurs in each PERIOD_NS:
  *
  *   load NAME EXECUTION_NS PERIOD_NS MASKS ASKS
  *
- * MASKS is 1 if interrupts are off meanwhile, and ASKS is 1 if it pings the agent and waits for the answer; otherwise
- * 0.
+ * MASKS is 1 if interrupts are masked meanwhile, and ASKS is 1 if the load pings the agent and waits for the answer;
+ * otherwise they are 0.
  */
 #ifndef THREE_CHAINS_PLAN_H
 #define THREE_CHAINS_PLAN_H
@@ -54,7 +56,7 @@ typedef enum number_kind {
   NUMBER_F32,
   NUMBER_F64,
   NUMBER_DIGITS,
-  NUMBER_COUNT /* no number in the message: the message's position among all counts */
+  NUMBER_COUNT /* the message contains no number: its position among all messages counts */
 } number_kind_t;
 
 typedef struct number_place {
@@ -62,21 +64,22 @@ typedef struct number_place {
   size_t offset;
 } number_place_t;
 
-/* Bytes of an instance number of this kind. */
+/* Size in bytes of an instance number of this format. */
 size_t number_bytes(number_kind_t kind);
 /* Writes an instance number into a message; `place` must lie within it. */
 void number_write(uint8_t *message, number_place_t place, uint32_t index);
-/* -1: the message is too short, or there is no number. */
+/* Returns -1 if the message is too short, or if it has no number. */
 int64_t number_read(const uint8_t *message, size_t bytes, number_place_t place);
-/* The latest instance up to `latest` that has this number; only each `every`th counts. Negative: no instance has it. */
+/* The latest instance up to `latest` that has this number; only each `every`th instance is considered. Negative if no
+ * instance has it. */
 int64_t number_instance(int64_t read, number_place_t place, uint32_t every, int64_t latest);
 
 #define PLAN_CHAINS 32
 #define PLAN_CALLBACKS 64
-#define PLAN_JOINS 32       /* in all callbacks */
-#define PLAN_JOINS_OF_ONE 7 /* in one callback */
-#define PLAN_SENDS 96       /* in all callbacks */
-#define PLAN_EVENTS 8       /* chains that begin with events */
+#define PLAN_JOINS 32       /* limit of all callbacks together */
+#define PLAN_JOINS_OF_ONE 7 /* limit of one callback */
+#define PLAN_SENDS 96       /* limit of all callbacks together */
+#define PLAN_EVENTS 8       /* limit of chains that begin with events */
 #define PLAN_LOADS 16
 #define PLAN_NAME_BYTES 72
 #define PLAN_TOPIC_BYTES 208
@@ -89,7 +92,7 @@ typedef struct plan_message {
   char topic[PLAN_TOPIC_BYTES]; /* empty: none */
   char type[PLAN_TYPE_BYTES];
   number_place_t number;
-  uint32_t every; /* instances from one message to the next */
+  uint32_t every; /* number of instances from one message to the next */
   bool reliable;
   char file[PLAN_PATH_BYTES];
 } plan_message_t;
@@ -104,10 +107,10 @@ typedef struct plan_callback {
   size_t server;       /* for a service: the number of the first callback that serves it */
   number_place_t mark; /* for a service: NUMBER_NONE if all requests are for this callback */
   int64_t mark_value;
-  size_t request; /* for a client: the number of the requesting callback */
+  size_t request; /* for a client: the number of the callback that sends the request */
   int64_t execution_ns, least_ns, limit_ns;
-  plan_message_t in, out;        /* out: a request or a reply */
-  size_t first_join, join_count; /* inputs that it waits for besides `in` */
+  plan_message_t in, out;        /* output: a request or a reply */
+  size_t first_join, join_count; /* inputs for which it waits in addition to `in` */
   size_t first_send, send_count; /* publications */
 } plan_callback_t;
 
@@ -115,9 +118,9 @@ typedef struct plan_chain {
   char name[PLAN_NAME_BYTES];
   uint8_t level;
   int64_t period_ns;
-  int64_t offset_ns; /* time from the program's first release to this chain's first timer expiry */
+  int64_t offset_ns; /* time from the first release of the program to the first timer expiry of this chain */
   uint32_t instances;
-  uint32_t burst; /* number of events at once; 0: a timer begins the chain */
+  uint32_t burst; /* number of events raised at once; 0: a timer begins the chain */
   bool reliable;
   size_t first, count; /* range of its callbacks */
 } plan_chain_t;
@@ -141,9 +144,9 @@ typedef struct plan {
   size_t load_count;
 } plan_t;
 
-/* False if the plan cannot be used, with an error message that names the line of the file. */
+/* Returns false if the plan cannot be used, with an error message that names the line of the file. */
 bool plan_read(const char *path, plan_t *plan);
-/* True if the chain's timer or event is here. */
+/* True if the chain begins here: its timer or event is on this board. */
 bool plan_begins(const plan_t *plan, const plan_chain_t *chain);
 
 #endif

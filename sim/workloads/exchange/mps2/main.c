@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program for testing a board (runtime/port/exchange) as an image for QEMU: `tide soak --image
-   exchange.elf`. */
+/* The program for testing a board (runtime/port/exchange), as an image for QEMU: `tide soak --image exchange.elf`. */
 #include <tide/rclc.h>
 
 #include "tide_exchange.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/three_chains on a Cortex-M in the simulated world: for each chain a timer samples and publishes, a ROS 2
- * node answers, and a subscription acts on the answer; with the tide executor, the batch executor, or a preemptive lane
- * for each level, by the plan. `tide run --on qemu` and `tide lab reproduce pods-... --on qemu` start it.
+/* examples/three_chains on a Cortex-M in the simulated world. For each chain, a timer samples and publishes, a ROS 2
+ * node answers, and a subscription acts on the answer. The plan selects the tide executor, the batch executor, or a
+ * preemptive lane for each level. It is started by `tide run --on qemu` and `tide lab reproduce pods-... --on qemu`.
  *
- * Executions are counted instructions, so they take the same processor time regardless of preemption. */
+ * Execution times are counted in instructions, so a callback takes the same processor time whatever preempts it. */
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -43,11 +43,11 @@
 #include "tide/pools.h"
 TIDE_DEFINE_LANE_BUDGETS(5, 8);
 
-#define GRACE_PERIODS 4u /* for the last instances */
+#define GRACE_PERIODS 4u /* time for the last instances */
 #define SETTLE_NS INT64_C(200000000)
 
-/* ---- a sample whose bytes the program generates itself: the frame has exactly the size in the plan. It begins with
- * chain and number in binary. ---- */
+/* ---- a sample whose bytes the program generates itself, so that the frame has exactly the size in the plan. The
+ * sample begins with chain and number in binary. ---- */
 
 #define MARK_BYTES 6u
 
@@ -99,7 +99,7 @@ static void payload_mark(payload_t *payload, uint32_t chain, uint32_t number) {
   put(payload->bytes + 2, number, 4);
 }
 
-/* False: the payload is of another chain. */
+/* Returns false if the payload belongs to another chain. */
 static bool payload_find(const payload_t *payload, uint32_t chain, uint32_t *number) {
   if (payload->count < MARK_BYTES || get(payload->bytes, 2) != chain) return false;
   *number = get(payload->bytes + 2, 4);
@@ -120,7 +120,7 @@ typedef struct chain {
 } chain_t;
 
 static const world_plan_t *plan;
-static const world_chain_t *described; /* the world's chains; they follow the plan in memory */
+static const world_chain_t *described; /* the world's chains, which follow the plan in memory */
 static chain_t chains[PLAN_CHAINS];
 static rclc_support_t support;
 static rcl_node_t node;
@@ -155,8 +155,8 @@ static void stop(void) {
   tide_executor_stop(tide_rclc_executor_core(&executor));
 }
 
-/* The paper's baseline: waits until the HEARTBEAT is answered and, if the answer requests the sample again, until it
- * was sent again. Meanwhile received messages are handled, first come, first served. */
+/* The paper's baseline: waits until the HEARTBEAT is answered and, if the answer requests the sample again, until the
+ * sample was sent again. Meanwhile, received messages are handled first come, first served. */
 static void wait_for_answer(uint32_t retransmissions_before) {
   tide_transmitter_t *transmitter = &session()->daemon.transmitter;
   const int64_t deadline_ns = now_ns() + 1000000000;
@@ -186,7 +186,7 @@ static void publish(chain_t *chain, uint32_t index) {
   }
 }
 
-/* Identified by its expiry, as a late timer may start in the next period. */
+/* The instance is identified by the expiry, because a late timer may start in the next period. */
 static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
   const int64_t start_ns = now_ns();
@@ -246,7 +246,7 @@ static bool is_used(unsigned level) {
   return used;
 }
 
-/* Ordered by level; lanes without budget are below all lanes with budget. */
+/* Ordered by level; lanes without a budget are below all lanes with one. */
 static tide_lane_settings_t lane_of(unsigned level, size_t place) {
   if (plan->budget_ns == 0)
     return (tide_lane_settings_t){
@@ -259,7 +259,7 @@ static tide_lane_settings_t lane_of(unsigned level, size_t place) {
                                 .period_ns = plan->budget_period_ns};
 }
 
-/* A lane for each level, or one for all. */
+/* A lane for each level, or one lane for everything. */
 static void choose_lanes(void) {
   tide_lane_settings_t lanes[TIDE_EXECUTOR_LANES];
   size_t lane_count = 0;
@@ -297,7 +297,7 @@ static void name_chains(void) {
   }
 }
 
-/* As in the paper; set before the chains begin, when no message in transfer could be affected. */
+/* As in the paper. This is set before the chains begin, when no message in transfer can be affected. */
 static void choose_manners(void) {
   static const tide_send_t sends[] = {[WORLD_SEND_ASYNCHRONOUS] = TIDE_SEND_ASYNCHRONOUS,
                                       [WORLD_SEND_STOCK] = TIDE_SEND_STOCK,
@@ -341,7 +341,7 @@ static void set_up(void) {
   require(tide_rclc_executor_set_policy(&executor, plan->batch ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE), 8);
   if (has_lanes()) choose_lanes();
   register_handles();
-  if (!plan->batch) name_chains(); /* the baseline ignores priorities */
+  if (!plan->batch) name_chains(); /* because the baseline ignores priorities */
   measure_executions();
   choose_manners();
 }
@@ -384,7 +384,7 @@ static void tell_results(void) {
   world_tell(WORLD_END, now_ns(), &ending, sizeof ending);
 }
 
-/* False: an image or a plan of another version, or more than the pools have room for. */
+/* Returns false if image and plan have different versions, or if the plan exceeds the pools. */
 static bool is_playable(void) {
   const uint32_t count = plan->chain_count;
   described = (const world_chain_t *)(plan + 1);
@@ -400,7 +400,7 @@ int main(void) {
   measure_mark_stack();
   plan = world_open();
   if (plan == NULL || !is_playable()) return 2;
-  if (plan->batch && plan->budget_ns > 0) return 25; /* the batch executor has no lane for a budget */
+  if (plan->batch && plan->budget_ns > 0) return 25; /* because the batch executor has no lane for a budget */
   if (plan->instruction_ns > 0u) measure_set_instruction_ns(plan->instruction_ns);
   set_up();
   (void)world_ask(WORLD_READY, now_ns(), NULL, 0);
