@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typical first mistakes of rclpy users: each gives one line with the correction."""
+"""Typical first mistakes of rclpy users: each gets a one-line message with the correction."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budgets of tide_ros lanes: time that a lane uses at its priority, for any demand."""
+"""Budgets of tide_ros lanes: how long a lane runs at its priority, whatever its demand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def burn(duration_s: float) -> None:
 
 
 def needs_real_time(use: Callable[[], None]) -> None:
-    """Runs the function, or checks the message if this user may not use real-time priorities."""
+    """Runs the function; if this user may not use real-time priorities, checks the error message."""
     if may_use_fifo():
         use()
     else:
@@ -83,7 +83,7 @@ def rclpy_future() -> Any:
 
 
 def test_a_lane_that_waits_gets_its_budget_back():
-    """Callbacks that use less than the budget, with waits between them, all run at the priority of the lane."""
+    """Callbacks that use less than the budget and wait between their runs all run at the priority of the lane."""
     plan = Lane("urgent", "fifo", 20, budget=Budget(40_000_000, 50_000_000))
 
     def use() -> None:
@@ -103,7 +103,7 @@ def test_a_lane_that_waits_gets_its_budget_back():
 
 
 def test_the_last_lane_to_end_stops_the_supervisor(monkeypatch: pytest.MonkeyPatch):
-    """A callback shuts down the executor, so the budget of its lane is still attached."""
+    """A callback shuts down the executor while the budget of its lane is still attached."""
     calls: list[str] = []
     detach, stop = AttachedBudget.detach, Supervisor.stop
     monkeypatch.setattr(AttachedBudget, "detach", lambda self: (calls.append("detach"), detach(self)))

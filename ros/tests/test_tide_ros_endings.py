@@ -36,7 +36,7 @@ def test_shutdown_from_another_thread_waits_for_the_callback(lanes: int):
             assert executor.shutdown(LIMIT_S) is True
             assert ended == [1]
             spinning.join()
-            executor.spin_once(0)  # returns, as rclpy's does
+            executor.spin_once(0)  # it returns, as rclpy's spin does
             assert executor.shutdown()
 
 

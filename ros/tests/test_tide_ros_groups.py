@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: callbacks that groups allow, and those that they must not block."""
+"""tide_ros: callbacks that groups let run, and callbacks that groups must not block."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_mutually_exclusive_group_runs_one_callback_at_a_time():
             inside[0] += 1
             worst[0] = max(worst[0], inside[0])
             for _ in range(20):
-                time.sleep(0)  # gives other lanes the best chance to run
+                time.sleep(0)  # gives the other lanes the best chance to run
             inside[0] -= 1
             calls[0] += 1
 
@@ -44,8 +44,8 @@ def test_a_mutually_exclusive_group_runs_one_callback_at_a_time():
 
 
 def test_what_waited_for_its_group_is_waited_for_again():
-    """One lane runs the callback while the other one waits for all other entities. Events after the message that had to
-    wait also wake it: no periodic check is used here."""
+    """One lane runs the callback while the other lane waits for all other entities. Events that come after the message
+    that had to wait also wake that lane: no periodic check is used here."""
     with graph() as g:
         node, go_on, calls = g.node(), threading.Event(), []
 
@@ -119,7 +119,7 @@ def test_a_blocked_group_does_not_block_what_is_less_urgent():
 
 
 class TwoAtATime(CallbackGroup):
-    """A user-defined group: two callbacks at a time."""
+    """A user-defined group that admits two callbacks at a time."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: the next callback follows the rule of chains, whatever else happens."""
+"""tide_ros: the next callback follows the rule for chains, whatever else happens."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_unmatched_names_what_no_node_has():
 
 
 class Stage:
-    """One lane that is blocked while entities of every kind become ready."""
+    """A single lane that is blocked while entities of every kind become ready."""
 
     def __init__(self, g: Graph) -> None:
         self.g, self.node, self.order = g, g.node(), []
@@ -118,7 +118,7 @@ class Stage:
             guard.trigger()
 
     def drain(self) -> list[str]:
-        """Run everything once: the first callback stops the timers, which are known to be ready by then."""
+        """Runs everything once: the first callback stops the timers, all of which are ready by then."""
         self.order.clear()
         for _ in self.entities():
             self.executor.spin_once(LIMIT_S)
@@ -140,7 +140,7 @@ def test_the_most_urgent_ready_callback_is_next_whatever_its_kind():
             for timer in stage.timers:
                 timer.timer_period_ns = 1_000_000
             stage.make_ready()
-            for timer in stage.timers:  # ready once; the next expiry is far off
+            for timer in stage.timers:  # ready once, because its next expiry is far off
                 timer.timer_period_ns = 10**15
             wanted = [name for _, name in sorted(zip(priorities, names, strict=True), reverse=True)]
             assert stage.drain() == wanted, f"seed {seed}"
@@ -184,7 +184,7 @@ def test_priorities_may_change_while_callbacks_are_ready():
         stage.make_ready()
         for timer in stage.timers:
             timer.timer_period_ns = 10**15
-        stage.executor.spin_once(LIMIT_S)  # one of several equal timers; the others are ready by now
+        stage.executor.spin_once(LIMIT_S)  # one of several equal timers, while the others are ready
         first = stage.order[0]
         rest = [name for name in names if name != first]
         for number, name in enumerate(rest):

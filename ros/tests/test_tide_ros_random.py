@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs: entities, nodes, priorities and timers change in every way while lanes run callbacks."""
+"""Random programs: entities, nodes, priorities and timers change in every possible way while lanes run callbacks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ STEPS = 120
 
 
 class Checker:
-    """No two callbacks of an exclusive group at once; no thread changes the wait set during a wait."""
+    """Checks that no two callbacks of an exclusive group run at once, and that no thread changes the wait set during a
+    wait."""
 
     def __init__(self, executor: PriorityExecutor, generator: random.Random) -> None:
         self.executor, self.generator = executor, generator
@@ -57,7 +58,7 @@ class Checker:
                         self.wrong.append("two callbacks of an exclusive group")
             if self.generator.random() < 0.3:
                 for _ in range(20):
-                    time.sleep(0)  # lets other lanes in
+                    time.sleep(0)  # lets other lanes run
             if self.generator.random() < 0.2:
                 self.executor.create_task(lambda: None)
             if exclusive:

@@ -37,14 +37,14 @@ EXECUTORS: dict[str, Callable[[Context], Any]] = {
 
 
 def delivered(make: Callable[[Context], Any]) -> Counter[tuple[str, int]]:
-    """The calls of all callbacks with their arguments, in a graph in which a timer feeds two chains, with services, a
-    guard condition, coroutines and tasks."""
+    """The calls of all callbacks with their arguments. In the graph, a timer feeds two chains; there are also services,
+    a guard condition, coroutines and tasks."""
     calls: list[tuple[str, int]] = []
     guarded: list[int] = []
     with graph() as g:
         source, filters, sinks = g.node("source"), g.node("filters"), g.node("sinks")
         exclusive, reentrant = MutuallyExclusiveCallbackGroup(), ReentrantCallbackGroup()
-        quality = QoSProfile(depth=1000)  # an urgent chain may delay the service for all of its requests
+        quality = QoSProfile(depth=1000)  # an urgent chain may delay all requests to the service
         executor = make(g.context)
         sent = [0]
 
@@ -129,7 +129,7 @@ def test_actions_with_feedback_result_and_cancellation(name: str):
             numbers = fibonacci(goal.request.order)
             for count in range(2, len(numbers) + 1):
                 goal.publish_feedback(Fibonacci.Feedback(sequence=numbers[:count]))
-            await all_seen  # the client forgets the feedback callback when it has the result
+            await all_seen  # the client forgets the feedback callback as soon as it has the result
             goal.succeed()
             return Fibonacci.Result(sequence=numbers)
 
@@ -187,7 +187,7 @@ def test_a_callback_may_wait_for_a_service_that_another_lane_runs(lanes: int):
 
 
 def test_parameters_and_the_other_services_of_a_node():
-    """The services that rclpy gives every node, called by a node of another executor in another thread."""
+    """Calls the services that rclpy gives every node, from a node of another executor in another thread."""
     from rclpy.parameter_client import AsyncParameterClient
 
     with graph() as g:

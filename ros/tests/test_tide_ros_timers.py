@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timers of tide_ros: never early, on the given clock, and with their settings."""
+"""Timers of tide_ros: they are never early, they follow the given clock, and they keep their settings."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_cancel_and_reset_from_another_thread(clock_type: ClockType):
         beat = node.create_timer(0.001, lambda: beats.append(1), clock=Clock(clock_type=clock_type), autostart=False)
         executor = PriorityExecutor(context=g.context, event_period_s=1e6)
         executor.add_node(node)
-        executor._all_seen_ns = time.monotonic_ns()  # the wait set then lacks the timer
+        executor._all_seen_ns = time.monotonic_ns()  # because the wait set then lacks the timer
         with Spinning(executor):
             eventually(lambda: executor._waiting, "the lane waits for a timer that is far away")
             timer.timer_period_ns = 1_000_000
@@ -90,7 +90,7 @@ def test_cancel_and_reset_from_another_thread(clock_type: ClockType):
 
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_a_reset_that_nobody_reports_is_noticed(cancelled: bool):
-    """The bound method was taken before the executor had the timer."""
+    """The bound method was taken before the executor got the timer."""
     with graph() as g:
         node, calls = g.node(), []
         timer = node.create_timer(1000.0, lambda: calls.append(1))

@@ -11,8 +11,8 @@
         executor.add_node(robot)
         executor.spin()
 
-A lane that chooses takes the most urgent callback that is ready and whose callback group is free; among equals the one
-that became ready first. A more urgent callback that becomes ready is noticed as follows:
+A lane that chooses takes the most urgent callback that is ready and whose callback group is free; among equally urgent
+ones, the one that became ready first. A more urgent callback that becomes ready is noticed as follows:
 
 - a timer: at the first choice after it is due. It is never called early.
 - a message, request or response for a callback of a chain: at the first choice after the middleware has it. The lane
@@ -23,17 +23,18 @@ that became ready first. A more urgent callback that becomes ready is noticed as
   were ready at the last check, so that a callback that is always ready does not starve the others.
 - events of the middleware (matched, incompatible QoS, deadline missed ...) outside chains: within ``event_period_s``
   while the executor is busy, at once when it is not.
-- a task, and a coroutine whose future is done: at the first choice after. A task is as urgent as the callback that made
-  it; a coroutine keeps the urgency and the callback group of its callback.
+- a task, and a coroutine whose future is done: at the first choice after. A task is as urgent as the callback that
+created it; a coroutine keeps the urgency and the callback group of its callback.
 
 Running callbacks are not interrupted. Messages stay in the middleware until their callback is chosen.
 
-Cost: one wait for each batch of callbacks that become ready. The wait set is kept, and timers are in a queue by time
-instead of in it. rclpy inspects every entity of every node for each callback. lab/bench/ros_executors.py measures both.
+Cost: one wait for each batch of callbacks that become ready together. The wait set is kept, and timers are in a queue
+by time instead of in it. rclpy inspects every entity of every node for each callback. lab/bench/ros_executors.py
+measures both.
 
-Exceptions of callbacks and tasks are raised by the running spin (with several lanes, possibly by the next one); the
-executor can continue. Functions of this package raise ValueError or TypeError for invalid arguments, and LaneError for
-what the operating system does not permit.
+Exceptions of callbacks and tasks are raised by the running spin (with several lanes, possibly by the next one); after
+that, the executor can continue. Functions of this package raise ValueError or TypeError for invalid arguments, and
+LaneError for what the operating system does not permit.
 """
 
 from tide_ros.budget import Budget, BudgetCounters, LaneError

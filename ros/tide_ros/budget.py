@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets of lanes: the sporadic server of runtime/include/tide/budget_posix.h, from Python.
 
-The library is built with the rest of the runtime (`make build`); only lanes with a budget need it.
+The library is built with the rest of the runtime (`make build`); only lanes with a budget need the library.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ _COUNTERS = "activations exhaustions replenishments denied forgiven used_ns low_
 
 
 class LaneError(RuntimeError):
-    """The operating system refuses a lane's scheduling; the text says what, and what to do."""
+    """The operating system refuses a lane's scheduling; the text says what was refused, and what to do."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """Processor time that a lane may use at its priority: ``budget_ns`` in each ``period_ns``.
+    """Processor time that a lane may use at its own priority: ``budget_ns`` in each ``period_ns``.
 
-    Used budget is replenished one period after it became active. Without budget it continues at ``low_priority`` (of
-    SCHED_FIFO, 1 to 98; 0: SCHED_OTHER), where other work may come first. ``replenishments``: largest number
-    outstanding; one is needed each time the lane stops with budget left within a period.
+    Used budget is replenished one period after the lane became active. Without budget, the lane continues at
+    ``low_priority`` (of SCHED_FIFO, 1 to 98; 0: SCHED_OTHER), where other work may come first. ``replenishments`` is
+    the largest number outstanding at a time. One is needed each time the lane stops within a period while budget is
+    left.
     """
 
     budget_ns: int
@@ -59,8 +60,8 @@ class BudgetCounters:
 
 
 def _library_path() -> Path:
-    """Finds the library under TIDE_BUILD_DIR, next to this file if colcon put it there, in build/release of the source
-    tree, or within the wheel."""
+    """Finds the library under TIDE_BUILD_DIR, next to this file if colcon has put it there, in build/release of the
+    source tree, or within the wheel."""
     place = Path(__file__).resolve()
     if not os.environ.get("TIDE_BUILD_DIR") and (beside := place.with_name(_LIBRARY)).exists():
         return beside
@@ -107,7 +108,7 @@ class Supervisor:
         _check(status, f"supervisor of budgets, priority {priority}")
 
     def attach(self, name: str, priority: int, budget: Budget) -> AttachedBudget:
-        """Give the calling thread a budget."""
+        """Gives the calling thread a budget."""
         numbers = (ctypes.c_int64 * 5)(
             priority, budget.low_priority, budget.budget_ns, budget.period_ns, budget.replenishments
         )
@@ -116,12 +117,12 @@ class Supervisor:
         return AttachedBudget(handle)
 
     def stop(self) -> None:
-        """Call it after all lanes have detached their budgets."""
+        """Call this when all lanes have detached their budgets."""
         _library().tide_ros_supervisor_stop(self._handle)
 
 
 class AttachedBudget:
-    """The budget of a thread. Call ``block`` before it waits, and ``ready`` when it has work again."""
+    """The budget of a thread. Call ``block`` before the thread waits, and ``ready`` when the thread has work again."""
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle

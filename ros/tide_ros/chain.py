@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains of callbacks and their priorities by the rule of runtime/include/tide/priority.h, for rclpy; also as text, in
-the syntax of the executor for rclcpp: callbacks by kind, node and topic or service.
+"""Chains of callbacks and their priorities by the rule of runtime/include/tide/priority.h, for rclpy. Chains can also
+be given as text, in the syntax of the executor for rclcpp: callbacks by kind, node, and topic or service.
 
     robot = Robot()
     chains, unmatched = chains_named(["brake 2: timer /lidar 10ms, subscription /robot /scan, remote"], [robot])
@@ -35,9 +35,10 @@ position."""
 
 
 def priority_of(level: int, position: int = 0) -> int:
-    """The priority of a callback: its chain's level first, then its position in the chain. Larger is more urgent.
+    """The priority of a callback: the level of its chain comes first, then its position in the chain. Larger is more
+    urgent.
 
-    ``level`` is 0 (of no chain) to 126, ``position`` 0 to 255; a ValueError names the invalid one.
+    ``level`` is 0 (in no chain) to 126, ``position`` 0 to 255; a ValueError names the invalid argument.
     """
     require_whole("level", level)
     require_whole("position", position)
@@ -49,7 +50,7 @@ def priority_of(level: int, position: int = 0) -> int:
 
 
 def require_whole(what: str, value: object) -> None:
-    """An integer by ``__index__``, excluding bool."""
+    """Converts the value to an integer by ``__index__``; bool is not accepted."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{what} {value!r} is not a whole number")
 
@@ -57,7 +58,7 @@ def require_whole(what: str, value: object) -> None:
 def named(callback: Any) -> str:
     """A readable description of a callback."""
     kind = type(callback).__name__.lower()
-    with contextlib.suppress(InvalidHandle):  # it has been destroyed
+    with contextlib.suppress(InvalidHandle):  # the entity has been destroyed
         for name in ("topic_name", "srv_name", "service_name"):
             if isinstance(value := getattr(callback, name, None), str):
                 return f"the {kind} of {value}"
@@ -72,7 +73,7 @@ def level_of(priority: int) -> int:
 
 @dataclass(frozen=True)
 class Chain:
-    """Callbacks in the order in which data flows through them, and how urgent the whole chain is.
+    """Callbacks in the order in which data flows through them, and the urgency of the whole chain.
 
     Every callback of a chain of a higher level is more urgent than every callback of a chain of a lower one; within a
     chain, later is more urgent, so that a started instance is finished before the next one is begun (PiCAS, Choi et
@@ -141,7 +142,7 @@ def chains_named(words: Sequence[str], nodes: Sequence[Node]) -> tuple[list[Chai
     callback of another process. ``as NAME`` may follow, for measurements on C++ hosts. Actions have no names here: pass
     them to Chain as objects.
 
-    All callbacks that match a name get its position; the list then has more than one Chain of that name. ValueError
+    All callbacks that match a name get its position; the list then has more than one Chain of that name. A ValueError
     names invalid words. Cost: each name is compared with each callback. Nothing is stored.
     """
     chains: list[Chain] = []

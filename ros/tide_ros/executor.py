@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor: ready callbacks, the choice of the next one, and how its threads take turns at waiting and running.
+"""The executor: ready callbacks, the choice of the next callback, and how its threads take turns at waiting and
+running.
 
 From top to bottom: callbacks and their priorities (nodes, chains); calls from other threads; the choice of a lane's
 next callback and its queries to the middleware; waiting and running; spins; the threads of lanes.
 
-One lock guards everything except input from other threads. Methods that begin with an underscore are called with the
-lock held, unless they take it.
+One lock guards everything except input from other threads. Methods whose names begin with an underscore are called with
+the lock held, unless they take the lock themselves.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from tide_ros.lane import Lane
 from tide_ros.sources import KINDS, Call, CoroutineWork, Source, TaskWork, TimerSource, Work, awaited_future
 from tide_ros.waiting import FOREVER_NS, TimerQueue, Waiter
 
-_ASK_AGAIN_NS = 5_000_000  # interval of checks for changes without notification
+_ASK_AGAIN_NS = 5_000_000  # interval of the checks for changes that are not notified
 _WITHOUT_BUDGET = contextlib.nullcontext()
 _logger = get_logger("tide_ros")
 
@@ -46,7 +47,7 @@ def _never() -> bool:
 
 
 class _Stack(threading.local):
-    """The callbacks that a thread is running, innermost last, with their executor and priority."""
+    """The callbacks that a thread is running, innermost last, each with its executor and priority."""
 
     def __init__(self) -> None:
         self.frames: list[tuple[Executor, int]] = []
@@ -56,7 +57,7 @@ _stack = _Stack()
 
 
 class _Seat:
-    """A thread that requests work: its lane, and how it is woken while another thread waits for the middleware."""
+    """A thread that wants work: its lane, and how to wake the thread while another one waits for the middleware."""
 
     def __init__(self, lane: Lane, lock: threading.Lock) -> None:
         self.lane = lane
@@ -65,7 +66,7 @@ class _Seat:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Around a wait of a lane with a budget: sleeping does not count as waiting for the processor."""
+        """Surrounds a wait of a lane with a budget: sleeping must not count as waiting for the processor."""
         assert self.budget is not None
         self.budget.block()
         try:
@@ -75,11 +76,11 @@ class _Seat:
 
 
 class _Spin:
-    """A call of spin with several lanes: lets them begin callbacks until one has begun (``once``), or its time has
-    passed.
+    """A call of spin with several lanes: it lets them begin callbacks until one has begun (``once``), or until its time
+    has passed.
 
-    However short that time is, it ends only after lanes have checked for ready work, because a lane takes longer to
-    wake up than a poll lasts.
+    However short that time is, the call ends only after lanes have checked for ready work, because a lane takes longer
+    to wake up than a poll lasts.
     """
 
     def __init__(self, once: bool, deadline_ns: int | None) -> None:
@@ -88,13 +89,13 @@ class _Spin:
         self.changed = threading.Event()
         self.begun = False  # a callback has begun since its start
         self.looked: set[_Seat] = set()  # lanes that found nothing to begin
-        self.in_vain = False  # all lanes that could begin a callback found none
+        self.in_vain = False  # true if all lanes that could begin a callback found none
 
     def is_late(self) -> bool:
         return self.deadline_ns is not None and time.monotonic_ns() >= self.deadline_ns
 
     def is_open(self) -> bool:
-        """Whether lanes may begin callbacks for this spin."""
+        """True if lanes may begin callbacks for this spin."""
         return not self.in_vain and not (self.begun and (self.once or self.is_late()))
 
 
@@ -117,14 +118,15 @@ def _end_lanes(process: int = os.getpid()) -> None:
 class PriorityExecutor(Executor):  # type: ignore[misc]
     """Runs the most urgent ready callback on each of its lanes; a drop-in for the executors of rclpy.
 
-    ``lanes``: number of threads, or one :class:`Lane` each. One lane is the spinning thread, as in rclpy's
-    SingleThreadedExecutor; several are threads of the executor, and the spinning thread only waits for them, as in
-    rclpy's MultiThreadedExecutor. ``chains``: see :class:`Chain`; more can be added later. ``event_period_s``: greatest
-    delay of events of the middleware (incompatible QoS, deadline missed, matched ...) without a chain while the
-    executor is busy; 0: events are awaited like everything else, at a cost of some microseconds each time.
+    ``lanes`` is a number of threads, or a :class:`Lane` for each thread. A single lane is the spinning thread, as in
+    rclpy's SingleThreadedExecutor. Several lanes are threads of the executor, and the spinning thread only waits for
+    them, as in rclpy's MultiThreadedExecutor. ``chains``: see :class:`Chain`; more can be added later.
+    ``event_period_s`` is the greatest delay, while the executor is busy, of middleware events (incompatible QoS,
+    deadline missed, matched ...) that are in no chain. With 0, events are awaited like everything else, at a cost of
+    some microseconds each time.
 
-    Thread-safe, except that two threads should not spin the same single-lane executor. Call :meth:`shutdown`, or use it
-    as a context manager: lanes keep the executor alive.
+    Thread-safe, except that two threads should not spin the same single-lane executor. Call :meth:`shutdown`, or use
+    the executor as a context manager, because lanes keep the executor alive.
     """
 
     _sigint_gc: Any = None  # read by rclpy's finalizer if the constructor fails
@@ -157,7 +159,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         # callbacks and their readiness
         self._sources: dict[int, Source] = {}  # by id of the entity
         self._askable: list[Source] = []  # most urgent first
-        self._ready: list[tuple[int, int, Work]] = []  # (-priority, sequence, work)
+        self._ready: list[tuple[int, int, Work]] = []  # each is (-priority, sequence, work)
         self._sequence = 0
         self._timers = TimerQueue(self._timer_moved)
         self._some_lazy = False
@@ -165,14 +167,14 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._chains: list[Chain] = []
         self._told: list[tuple[Chain, int]] = []  # reported callbacks that no node has
         self._again: list[tuple[int, Work]] = []  # suspended on an object that is not an rclpy future
-        self._strays: list[Work] = []  # may continue, but their node is not in the executor now
+        self._strays: list[Work] = []  # they may continue, but their node is not in the executor now
         self._suspended: set[CoroutineWork | TaskWork] = set()
         self._prune_at = 64
         # input from other threads, without the lock
         self._incoming: deque[Work] = deque()
         self._moved: deque[TimerSource | None] = deque()
         self._changed = True
-        # the thread that waits for the middleware, idle ones, running ones
+        # the thread that waits for the middleware, the idle threads, the running ones
         self._leader: _Seat | None = None
         self._waiting = False
         self._reserved = False
@@ -180,7 +182,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._all_seen_ns = 0
         self._held: dict[Any, int] = {}  # callback groups busy with this executor's callbacks
         self._idle: list[_Seat] = []
-        self._spins: list[_Spin] = []  # spins for which lanes run; only with several lanes
+        self._spins: list[_Spin] = []  # spins for which lanes run; used only with several lanes
         self._running = self._ending = 0
         self._quiet = threading.Condition(self._lock)
         self._supervisor: Supervisor | None = None
@@ -195,8 +197,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self.add_chain(chain)
 
     def _join(self, context: Context | None) -> None:
-        """Initialises rclpy's part; from here on an ending context calls wake. rclpy gets a function: of a method it
-        would keep a WeakMethod, whose own callback raises if both are destroyed at the end of a program."""
+        """Initialises rclpy's part; from here on, a context that ends calls wake. rclpy gets a function here. Of a
+        method it would keep a WeakMethod, whose own callback raises if both are destroyed at the end of a program."""
         weak = weakref.ref(self)
 
         def wake() -> None:
@@ -216,10 +218,11 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- priorities ----
 
     def add_chain(self, chain: Chain) -> None:
-        """Give the callbacks of a chain their priorities. At any time; takes effect when a callback next becomes ready.
+        """Gives the callbacks of a chain their priorities. May be called at any time; takes effect when a callback next
+        becomes ready.
 
-        ValueError when no lane serves the chain's level, or when a callback is in another chain of this level, where it
-        would have two positions.
+        Raises ValueError if no lane serves the chain's level, or if a callback is in another chain of this level, where
+        it would have two positions.
         """
         if not isinstance(chain, Chain):
             raise TypeError(f"{chain!r} is no Chain; write Chain(name, level, [callbacks])")
@@ -239,7 +242,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self.wake()
 
     def set_priority(self, callback: Any, priority: int) -> None:
-        """Set one callback's priority (see :func:`priority_of`) independently of chains. It replaces any other."""
+        """Sets one callback's priority (see :func:`priority_of`) independently of chains. It replaces any other
+        priority of that callback."""
         if not 0 <= priority <= 0x7EFF:
             raise ValueError(f"priority {priority} is not in 0..{0x7EFF}; see priority_of")
         self._require_lane(level_of(priority), f"priority {priority}")
@@ -253,8 +257,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             raise ValueError(f"{what}: no lane serves level {level} ({served}), so it would never run")
 
     def unmatched(self) -> list[tuple[str, int]]:
-        """(chain, position) of every callback that no node of this executor has, which is usually an error in the
-        chain. While spinning, each is logged once as a warning."""
+        """(chain, position) of every callback that belongs to no node of this executor, which is usually an error in
+        the chain. While the executor spins, each of them is logged once as a warning."""
         with self._lock:
             self._rescan()
             return [(chain.name, position) for chain, position in self._strangers()]
@@ -280,13 +284,13 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- calls from other threads ----
 
     def wake(self) -> None:
-        """Check the nodes again, after an entity was created or destroyed. Never blocks."""
+        """Makes the executor check the nodes again, after an entity was created or destroyed. Never blocks."""
         self._changed = True
         self._poke()
         self._wake_callers()
 
     def create_task(self, callback: Any, *args: Any, **kwargs: Any) -> Task:
-        """Run a function or coroutine; its priority is that of the callback that calls this, else 0."""
+        """Runs a function or coroutine; its priority is that of the callback that calls this, otherwise 0."""
         task = Task(callback, args, kwargs, executor=self)
         frames = _stack.frames
         self._incoming.append(TaskWork(task, frames[-1][1] if frames else 0))
@@ -294,14 +298,14 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return task
 
     def add_node(self, node: Any) -> bool:
-        """Take over a node's callbacks; False when this executor has them already."""
+        """Takes over a node's callbacks; returns False if this executor has them already."""
         added = super().add_node(node)
         if added:
             self.wake()
         return bool(added)
 
     def remove_node(self, node: Any) -> None:
-        """Give up a node: after this returns no callback of it starts. Running ones continue."""
+        """Gives up a node: after this returns, no callback of the node starts. Callbacks that are running continue."""
         super().remove_node(node)
         with self._lock:
             for source in [source for source in self._sources.values() if source.node is node]:
@@ -312,7 +316,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
     def _poke(self) -> None:
         if self._waiting and self._guard is not None:
-            with contextlib.suppress(InvalidHandle):  # destroyed by a shutdown just now
+            with contextlib.suppress(InvalidHandle):  # a shutdown has just destroyed it
                 self._guard.trigger()
 
     def _timer_moved(self, source: TimerSource | None) -> None:
@@ -329,7 +333,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             spin.changed.set()
 
     def _context_ok(self) -> bool:
-        """Like Context.ok, but without its lock, whose holder may be waiting for this executor."""
+        """Like Context.ok, but without its lock, because the lock's holder may be waiting for this executor."""
         handle = self._context.handle
         if handle is None:
             return False
@@ -342,7 +346,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- entities ----
 
     def _rescan(self) -> None:
-        """Update the sources from the nodes, after something was created, destroyed, added or removed."""
+        """Updates the sources from the nodes, after something was created, destroyed, added or removed."""
         self._changed = False
         if self._is_shutdown:
             return
@@ -381,7 +385,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._sources[id(entity)] = source
         if isinstance(source, TimerSource):
             self._timers.add(source)
-        elif getattr(entity, "_executor_triggered", False):  # a guard condition that another executor handled
+        elif getattr(entity, "_executor_triggered", False):  # a guard condition that another executor has handled
             self._become_ready(source)
 
     def _forget(self, source: Source) -> None:
@@ -398,7 +402,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         bisect.insort(self._ready, (-work.priority, self._sequence, work))
 
     def _admit(self, work: Work) -> None:
-        """Queue a task, or a coroutine that may continue."""
+        """Queues a task, or a coroutine that may continue."""
         if work.node is None or work.node in self._nodes:
             self._insert(work)
         else:
@@ -420,7 +424,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 self._timers.evaluate(source)
 
     def _update(self) -> None:
-        """Update the set of ready work, as far as this needs no wait."""
+        """Updates the set of ready work, as far as this is possible without a wait."""
         if self._changed:
             self._rescan()
             strangers = self._strangers() if self._chains else []
@@ -445,10 +449,10 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         while self._again and self._again[0][0] <= now_ns:
             self._admit(self._again.pop(0)[1])
 
-    # ---- which callback is next ----
+    # ---- which callback runs next ----
 
     def _choose(self, lane: Lane, ask: bool) -> tuple[Work, Call | None] | None:
-        """The most urgent work that this lane may begin now. It has entered its group and taken its data from the
+        """The most urgent work that this lane may begin now. It has then entered its group and taken its data from the
         middleware."""
         blocked: set[Any] = set()
         looked = self._leader is not None  # if a thread waits, it handles sources that must be queried
@@ -484,10 +488,11 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     return work, call
 
     def _unseen(self, threshold: int, wait: bool) -> bool:
-        """Whether there may be work that only a wait can reveal; with ``wait``, a wait without timeout is done.
+        """True if there may be work that only a wait can reveal; with ``wait``, a wait without timeout is done.
 
-        Such work is: more urgent entities that cannot be queried; and, after everything that was ready at the last wait
-        has run, equally urgent ones, which an always-ready callback would otherwise starve.
+        This is the case for more urgent entities that cannot be queried. It is also the case for equally urgent
+        entities when everything has run that was ready at the last wait; otherwise a callback that is always ready
+        would starve them.
         """
         fair = wait and self._begun_since_look >= self._ready_at_look
         silent = []
@@ -504,22 +509,23 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return bool(silent)
 
     def _timely(self) -> bool:
-        """Whether it is time to check events of the middleware and all timers.
+        """True if it is time to check events of the middleware and all timers.
 
-        Timers have a separate queue; waiting for them as well detects changes made without the executor's knowledge.
+        Timers have a separate queue, but waiting for them as well detects changes that were made without the executor's
+        knowledge.
         """
         return time.monotonic_ns() - self._all_seen_ns >= self._event_period_ns
 
     def _all_of(self, sources: list[Source], timely: bool, timers: bool) -> list[Source]:
-        """Sources to wait for: the armed ones, timers whose reset must wake us, and periodically all."""
+        """The sources to wait for: the armed ones, timers whose reset must wake the executor, and periodically all."""
         chosen = [source for source in sources if source.armed and (timely or not source.lazy)]
         if timers:
             chosen += [source for source in (self._timers.sources if timely else self._timers.dormant) if source.armed]
         return chosen
 
     def _look(self, sources: list[Source], guards: list[Any], timeout_ns: int) -> None:
-        """Wait, without the lock if that takes time, and record ready sources."""
-        if not self._reserved:  # the rescan does not do this: another lane may be waiting
+        """Waits, without the lock if that takes time, and records which sources are ready."""
+        if not self._reserved:  # a rescan does not belong here, because another lane may be waiting
             self._waiter.reserve(self._sources.values(), guards=2)
             self._reserved = True
         if timeout_ns:
@@ -539,7 +545,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._begun_since_look, self._ready_at_look = 0, len(self._ready)
 
     def _ask_above(self, threshold: int, lane: Lane, blocked: set[Any]) -> tuple[Work, Call] | None:
-        """Take a waiting message from the middleware for a callback more urgent than ``threshold``."""
+        """Takes a waiting message from the middleware for a callback that is more urgent than ``threshold``."""
         for source in self._askable:
             if source.priority <= threshold:
                 break
@@ -556,10 +562,10 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return None
 
     def _take(self, source: Source) -> Call | None:
-        """Take from a source whose group has been entered; if there is nothing to run, leave the group."""
+        """Takes data from a source whose group has been entered; if there is nothing to run, leaves the group."""
         try:
             call = source.take(self)
-        except InvalidHandle:  # the entity was destroyed; the next rescan removes its source
+        except InvalidHandle:  # the entity was destroyed, and the next rescan will remove its source
             call = None
             source.armed = False
         except BaseException:
@@ -582,8 +588,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- waiting ----
 
     def _wait(self, seat: _Seat, finished: Callable[[], bool], deadline_ns: int | None) -> bool:
-        """Wait for everything not known to be ready. Called and left with the lock held, which is released during the
-        wait. False: other work comes first."""
+        """Waits for everything that is not known to be ready. It is called and left with the lock held, but releases
+        the lock during the wait. Returns False if other work comes first."""
         self._leader = seat
         self._waiting = True
         try:
@@ -600,7 +606,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             if self._again:
                 limits.append(self._again[0][0])
             if any(work.group is not None and work.group not in self._held for _, _, work in self._ready):
-                limits.append(now_ns + _ASK_AGAIN_NS)  # another executor holds the group and will not notify us
+                limits.append(now_ns + _ASK_AGAIN_NS)  # another executor holds the group, and will not notify this one
             timeout_ns = max(0, min(limits) - now_ns) if limits else FOREVER_NS
             with seat.waiting() if seat.budget is not None else _WITHOUT_BUDGET:
                 self._look(sources, guards, timeout_ns)
@@ -616,14 +622,15 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     def _next(
         self, seat: _Seat, finished: Callable[[], bool] = _never, deadline_ns: int | None = None
     ) -> tuple[Work, Call | None] | None:
-        """Wait for work and begin it. None: finished, out of time, shut down, or the context has ended."""
+        """Waits for work and begins it. Returns None if the spin has finished or is out of time, after a shutdown, or
+        if the context has ended."""
         try:
             with self._lock:
                 return self._next_locked(seat, finished, deadline_ns)
         except (_rclpy.RCLError, InvalidHandle):
             if self._context_ok():
                 raise
-            raise ExternalShutdownException() from None  # the context ended while we prepared to wait
+            raise ExternalShutdownException() from None  # the context ended while the wait was prepared
 
     def _next_locked(
         self, seat: _Seat, finished: Callable[[], bool], deadline_ns: int | None
@@ -660,24 +667,24 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return None
 
     def _begun(self) -> None:
-        """Count a callback that begins; an idle thread continues choosing and waiting meanwhile."""
+        """Counts a callback that begins; meanwhile an idle thread continues to choose and wait."""
         self._running += 1
         self._begun_since_look += 1
         told = False
-        for spin in self._spins:  # the callback satisfies the first spin that waits for one
+        for spin in self._spins:  # the callback satisfies the first spin that is waiting for one
             if spin.once and (told or not spin.is_open()):
                 continue
             told = told or spin.once
             spin.begun = True
             spin.changed.set()
         if self._running == len(self._lanes):
-            self._wake_callers()  # all lanes are busy, so none can check for work of callers
+            self._wake_callers()  # all lanes are busy, so none of them can check for work on behalf of callers
         self._offer()
         if self._leader is None and self._idle:
             self._idle[-1].wakeup.notify()
 
     def _offer(self) -> None:
-        """Ready work that this thread cannot run may suit another thread."""
+        """Ready work that this thread cannot run may be suitable for another thread."""
         if self._alike or not self._ready:
             return
         for seat in self._idle:
@@ -690,7 +697,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return len(self._lanes) == 1 or any(spin.is_open() for spin in self._spins)
 
     def _found_nothing(self, seat: _Seat) -> None:
-        """Counts a lane that found no work. Of identical lanes, one suffices."""
+        """Counts a lane that has found no work. If all lanes are identical, one suffices."""
         for spin in self._spins:
             spin.looked.add(seat)
             if not spin.is_late():
@@ -705,7 +712,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- running ----
 
     def _run(self, work: Work, call: Call | None) -> None:
-        """Run the begun work, without the lock. Raises the callback's exception."""
+        """Runs the work that has begun, without the lock. Raises the callback's exception."""
         frames = _stack.frames
         frames.append((self, work.priority))
         ended = True
@@ -732,7 +739,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                         del self._held[work.group]
                     if (
                         self._ready and type(work.group) is not MutuallyExclusiveCallbackGroup
-                    ):  # several callbacks may begin now
+                    ):  # because several callbacks may begin now
                         self._poke()
                 if self._is_shutdown:
                     self._quiet.notify_all()
@@ -754,10 +761,10 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 self._again.append((time.monotonic_ns() + _ASK_AGAIN_NS, work))
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Start no more callbacks, wait for the running ones (except the caller's own), and release everything.
+        """Starts no more callbacks, waits for the running ones (except the caller's own), and releases everything.
 
-        False when that takes longer than ``timeout_sec`` (None or negative: any time); the executor is stopped then
-        but not cleaned up, and this can be called again.
+        Returns False if that takes longer than ``timeout_sec`` (None or negative: no limit). The executor is then
+        stopped but not cleaned up, and this can be called again.
         """
         deadline = None if timeout_sec is None or timeout_sec < 0 else time.monotonic() + timeout_sec
         own = sum(executor is self for executor, _ in _stack.frames)
@@ -765,7 +772,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self._is_shutdown = True
             self._poke()
             self._wake_everybody()
-            self._ending += own  # callbacks that shut down the executor do not wait for each other
+            self._ending += own  # callbacks that shut down the executor do not wait for one another
             try:
                 while self._running > self._ending or self._leader is not None:
                     left = None if deadline is None else deadline - time.monotonic()
@@ -776,7 +783,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 self._ending -= own
         for thread in self._threads:
             if own == 0:  # a lane must not wait for lanes
-                with contextlib.suppress(RuntimeError):  # an interrupt arrived before it was started
+                with contextlib.suppress(RuntimeError):  # an interrupt arrived before the thread was started
                     thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         with self._nodes_lock:
             self._nodes: set[Any] = set()
@@ -797,13 +804,14 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- spinning ----
 
     def spin(self) -> None:
-        """Run callbacks until the executor is shut down or the context ends; an exception of a callback ends it too."""
+        """Runs callbacks until the executor is shut down or the context ends; an exception of a callback ends the spin
+        as well."""
         if not self._context_ok() or self._is_shutdown:
             return
         self._spin(_never, None, None)
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Wait for one callback, at most ``timeout_sec``, and run it (with several lanes: see that one begins)."""
+        """Waits for one callback, at most ``timeout_sec``, and runs it (with several lanes: waits until one begins)."""
         self._once(_never, timeout_sec)
 
     def spin_once_until_future_complete(self, future: Future, timeout_sec: float | TimeoutObject | None = None) -> None:
@@ -812,7 +820,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self._once(lambda: _completed(future), timeout_sec)
 
     def spin_until_future_complete(self, future: Future, timeout_sec: float | None = None) -> None:
-        """Run callbacks until ``future`` is done or cancelled, at most ``timeout_sec``."""
+        """Runs callbacks until ``future`` is done or cancelled, at most for ``timeout_sec``."""
         if _completed(future) or not self._context_ok() or self._is_shutdown:
             return
         with self._woken_by(future):
@@ -866,7 +874,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     thread.start()
             self._spins.append(spin)
             self._wake_everybody()
-            self._poke()  # a lane that waits for another spin is not notified when this one ends
+            self._poke()  # a lane that waits for another spin is not notified when this spin ends
         try:
             while not self._is_shutdown and self._context_ok() and not finished() and not self._failures:
                 late = spin.is_late()
@@ -886,8 +894,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def _applied(self, seat: _Seat) -> Iterator[None]:
-        """Gives the thread the scheduling of its lane. During the block, the lane's budget is available by the lane's
-        name."""
+        """Gives the thread the scheduling of its lane. Within the block, the lane's budget is available under the
+        lane's name."""
         priorities = [lane.priority for lane in self._lanes if lane.budget is not None]
         with self._lock:
             if priorities and self._supervisor is None:
@@ -913,19 +921,19 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     self._stop_unused_supervisor()
 
     def _stop_unused_supervisor(self) -> None:
-        """The last of: the shutdown, the end of each thread with a budget. The lock is held."""
+        """Called by the last of these: the shutdown, and the end of each thread with a budget. The lock is held."""
         if self._supervisor is not None and self._supervised == 0:
             self._supervisor.stop()
             self._supervisor = None
 
     def budget_counters(self, lane: str) -> BudgetCounters:
-        """Counters of a lane's budget, by its name, since its thread began; KeyError if it has none."""
+        """Counters of a lane's budget, by the lane's name, since its thread began; KeyError if the lane has none."""
         with self._lock:
             attached = self._budgets.get(lane)
             return self._spent[lane] if attached is None else attached.counters()
 
     def _end_with_the_program(self) -> None:
-        """Let running callbacks finish, as rclpy's MultiThreadedExecutor does: a thread that is still in the
+        """Lets running callbacks finish, as rclpy's MultiThreadedExecutor does, because a thread that is still in the
         middleware when Python ends would abort the process."""
         self._is_shutdown = True
         for thread in tuple(self._threads):
@@ -948,7 +956,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self._wake_callers()
 
     def _serve(self, seat: _Seat) -> bool:
-        """Runs one callback of a lane; False when there will be no more. The spinning thread gets the exceptions."""
+        """Runs one callback of a lane; returns False if there will be no more. The spinning thread gets the exceptions
+        of callbacks."""
         try:
             chosen = self._next(seat)
             if chosen is None:
@@ -972,7 +981,7 @@ class SingleThreadedExecutor(PriorityExecutor):
 
 
 class MultiThreadedExecutor(PriorityExecutor):
-    """Replaces rclpy's class of this name: ``num_threads`` lanes, None: as many as usable processors."""
+    """Replaces rclpy's class of this name: ``num_threads`` lanes; None: as many as there are usable processors."""
 
     def __init__(
         self, num_threads: int | None = None, *, context: Context | None = None, chains: Iterable[Chain] = ()
@@ -1009,5 +1018,5 @@ def _deadline_ns(timeout_sec: float | TimeoutObject | None) -> int | None:
 
 
 def _leave(callbacks: list[Any], wake: Callable[[], None]) -> None:
-    with contextlib.suppress(ValueError):  # the context has ended and released all
+    with contextlib.suppress(ValueError):  # the context has ended and has released everything
         callbacks.remove(wake)

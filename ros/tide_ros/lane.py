@@ -27,10 +27,10 @@ class Lane:
 
     ``policy``, ``priority``: scheduling by the operating system: "normal" (0), "fifo" or "rr" (1 to 99), or "deadline"
     (0), which needs ``runtime_ns`` <= ``deadline_ns`` <= ``period_ns`` and is a budget: the kernel runs the lane for
-    ``runtime_ns`` in each ``period_ns`` and throttles it beyond. ``affinity``: the allowed processors, None: those of
-    the process (a "deadline" lane must be allowed on all). ``levels``: the lowest and highest level of chains whose
-    callbacks it runs, both included. ``budget``: see :class:`Budget`; for policy "fifo". Unlike the kernel's own, an
-    exhausted budget lets the lane continue at its low priority.
+    ``runtime_ns`` in each ``period_ns`` and throttles it beyond. ``affinity``: the allowed processors; None: those of
+    the process (a "deadline" lane must be allowed on all). ``levels``: the lowest and the highest level of the chains
+    whose callbacks the lane runs, both included. ``budget``: see :class:`Budget`; for policy "fifo". Unlike an
+    exhausted budget of the kernel, this one lets the lane continue at its low priority.
     """
 
     name: str = "lane"
@@ -76,17 +76,18 @@ class Lane:
             raise ValueError(f"lane {self.name!r}: levels {self.levels} are not an interval in 0..{LEVEL_MAXIMUM}")
 
     def serves(self, priority: int) -> bool:
-        """Whether callbacks of this priority run here."""
+        """True if callbacks of this priority run on this lane."""
         return self.levels[0] <= priority >> 8 <= self.levels[1]
 
     @property
     def plain(self) -> bool:
-        """Whether no scheduling has to be set."""
+        """True if no scheduling has to be set."""
         return self.policy == "normal" and self.affinity is None
 
     @contextlib.contextmanager
     def applied(self, supervisor: Supervisor | None = None) -> Iterator[AttachedBudget | None]:
-        """Give the calling thread this lane's scheduling, and restore it afterwards. LaneError if it is refused."""
+        """Gives the calling thread this lane's scheduling, and restores the previous one afterwards. Raises LaneError
+        if the operating system refuses it."""
         if self.plain:
             yield None
             return

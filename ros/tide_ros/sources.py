@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of work: one record for each rclpy entity, which implements waiting and taking; tasks, and callbacks that
-wait for futures.
+"""Sources of work: one record for each rclpy entity, which implements waiting and taking; also tasks, and callbacks
+that wait for futures.
 
 A source is armed while the executor waits for it, and not armed while it is known to be ready. All of this is used
-under the executor's lock, except ``Call``, which a lane runs without.
+under the executor's lock, except ``Call``, which a lane runs without the lock.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ class Work:
     def __init__(self, priority: int, node: Any = None, group: Any = None, entity: Any = None) -> None:
         self.priority = priority
         self.node = node
-        self.group = group  # None: reentrant, always allowed
+        self.group = group  # None: a reentrant group, so it is always allowed
         self.entity = entity
 
     def begin(self) -> bool:
-        """Enter the callback group; True if the callback may run now."""
+        """Enters the callback group; returns True if the callback may run now."""
         return True
 
 
 class Source(Work, ABC):
-    """An rclpy entity of a node of this executor."""
+    """An rclpy entity that belongs to a node of this executor."""
 
     __slots__ = ("add", "armed", "current", "handle", "lazy", "remembered", "remembered_asynchronous")
 
-    kind = ""  # name in rclpy's wait sets
-    asked = False  # True: trying to take is a cheap check for data
+    kind = ""  # its name in rclpy's wait sets
+    asked = False  # True: trying to take is a cheap way to check for data
 
     def __init__(self, entity: Any, node: Any, priority: int) -> None:
         group = entity.callback_group
@@ -71,10 +71,10 @@ class Source(Work, ABC):
 
     @abstractmethod
     def take(self, executor: Executor) -> Call | None:
-        """Take data from the middleware; None if there is none (any more). May raise InvalidHandle."""
+        """Takes data from the middleware; returns None if there is none. May raise InvalidHandle."""
 
     def asynchronous(self, callback: Callable[..., Any]) -> bool:
-        """Whether the callback is an ``async def``; cached until the callback is exchanged."""
+        """True if the callback is an ``async def``; cached until the callback is exchanged."""
         if callback is not self.remembered:
             self.remembered = callback
             self.remembered_asynchronous = inspect.iscoroutinefunction(callback)
@@ -93,12 +93,12 @@ class TimerSource(Source):
 
     def take(self, executor: Executor) -> Call | None:
         with self.handle:
-            if not self.handle.is_timer_ready():  # cancelled or reset since the check
+            if not self.handle.is_timer_ready():  # it was cancelled or reset after the check
                 return None
             try:
                 self.handle.call_timer()
             except _rclpy.RCLError:
-                if self.handle.is_timer_canceled():  # cancelled just now by another thread
+                if self.handle.is_timer_canceled():  # another thread has just cancelled it
                     return None
                 raise
         callback = self.entity.callback
@@ -218,10 +218,10 @@ KINDS: tuple[tuple[str, type[Source]], ...] = (
 
 
 def awaited_future(coroutine: Any) -> Any:
-    """The rclpy future at the end of a chain of awaits, or None if it ends in another awaitable.
+    """The rclpy future at the end of a chain of awaits; None if the chain ends in another awaitable.
 
-    rclpy's futures do not notify the coroutine's driver; without this each suspended coroutine would have to be polled
-    after every callback.
+    rclpy's futures do not notify the driver of a coroutine; without this, each suspended coroutine would have to be
+    polled after every callback.
     """
     waiting = coroutine
     while True:
@@ -235,7 +235,7 @@ def awaited_future(coroutine: Any) -> Any:
 
 
 class CoroutineWork(Work):
-    """A callback that is an ``async def``. It holds its callback group until it ends, as in rclpy."""
+    """A callback that is an ``async def``. It keeps its callback group until it ends, as in rclpy."""
 
     __slots__ = ("coroutine",)
 
@@ -244,7 +244,7 @@ class CoroutineWork(Work):
         self.coroutine = coroutine
 
     def resume(self) -> bool:
-        """Run to the next await; True if the callback has ended. Raises the callback's exception."""
+        """Runs to the next await; returns True if the callback has ended. Raises the callback's exception."""
         try:
             self.coroutine.send(None)
         except StopIteration:
@@ -269,7 +269,7 @@ class TaskWork(Work):
         return self.task._handler
 
     def resume(self) -> bool:
-        """Run to the next await; True when the task has ended or was cancelled. Raises the task's exception."""
+        """Runs to the next await; returns True if the task has ended or was cancelled. Raises the task's exception."""
         self.task()
         if self.task.done():
             exception = self.task.exception()

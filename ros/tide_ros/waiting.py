@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting of an executor: one wait set, reused (rclpy makes one for each wait), and a queue of timers by due time, so
-that none is queried earlier.
+"""How an executor waits: one wait set, which is reused (rclpy makes a new one for each wait), and a queue of timers
+sorted by due time, so that no timer is queried earlier.
 
-The queue only determines when to query a timer: it is called when rcl itself reports it ready, so never early. Timers
-on a ROS clock that follows /clock are queried when that clock moves. All of this is used under the executor's lock,
-except the hooks on ``Timer.reset`` and on clocks, which only report.
+The queue only determines when a timer is queried. The timer is called when rcl itself reports it ready, so it is never
+early. Timers on a ROS clock that follows /clock are queried when that clock moves. All of this is used under the
+executor's lock, except for the hooks on ``Timer.reset`` and on clocks, which only report.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rclpy.waitable import NumberOfEntities
 from tide_ros.sources import Source, TimerSource, WaitableSource
 
 FOREVER_NS = -1
-_STEP_NS = 1_000_000  # the system clock counts as set if it moved by more than this against the monotonic one
+_STEP_NS = 1_000_000  # the system clock counts as set if it moved by more than this relative to the monotonic clock
 _COUNTS = {
     "subscription": "num_subscriptions",
     "guard_condition": "num_guard_conditions",
@@ -37,7 +37,7 @@ _COUNTS = {
 
 
 class Waiter:
-    """Waits for sources. One thread at a time; the executor's lock need not be held."""
+    """Waits for sources. Only one thread at a time may wait; it need not hold the executor's lock."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -47,7 +47,7 @@ class Waiter:
         self._kinds: tuple[str, ...] = ()
 
     def reserve(self, sources: Iterable[Source], guards: int) -> None:
-        """Reserves room for these sources and some guard conditions of the executor."""
+        """Reserves room for these sources and for some guard conditions of the executor."""
         need = NumberOfEntities(num_gcs=guards)
         sources = list(sources)
         for source in sources:
@@ -64,7 +64,7 @@ class Waiter:
     def _make(self, need: NumberOfEntities) -> None:
         slots = NumberOfEntities.__slots__
         self.close()
-        for slot in slots:  # some spare room, as entities tend to be created in succession
+        for slot in slots:  # with some spare room, because entities tend to be created in succession
             setattr(self._room, slot, getattr(need, slot) * 5 // 4 + 2)
         room = self._room
         with self._context.handle:
@@ -79,7 +79,7 @@ class Waiter:
             )
 
     def _index(self, sources: list[Source]) -> None:
-        """Sets up the parts that do not change between waits."""
+        """Sets up those parts that do not change between waits."""
         wait_set = self._wait_set
         adders = {
             "subscription": wait_set.add_subscription,
@@ -98,7 +98,7 @@ class Waiter:
                 self._by_pointer[source.handle.pointer] = source
 
     def close(self) -> None:
-        """Free the wait set. The next :meth:`reserve` makes another."""
+        """Frees the wait set. The next :meth:`reserve` makes a new one."""
         if self._wait_set is not None:
             self._wait_set.destroy_when_not_in_use()
             self._wait_set = None
@@ -106,10 +106,10 @@ class Waiter:
     def wait(
         self, sources: Sequence[Source], guards: Sequence[Any], timeout_ns: int
     ) -> tuple[list[Source], list[Source]]:
-        """Wait until one of these is ready, the timeout has passed (0: at once, negative: never) or the context ends.
+        """Waits until one of these is ready, the timeout has passed (0: at once, negative: never), or the context ends.
 
-        Returns the ready sources and those whose entity was destroyed. Cost: one call into the middleware,
-        and about a microsecond for each source.
+        Returns the ready sources, and those whose entity was destroyed. Cost: one call into the middleware, and about a
+        microsecond for each source.
         """
         wait_set = self._wait_set
         entered: list[Any] = []
@@ -150,18 +150,18 @@ class Waiter:
 
 
 class TimerQueue:
-    """``moved(source)`` is called, by any thread, after a timer was reset; ``moved(None)`` after a ROS clock moved."""
+    """``moved(source)`` is called, by any thread, when a timer was reset; ``moved(None)`` when a ROS clock moved."""
 
     def __init__(self, moved: Callable[[TimerSource | None], None]) -> None:
         self._moved = _weak(
             moved
-        )  # otherwise the executor would be part of a reference cycle and outlive the program's end
+        )  # otherwise the executor would be part of a reference cycle and would outlive the end of the program
         self._heap: list[tuple[int, int, TimerSource]] = []
         self._sequence = 0
         self.sources: set[TimerSource] = set()
         self.dormant: set[TimerSource] = (
             set()
-        )  # cancelled; waited for nevertheless, since a reset wakes the waiting thread
+        )  # cancelled timers, which are waited for nevertheless, because a reset must wake the waiting thread
         self._jumps: dict[int, tuple[Any, int]] = {}  # by id of a ROS clock: the jump handle, and the number of timers
         self._offset_ns = time.time_ns() - time.monotonic_ns()
 
@@ -174,7 +174,7 @@ class TimerQueue:
         self.evaluate(source)
 
     def remove(self, source: TimerSource) -> None:
-        """Stop watching a timer."""
+        """Stops watching a timer."""
         self.sources.discard(source)
         self.dormant.discard(source)
         source.due_ns = -1
@@ -188,7 +188,7 @@ class TimerQueue:
                 handle.unregister()
 
     def evaluate(self, source: TimerSource) -> None:
-        """Query rcl for the due time and queue the timer; a cancelled one is not queued until it is reset."""
+        """Asks rcl for the due time and queues the timer; a cancelled timer is not queued until it is reset."""
         now_ns = time.monotonic_ns()
         try:
             with source.handle:
@@ -208,13 +208,13 @@ class TimerQueue:
         heapq.heappush(self._heap, (source.due_ns, self._sequence, source))
 
     def evaluate_all(self) -> None:
-        """Queue all timers again after a clock was set or a ROS clock moved."""
+        """Queues all timers again when a clock was set or a ROS clock moved."""
         for source in self.sources:
             if source.armed and source.clock.clock_type != ClockType.STEADY_TIME:
                 self.evaluate(source)
 
     def expired(self, now_ns: int) -> Iterator[TimerSource]:
-        """The timers that are ready, earliest first. They leave the queue until :meth:`evaluate`."""
+        """The timers that are ready, the earliest first. They stay out of the queue until :meth:`evaluate`."""
         offset_ns = time.time_ns() - now_ns
         if abs(offset_ns - self._offset_ns) > _STEP_NS:
             self._offset_ns = offset_ns
@@ -222,7 +222,7 @@ class TimerQueue:
         heap = self._heap
         while heap and heap[0][0] <= now_ns:
             due_ns, _, source = heapq.heappop(heap)
-            if due_ns != source.due_ns:  # an old entry
+            if due_ns != source.due_ns:  # an outdated entry
                 continue
             source.due_ns = -1
             try:
@@ -236,14 +236,14 @@ class TimerQueue:
                 self.evaluate(source)
 
     def next_ns(self) -> int | None:
-        """Time of the next query on the monotonic clock; None: none before something changes."""
+        """Time of the next query on the monotonic clock; None if there is none before something changes."""
         heap = self._heap
         while heap and heap[0][0] != heap[0][2].due_ns:
             heapq.heappop(heap)
         return heap[0][0] if heap else None
 
     def close(self) -> None:
-        """Release all timers and clocks."""
+        """Releases all timers and clocks."""
         for source in list(self.sources):
             self.remove(source)
         self._heap.clear()
@@ -265,8 +265,8 @@ def _follows_topic(clock: Any) -> bool:
 
 
 def _weak(method: Callable[[TimerSource | None], None]) -> Callable[[TimerSource | None], None]:
-    """Calls the method while its object lives, and nothing afterwards. Not a WeakMethod: one destroyed before its
-    object, as at the end of a program, raises in its own callback."""
+    """Calls the method while its object lives, and does nothing afterwards. It is not a WeakMethod: if that is
+    destroyed before its object, as at the end of a program, its own callback raises."""
     owner, name = weakref.ref(getattr(method, "__self__")), method.__name__  # noqa: B009
 
     def call(source: TimerSource | None) -> None:
@@ -278,9 +278,11 @@ def _weak(method: Callable[[TimerSource | None], None]) -> Callable[[TimerSource
 
 
 def _hook_reset(source: TimerSource, moved: Callable[[TimerSource | None], None]) -> None:
-    """A reset can make a timer due earlier than queued, and rclpy notifies only a thread that waits for the timer.
+    """A reset can make a timer due earlier than its place in the queue, and rclpy notifies only a thread that waits for
+    that timer.
 
-    References to the method taken earlier are not covered; therefore the executor periodically waits for every timer.
+    References to the method that were taken earlier are not covered, so the executor periodically waits for every
+    timer.
     """
     timer = source.entity
     kind = type(timer)

@@ -42,8 +42,8 @@ void Arrivals::arrived(std::size_t times) noexcept {
   notify(more);
 }
 
-// The count is decremented before the message is taken, so that later arrivals make the entity ready again. If the
-// entity was removed and added again since it was chosen, no message waits.
+// The count is decremented before the message is taken, so that a message that arrives later makes the entity ready
+// again. If the entity was removed and added again after it was chosen, no message waits.
 void Arrivals::run() {
   std::size_t waiting = waiting_.load();
   while (waiting > 0 && !waiting_.compare_exchange_weak(waiting, waiting - 1)) {
@@ -59,7 +59,7 @@ void report(rcl_ret_t result) {
   if (result != RCL_RET_OK) rcl_reset_error();
 }
 
-// Returns the loan even if the function throws.
+// Returns the loan to the middleware, even if the function throws.
 class Loan {
  public:
   explicit Loan(rcl_subscription_t *subscription) : subscription_(subscription) {}
@@ -200,12 +200,12 @@ void Guard::trigger() noexcept {
   if (!triggered_.exchange(true)) notify();
 }
 
-// The guard may have been triggered while it was in no engine, or been removed before it could run.
+// The guard condition may have been triggered while it was in no engine, or may have been removed before it could run.
 void Guard::connect() {
   if (triggered_.load()) notify();
 }
 
-// Later triggers need another run.
+// Triggers from now on need another run.
 void Guard::run() {
   triggered_.store(false);
   function_();
@@ -238,15 +238,14 @@ bool is_simulated(rcl_clock_t *clock) {
   return simulated;
 }
 
-// True if rcl reports the timer ready; false also for a canceled timer.
+// Returns true if rcl reports the timer ready; false also if the timer is canceled.
 bool is_ready_in_rcl(const rcl_timer_t &timer) {
   bool ready = false;
   if (rcl_timer_is_ready(&timer, &ready) != RCL_RET_OK) rcl_reset_error();
   return ready;
 }
 
-// The owner of a kept timer resets it from its own threads, and rcl calls the callback without a lock. So rcl gets a
-// number instead of a pointer: after disconnection it finds no entry, and disconnecting waits for a reset in progress.
+// The owner of a kept timer resets it from threads of its own, and rcl calls the reset callback without a lock.
 struct Connected {
   std::mutex mutex;
   std::uintptr_t last = 0;
@@ -254,7 +253,7 @@ struct Connected {
 };
 
 Connected &connected() {
-  static auto *const all = new Connected;  // never freed, as threads of the middleware outlive static objects
+  static auto *const all = new Connected;  // never freed, because threads of the middleware outlive static objects
   return *all;
 }
 
@@ -311,7 +310,7 @@ void TimerEntity::follow_clock_locked(const rcl_timer_t &timer, std::int64_t per
   if (until_ns <= 0 && !is_ready()) notify();
 }
 
-// Checks the timer again, since it may have been reset after it became ready.
+// Checks the timer again, because it may have been reset after it became ready.
 bool TimerEntity::is_due(const rcl_timer_t &timer) const noexcept {
   std::int64_t next_ns = 0;
   if (!steady_) return is_ready_in_rcl(timer);
@@ -336,7 +335,7 @@ void TimerEntity::run() {
 
 Timer::Timer(rcl_timer_t *timer, std::function<void()> function) : timer_(timer), function_(std::move(function)) {}
 
-// A non-owning pointer: the program keeps the timer.
+// The pointer does not own the timer, which the program keeps.
 std::shared_ptr<const rcl_timer_t> Timer::lock() const { return {std::shared_ptr<void>(), timer_}; }
 
 bool Timer::call(std::shared_ptr<void> &data) {
@@ -384,7 +383,7 @@ void Timer::on_jump(const rcl_time_jump_t *jump, bool before, void *timer) {
 KeptTimer::KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve)
     : TimerEntity(Of::kOwner), timer_(std::move(timer)), serve_(std::move(serve)) {}
 
-// Does nothing: only the timer's owner may call the timer.
+// Does nothing, because only the timer's owner may call the timer.
 bool KeptTimer::call(std::shared_ptr<void> &data) {
   (void)data;
   return true;
@@ -412,7 +411,7 @@ void KeptTimer::connect() {
   if (timer == nullptr) return;
   check(rcl_timer_set_on_reset_callback(timer.get(), on_reset, reinterpret_cast<const void *>(number_)),
         "rcl_timer_set_on_reset_callback");
-  follow();  // it may have been reset meanwhile
+  follow();  // the timer may have been reset meanwhile
 }
 
 void KeptTimer::disconnect() noexcept {

@@ -36,13 +36,13 @@ bool is_first_of_process(const std::string &path) {
   return opened.insert(path).second;
 }
 
-// Gives rings of several executors in one file distinct numbers.
+// Gives the rings of several executors in one file distinct numbers.
 std::uint16_t next_source() {
   static std::atomic<std::uint16_t> next{0};
   return next++;
 }
 
-// The lane that starts the thread may use SCHED_FIFO; the thread must not.
+// The lane that starts the writing thread may use SCHED_FIFO; the writing thread must not.
 void become_ordinary() {
   const sched_param none{};
   (void)pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
@@ -60,7 +60,7 @@ std::string line_of(tide_measurement_t measurement, const std::string &name, con
 
 OutputFile::OutputFile(const std::string &path) : path_(with_process_number(path)) {
   if (is_first_of_process(path_)) (void)truncate(path_.c_str(), 0);
-  file_ = std::fopen(path_.c_str(), "ab");  // each write appends, even if others have it open
+  file_ = std::fopen(path_.c_str(), "ab");  // each write appends, even if other processes have the file open
   if (file_ == nullptr) throw std::runtime_error(path_ + ": cannot be written: " + std::strerror(errno));
 }
 
@@ -138,7 +138,7 @@ int Trace::write(void *trace, const std::uint8_t *bytes, std::size_t count) {
   return static_cast<Trace *>(trace)->file_.write(bytes, count) ? TIDE_OK : TIDE_ERROR_FULL;
 }
 
-// A full disk is reported once; afterwards the rings count dropped records.
+// A full disk is reported once; after that, the rings count dropped records.
 void Trace::drain() noexcept {
   for (Ring &ring : rings_) {
     if (failed_ || tide_trace_drain(&ring.ring, UINT32_MAX, write, this) >= 0) continue;

@@ -21,7 +21,7 @@ namespace tide_rcl {
 class Program {
  public:
   Program() {
-    // Messages are lent, which rcl does only on request; and all traffic stays on this machine.
+    // Messages are lent, which rcl does only on request, and all traffic stays on this machine.
     (void)setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1);
     (void)setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", 1);
     rcl_init_options_t options = rcl_get_zero_initialized_init_options();

@@ -19,7 +19,7 @@ namespace tide_rcl_actions_test {
 
 constexpr std::int64_t kSecondNs = 1000000000;
 
-// A server with one lock for all uses, as in rclcpp_action.
+// A server with one lock for all its uses, as in rclcpp_action.
 class Server {
  public:
   Server(Program &program, RclClock &clock, std::int64_t result_timeout_ns) : node_(program.node) {
@@ -42,7 +42,7 @@ class Server {
     for (auto &[goal, handle] : handles_) EXPECT_EQ(rcl_action_goal_handle_fini(&handle), RCL_RET_OK);
   }
 
-  // Accepted, executed and done. The server checks its handle until the goal has expired.
+  // Goals are accepted, executed and done. The server checks a goal's handle until the goal has expired.
   void finish_goal() {
     rcl_action_goal_info_t info = rcl_action_get_zero_initialized_goal_info();
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -56,7 +56,7 @@ class Server {
     check(rcl_action_notify_goal_done(server_.get()), "rcl_action_notify_goal_done");
   }
 
-  // Like rclcpp_action when a wait set finds the timer ready.
+  // Does what rclcpp_action does when a wait set finds the timer ready.
   void expire() {
     const std::lock_guard<std::mutex> lock(mutex_);
     rcl_action_goal_info_t expired[1];
@@ -93,10 +93,10 @@ class Server {
       std::make_shared<rcl_action_server_t>(rcl_action_get_zero_initialized_server());
   std::mutex mutex_;
   std::uint64_t last_ = 0;
-  std::map<std::uint64_t, rcl_action_goal_handle_t> handles_;  // of goals that have not expired
+  std::map<std::uint64_t, rcl_action_goal_handle_t> handles_;  // number of goals that have not expired
 };
 
-// Each goal expires before the next one arrives, so the last goal costs as much as the first.
+// Each goal expires before the next one arrives, so the last goal must cost as much as the first.
 TEST(Actions, TenThousandGoalsAreForgotten) {
   Program program;
   for (const rcl_clock_type_t type : {RCL_STEADY_TIME, RCL_ROS_TIME}) {
@@ -116,7 +116,7 @@ TEST(Actions, TenThousandGoalsAreForgotten) {
   }
 }
 
-// Goals and the server end on threads of the program.
+// Goals and the server are ended by threads of the program.
 TEST(Actions, GoalsThatEndOnOtherThreadsAreForgotten) {
   Program program;
   RclClock clock(RCL_STEADY_TIME);
@@ -144,7 +144,8 @@ TEST(Actions, GoalsThatEndOnOtherThreadsAreForgotten) {
   }
 }
 
-// A jump of the server's clock is not reported, because it is the node's clock, whose lock is not ours.
+// A jump of the server's clock is not reported, because it is the clock of the node, whose lock the executor does not
+// have.
 TEST(Actions, ExpireBySimulatedTime) {
   Program program;
   RclClock clock(RCL_ROS_TIME);
@@ -161,7 +162,7 @@ TEST(Actions, ExpireBySimulatedTime) {
   EXPECT_GE(server.serves, 1);
 }
 
-// A timer whose owner does nothing is served again a while later, and takes no processor time meanwhile.
+// If its owner does nothing, a timer is served again a while later, and takes no processor time meanwhile.
 TEST(Actions, AServerThatDoesNotServeIsNoBusyLoop) {
   Program program;
   RclClock clock(RCL_STEADY_TIME);

@@ -14,15 +14,15 @@
 #include "tide_rcl/entities.h"
 
 #if defined(__SANITIZE_THREAD__)
-// Fast CDR is not instrumented, so its accesses to buffers that are handed over correctly look like races. Fast CDR
-// calls none of our functions, so suppressing it hides no race of ours.
+// Fast CDR is not instrumented, so its accesses to buffers look like races even if the buffers are handed over
+// correctly. Fast CDR calls none of this project's functions, so suppressing it hides no race in them.
 extern "C" const char *__tsan_default_suppressions() { return "race:libfastcdr.so\n"; }
 #endif
 
 namespace tide_rcl {
 namespace tide_rcl_adaptor_test {
 
-// Received values; any lane may add one.
+// The received values; any lane may add one.
 class Received {
  public:
   void note(std::int64_t value) {
@@ -138,7 +138,7 @@ TEST(Adaptor, LentMessagesGoBackWhateverTheCallbackDoes) {
       });
   engine.add(subscription, 0);
   std::int64_t expected = 0;
-  for (std::int64_t value = 1; value <= 60; value++) {  // more than the middleware can lend at a time
+  for (std::int64_t value = 1; value <= 60; value++) {  // more than the middleware can lend at the same time
     topic.publish(value);
     expected += value;
     ASSERT_TRUE(eventually([&] {
@@ -223,7 +223,7 @@ TEST(Adaptor, AGuardRunsOnceForWhatWasTriggeredBefore) {
   EXPECT_EQ(runs, 2);
 }
 
-// A client and a service of one name.
+// A client and a service with one name.
 class Calls {
  public:
   explicit Calls(Program &program) : node_(program.node) {

@@ -113,8 +113,8 @@ TEST(Engine, SpinOnceWaitsForOneAndForNoLonger) {
   notifier.join();
 }
 
-// ThreadSanitizer checks that the two lanes exclude each other. Five repetitions suffice, because it usually detects a
-// race in the first ones, and of thousands of reads it records few.
+// ThreadSanitizer checks that the two lanes exclude each other. Five repetitions suffice: it usually detects a race in
+// the first ones, and of thousands of reads it records only a few.
 TEST(Engine, ARunAsksForItsStartWhileAnotherLaneBeginsTheNext) {
   Engine engine(lanes_of({0, 0}));
   std::atomic<int> runs{0};
@@ -285,7 +285,7 @@ TEST(Engine, AnExceptionEndsTheSpinThatThrowsItAndTheEngineGoesOn) {
 TEST(Engine, CancelEndsEverySpinAndIsForgottenAfterwards) {
   for (const auto &options : {EngineOptions{}, lanes_of({0, 0, 4})}) {
     Engine engine(options);
-    engine.cancel();  // without a spin: no effect
+    engine.cancel();  // without a spin, this has no effect
     int runs = 0;
     const auto one = probe([&] { runs++; });
     engine.add(one, 0);
@@ -370,7 +370,7 @@ TEST(Engine, ALaneThatTheSystemRefusesIsNamedAndNothingRuns) {
   EngineOptions options = lanes_of({0, 1});
   options.lanes[1].name = "brake";
   options.lanes[1].settings.scheduling = TIDE_SCHEDULING_FIFO;
-  options.lanes[1].settings.priority = 4711;  // no system has it
+  options.lanes[1].settings.priority = 4711;  // no system has this processor
   Engine engine(options);
   int runs = 0;
   const auto one = probe([&] { runs++; });
@@ -409,7 +409,7 @@ TEST(Engine, TheSettingThatTheSystemRefusesIsNamed) {
   EXPECT_EQ(of_fifo.find("lane 'urgent': fifo 4711: "), 0u) << of_fifo;
 }
 
-// Voluntary context switches of all threads of this process except the calling one.
+// Number of voluntary context switches of all threads of this process except the calling one.
 long sleeps_of_others() {
   rusage all{}, own{};
   (void)getrusage(RUSAGE_SELF, &all);
@@ -417,7 +417,7 @@ long sleeps_of_others() {
   return all.ru_nvcsw - own.ru_nvcsw;
 }
 
-// Messages from one thread of the middleware, one after the other.
+// Messages from one thread of the middleware, one after another.
 long sleeps_for_arrivals(std::size_t lanes, int count) {
   Engine engine(lanes == 1 ? EngineOptions{} : lanes_of({0, 0}));
   std::atomic<int> runs{0};
@@ -434,7 +434,7 @@ long sleeps_for_arrivals(std::size_t lanes, int count) {
   return sleeps_of_others() - before;
 }
 
-// Messages that a timer's callback publishes, which the middleware gives the subscription in the same thread.
+// Messages that a timer's callback publishes, and that the middleware passes to the subscription in the same thread.
 long sleeps_for_own_messages(std::size_t lanes, int count) {
   Engine engine(lanes == 1 ? EngineOptions{} : lanes_of({0, 0}));
   std::atomic<int> runs{0};

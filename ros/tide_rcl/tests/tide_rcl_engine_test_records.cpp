@@ -38,7 +38,7 @@ Number number_at(const std::string &bytes, std::size_t at) {
   return number;
 }
 
-// The records of all blocks (docs/internals/trace.md), by source, in order.
+// The records of all blocks (docs/internals/trace.md) by their source, in order.
 std::map<int, std::vector<Row>> rows_of(const std::string &trace, int place) {
   std::map<int, std::vector<Row>> rows;
   for (std::size_t at = 0; at < trace.size();) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random histories of add, remove, notify, priorities, cancel, exceptions and spins. A single thread must behave
-// exactly like a model of a few lines; with lanes and other threads no run may be lost, repeated, or overlap in a
-// group. TIDE_SEED replays one history, TIDE_HISTORIES sets their number.
+// exactly like a model of a few lines. With lanes and other threads, no run may be lost, be repeated, or overlap
+// another one of its group. TIDE_SEED replays one history, TIDE_HISTORIES sets their number.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -61,7 +61,7 @@ class History {
 
   unsigned below(unsigned limit) { return static_cast<unsigned>(random_() % limit); }
 
-  // One lane, several lanes of one band, or several bands: a single thread behaves the same with each.
+  // One lane, several lanes of one band, or several bands: a single thread must behave the same with each of them.
   EngineOptions options() {
     switch (below(3)) {
       case 0:
@@ -74,14 +74,15 @@ class History {
     }
   }
 
-  // The least level of the band that serves this entity.
+  // Returns the least level of the band that serves this entity.
   int band_of(const Known &known) const {
     for (const int least : bands_)
       if (TIDE_PRIORITY_LEVEL(known.priority) >= least) return least;
     return 0;
   }
 
-  // As a thread chooses, in the first band with something ready: what its last run has left goes behind its equals.
+  // Chooses as a thread does, in the first band with a ready entity: an entity that ran last and is still pending goes
+  // behind its equals.
   Known *choose() {
     const Known *first = most_urgent();
     if (first == nullptr) return nullptr;
@@ -208,11 +209,11 @@ class History {
   }
 
   std::mt19937 random_;
-  std::vector<int> bands_ = {0};  // their least levels, the most urgent first
+  std::vector<int> bands_ = {0};  // the least levels of the bands, the most urgent first
   Engine engine_;
   std::vector<std::shared_ptr<Group>> groups_;
   std::vector<std::unique_ptr<Known>> known_;
-  std::map<int, Known *> again_;  // by band: what ran last there and was still pending
+  std::map<int, Known *> again_;  // by band: the entity that ran last there and was still pending
   std::int64_t next_stamp_ = 0;
   std::size_t runs_ = 0;
   bool cancelled_ = false;
@@ -231,12 +232,12 @@ TEST(Histories, AreAsTheModelSays) {
   }
 }
 
-// One of the entities of the threaded histories.
+// One of the entities in the histories with threads.
 struct Shared {
   std::shared_ptr<Probe> probe;
   std::atomic<std::uint64_t> notified{0}, ran{0};
-  bool removed = true;          // set by the thread that adds and removes
-  std::atomic<bool> out{true};  // and no run of it is active
+  bool removed = true;          // set by the thread that adds and removes entities
+  std::atomic<bool> out{true};  // true if also no run of it is active
   std::atomic<int> inside{0};
 };
 
@@ -302,7 +303,7 @@ class Crowd {
     left_ = true;
   }
 
-  // Every notify of entities that are never removed is counted.
+  // Every notify of an entity that is never removed is counted.
   void notify(unsigned seed) {
     std::mt19937 random(seed);
     for (int count = 0; count < 2000; count++) {
@@ -312,7 +313,7 @@ class Crowd {
     }
   }
 
-  // The second half of the entities is added and removed.
+  // The second half of the entities is added and removed repeatedly.
   void change() {
     Shared &shared = *shared_[shared_.size() / 2 + random_() % (shared_.size() / 2)];
     switch (random_() % 4) {
@@ -320,7 +321,8 @@ class Crowd {
         if (shared.removed) break;
         (void)engine_.remove(shared.probe);
         shared.removed = true;
-        // An already chosen run may not have reached the callback: the engine holds it until it has ended.
+        // A run that was already chosen may not have reached the callback yet; the engine keeps the entity until that
+        // run has ended.
         shared.out = eventually([&] { return shared.probe.use_count() == 1; });
         break;
       case 1:

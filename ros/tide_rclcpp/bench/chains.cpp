@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains as timers and subscriptions of rclcpp on a chosen executor, over the middleware: measures from the time at
-// which a chain's timer was due to the end of its last callback. The arguments are settings of sim/board/plan.h;
-// lab/bench/rclcpp_executors.py makes them from a system.toml.
+// which a chain's timer was due to the end of its last callback. Its arguments are settings of sim/board/plan.h;
+// lab/bench/rclcpp_executors.py derives them from a system.toml.
 #include <time.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ class Chains {
     return topic;
   }
 
-  // Adds the callbacks of a chain, without those that it shares with an earlier chain.
+  // Adds the callbacks of a chain, except those that it shares with an earlier chain.
   void add_chain(const PathPlan &path) {
     latencies_.push_back(std::make_unique<Latencies>());
     latencies_.back()->chain = path.name;
@@ -155,7 +155,7 @@ class Chains {
     };
   }
 
-  // Wraps `run`: it is called once for each expiry, with the last of `count` messages.
+  // Wraps `run` so that it is called once for each expiry, with the last of `count` messages.
   static Run joined(std::size_t count, const Run &run) {
     struct Waiting {
       std::mutex mutex;

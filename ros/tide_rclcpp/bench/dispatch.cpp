@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a number of callbacks of a number of timers, one of which is due every 2 ms, and ends. Two runs under
-// valgrind --tool=callgrind (or perf stat) that differ in the number of callbacks give the instructions of one.
-// Usage: dispatch EXECUTOR TIMERS CALLBACKS
+// Runs a number of callbacks of a number of timers, one of which is due every 2 ms, and ends. Two runs under valgrind
+// --tool=callgrind (or perf stat) with different numbers of callbacks give the instructions of one callback. Usage:
+// dispatch EXECUTOR TIMERS CALLBACKS
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "Usage: dispatch EXECUTOR TIMERS CALLBACKS\n");
     return 2;
   }
-  tide_posix_set_wake_up_lead(0);  // polling the clock at the end of a wait would add instructions
+  tide_posix_set_wake_up_lead(0);  // because polling the clock at the end of a wait would add instructions
   rclcpp::init(argc, argv);
   const int count = std::atoi(argv[2]), wanted = std::atoi(argv[3]);
   const auto node = std::make_shared<rclcpp::Node>(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executors by name: tide, tide-default, single, static, multi, picas, events; cbg, the EventsCBGExecutor, if rclcpp
-// has it or the package cm_executors is installed. With the suffix -each every callback has its own group, otherwise
-// all have a common reentrant one.
+// has it or the package cm_executors is installed. With the suffix -each, every callback has its own group; otherwise
+// all callbacks have one reentrant group.
 #pragma once
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ inline bool ends_with_each(const std::string &name) {
   return name.size() > 5 && name.rfind("-each") == name.size() - 5;
 }
 
-// Makes groups for a node's callbacks.
+// Makes the groups for a node's callbacks.
 class Groups {
  public:
   Groups(rclcpp::Node &node, const std::string &executor) : node_(node) {
@@ -58,7 +58,7 @@ inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &called
   if (name == "tide-default") options.policy = tide_rcl::Policy::kDefault;
   if (name == "tide" || name == "tide-default") return std::make_shared<tide_rclcpp::Executor>(std::move(options));
   if (name == "single") return std::make_shared<rclcpp::executors::SingleThreadedExecutor>();
-#if __has_include("rclcpp/executors/static_single_threaded_executor.hpp")  // later releases drop it
+#if __has_include("rclcpp/executors/static_single_threaded_executor.hpp")  // later releases of rclcpp drop it
   if (name == "static") return std::make_shared<rclcpp::executors::StaticSingleThreadedExecutor>();
 #endif
   if (name == "multi") {
@@ -75,7 +75,7 @@ inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &called
                               "': tide, tide-default, single, static, multi, picas, events or cbg (if it is there)");
 }
 
-// More urgent than the threads of the executor, so that it ends under any load.
+// More urgent than the threads of the executor, so that it can end the program under any load.
 inline void end_after(int seconds, rclcpp::Executor &executor) {
   sched_param urgency{};
   int policy = SCHED_OTHER;

@@ -2,8 +2,8 @@
 // second, and the time from messages to their callbacks. timers: all are always due. intra, inter: each callback
 // publishes the message of the next one, within the process or over the middleware. latency-intra, latency-inter: a
 // message each millisecond, and no work; also from the time at which the publishing timer was due, with what the
-// executor does before the timer's callback. With the suffix -late the publisher works for 60 us before it publishes,
-// so that another thread is already asleep by then, instead of just going to sleep. Usage: load EXECUTOR
+// executor does before the timer's callback. With the suffix -late, the publisher works for 60 us before it publishes.
+// By then the other thread is asleep; without the suffix it is only about to go to sleep. Usage: load EXECUTOR
 // timers|intra|inter|latency-intra|latency-inter|latency-intra-late|latency-inter-late SECONDS [THREADS]
 #include <time.h>
 
@@ -120,7 +120,7 @@ class Load {
   std::vector<rclcpp::Publisher<Message>::SharedPtr> publishers_;
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
   std::atomic<std::uint64_t> runs_{0};
-  std::atomic<std::int64_t> due_ns_{0};  // of the last message: it has arrived long before the next
+  std::atomic<std::int64_t> due_ns_{0};  // arrival of the last message, long before the next one
   std::mutex mutex_;
   std::vector<std::int64_t> latencies_ns_, since_due_ns_;
 };

@@ -15,7 +15,7 @@ class PicasExecutor : public rclcpp::Executor {
  public:
   explicit PicasExecutor(int threads) : threads_(threads) {}
 
-  // Sets the priority of a timer or subscription, before it spins; the default is 0.
+  // Sets the priority of a timer or subscription; call it before the executor spins. The default is 0.
   void set_priority(const void *entity, int priority) { priorities_[entity] = priority; }
 
   void spin() override {
@@ -51,7 +51,7 @@ class PicasExecutor : public rclcpp::Executor {
     return true;
   }
 
-  // Drops a chosen timer that was canceled meanwhile; its group was not taken.
+  // Drops a chosen timer that was canceled meanwhile; its group had not been taken.
   static bool forget(rclcpp::AnyExecutable &chosen) {
     chosen.timer.reset();
     chosen.callback_group.reset();

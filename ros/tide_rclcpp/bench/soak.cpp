@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes are created and removed while the executor spins: each receives messages of one publisher, reliably over the
-// middleware, uses a timer, calls a service of the host, answers its own client, and is removed. Ends with 1 if a
-// message is lost, an answer is not taken, a node is kept alive, the process has two file descriptors more than after
-// the first fifth of the time, or allocated memory grows steadily. Fast DDS keeps the state of each endpoint that it
-// ever matched in a pool that doubles, so the median of the growths in ten parts of the time counts, and the growth
-// over the whole time has a separate wide limit. Usage: soak MINUTES [EXECUTOR]
+// middleware, uses a timer, calls a service of the host, answers its own client, and is removed. Ends with status 1 if
+// a message is lost, an answer is not taken, or a node is kept alive; if the process has two file descriptors more than
+// after the first fifth of the time; or if allocated memory grows steadily. Fast DDS keeps the state of every endpoint
+// that it has ever matched in a pool that doubles its size. The criterion for memory is therefore the median of the
+// growths in ten parts of the time; the growth over the whole time has a separate, wide limit. Usage: soak MINUTES
+// [EXECUTOR]
 #include <dirent.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -30,11 +31,11 @@ using Clock = std::chrono::steady_clock;
 constexpr int kMessages = 20;
 constexpr int kCalls = 3;
 constexpr int kParts = 10;                  // of the time
-constexpr double kGrowthOfPartMb = 0.1;     // the middle one of all parts
-constexpr double kGrowthMb = 16;            // growth after a fifth of the time, which an allocator may keep
-constexpr double kGrowthOfGuestMb = 0.002;  // plus the pools of Fast DDS, which may just have doubled
+constexpr double kGrowthOfPartMb = 0.1;     // the median growth over all parts
+constexpr double kGrowthMb = 16;            // growth after the first fifth of the time, which an allocator may retain
+constexpr double kGrowthOfGuestMb = 0.002;  // the same and the pools of Fast DDS, which may just have doubled
 
-// Allocated memory: it grows by leaks, but not by freed memory that the allocator keeps.
+// Allocated memory: leaks increase it, but freed memory that the allocator retains does not.
 double allocated_mb() {
   const auto told = mallinfo2();
   return static_cast<double>(told.uordblks + told.hblkhd) / 1e6;
@@ -66,12 +67,13 @@ bool within(std::chrono::seconds limit, Condition &&holds) {
 
 int unanswered = 0;
 
-// Calls the parameter service of another node; then the client is removed. False: a received answer was not taken.
-// Without an answer, the call was lost below the executor, as also happens with rclcpp's own; such calls are counted.
+// Calls the parameter service of another node, then removes the client. Returns false if a received answer was not
+// taken. A call without an answer was lost below the executor, as also happens with rclcpp's own executors; such calls
+// are counted.
 bool call(rclcpp::Node &caller, const std::string &called, const rclcpp::CallbackGroup::SharedPtr &group) {
   const auto client = caller.create_client<Call>("/" + called + "/list_parameters", rclcpp::ServicesQoS(), group);
   if (!client->wait_for_service(std::chrono::seconds(30))) return false;
-  const auto answers = std::make_shared<std::atomic<int>>(0);  // counts an answer in transit, too
+  const auto answers = std::make_shared<std::atomic<int>>(0);  // also counts an answer that is in transit
   for (int count = 0; count < kCalls; count++) {
     client->async_send_request(std::make_shared<Call::Request>(),
                                [answers](rclcpp::Client<Call>::SharedFuture) { (*answers)++; });
@@ -87,7 +89,7 @@ bool call(rclcpp::Node &caller, const std::string &called, const rclcpp::Callbac
   return !there;
 }
 
-// False: a message was lost or an object kept.
+// Returns false if a message was lost or an object was kept alive.
 bool visit(rclcpp::Executor &executor, rclcpp::Node &host, int number) {
   const std::string topic = "/soak/topic_" + std::to_string(number % 8);
   auto guest = std::make_shared<rclcpp::Node>("guest_" + std::to_string(number % 64),
@@ -121,7 +123,7 @@ bool visit(rclcpp::Executor &executor, rclcpp::Node &host, int number) {
   return good && gone;
 }
 
-// Median of the growths from part to part, without the first one, which includes the start.
+// Median of the growths from part to part, without the first part, which includes the start.
 double middle_growth(const std::vector<double> &least_mb) {
   std::vector<double> growths_mb;
   for (std::size_t part = 2; part < least_mb.size(); part++) growths_mb.push_back(least_mb[part] - least_mb[part - 1]);
@@ -144,7 +146,7 @@ int main(int argc, char **argv) {
   executor->add_node(host);
   std::thread spinner([&] { executor->spin(); });
   const auto begin = Clock::now();
-  std::vector<double> least_mb;  // of each part: between two guests, most has been freed
+  std::vector<double> least_mb;  // in each part: between two guests, when most memory has been freed
   double resident_begin_mb = 0;
   int files = 0, guests = 0, bad = 0;
   for (; Clock::now() - begin < length; guests++) {
@@ -171,7 +173,7 @@ int main(int argc, char **argv) {
       guests, resident_end_mb, files_end, bad, unanswered);
   std::printf("growth of what is allocated, the middle of %d parts of the time: %.3f MB\n", kParts, growth_mb);
   rclcpp::shutdown();
-  const bool is_counted = allocated_mb() > 0;  // not with a sanitizer's allocator, which also keeps freed memory
+  const bool is_counted = allocated_mb() > 0;  // not with a sanitizer's allocator, which also retains freed memory
   const bool steady = !is_counted || (growth_mb < kGrowthOfPartMb &&
                                       resident_end_mb < resident_begin_mb + kGrowthMb + kGrowthOfGuestMb * guests);
   return bad == 0 && steady && files_end <= files + 2 ? 0 : 1;

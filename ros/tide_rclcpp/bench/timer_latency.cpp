@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // rclcpp's timer for `tide lab timers`: one node, one wall timer, rclcpp's single-threaded executor. Prints `ready`,
-// waits for a line, measures, and writes two int64 for each callback: the clock at the start of the callback minus the
-// expiry on the timer's grid; and the reported value, actual minus expected call. SIGTERM and SIGINT end it early and
-// keep the measurements. Usage: timer_latency --repetitions N --timeout-ns N --policy
-// normal|fifo|rr|deadline --priority N [--cpu N] --out FILE; with deadline the scheduling is given from outside.
+// waits for a line, measures, and writes two int64 for each callback. The first is the clock at the start of the
+// callback minus the expiry on the timer's grid; the second is the value that rclcpp reports, actual minus expected
+// call. SIGTERM and SIGINT end it early, and the measurements are kept. Usage: timer_latency --repetitions N
+// --timeout-ns N --policy normal|fifo|rr|deadline
+// --priority N [--cpu N] --out FILE; with deadline the scheduling is given from outside.
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -32,12 +33,12 @@ std::int64_t now_ns() {
   return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-// The grid is that of the first expected call; calls with another expected time are counted.
+// The grid begins with the first expected call; calls whose expected time is not on it are counted.
 class Measurement {
  public:
   Measurement(std::size_t repetitions, std::int64_t period_ns) : samples_(repetitions), period_ns_(period_ns) {}
 
-  // Records a call of the timer. True: it was the last one.
+  // Records a call of the timer. Returns true if it was the last one.
   bool note(std::int64_t time_ns, const rclcpp::TimerInfo &info) {
     const std::int64_t expected_ns = info.expected_call_time.nanoseconds();
     if (done_ == samples_.size()) return true;
@@ -69,7 +70,7 @@ class Measurement {
   std::size_t done_ = 0;
 };
 
-// Call it before rclcpp starts threads, which inherit the scheduling.
+// Call this before rclcpp starts threads, because they inherit the scheduling.
 bool schedule(const std::map<std::string, std::string> &words) {
   if (words.count("--cpu") != 0) {
     cpu_set_t set;

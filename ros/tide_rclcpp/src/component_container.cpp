@@ -22,7 +22,7 @@ class Manager final : public rclcpp_components::ComponentManager {
   }
 };
 
-// A container has many components, so an exception that ends it names its callback.
+// A container has many components, so if an exception ends it, the message names the callback.
 void spin(tide_rclcpp::Executor &executor) {
   std::string what = "an exception that is no std::exception";
   try {

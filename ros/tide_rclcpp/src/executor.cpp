@@ -15,7 +15,7 @@ namespace tide_rclcpp {
 
 namespace {
 
-// Above all callbacks without a chain, so that these cannot delay additions; below every chain.
+// Above all callbacks that are in no chain, so that these cannot delay additions, but below every chain.
 constexpr tide_priority_t kUpdatePriority = TIDE_PRIORITY(0, 255);
 
 std::string or_environment(const std::string &path, const char *variable) {
@@ -54,8 +54,8 @@ class Executor::Impl {
   Impl(const Impl &) = delete;
   Impl &operator=(const Impl &) = delete;
 
-  // Called when a node or group has changed, or the context ends, with locks of guard conditions held. A spin that
-  // starts later checks for changes by itself.
+  // Called when a node or group has changed or the context ends; locks of guard conditions are then held. A spin that
+  // starts later checks for changes itself.
   void notified() {
     if (!rclcpp::ok(executor_.context_)) engine.cancel();
     outdated_.store(true);
@@ -73,7 +73,7 @@ class Executor::Impl {
     if (executor_.spinning.load()) report();
   }
 
-  // Logs changes of the matching names, and callbacks without a chain, each once.
+  // Logs which names match now, and which callbacks are in no chain, each once.
   void report() {
     if (!roll.has_chains()) return;
     const rclcpp::Logger logger = rclcpp::get_logger("tide_rclcpp");
@@ -86,7 +86,7 @@ class Executor::Impl {
       }
     }
     const std::vector<std::string> without_chain = roll.without_chain();
-    std::set<std::string> others;  // only present ones, so that names that come and go take no memory
+    std::set<std::string> others;  // only callbacks that exist, so that names that come and go take no memory
     std::size_t more = 0;
     for (const std::string &line : without_chain) {
       if (!others.insert(line).second || others_.count(line) > 0) continue;
@@ -104,7 +104,7 @@ class Executor::Impl {
       if (executor.spinning.exchange(true)) refuse(name);
       Stage none = Stage::kNone;
       while (!stage_.compare_exchange_weak(none, Stage::kInside)) {
-        if (none == Stage::kInside) {  // cancelled, but not ended yet
+        if (none == Stage::kInside) {  // the spin was cancelled but has not ended yet
           executor.spinning.store(false);
           refuse(name);
         }
@@ -165,7 +165,7 @@ class Executor::Impl {
   std::shared_ptr<rclcpp::executors::ExecutorEntitiesCollector> collector;
 
  private:
-  std::shared_ptr<tide_rcl::Engine> kept_engine_;  // also by subscriptions that are ending now
+  std::shared_ptr<tide_rcl::Engine> kept_engine_;  // also called by subscriptions that are being destroyed
 
  public:
   tide_rcl::Engine &engine;
@@ -225,7 +225,7 @@ void Executor::cancel() {
 }
 
 void Executor::add_node(TakenNodeBase node, bool notify) {
-  (void)notify;  // our own update needs no wake-up
+  (void)notify;  // the executor's own update needs no wake-up
   impl_->collector->add_node(node);
   impl_->roll.know(node);
   impl_->update();
@@ -294,7 +294,7 @@ std::vector<std::string> Executor::without_chain() const { return impl_->roll.wi
 
 tide_executor_counters_t Executor::counters() { return impl_->engine.counters(); }
 
-// ---- options of a node's parameters ----
+// ---- options from a node's parameters ----
 
 namespace {
 

@@ -32,7 +32,7 @@ std::optional<std::chrono::nanoseconds> duration_of(const std::string &text) {
 
 namespace {
 
-// Words of a text, one after the other.
+// Reads the words of a text, one after the other.
 class Words {
  public:
   explicit Words(const std::string &text) : text_(text) {
@@ -41,7 +41,7 @@ class Words {
   }
   bool empty() const { return next_ == words_.size(); }
   bool is(const std::string &word) const { return !empty() && words_[next_] == word; }
-  // Takes the next word if it equals this one.
+  // Takes the next word if it equals this word.
   bool take(const std::string &word) {
     if (!is(word)) return false;
     next_++;
@@ -51,7 +51,7 @@ class Words {
     const std::string found = empty() ? "its end" : "'" + words_[next_] + "'";
     throw std::invalid_argument("'" + text_ + "': " + found + " is not " + what);
   }
-  // The next word. Throws std::invalid_argument if that is missing; `what` names the expected word.
+  // Takes the next word. Throws std::invalid_argument if there is none; `what` names the expected word.
   std::string word(const std::string &what) {
     if (empty()) refuse(what);
     return words_[next_++];
@@ -119,7 +119,7 @@ std::string what_is_named(Kind kind) {
   return kind == Kind::kService || kind == Kind::kClient ? "a service" : "an action";
 }
 
-// A label as in system.toml, so that `tide trace times` finds it there.
+// A label as in system.toml, so that `tide trace times` finds the callback there.
 std::string label_of(Words &words) {
   const Words before = words;
   const std::string label = words.word("a callback's name");

@@ -11,7 +11,7 @@
 
 namespace tide_rclcpp {
 
-// A callback of a present node with the properties that a chain can name, including the period of a timer.
+// A callback of a present node, with the properties by which a chain can name it, including the period of a timer.
 using Found = Callback;
 
 class Plan {
@@ -19,15 +19,15 @@ class Plan {
   explicit Plan(std::vector<Chain> chains);
   bool empty() const { return chains_.empty(); }
 
-  // The highest priority of all chains that name the callback; 0: none does.
+  // The highest priority from all chains that name the callback; 0 if none does.
   tide_priority_t priority_of(const Found &found) const;
   // "chain/callback" for each chain that names the callback.
   std::vector<std::string> names_of(const Found &found) const;
-  // A callback name in a chain, with its chain.
+  // The name of a callback in a chain, and that chain.
   struct Name {
     std::string text;
     bool matches;
-    std::string instead;  // alternatives, if it does not match
+    std::string instead;  // alternatives, if the name does not match
   };
   std::vector<Name> names(const std::vector<Found> &found) const;
   // Names in chains that match no callback.
@@ -37,8 +37,8 @@ class Plan {
   std::vector<Chain> chains_;
 };
 
-// Log lines about the names in chains while nodes come and go: which match, which no longer do, and, after each new
-// node, which never did.
+// Log lines about the names in chains while nodes come and go: which names match, which no longer match, and, after
+// each new node, which have never matched.
 class NameLog {
  public:
   struct Line {
@@ -48,7 +48,7 @@ class NameLog {
   std::vector<Line> update(const Plan &plan, const std::vector<Found> &found);
 
  private:
-  std::map<std::string, bool> matched_;  // names that ever matched, and whether they match now
+  std::map<std::string, bool> matched_;  // names that have ever matched, and whether they match now
   std::set<std::string> nodes_;
   bool complete_ = false;
 };

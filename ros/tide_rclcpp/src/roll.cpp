@@ -39,10 +39,11 @@ std::size_t places_of(const rclcpp::Waitable::SharedPtr &waitable) {
 
 // ---- entities of rclcpp as entities of the engine ----
 //
-// A record keeps its rclcpp object alive only while it runs. The middleware's callback keeps the record and its engine
-// alive: a subscription may receive messages until its destruction has finished, and cannot be disconnected earlier.
+// A record keeps its rclcpp object alive only while that object's callback runs. The middleware's callback keeps the
+// record and its engine alive, because a subscription may receive messages until its destruction has finished, and
+// cannot be disconnected earlier.
 
-// A queue of the middleware: `Of` defines how rclcpp reports arrivals in it and takes from it.
+// A queue of the middleware. `Of` defines how rclcpp reports arrivals in this queue, and how it takes from it.
 template <typename Of>
 class QueueRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<QueueRecord<Of>> {
  public:
@@ -123,7 +124,7 @@ class TimerRecord final : public tide_rcl::TimerEntity {
     const rcl_jump_threshold_t every_jump = {true, {1}, {-1}};
     jumps_ = clock->create_jump_callback(
         nullptr, [this](const rcl_time_jump_t &) { follow(); }, every_jump);
-    follow();  // its clock may have jumped meanwhile
+    follow();  // because its clock may have jumped meanwhile
   }
   void disconnect() noexcept override {
     jumps_.reset();
@@ -132,8 +133,8 @@ class TimerRecord final : public tide_rcl::TimerEntity {
   }
 
   std::weak_ptr<rclcpp::TimerBase> timer_;
-  // Destroying it takes the clock's lock, which is held while a clock jump is reported, so the last reference must not
-  // be released there.
+  // Destroying a timer takes the clock's lock, which is held while a clock jump is reported. The last reference to the
+  // timer must therefore not be released there.
   std::shared_ptr<const rcl_timer_t> handle_;
   rclcpp::JumpHandler::SharedPtr jumps_;
 };
@@ -160,8 +161,8 @@ class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_share
     });
     const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
     if (subscription == nullptr) return;
-    // Messages that arrived while another executor, or none, had the callback are not reported again. Runs without a
-    // message do nothing.
+    // Messages that arrived while another executor, or none, had the callback are not reported again, so they are
+    // counted here. A run without a message does nothing.
     const std::size_t depth = places_of(subscription->get_actual_qos());
     const std::size_t free = subscription->available_capacity();
     if (depth > free) arrived(depth - free);
@@ -195,17 +196,17 @@ class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_share
 
   std::weak_ptr<rclcpp::Waitable> waitable_;
   bool intra_process_;
-  std::mutex mutex_;  // guards the list of ready parts of the waitable, in order, with counts
+  std::mutex mutex_;  // guards the list of the waitable's ready parts, in order, with counts
   std::deque<std::pair<int, std::size_t>> parts_;
 };
 
 // ---- waitables ----
 //
-// Information that a waitable exposes only through a wait set: rclcpp_action reports neither the name of an action nor
-// the expiry of results, but its waitables add services, clients and timers to a wait set. So no dependency on
-// rclcpp_action is needed.
+// Some information of a waitable is available only through a wait set: rclcpp_action reports neither the name of an
+// action nor the expiry of results, but its waitables add services, clients and timers to a wait set. Reading them
+// there makes a dependency on rclcpp_action unnecessary.
 
-// Numbers of entities of rcl_action's server and client: other waitables are not examined.
+// The numbers of entities of rcl_action's server and client. Waitables with other numbers are not examined.
 bool is_like_server(rclcpp::Waitable &waitable) {
   return waitable.get_number_of_ready_services() == 3 && waitable.get_number_of_ready_timers() == 1;
 }
@@ -247,7 +248,7 @@ std::unique_ptr<WaitSet> filled(rclcpp::Waitable &waitable, rclcpp::Context &con
   return wait_set;
 }
 
-// Unset: its services are not those of an action.
+// Unset if its services are not those of an action.
 std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
   const auto wait_set = filled(waitable, context);
   if (wait_set == nullptr) return std::nullopt;
@@ -258,8 +259,8 @@ std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context
   return name.substr(0, at);
 }
 
-// The name of a waitable for chains: an intra-process subscription by its topic, an action's server or client by its
-// action. All others (events, user-defined waitables) are kRemote and have no name.
+// The name of a waitable for chains: an intra-process subscription has that of its topic, an action server or client
+// that of its action. All other waitables (events, user-defined ones) are kRemote and have no name.
 Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::string &node,
                         rclcpp::Context &context) {
   const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
@@ -284,8 +285,8 @@ std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::C
   return timers;
 }
 
-// Takes the work for this due timer; null: none. Only one thread may call this at a time. Only the timer is marked
-// ready in the wait set, since events report everything else.
+// Takes the work for this due timer; null if there is none. Only one thread at a time may call this. Only the timer is
+// marked ready in the wait set, because everything else is reported by events.
 std::shared_ptr<void> take_for_timer(rclcpp::Waitable &waitable, rclcpp::Context &context, const rcl_timer_t *timer) {
   const auto wait_set = filled(waitable, context);
   if (wait_set == nullptr) return nullptr;
@@ -366,7 +367,7 @@ Roll::Nodes Roll::nodes_of_groups_locked() {
   return names;
 }
 
-// A group at the address of a former one is a different group.
+// A group at the same address as a former group is a different group.
 std::shared_ptr<tide_rcl::Group> Roll::group_locked(const rclcpp::CallbackGroup::SharedPtr &group) {
   GroupRecord &record = groups_[group.get()];
   if (record.group == nullptr || record.thing.lock() != group) {
@@ -400,7 +401,7 @@ void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rc
   }
 }
 
-// Returns an entity for each timer inside a waitable: no event reports that such a timer is due.
+// Returns an entity for each timer inside a waitable, because no event reports that such a timer is due.
 std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::Waitable::SharedPtr &waitable) {
   std::vector<std::shared_ptr<tide_rcl::Entity>> timers;
   const auto mutex = std::make_shared<std::mutex>();  // a reentrant group may run them concurrently
@@ -421,7 +422,7 @@ std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::W
   return timers;
 }
 
-// True if the waitable is already known, so that its name need not be determined again.
+// True if the waitable is already known; its name then need not be determined again.
 bool Roll::is_here_locked(const rclcpp::Waitable::SharedPtr &waitable) {
   const auto known = records_.find(waitable.get());
   if (known == records_.end() || known->second.thing.lock() != waitable) return false;
@@ -451,7 +452,7 @@ void Roll::see_group_locked(const Everything &everything, const rclcpp::Callback
 }
 
 void Roll::update(const std::function<Groups()> &groups) {
-  std::vector<Everything> all;  // must outlive the lock: a destructor of the program may call this object
+  std::vector<Everything> all;  // must outlive the lock, because a destructor of the program may call this object
   const std::lock_guard<std::mutex> lock(mutex_);
   round_++;
   const Nodes names = nodes_of_groups_locked();

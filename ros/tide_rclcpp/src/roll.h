@@ -23,25 +23,26 @@ class Roll {
   Roll(const Roll &) = delete;
   Roll &operator=(const Roll &) = delete;
 
-  // Registers the node's name for its groups.
+  // Stores the node's name for its groups.
   void know(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
   void know(const rclcpp::CallbackGroup::SharedPtr &group,
             const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
   using Groups = std::vector<rclcpp::CallbackGroup::WeakPtr>;
-  // Add new entities of the groups, and remove those no longer in them. From any thread. The function returns all
-  // present groups: it is called with this object's lock, so that no update uses outdated groups.
+  // Adds new entities of the groups, and removes entities that are no longer in them. Callable from any thread.
+  // `groups` returns all present groups. It is called with this object's lock held, so that no update uses an outdated
+  // list.
   void update(const std::function<Groups()> &groups);
-  // The engine's groups of a node's entities.
+  // The engine's groups for the entities of a node.
   std::vector<std::shared_ptr<tide_rcl::Group>> groups_of(rclcpp::node_interfaces::NodeBaseInterface &node) const;
-  // False: the waitable is not in this executor.
+  // Returns false if the waitable is not in this executor.
   bool set_priority(const rclcpp::Waitable &waitable, tide_priority_t priority);
 
   bool has_chains() const { return !plan_.empty(); }
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
-  // Changes, since the last call, of which names in chains match.
+  // Names in chains that have begun or ceased to match since the last call.
   std::vector<NameLog::Line> log_of_names();
-  // The entity's name in chains, as "subscription /node /topic"; without one, its kind and node.
+  // The entity's name in chains, such as "subscription /node /topic"; if it has none, its kind and node.
   std::string name_of(const tide_rcl::Entity &entity) const;
 
  private:
@@ -50,7 +51,7 @@ class Roll {
     std::shared_ptr<tide_rcl::Entity> entity;
     Found found;
     std::uint64_t seen = 0;
-    std::vector<std::shared_ptr<tide_rcl::Entity>> timers;  // of a waitable, which a wait set would find ready
+    std::vector<std::shared_ptr<tide_rcl::Entity>> timers;  // timers of a waitable, which a wait set would find ready
 
     std::vector<std::shared_ptr<tide_rcl::Entity>> entities() const {
       std::vector<std::shared_ptr<tide_rcl::Entity>> all(timers);

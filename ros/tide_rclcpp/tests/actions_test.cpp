@@ -81,7 +81,7 @@ TEST_F(Actions, LateOnesGetTheirPriorityToo) {
   EXPECT_TRUE(executor.unmatched().empty());
 }
 
-// Only a timer within the wait set reports that a result has expired. Each status message lists the kept goals.
+// Only a timer in the wait set reports that a result has expired. Each status message lists the kept goals.
 TEST_F(Actions, GoalsAreForgottenWhenTheirResultsExpire) {
   for (const bool several : {false, true}) {
     const auto node = make_node("forgets");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // component_container in a separate process: components are loaded, run and are unloaded, with short-lived clients.
-// TIDE_ROUNDS sets the number of rounds; the container's memory is then printed, after a fifth of the rounds and at the
+// TIDE_ROUNDS sets the number of rounds; the container's memory is then printed after a fifth of the rounds and at the
 // end.
 #include <spawn.h>
 #include <sys/wait.h>
@@ -23,7 +23,7 @@ using composition_interfaces::srv::LoadNode;
 using composition_interfaces::srv::UnloadNode;
 constexpr int kCountTo = 20;
 
-// The program, in the name space of this test, with two lanes and a chain.
+// The container program, in the name space of this test, with two lanes and a chain.
 class ContainerProcess {
  public:
   ContainerProcess() {
@@ -67,7 +67,7 @@ class ContainerProcess {
 
 class Containers : public Program {
  protected:
-  // The client exists for one call.
+  // The client exists only for one call.
   template <typename Service>
   typename Service::Response::SharedPtr call(const std::string &name,
                                              const typename Service::Request::SharedPtr &request) {
@@ -143,7 +143,7 @@ TEST_F(Containers, ComponentsComeAndGo) {
   EXPECT_EQ(container.end(SIGINT), 0);
 }
 
-// The component's callback runs on another lane than the request to unload the component.
+// The component's callback and the request to unload the component run on different lanes.
 TEST_F(Containers, AComponentEndsAfterItsCallback) {
   ContainerProcess container;
   asker_ = make_node("asker");

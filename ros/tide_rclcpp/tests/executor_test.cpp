@@ -9,7 +9,7 @@ namespace {
 
 class Executors : public Program {};
 
-// Publishes to a topic and counts; more urgent callbacks have to wait for the same busy lane.
+// Publishes to a topic and counts the callbacks; more urgent ones have to wait for the same busy lane.
 TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
   const auto node = make_node("order");
   Executor executor(
@@ -33,7 +33,7 @@ TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
     publisher->publish(message(1));
     publisher->publish(message(2));
   }
-  for (const auto &publisher : publishers) {  // all messages have arrived before the first may run
+  for (const auto &publisher : publishers) {  // by then all messages have arrived before the first may run
     ASSERT_TRUE(publisher->wait_for_all_acked(seconds(20)));
   }
   executor.spin_all(seconds(1));
@@ -129,7 +129,7 @@ TEST_F(Executors, IntraProcessMessagesWithTheirChain) {
     if (publisher == to_second) sent.push_back(one.get());
     publisher->publish(std::move(one));
   };
-  publish(to_second);  // before the executor knows it
+  publish(to_second);  // before the executor knows the node
   executor.add_node(node);
   publish(to_first);
   publish(to_second);
@@ -223,7 +223,7 @@ TEST_F(Executors, NodesComeAndGoWhileItSpins) {
   Executor executor(with({"a from 0", "b from 0", "c from 4"}, {"some 5: timer * 1ms"}));
   const Spinning spinning(executor);
   for (int round = 0; round < 20; round++) {
-    const auto runs = std::make_shared<std::atomic<int>>(0);  // counts a run that has begun, too
+    const auto runs = std::make_shared<std::atomic<int>>(0);  // a run that has begun is counted, too
     auto node = make_node("guest");
     executor.add_node(node);
     auto timer = node->create_wall_timer(milliseconds(round % 2 + 1), [runs] { (*runs)++; });
@@ -237,7 +237,8 @@ TEST_F(Executors, NodesComeAndGoWhileItSpins) {
   }
 }
 
-// If several threads add a node at the same time, none uses a list of groups older than one that another has seen.
+// If several threads add a node at the same time, none of them uses a list of groups that is older than one that
+// another thread has seen.
 TEST_F(Executors, NodesAddedAtTheSameTimeAllStay) {
   Executor executor;
   std::vector<std::shared_ptr<rclcpp::Node>> nodes;

@@ -11,8 +11,8 @@ namespace {
 
 class Jumps : public Program {};
 
-// A timer whose call, made by the executor with the timer's lock held, lasts until the test ends it and runs no
-// callback.
+// A timer whose call lasts until the test ends it, and runs no callback. The executor makes this call with the timer's
+// lock held.
 class HeldTimer : public rclcpp::TimerBase {
  public:
   struct Gate {
@@ -32,14 +32,14 @@ class HeldTimer : public rclcpp::TimerBase {
   Gate &gate_;
 };
 
-// Like rclcpp on a /clock message: the callbacks of a jump run with the clock's lock held.
+// Like rclcpp when a /clock message arrives: the callbacks of a jump run with the clock's lock held.
 void set_time(rclcpp::Clock &clock, std::chrono::nanoseconds time) {
   const std::lock_guard<std::mutex> lock(clock.get_clock_mutex());
   ASSERT_EQ(rcl_set_ros_time_override(clock.get_clock_handle(), time.count()), RCL_RET_OK);
 }
 
-// The jump waits for the call of a timer that the program has released. Ending the timer takes the clock's lock: a jump
-// with the last reference to the timer would wait for itself.
+// The jump waits for the call of a timer that the program has released. Destroying the timer takes the clock's lock, so
+// a jump that held the last reference to the timer would wait for itself.
 TEST_F(Jumps, AJumpNeverEndsATimer) {
   for (int round = 0; round < 10; round++) {
     const auto clock = std::make_shared<rclcpp::Clock>(RCL_ROS_TIME);
@@ -66,7 +66,7 @@ TEST_F(Jumps, AJumpNeverEndsATimer) {
     gate.opened.set_value();
     if (!eventually([&] { return jumped.load(); })) {
       std::fprintf(stderr, "round %d: the clock's jump does not end\n", round);
-      std::_Exit(1);  // this program cannot end normally any more
+      std::_Exit(1);  // from here on, this program cannot end normally
     }
     jump.join();
   }

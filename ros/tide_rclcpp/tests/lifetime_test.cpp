@@ -25,7 +25,7 @@ class Gate {
   std::atomic<bool> open_{false};
 };
 
-// A ticking timer in an executor, which shows that the executor continues.
+// A timer that ticks in an executor, which shows that the executor continues.
 class Ticking {
  public:
   explicit Ticking(Executor &executor) : node_(std::make_shared<rclcpp::Node>("ticking", space())) {
@@ -68,7 +68,7 @@ TEST_F(Lifetimes, ANodeThatEndsWhileItsCallbackRunsOnAnotherLane) {
   }
 }
 
-// Messages for a subscription that is being removed, and an update that finds it removed.
+// Messages for a subscription that is being removed, and an update that finds the subscription removed.
 TEST_F(Lifetimes, SubscriptionsThatEndUnderAFloodOfMessages) {
   Executor executor(with({"a from 0", "b from 0"}));
   const Ticking ticking(executor);
@@ -135,7 +135,7 @@ TEST_F(Lifetimes, AClientThatGoesWithRequestsUnderWay) {
   EXPECT_EQ(*answers, 1);
 }
 
-// One lane throws in a callback that another lane is in, too.
+// One lane throws in a callback while another lane is in the same callback.
 TEST_F(Lifetimes, AnExceptionWaitsForTheOtherRunOfAReentrantCallback) {
   Executor executor(with({"a from 0", "b from 0"}));
   const auto node = make_node("reentrant");
@@ -228,7 +228,7 @@ TEST_F(Lifetimes, ANodeAddedFromACallbackAndOneRemovedFromItsOwn) {
   }
 }
 
-// rclcpp documents that a spin within a callback of the same executor is refused; another executor may spin there.
+// rclcpp documents that a spin within a callback of the same executor is refused; there, another executor may spin.
 TEST_F(Lifetimes, SpinsWithinACallback) {
   for (const bool lanes : {false, true}) {
     Executor executor(lanes ? with({"a from 0", "b from 0"}) : Options{});
@@ -305,7 +305,7 @@ TEST_F(Lifetimes, AThousandTimersThatComeAndGo) {
       << "what has gone is forgotten at the next change";
 }
 
-// Whether budgets are permitted or not, a lane that has used up its budget ends with the others.
+// Whether or not budgets are permitted, a lane that has used up its budget ends with the others.
 TEST_F(Lifetimes, CancelEndsALaneWhoseBudgetIsUsedUp) {
   for (const char *urgent : {"urgent from 2 budget 2ms 60s fifo 20 low 10 normal if refused",
                              "urgent from 2 deadline 2ms 1s normal if refused"}) {

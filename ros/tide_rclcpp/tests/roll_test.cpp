@@ -9,7 +9,7 @@ namespace {
 
 class Rolls : public Program {};
 
-// Of two simultaneous updates, the second never uses groups older than the first's.
+// Of two simultaneous updates, the second never uses a list of groups that is older than the first's.
 TEST_F(Rolls, NoUpdateGoesByOlderGroups) {
   const auto node = make_node("late");
   tide_rcl::Engine engine(tide_rcl::EngineOptions{});

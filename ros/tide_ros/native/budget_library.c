@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The budgets of tide/budget_posix.h for tide_ros.budget, without structures: handles and numbers. Every function
- * returns a tide_status_t, or the handle and the status. Memory is allocated at each start and freed at each end. */
+/* The budgets of tide/budget_posix.h for tide_ros.budget, with handles and numbers instead of structures. Every
+ * function returns a tide_status_t, or a handle and the status. Each start allocates memory, which the matching end
+ * frees. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 
@@ -40,7 +41,8 @@ void tide_ros_supervisor_stop(tide_posix_budgets_t *supervisor) {
   free(supervisor);
 }
 
-/* Attaches the calling thread. numbers: priority, low priority, budget and period in ns, replenishments at once. */
+/* Attaches the calling thread. `numbers` are priority, low priority, budget and period in ns, and the number of
+ * simultaneous replenishments. */
 int tide_ros_budget_attach(tide_posix_budgets_t *supervisor, const int64_t numbers[5], lane_t **made) {
   if (numbers[4] < 1 || numbers[4] > UINT16_MAX) return TIDE_ERROR_ARGUMENT;
   lane_t *const lane = calloc(1, sizeof *lane + (size_t)numbers[4] * sizeof lane->replenishments[0]);

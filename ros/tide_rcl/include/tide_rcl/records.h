@@ -17,7 +17,8 @@
 
 namespace tide_rcl {
 
-// A file of this process. The first open truncates it, later ones append. {pid} in the path is the process id.
+// An output file of this process. Opening it for the first time truncates it; later openings append. {pid} in the path
+// stands for the process id.
 class OutputFile {
  public:
   // Throws std::runtime_error if the file cannot be written.
@@ -26,7 +27,7 @@ class OutputFile {
   OutputFile &operator=(const OutputFile &) = delete;
   ~OutputFile();
 
-  // False: not all bytes were written.
+  // Returns false if not all bytes were written.
   bool write(const void *bytes, std::size_t count) noexcept;
   const std::string &path() const { return path_; }
 
@@ -35,16 +36,17 @@ class OutputFile {
   std::FILE *file_;
 };
 
-// Execution times by name, on the running thread's processor clock, which excludes preemption.
+// Execution times by name, on the processor clock of the running thread, which excludes preemption.
 class Measurements {
  public:
   Measurements();
-  // The record of a callback with these names ("chain/callback"); equal names share one. The pointer is valid as long
-  // as this object.
-  // Thread-safe.
+  // The record of a callback with these names ("chain/callback"); callbacks with equal names share one record. The
+  // pointer is valid as long as this object exists.
+  // This function is thread-safe.
   tide_measurement_t *of(const std::vector<std::string> &names);
   tide_measure_t *measure() { return &measure_; }
-  // One line for each callback that ran, in the format of `tide trace times`. Thread-safe, while callbacks run too.
+  // One line for each callback that ran, in the format of `tide trace times`. This function is thread-safe, even while
+  // callbacks run.
   std::string lines(tide_executor_t &executor);
 
  private:
@@ -53,17 +55,18 @@ class Measurements {
   std::map<std::vector<std::string>, std::unique_ptr<tide_measurement_t>> places_;
 };
 
-// The format is that of docs/internals/trace.md. A low-priority thread writes the lanes' records; a record costs a lane
-// a few stores. A lane that is 16,384 records ahead of that thread drops new ones, which the file counts.
+// docs/internals/trace.md describes the format. A low-priority thread writes the lanes' records; a record costs a lane
+// a few stores. If a lane is 16,384 records ahead of that thread, new records are dropped, and the file contains their
+// number.
 class Trace {
  public:
-  // place: number of this program in a combined trace. std::runtime_error: the file cannot be written.
+  // `place` is the number of this program in a combined trace. Throws std::runtime_error if the file cannot be written.
   Trace(const std::string &path, std::uint16_t place, std::size_t lanes);
   Trace(const Trace &) = delete;
   Trace &operator=(const Trace &) = delete;
   ~Trace();
 
-  // Called by the thread that runs this lane's rounds.
+  // Called by the thread that runs the rounds of this lane.
   struct Start {
     tide_priority_t priority;
     tide_callback_kind_t kind;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of an Executor: its lanes, its policy, and the chains whose callbacks it prefers. Nodes need no
-// change: callbacks are named by their kind, node and topic or service.
+// Options of an Executor: its lanes, its policy, and the chains whose callbacks it prefers. Nodes need no change,
+// because callbacks are named by their kind, node, and topic or service.
 //
 // A chain as text:   brake 2: timer /lidar 10ms, subscription /planner /scan, remote, service /planner /planner/stop
 //   its name and level (1 to 126, larger is more urgent), then its callbacks in the order in which data flows through
@@ -37,14 +37,14 @@ namespace tide_rclcpp {
 
 enum class Kind { kTimer, kSubscription, kService, kClient, kActionServer, kActionClient, kRemote };
 
-// Names one callback, or several: all that match get its priority.
+// Names one callback, or several: all that match it get its priority.
 struct Callback {
   Kind kind = Kind::kRemote;
   std::string node;                    // "*": any
-  std::string name;                    // topic, service or action
-  std::chrono::nanoseconds period{0};  // of a timer; 0: any
-  tide_priority_t priority = 0;        // overrides its chain's; 0: none
-  std::string label = {};              // in system.toml and in measurements; empty: its kind and position
+  std::string name;                    // name of the topic, service or action
+  std::chrono::nanoseconds period{0};  // period of a timer; 0: any
+  tide_priority_t priority = 0;        // overrides the priority from its chain; 0: no override
+  std::string label = {};              // its name in system.toml and in measurements; empty: kind and position
 };
 
 struct Chain {
@@ -54,32 +54,34 @@ struct Chain {
 };
 
 struct Options {
-  std::vector<tide_rcl::Lane> lanes;  // empty: one, the thread that spins
+  std::vector<tide_rcl::Lane> lanes;  // empty: one lane, the thread that spins
   tide_rcl::Policy policy = tide_rcl::Policy::kChains;
   std::vector<Chain> chains;
   // Longest time for which an intra-process message waits for another lane of its level to wake by itself
-  // (tide_rcl/engine.h). 0: another lane is woken at once.
+  // (tide_rcl/engine.h). 0 means that another lane is woken at once.
   std::chrono::nanoseconds patience = std::chrono::microseconds(100);
-  // Files for execution times of all callbacks of chains (`tide trace times` reads it) and for a trace of all callbacks
-  // (`tide trace export`); written until the executor ends. {pid} in a path is the number of the process. Empty: the
-  // environment's TIDE_MEASURED_FILE and TIDE_TRACE_FILE; neither: none.
+  // Files for the execution times of all callbacks of chains (read by `tide trace times`), and for a trace of all
+  // callbacks (read by `tide trace export`). They are written until the executor ends. {pid} in a path stands for the
+  // process id. If these are empty, the environment variables TIDE_MEASURED_FILE and TIDE_TRACE_FILE are used; if those
+  // are unset too, no files are written.
   std::string measured_file, trace_file;
   std::uint16_t trace_place = 0;  // number of this program in the trace
 };
 
 Chain parse_chain(const std::string &words);
 tide_rcl::Lane parse_lane(const std::string &words);
-// In the syntax of parse_chain.
+// The callback in the syntax of parse_chain.
 std::string to_string(const Callback &callback);
 std::string to_string(std::chrono::nanoseconds duration);
 // Parses "10ms"; unset if it is not a duration.
 std::optional<std::chrono::nanoseconds> duration_of(const std::string &text);
-// Name in measurements of the callback at this position: brake/timer_1.
+// The name in measurements of the callback at this position, such as brake/timer_1.
 std::string name_of(const Chain &chain, std::size_t position);
 
-// Reads options from parameters, which it declares: tide.chains and tide.lanes (lists of texts as above), tide.policy
-// ("chains" or "default"), tide.patience (a duration, as 50us, or none), tide.measured_file, tide.trace_file and
-// tide.trace_place. std::invalid_argument: another parameter of this node begins with "tide.".
+// Declares parameters and reads the options from them: tide.chains and tide.lanes (lists of texts as above),
+// tide.policy ("chains" or "default"), tide.patience (a duration such as 50us, or none), tide.measured_file,
+// tide.trace_file and tide.trace_place. Throws std::invalid_argument if another parameter of this node begins with
+// "tide.".
 Options options_of(rclcpp::node_interfaces::NodeParametersInterface &parameters);
 
 }  // namespace tide_rclcpp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences between the supported releases of rclcpp. Detected by the compiler, as version numbers do not show
-// backported changes.
+// Differences between the supported releases of rclcpp. They are detected by the compiler, because version numbers do
+// not show which changes were backported.
 #ifndef TIDE_RCLCPP__RELEASES_HPP_
 #define TIDE_RCLCPP__RELEASES_HPP_
 
@@ -11,7 +11,7 @@
 
 namespace tide_rclcpp {
 
-// The virtual functions of rclcpp::Executor take pointers by value up to Kilted, later ones by reference.
+// The virtual functions of rclcpp::Executor take pointers by value up to Kilted, and by reference in later releases.
 template <typename Pointer, typename = void>
 struct Taken {
   using Type = Pointer;

@@ -8,9 +8,9 @@
 
 namespace tide_rclcpp {
 
-// A component that counts. Its messages on `counted` contain the parameter `number` in nanosec and the count in sec.
-// Only the first message is
-// repeated, as discovery may lose it: the count stops if another one is lost.
+// A component that counts. Its messages on `counted` contain the parameter `number` in nanosec, and the count in sec.
+// Only the first message is repeated, because it may be lost during discovery. If another message is lost, the count
+// stops.
 class Counter : public rclcpp::Node {
   using Message = rosgraph_msgs::msg::Clock;
 

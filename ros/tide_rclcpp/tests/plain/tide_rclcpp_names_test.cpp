@@ -130,7 +130,7 @@ TEST(Plans, TheHighestOfSeveralChainsAndWhatIsNamedInVain) {
   EXPECT_THROW(Plan refused({endless}), std::invalid_argument);
 }
 
-// A timer that is named without a period keeps its position when it is recreated with another one.
+// A timer that is named without a period keeps its position when it is recreated with another period.
 TEST(Plans, ATimerWithoutAPeriodIsAnyOfItsNode) {
   const Plan plan({parse_chain("talk 3: timer /talker, subscription /listener /chatter")});
   for (const int period_ms : {1, 10, 5000}) {
@@ -139,7 +139,7 @@ TEST(Plans, ATimerWithoutAPeriodIsAnyOfItsNode) {
   EXPECT_EQ(plan.priority_of({Kind::kTimer, "/other", "", milliseconds(10), 0}), 0);
 }
 
-// The output of `tide show --as parameters` for an example with a join: tools/tests/test_ros_parameters.py has the
+// The output of `tide show --as parameters` for an example with a join; tools/tests/test_ros_parameters.py has the
 // same.
 TEST(Plans, TakeTheWordsThatTheCommandWrites) {
   std::ifstream file(TIDE_WRITTEN_PARAMETERS);
@@ -175,7 +175,7 @@ std::vector<std::string> logged(NameLog &log, const Plan &plan, const std::vecto
 
 using Texts = std::vector<std::string>;
 
-// A container: it begins with its own node, then components are loaded, one of which does not match the chain.
+// A container begins with its own node; then components are loaded, one of which does not match the chain.
 TEST(NameLogs, TellWhatMatchesAndWhatNeverDid) {
   const Plan plan({parse_chain("brake 2: timer /lidar 10ms, subscription /planner /scan, remote")});
   const Found own{Kind::kService, "/ComponentManager", "/load", {}, 0};
@@ -198,7 +198,7 @@ TEST(NameLogs, TellWhatMatchesAndWhatNeverDid) {
             (Texts{"I chain brake: subscription /planner /scan: found", "I every callback that chains name is here"}));
 }
 
-// A parameter of the component recreates its timer; then the component is unloaded and loaded again.
+// A parameter of the component makes it recreate its timer; then the component is unloaded and loaded again.
 TEST(NameLogs, TellWhatStopsMatching) {
   const Plan plan({parse_chain("talk 2: timer /talker 10ms")});
   const Found first{Kind::kTimer, "/talker", "", milliseconds(10), 0};
