@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processor time of the analysis: chain sets of the published size by the four safe analyses, compared with the goal,
-and its growth with chains, callbacks and lanes; the stages of `tide check` for large systems; a query; attempts of
-`tide optimise`. Usage: analysis_cost.py [FOLDER]"""
+"""Processor time of the analysis. Measured are: the four safe analyses on chain sets of the published size, compared
+with the goal; the growth with chains, callbacks and lanes; the stages of `tide check` for large systems; a query; and
+attempts of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from tide_tools.optimise.search import Search
 from tide_tools.programs.binaries import ROOT
 from tide_tools.system.load import load
 
-GOAL = 100_000  # sets a second on two processors
+GOAL = 100_000  # goal: chain sets a second on two processors
 UTILISATIONS = [round(0.8 + 0.4 * step, 1) for step in range(9)]
 GROWTH = {"chains": (2, 5, 10, 20, 50, 100), "callbacks": (1, 2, 5, 10, 20, 50), "threads": (1, 2, 4, 8, 16, 32)}
 REPEATS = 3
 RUNS = 5
-GOAL_CHECK_MS = 50  # 100 chains of 20 callbacks, after start-up
+GOAL_CHECK_MS = 50  # goal for 100 chains of 20 callbacks, after start-up
 CHECKED = (100, 20)
-GOAL_FLEET_MS = 2000  # 100 boards and 1,000 chains, with the start of the command
+GOAL_FLEET_MS = 2000  # goal for 100 boards and 1,000 chains, including the start of the command
 
 
 def judge(count: int, **words: float) -> float:
-    """Microseconds per set: the minimum of several runs, because other load only increases it."""
+    """Microseconds for each set: the minimum of several runs, because other load can only increase it."""
 
     def once() -> float:
         begin_s = time.process_time()
@@ -61,7 +61,7 @@ def growth() -> dict[str, list[dict[str, float]]]:
 
 
 def over_a_line(reliability: str = "best_effort") -> str:
-    """Chains that move back and forth between a microcontroller and ROS 2."""
+    """Chains that go back and forth between a microcontroller and ROS 2."""
     text = '[system]\nname = "large"\n[[executors]]\nname = "board"\nwhere = "mcu"\nsubmit_ms = 0.1\n'
     text += '[[executors]]\nname = "ros2"\nwhere = "host"\n'
     text += '[[links]]\nname = "line"\nkind = "serial"\nbaud = 921600\n'
@@ -88,7 +88,8 @@ def large_chains(executor: Callable[[int], str], reliability: str = "best_effort
 
 
 def cpu_ms(work: Callable[[], object], children: bool = False) -> float:
-    """The minimum of several runs, because other load only increases it. children: include child processes."""
+    """The minimum of several runs, because other load can only increase the time. `children` includes child
+    processes."""
 
     def used() -> float:
         every = [getrusage(RUSAGE_SELF)] + ([getrusage(RUSAGE_CHILDREN)] if children else [])
@@ -109,7 +110,7 @@ def check_stages(text: str) -> dict[str, float]:
         file.write_text(text, encoding="utf-8")
         system = load(file)
         assert bounds_of(system).met
-        fresh = [bounds_of(system) for _ in range(RUNS)]  # the parts of a bound are computed on demand
+        fresh = [bounds_of(system) for _ in range(RUNS)]  # because the parts of a bound are computed on demand
         stages = {
             "read_ms": cpu_ms(lambda: load(file)),
             "bounds_ms": cpu_ms(lambda: bounds_of(system)),
@@ -121,7 +122,7 @@ def check_stages(text: str) -> dict[str, float]:
 
 
 def start_ms() -> dict[str, float]:
-    """Start-up time of the command, for a trivial system, and of Python alone."""
+    """Start-up time of the command (for a trivial system), and of Python alone."""
     small = str(ROOT / "examples/three_chains/system.toml")
     with tempfile.TemporaryFile() as nowhere:
 

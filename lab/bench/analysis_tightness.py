@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ratio of bounds to the longest responses found by a directed search, on chain sets of the published size (4 threads,
-5 chains of 10 callbacks). Usage: analysis_tightness.py [FOLDER [SETS [TRIES]]]"""
+"""Ratio of bounds to the longest responses that a directed search finds, on chain sets of the published size (4
+threads, 5 chains of 10 callbacks). Usage: analysis_tightness.py [FOLDER [SETS [TRIES]]]"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from tide_lab.hunt.campaign import Found
 from tide_lab.programs import find_binary
 
-GOAL = 1.3  # mean of the priority-driven bound
+GOAL = 1.3  # limit for the mean of the priority-driven bound
 ANALYSES = ("theorem1-safe", "theorem2-safe", "theorem3-safe", "theorem4-safe")
 UTILISATIONS = (0.8, 1.2, 1.6, 2.0)
 

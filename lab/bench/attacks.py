@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two regular clients during attacks on their agent: how many of their messages arrive, and how fast.
+"""Two regular clients while their agent is attacked: how many of their messages arrive, and how fast.
 
 .venv/bin/python lab/bench/attacks.py --own-network                  print
 .venv/bin/python lab/bench/attacks.py --own-network --out lab/results/attacks.json
 
-The regular clients publish reliable messages at a given rate (agent/tests/fleet_clients.cpp) and count the agent's
-acknowledgments. The attacker is a separate process that sends as fast as it can. It takes a processor from the others,
-so each attack is compared with a flood of the same process to a closed port, where the kernel drops everything. The
-agent has its defaults, except that --max-clients is 4,000 if it must not limit an attack."""
+The regular clients publish reliable messages at a given rate (agent/tests/fleet_clients.cpp), and count the agent's
+acknowledgments. The attacker is a separate process that sends as fast as possible. It takes a processor from the
+others. Each attack is therefore compared with a flood that the same process sends to a closed port, where the kernel
+drops everything. The agent has its default settings, except that --max-clients is 4,000 where the limit of clients must
+not stop an attack."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ from tide_tools.terminal.style import print_whole
 GOOD_HZ, GOOD_KEY = 2000, 1
 HOSTS = 58
 LIMIT_S = 60.0
-Send = Callable[[], int]  # sends some datagrams and returns their number
+Send = Callable[[], int]  # it sends some datagrams and returns their number
 
 
 def create_client(key: int, session: int = 0x81, vendor: bytes = b"\x01\x0f") -> bytes:
@@ -61,7 +62,7 @@ def create_entity(request: int, identity: int, kind: int, xml: str, parent: int 
 
 
 class Attacker:
-    """Sockets on loopback addresses, all connected to the agent."""
+    """Sockets on several loopback addresses, all connected to the agent."""
 
     def __init__(self, port: int, hosts: int) -> None:
         self.sockets = []
@@ -80,7 +81,7 @@ class Attacker:
         return 1
 
     def ask(self, message: bytes) -> None:
-        """Sends by the first socket until there is an answer."""
+        """Sends through the first socket until there is an answer."""
         one, answer = self.sockets[0], b""
         one.settimeout(1.0)
         while not answer:
@@ -139,7 +140,7 @@ def replayed(port: int) -> Send:
 
 
 def alternating(port: int) -> Send:
-    """Two keys with one session id from one endpoint: each displaces the other."""
+    """Two keys with one session id from one endpoint: each replaces the other."""
     attacker, source = Attacker(port, 1), random.Random(1)
     return lambda: attacker.send(0, create_client(78 + source.randrange(2)))
 
@@ -173,7 +174,7 @@ def garbage(port: int) -> Send:
 
 
 def damaged(port: int) -> Send:
-    """A client's own messages, each with some bits flipped."""
+    """A client's own messages, each with some bits flipped at random."""
     attacker, source = Attacker(port, 1), random.Random(1)
     attacker.session(80)
     body = struct.pack(">HH", 20, 0x15) + struct.pack("<I", 17) + b"x" * 16 + b"\0"
@@ -191,7 +192,8 @@ def turned(source: random.Random, message: bytes) -> bytes:
 
 
 def slow_tcp(port: int) -> Send:
-    """Connections from many hosts that announce a message and send it octet by octet, and reconnect when closed."""
+    """Connections from many hosts that announce a message, send it octet by octet, and reconnect when they are
+    closed."""
     source = random.Random(1)
     open_now: dict[int, socket.socket] = {}
 
@@ -282,7 +284,7 @@ def under_attack(children: Children, folder: Path, agent: Agent, name: str, seco
             raise RuntimeError(f"the attack {name} did not begin")
     try:
         yield 0
-    finally:  # the attacker ends even if a client failed
+    finally:  # so that the attacker ends even if a client has failed
         end.set()
         process.join()
     yield int(sent.value)

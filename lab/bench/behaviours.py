@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Behaviours of a micro-ROS client that a program can observe (tests/conformance), for tide and another client.
+"""The behaviours of a micro-ROS client that a program can observe (tests/conformance), for tide and for another client.
 
-`run` builds the programs with the client whose flags are given, or with tide, and writes the results to a
-JSON file. `table` compares two such files with the reasons in lab/results/behaviours/reasons.json: same, better or
-different. The gate runs the list with tide in virtual time and compares with lab/results/behaviours/tide.json.
+`run` builds the programs, either with tide or with the client whose flags are given, and writes the results to a JSON
+file. `table` compares two such files, using the reasons in lab/results/behaviours/reasons.json: same, better or
+different. The gate runs the list with tide in virtual time, and compares it with lab/results/behaviours/tide.json.
 
     .venv/bin/python lab/bench/behaviours.py run --out tide.json
     .venv/bin/python lab/bench/behaviours.py run --out stock.json --name "micro-ROS, Jazzy" --flags "-I... libx.a"
@@ -37,7 +37,7 @@ def compile_command(flags: list[str], out: Path) -> list[str]:
 
 
 def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
-    """The library that programs link, and messages generated for it."""
+    """The library that the programs link, and the messages generated for it."""
     library = build / "lib/libtide.a"
     if not library.exists():
         sys.exit(f"behaviours: no {library}: scripts/build.sh release tide_runtime tide-agent")
@@ -52,8 +52,8 @@ def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
 
 
 def free_port() -> int:
-    """A port of four digits, as some clients store no more; below the ports of DDS, whose nodes could take it after an
-    agent ended."""
+    """A port of at most four digits, because some clients store no more. It is below the ports of DDS, because a DDS
+    node could take one of those after an agent ended."""
     for port in range(6110, 7390):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             try:

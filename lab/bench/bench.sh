@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every measurement, each under the command that makes it. If one misses its goal or fails, the others continue;
-# the last lines name it, and the exit status is 1.
+# Runs every measurement, each under the command that makes it. If a bench misses its goal or fails, the others
+# continue; the last lines name it, and the exit status is 1.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -11,7 +11,7 @@ run() {
   "$@" || missed+=("$*: exit status $?")
 }
 
-instructions() { # LABEL HANDLES FUNCTION COUNT PROGRAM...: instructions of each of COUNT rounds or calls
+instructions() { # LABEL HANDLES FUNCTION COUNT PROGRAM...: counts the instructions of each of COUNT rounds or calls
   local out label=$1 handles=$2 function=$3 count=$4
   shift 4
   out=$(mktemp)
@@ -33,7 +33,7 @@ instructions "a record of a trace" 1 measured_records 1024 build/release/bin/tra
 
 run .venv/bin/python lab/bench/analysis_cost.py
 run .venv/bin/python lab/bench/analysis_tightness.py
-# Measures the stock programs, too, when TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT name them.
+# Also measures the stock programs if TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT name them.
 run .venv/bin/python lab/bench/end_to_end.py
 run .venv/bin/python lab/bench/fleet.py
 

@@ -2,7 +2,7 @@
 """How many samples arrive, and how old they are: two boards on one agent, and two plain ROS 2 nodes in the same run.
 
 `losses` counts the samples that arrive, by QoS, depth and burst, over UDP that loses datagrams and over a serial line
-that loses frames. `ages` is the age of the samples that a slow callback gets, by depth, rate and callback time.
+that loses frames. `ages` measures the age of the samples that a slow callback gets, by depth, rate and callback time.
 
     .venv/bin/python lab/bench/delivery.py losses --out lab/results/losses.json
     .venv/bin/python lab/bench/delivery.py ages --out lab/results/ages.json
@@ -39,7 +39,7 @@ Words = dict[str, int]
 
 
 class Program:
-    """A process that reports when it is ready and ends with a line of JSON."""
+    """A process that reports when it is ready, and ends with a line of JSON."""
 
     def __init__(self, command: list[str]) -> None:
         environment = {**os.environ, "ROS_DOMAIN_ID": DOMAIN}
@@ -109,7 +109,7 @@ def options(words: Words, effort: bool) -> list[str]:
 def pass_samples(publisher: Program, subscribers: list[Program], settle_s: float) -> list[dict[str, Any]]:
     for program in (*subscribers, publisher):
         program.line()
-    time.sleep(2)  # all ends have found each other
+    time.sleep(2)  # when all ends have found each other
     publisher.order("go")
     publisher.line()
     time.sleep(settle_s)
@@ -170,7 +170,7 @@ class Bench:
             return pass_samples(publisher, [subscriber], 3)[0]
 
     def ages(self, publishes: Words, callback_ms: int, effort: bool) -> list[dict[str, Any]]:
-        """The samples that a board and a ROS 2 node receive from the same publisher, a ROS 2 node."""
+        """The samples that a board and a ROS 2 node receive from one publisher, which is a ROS 2 node."""
         with contextlib.ExitStack() as stack:
             node = [PYTHON, __file__, "node"]
             board = [str(self.board), *self.boards(stack, "udp", 0)[1]]

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cost of a dispatch. Prints nanoseconds; `--count` runs one case for an instruction counter:
+/* Cost of a dispatch, that is, of choosing and starting a callback. Prints nanoseconds; `--count` runs one case, for an
+ *instruction counter:
  *
  *   valgrind --tool=callgrind --toggle-collect=measured_rounds build/release/bin/dispatch_bench --count tide 100
  */
@@ -14,7 +15,7 @@
 #define ROUNDS 10000u
 #define ATTEMPTS 5
 
-/* Returns the time of a round, the best of several tries; -1 if a round ran no callback or several. */
+/* Returns the time of a round, the best of several tries, or -1 if a round did not run exactly one callback. */
 static double measure(tide_policy_t policy, size_t handles) {
   const tide_platform_t *host = tide_port_platform();
   int64_t best_ns = TIDE_FOREVER;

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages per second from a client through its agent to an independent DDS subscriber, and calls of a ROS 2 service:
-our client and agent alternate with the stock ones in one run.
+"""Messages per second from a client through its agent to an independent DDS subscriber, and calls of a ROS 2 service.
+tide's client and agent alternate with the stock ones in one run.
 
 .venv/bin/python lab/bench/end_to_end.py                                    ours alone
 .venv/bin/python lab/bench/end_to_end.py --stock-agent PATH --stock-client PATH --own-network \
     --out lab/results/end_to_end.json                                 both, and keep
 
-The user provides the stock programs: PATH of MicroXRCEAgent, and of the program built by lab/bench/stock from an
-installed microxrcedds_client. TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT have the same meaning.
+The user provides the stock programs: PATH is that of MicroXRCEAgent, and of the program that lab/bench/stock builds
+from an installed microxrcedds_client. TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT have the same meaning.
 
 Only messages counted by the subscriber count (end_to_end_subscriber.cpp: a plain Fast DDS program):
   flood      the client publishes as fast as it can: messages received, by the time from the first to the last
   lossless   the highest rate, found by search, of which at most 0.1 % is lost and nothing piles up on the way
   request    a call of a service of rclpy, one after the other, in microseconds
 
-All have an MTU of 1,472 B. Every message of tide is a separate datagram. The stock client is measured in this form and
-in its fastest one: the program packs messages until a datagram is full, or passes 64 to the reliable stream before it
-runs the session. The agent's processor time per received message does not depend on the client.
+All programs have an MTU of 1,472 B. Every message of tide is a datagram of its own. The stock client is measured in
+this form and in its fastest one, in which the program packs messages until a datagram is full, or passes 64 to the
+reliable stream before it runs the session. The agent's processor time per received message does not depend on the
+client.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from tide_tools.programs.child import Child, Children, RunError, json_line, may_
 from tide_tools.run.machine import describe
 
 LOST_SHARE_MAXIMUM = 0.001
-LATE_SHARE_MAXIMUM = 0.1  # largest delay of the last message, as a share of the sending time
+LATE_SHARE_MAXIMUM = 0.1  # largest permitted delay of the last message, as a share of the sending time
 LATE_S = 0.05
 PACKED = 64
 STEPS = 6
@@ -57,7 +58,7 @@ READY_S, MATCH_S, ORDER_S, DISCOVERY_S, QUIET_S = 30.0, 60.0, 120.0, 4.0, 0.3
 
 @dataclass(frozen=True)
 class Pair:
-    """A client and an agent to measure, and how many messages the client packs into a datagram."""
+    """A client and an agent to measure, and the number of messages that the client packs into a datagram."""
 
     name: str
     client: str
@@ -67,7 +68,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Trial:
-    """Messages sent by one client and received by the subscriber."""
+    """Number of messages that one client sent and the subscriber received."""
 
     published: int
     sending_s: float
@@ -84,7 +85,7 @@ class Trial:
         return self.received / max(self.span_s, self.sending_s, 1e-9)
 
     def keeps(self, rate_hz: float, seconds: float) -> bool:
-        """Whether the messages were sent at this rate and arrived without queueing."""
+        """True if the messages were sent at this rate and arrived without queueing."""
         offered = self.published >= 0.97 * rate_hz * seconds
         in_time = self.span_s <= self.sending_s * (1.0 + LATE_SHARE_MAXIMUM) + LATE_S
         return offered and in_time and self.published - self.received <= LOST_SHARE_MAXIMUM * self.published
@@ -92,7 +93,7 @@ class Trial:
 
 @dataclass
 class Row:
-    """One measured quantity of one pair of client and agent, with a value for each repetition."""
+    """One measured quantity of one pair of client and agent, with one value for each repetition."""
 
     what: str
     reliability: str
@@ -153,7 +154,7 @@ def processor_ns(child: Child) -> int:
 
 
 class Bench:
-    """The agents and subscribers of one run, and its clients, which are started one after the other."""
+    """The agents and subscribers of one run, and its clients, of which one runs at a time."""
 
     def __init__(
         self, children: Children, folder: Path, stock_agent: str | None, other_agent: str | None, transport: str
@@ -230,8 +231,8 @@ class Bench:
 
     @contextmanager
     def publishing(self, pair: Pair, reliability: str, size: int) -> Iterator[Callable[[float, float], Trial]]:
-        """Waits until the subscriber has discovered the client; yields a function that makes it publish for some
-        seconds at a rate."""
+        """Waits until the subscriber has discovered the client, then yields a function that makes the client publish
+        for some seconds at a rate."""
         agent, _ = self.agents[pair.agent]
         subscriber = self._subscriber(reliability)
         self.versions["Fast DDS of the subscriber"] = self._ask(subscriber, "version")["version"]
@@ -257,7 +258,7 @@ class Bench:
             yield publish
 
     def _settled(self, subscriber: Child) -> dict[str, Any]:
-        """The counts after the last message has arrived."""
+        """The counts when the last message has arrived."""
         seen, received = self._ask(subscriber, "count"), -1
         while seen["received"] != received:
             received = seen["received"]
@@ -289,7 +290,7 @@ Publish = Callable[[float, float], Trial]
 
 def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float, rows: Rows, search: bool) -> None:
     reliability, size = case
-    publish(seconds / 4, 0)  # warms caches and growing buffers
+    publish(seconds / 4, 0)  # because caches and growing buffers must be warm
     flood = publish(seconds, 0)
     row = rows.get("flood", reliability, size, pair.name)
     row.values.append(flood.received_hz)
@@ -306,7 +307,7 @@ def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float,
 
 
 def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
-    """Geometric bisection from the flood's rate; a rate that fails is tried once more."""
+    """Geometric bisection that begins at the flood's rate; a rate that fails is tried once more."""
     low_hz, high_hz = max(flood.received_hz / 8, 100.0), max(flood.received_hz * 3, 1000.0)
     best = flood if flood.keeps(0, 0) else None
     if best is not None:
@@ -329,7 +330,7 @@ def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
 
 
 def pairs_of(agents: Collection[str], reliability: str) -> list[Pair]:
-    """Best-effort messages are sent at once, so tide's client packs none."""
+    """Best-effort messages are sent at once, so tide's client does not pack them."""
     reliable = reliability == "reliable"
     pairs = [Pair("tide", "tide", "tide", 1)]
     if reliable:
@@ -382,7 +383,7 @@ def print_table(console: Console, rows: list[dict[str, Any]]) -> None:
 
 
 def stock_version(path: str | None) -> str | None:
-    """The stock agent's version by its installation folder; None if unknown."""
+    """The stock agent's version according to its installation folder; None if unknown."""
     if path is None:
         return None
     for file in sorted(Path(path).resolve().parent.parent.glob("**/microxrcedds_agentConfigVersion.cmake")):
@@ -393,7 +394,7 @@ def stock_version(path: str | None) -> str | None:
 
 
 def commit() -> str | None:
-    """The version of this file's source tree."""
+    """The version of the source tree that contains this file."""
     command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
     with suppress(OSError):
         done = subprocess.run(command, capture_output=True, text=True)
@@ -402,7 +403,7 @@ def commit() -> str | None:
 
 
 def enter_own_network() -> None:
-    """Restarts this program in its own network with only loopback, including multicast; never returns."""
+    """Restarts this program in a network of its own that has only loopback, including multicast; never returns."""
     unshare, ip = shutil.which("unshare"), shutil.which("ip")
     if unshare is None or ip is None or os.geteuid() != 0:
         raise typer.BadParameter("--own-network needs root, unshare and ip")
@@ -431,7 +432,7 @@ def main(
     own_network: Annotated[bool, typer.Option("--own-network", help="Run in a network namespace of its own.")] = False,
     out: Annotated[Path | None, typer.Option(help="File for the figures.")] = None,
 ) -> None:
-    """Measure what arrives at a DDS subscriber, and calls of a ROS 2 service."""
+    """Measure what arrives at a DDS subscriber, and how long calls of a ROS 2 service take."""
     if own_network:
         enter_own_network()
     stock = stock_agent is not None and stock_client is not None

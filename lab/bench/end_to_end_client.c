@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our client as lab/bench/end_to_end.py measures it: an rclc program that publishes, or calls a service.
+/* tide's client as lab/bench/end_to_end.py measures it: an rclc program that publishes, or calls a service.
  *
  *   end_to_end_client PORT publish best_effort|reliable BYTES MESSAGES
  *   end_to_end_client PORT request
  *
- * The line protocol, also used by benchmark clients of other libraries: ROS_DOMAIN_ID names the domain, if the library
- * sends one. The program creates its entities and prints {"ready": true}, optionally with the "version" of its library.
- * Then it answers each line of its standard input with one line, and ends at the end of input:
+ * This line protocol is also used by benchmark clients of other libraries. ROS_DOMAIN_ID names the domain, if the
+ * library sends one. The program creates its entities and prints {"ready": true}, optionally with the "version" of its
+ * library. Then it answers each line of its standard input with one line, and ends at the end of the input:
  *
  *   SECONDS RATE   It publishes std_msgs/String on /throughput, RATE messages a second in steps of a millisecond,
  *                  or as fast as it can if RATE is 0. The answer is {"published": N, "sending_ns": NS}, with the
  *                  time until everything has been sent (best effort) or acknowledged (reliable).
- *   COUNT          It calls the service /throughput (std_srvs/SetBool), one call after the other. The answer is
- *                  {"p50_ns": NS, "p99_ns": NS, "max_ns": NS}.
+ *   COUNT It calls the service /throughput (std_srvs/SetBool), one call after the other. The answer is {"p50_ns": NS,
+ *   "p99_ns": NS, "max_ns": NS}.
  *
- * BYTES is the size of the serialised message; its text begins with the message's number, from 0, in 8 hexadecimal
- * digits. MESSAGES is the number that the program packs into a datagram. Here the library does that for waiting
- * reliable messages (tide_rclc_support_set_packing): 1 turns it off, so that each is a separate datagram. */
+ * BYTES is the size of the serialised message. Its text begins with the message's number, counted from 0, in 8
+ * hexadecimal digits. MESSAGES is the number of messages that the program packs into a datagram. Here the library packs
+ * reliable messages that wait (tide_rclc_support_set_packing); 1 turns this off, so that each message is a datagram of
+ * its own. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -42,7 +43,7 @@
 #include <tide/status.h>
 
 #define NUMBER_CHARACTERS 8u
-#define BYTES_MINIMUM (4u + NUMBER_CHARACTERS + 1u) /* the length, the number, the end of the text */
+#define BYTES_MINIMUM (4u + NUMBER_CHARACTERS + 1u) /* the length, the number, and the end of the text */
 #define BYTES_MAXIMUM 1400u
 #define COUNT_MAXIMUM 100000u
 #define TICK_NS INT64_C(1000000)
@@ -80,7 +81,7 @@ static void fail(const char *what) {
 #define CHECK(call) \
   if ((call) != RCL_RET_OK) fail(#call)
 
-/* Reads the next line of one or two numbers; false at the end. */
+/* Reads the next line of one or two numbers; returns false at the end of the input. */
 static bool next_order(double *first, double *second) {
   char line[64], *rest = line;
   (void)fflush(stdout);

@@ -4,7 +4,7 @@
 import contextlib
 import os
 
-# Agents use other versions of Fast DDS than rclpy, with different segments of shared memory.
+# The agents use other versions of Fast DDS than rclpy does, whose segments of shared memory are different.
 os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
 
 import rclpy

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A DDS subscriber, independent of agents, that counts messages on /throughput. It is a plain Fast DDS program in its
-// own process, so that a message counts only if a robot's node would have received it.
+// A DDS subscriber, independent of agents, that counts messages on /throughput. It is a plain Fast DDS program in a
+// process of its own, so that a message is counted only if a robot's node would have received it.
 //
 //   end_to_end_subscriber best_effort|reliable udp|default
 //
-// udp: DDS over UDP only, on loopback, like for nodes on other machines and with other versions of Fast DDS. default:
+// udp: DDS over UDP only, on loopback, as with nodes on other machines or with other versions of Fast DDS. default:
 // Fast DDS's own choice, which is shared memory between processes of one version. ROS_DOMAIN_ID names the domain. On
-// its standard input: "version", "matched", "count" or "clear"; each is answered with one line of JSON. Messages carry
-// a number (see end_to_end_client.c), by which copies, messages out of order and damaged ones are detected.
+// its standard input it accepts "version", "matched", "count" and "clear", and answers each with one line of JSON.
+// Messages contain a number (see end_to_end_client.c), which reveals copies, messages out of order and damaged
+// messages.
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 
 #include <fastrtps/config.h>
@@ -44,7 +45,7 @@ struct Text {
   char number[kNumberCharacters + 1] = {};
 };
 
-// Reads a std_msgs/String up to its number.
+// Reads a std_msgs/String up to the end of its number.
 class TextType : public dds::TopicDataType {
  public:
   TextType() {

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients in one agent: its memory, threads and share of a processor, and the time until a client is ready.
+"""Many clients on one agent: the agent's memory, threads and share of a processor, and the time until a client is
+ready.
 
 .venv/bin/python lab/bench/fleet.py                                  print
 .venv/bin/python lab/bench/fleet.py --out lab/results/fleet.json    and keep
 
-Each client has its own socket, session, node, publisher and subscription (agent/tests/fleet_clients.cpp).
-All open their session at once and create one entity after the other, so a client's time includes the wait for all
-others. The clients send messages of 16 characters in turns. The regular client is a reliable publisher at 1,000
-messages a second, alone and while four clients create and delete writers as fast as datagrams can be sent.
+Each client has its own socket, session, node, publisher and subscription (agent/tests/fleet_clients.cpp). All clients
+open their sessions at the same time and create one entity after the other, so a client's time includes its wait for all
+others. The clients send messages of 16 characters in turns. The regular client is a reliable publisher of 1,000
+messages a second. It is measured alone, and while four clients create and delete writers as fast as datagrams can be
+sent.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ def measure_fleet(folder: Path, participants: str, count: int, seconds: float) -
         ready = fleet.wait_event("ready", LIMIT_S)
         if ready["failed"] != 0:
             raise typer.BadParameter(f"{ready['failed']} of {count} clients were refused (0x{ready['refusal']:02X})")
-        time.sleep(1.0)  # the agent finishes the creation
+        time.sleep(1.0)  # so that the agent finishes the creation
         before_s, start_s = agent.processor_s(), time.monotonic()
         fleet.say(f"publish {RATE_HZ} {seconds}")
         sent = fleet.wait_event("published", LIMIT_S)["sent"]

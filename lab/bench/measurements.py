@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of docs/measurements.md, from the files in lab/results/: `make -C lab measurements`.
+"""Writes the tables of docs/measurements.md from the files in lab/results/: `make -C lab measurements`.
 
-Text between <!-- NAME --> and <!-- end --> is replaced by a table; the rest of the page is written by hand. --check
-changes nothing and fails if the page does not match the results."""
+The text between <!-- NAME --> and <!-- end --> is replaced by a table; the rest of the page is written by hand. --check
+changes nothing, and fails if the page does not match the results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def lines_of(header: list[str], rows: list[list[str]]) -> str:
 
 
 def origin(data: dict[str, Any]) -> str:
-    """Machine and date, as shown below each table."""
+    """Machine and date, shown below each table."""
     machine = data["machine"]
     load = data.get("load_average", machine["load_average"])
     text = f"{load['min']} to {load['max']}" if isinstance(load, dict) else f"{load}"
@@ -124,7 +124,7 @@ def requests() -> str:
 
 
 def _rclcpp_cell(values: list[Any]) -> str:
-    """Callbacks a second, or latencies as median (p99): each the median of all rounds."""
+    """Callbacks a second, or latencies as median (p99); each figure is the median of all rounds."""
     if not values:
         return "-"
     if isinstance(values[0], dict):
@@ -178,7 +178,7 @@ def main(
         bool, typer.Option("--check", help="Compare only: fail if a table differs, and change nothing.")
     ] = False,
 ) -> None:
-    """Put the tables of lab/results/ into docs/measurements.md."""
+    """Write the tables of lab/results/ into docs/measurements.md."""
     before = PAGE.read_text(encoding="utf-8")
     after = spliced(before)
     if check and after != before:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Instructions of a sample, a request, a goal and a change of a parameter, for tide and another client.
+"""Instructions for a sample, a request, a goal and a change of a parameter, with tide and with another client.
 
-A board calls its own services through tide's agent over UDP, one operation after the other: counted are request, reply
-and all work on both ends, in all threads of the process. An operation's figure is the median over pairs of runs with
-different numbers of operations: the difference of a pair, in which the cost of connecting cancels out. It needs
-valgrind.
+A board calls services of its own through tide's agent over UDP, one operation after the other. The count covers
+request, reply and all work at both ends, in all threads of the process. The figure of an operation is the median over
+pairs of runs with different numbers of operations. In the difference of a pair, the cost of connecting cancels out. The
+measurement needs valgrind.
 
     .venv/bin/python lab/bench/operations.py run --out tide.json
     .venv/bin/python lab/bench/operations.py run --out stock.json --name "micro-ROS, Jazzy" --flags "-I... libx.a"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table of which public micro-ROS programs compile, link and start against the runtime, unchanged.
+"""A table of public micro-ROS programs: which of them compile, link and start with the runtime, unchanged.
 
-The programs are searched in given folders: C and C++ files and sketches that include a header of rcl or rclc and have
-an entry point. Each is compiled twice, with the usual rules of its language and with the warnings that gcc 14 and clang
-16 turned into errors, and linked with the runtime and the messages. A program links if no symbol of the micro-ROS
-interface is undefined; undefined symbols of its board are ignored. A program without undefined symbols can run here:
-with --run it is started together with a tide agent for the given seconds.
+The programs are searched for in the given folders: C and C++ files and sketches that include a header of rcl or rclc
+and have an entry point. Each program is compiled twice, with the usual rules of its language and with the warnings that
+gcc 14 and clang 16 have turned into errors, and is linked with the runtime and the messages. A program links if no
+symbol of the micro-ROS interface is undefined; undefined symbols of its board are ignored. A program without undefined
+symbols can run here: with --run it is started together with a tide agent, for the given number of seconds.
 
     .venv/bin/python lab/bench/public_programs.py ~/micro-ROS-demos ~/rclc --include ~/stubs --messages std_msgs
 """
@@ -69,7 +69,7 @@ def is_program(text: str) -> bool:
 
 
 class Workshop:
-    """The folder of build results: messages, objects, programs."""
+    """The folder of build results: messages, objects and programs."""
 
     def __init__(self, folder: Path, includes: list[Path], libraries: list[Path], defines: list[str]) -> None:
         self.folder = folder
@@ -94,11 +94,11 @@ class Workshop:
         return out
 
     def compile(self, program: Program, out: Path, *, new_rules: bool) -> str:
-        """The first error, or an empty text."""
+        """The first error message, or an empty text."""
         command = ["gcc", "-x", "c", "-std=gnu11"] if program.is_c else ["g++", "-x", "c++", "-std=gnu++17"]
         command += [f"-I{folder}" for folder in [*self.includes, program.file.parent]]
         command += ["-D" + what for pattern, what in self.defines if pattern in program.name]
-        command += NEW_RULES if new_rules and program.is_c else ["-w"]  # -w would also silence the new rules
+        command += NEW_RULES if new_rules and program.is_c else ["-w"]  # -w would silence the new rules as well
         done = subprocess.run(
             [*command, "-c", str(program.file), "-o", str(out)], capture_output=True, text=True, check=False
         )
@@ -139,7 +139,7 @@ def agent(program: Path) -> Iterator[None]:
     process = subprocess.Popen([program, "--udp", "8888", "--discovery", "7400"], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
-        process.stdout.readline()  # the agent is ready
+        process.stdout.readline()  # until the agent is ready
         yield
     finally:
         process.terminate()
@@ -147,7 +147,7 @@ def agent(program: Path) -> Iterator[None]:
 
 
 def run(executable: str, seconds: float) -> str:
-    """Outcome of the program: still running, ended with a code, or ended by a signal."""
+    """What became of the program: still running, ended with a code, or ended by a signal."""
     quiet = subprocess.DEVNULL
     process = subprocess.Popen([executable, "127.0.0.1", "8888"], stdin=quiet, stdout=quiet, stderr=quiet)
     try:

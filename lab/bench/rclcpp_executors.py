@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares tide_rclcpp with rclcpp's executors, in turns in the same run: response times of chains over the middleware,
-callbacks per second, latencies of messages.
+"""Compares tide_rclcpp with rclcpp's executors, which run in turns in the same run: response times of chains over the
+middleware, callbacks per second, and latencies of messages.
 
 .venv/bin/python lab/bench/rclcpp_executors.py chains examples/published/four_chains/system.toml
 .venv/bin/python lab/bench/rclcpp_executors.py chains examples/published/picas_mt/system.toml --seconds 60 --rounds 5
 .venv/bin/python lab/bench/rclcpp_executors.py load timers intra inter --rounds 15
 .venv/bin/python lab/bench/rclcpp_executors.py load latency-intra --executors tide,multi --rounds 41
 
-Run scripts/rclcpp.sh first; it needs an rclcpp. Each round runs every executor once, one after the other, on the same
-processors; a figure is the median of all rounds. If permitted, all threads have SCHED_FIFO. On a machine with other
-work only the order of the figures is meaningful.
+Run scripts/rclcpp.sh first; it needs an installed rclcpp. In each round every executor runs once, one after the other,
+on the same processors; each figure is the median of all rounds. If permitted, all threads have SCHED_FIFO. On a machine
+with other work, only the order of the figures is meaningful.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ PROGRAM = ROOT / "build/rclcpp/bin/chains"
 LOAD = ROOT / "build/rclcpp/bin/load"
 LOAD_EXECUTORS = ("tide", "tide-each", "multi", "cbg-each")
 EXECUTORS = ("tide", "multi", "picas", "tide-default", "events")
-THREADS_OF = {"events": 1}  # EventsExecutor has one thread, plus one for timers
+THREADS_OF = {"events": 1}  # EventsExecutor has one thread, and one more for timers
 _LINE = re.compile(r"  (\w+): (\d+) times, median ([\d.]+) ms, 99 % ([\d.]+) ms, most ([\d.]+) ms")
 _RATE = re.compile(r": (\d+) callbacks a second")
 _TIMES = re.compile(r"; (publish|due) to callback: median ([\d.]+) us, 99 % ([\d.]+) us")
-Figures = dict[str, dict[str, float]]  # by chain: runs, p50_ms, p99_ms, max_ms
+Figures = dict[str, dict[str, float]]  # by chain: number of runs, p50_ms, p99_ms, max_ms
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
@@ -56,7 +56,7 @@ def parse(text: str) -> Figures:
 
 
 def parse_load(text: str, kind: str) -> dict[str, float | dict[str, float]]:
-    """Figures by kind; the latency since the timer was due is a separate kind."""
+    """Figures by kind; the latency counted from when the timer was due is a kind of its own."""
     rate, times = _RATE.search(text), _TIMES.findall(text)
     if rate is None:
         return {}
@@ -124,7 +124,7 @@ def chains(
     executors: Annotated[str, typer.Option(help="Names, with commas.")] = ",".join(EXECUTORS),
     out: Annotated[Path | None, typer.Option(help="File for the figures as JSON.")] = None,
 ) -> None:
-    """Response times of each chain: from the time at which its timer was due to the end of its last callback."""
+    """Response times of each chain: from the time at which its timer was due until its last callback ends."""
     if not PROGRAM.exists():
         typer.echo(f"there is no {PROGRAM}: run scripts/rclcpp.sh", err=True)
         raise typer.Exit(2)
@@ -132,7 +132,7 @@ def chains(
     found: dict[str, list[Figures]] = defaultdict(list)
     names = executors.split(",")
     for number in range(rounds):
-        for name in names if number % 2 == 0 else reversed(names):  # both orders, to favour none
+        for name in names if number % 2 == 0 else reversed(names):  # in both orders, to favour neither
             found[name].append(_play(name, system, seconds, threads, fifo))
     medians = {name: _medians(found[name]) for name in names}
     _print(medians, f"{system.parent.name}, {threads} threads, {rounds} x {seconds} s, FIFO: {fifo}")
@@ -153,7 +153,7 @@ def load(
     normal: Annotated[bool, typer.Option("--normal", help="Run without SCHED_FIFO, even if it is permitted.")] = False,
     out: Annotated[Path | None, typer.Option(help="File for the figures as JSON.")] = None,
 ) -> None:
-    """Callbacks a second, and latencies of messages, as medians of all rounds with an interval of 95 %."""
+    """Callbacks a second and latencies of messages, as medians of all rounds with a 95 % interval."""
     if not LOAD.exists():
         typer.echo(f"there is no {LOAD}: run scripts/rclcpp.sh", err=True)
         raise typer.Exit(2)

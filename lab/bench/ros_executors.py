@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares tide_ros with rclpy's executors, in turns in the same run: CPU per callback.
+"""Compares tide_ros with rclpy's executors, which run in turns in the same run: CPU time per callback.
 
 .venv/bin/python lab/bench/ros_executors.py dispatch                 CPU per callback: timers, a DDS self-loop
 Add --record to keep the figures in lab/results/.
 
-Each figure is from a separate process. It is the CPU time of the whole process, DDS threads included, so other load on
+Each figure is from a separate process. It is the CPU time of the whole process, including DDS threads, so other load on
 the machine has little effect.
 """
 
@@ -52,11 +52,12 @@ def make_executor(name: str, context: Any) -> Any:
     return makers[name]()
 
 
-# ---- in the child ----
+# ---- in the child process ----
 
 
 def measure_dispatch(executor_name: str, timers: int, callbacks: int) -> dict[str, float]:
-    """CPU per callback in us: a timer of 1 ms and timers - 1 idle ones; 0 timers: a DDS self-loop."""
+    """CPU time per callback in us, for a timer of 1 ms and timers - 1 idle ones; if `timers` is 0, for a DDS
+    self-loop."""
     import time
 
     import rclpy
@@ -99,7 +100,7 @@ def measure_dispatch(executor_name: str, timers: int, callbacks: int) -> dict[st
     return {"cpu_us": (marks[1] - marks[0]) / callbacks * 1e6}
 
 
-# ---- in the parent ----
+# ---- in the parent process ----
 
 
 def child(what: str, **arguments: Any) -> dict[str, Any]:
@@ -118,7 +119,7 @@ def child_command(what: str, arguments: str) -> None:
     result = {"dispatch": measure_dispatch}[what](**options)
     sys.stdout.write(json.dumps(result) + "\n")
     sys.stdout.flush()
-    os._exit(0)  # rclpy's pool and callbacks wait for each other
+    os._exit(0)  # because rclpy's pool and its callbacks wait for each other
 
 
 def keep(name: str, result: dict[str, Any]) -> None:
@@ -136,7 +137,7 @@ def dispatch(
     callbacks: Annotated[int, typer.Option(help="Number of callbacks of each measurement.")] = 1000,
     record: Annotated[bool, typer.Option("--record", help="Keep the figures.")] = False,
 ) -> None:
-    """CPU per callback in us, with 1, 10 and 100 timers and in a DDS self-loop."""
+    """CPU time per callback in us, with 1, 10 and 100 timers, and in a DDS self-loop."""
     begun = describe(may_use_fifo()).model_dump()
     cases = {"1 timer": 1, "10 timers": 10, "100 timers": 100, "self-loop": 0}
     figures: dict[str, dict[str, list[float]]] = {case: {name: [] for name in EXECUTORS} for case in cases}

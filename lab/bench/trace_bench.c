@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instructions for a trace record, counted by `make bench`:
+/* Instructions of a trace record, counted by `make bench`:
  *
  *   valgrind --tool=callgrind --toggle-collect=measured_records build/release/bin/trace_bench
  */
@@ -10,7 +10,8 @@
 
 #define RECORDS 1024u
 
-// The measured function: writes a number of records like a lane. Never inlined, so that callgrind finds it.
+// The measured function: it writes a number of records, as a lane does. It is never inlined, so that callgrind finds
+// it.
 __attribute__((noinline)) static void measured_records(tide_trace_ring_t *ring, uint32_t count) {
   for (uint32_t index = 0u; index < count; index++)
     (void)tide_trace_put(ring, TIDE_TRACE_START, TIDE_PRIORITY(3, 1), tide_trace_instance(ring, TIDE_PRIORITY(3, 1)),

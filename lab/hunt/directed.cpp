@@ -7,9 +7,9 @@
 namespace tide::analysis {
 namespace {
 
-// Position of a chain relative to the victim's release: its `key` callback would start offset_ns after it if it had a
-// lane at once. A swift chain executes the callbacks before it in the shortest time, in the instance that meets the
-// victim.
+// When a chain is released relative to the victim (the chain under attack): its `key` callback would start offset_ns
+// after the victim's release if it had a lane at once. In the instance that meets the victim, a swift chain executes
+// the callbacks before the key callback in the shortest time.
 struct Meeting {
   size_t key = 0;
   time_ns offset_ns = 0;
@@ -58,7 +58,8 @@ class Search {
     return static_cast<size_t>(longest - callbacks.begin());
   }
 
-  // More important chains are released with the victim, less important ones just before, with their longest callback.
+  // More important chains are released with the victim; less important ones just before it, and with their longest
+  // callback.
   std::vector<Meeting> start() {
     std::vector<Meeting> meetings(executor_.chains().size());
     for (size_t index = 0; index < meetings.size(); ++index) {
@@ -97,8 +98,8 @@ class Search {
     }
   }
 
-  // A time at which one of the victim's callbacks starts: without any waiting, or with its waiting in the best
-  // schedule.
+  // A time at which one of the victim's callbacks starts: without any waiting, or with the waiting of the best schedule
+  // so far.
   time_ns victims_moment() {
     const auto &callbacks = chain(victim_).callbacks;
     time_ns moment_ns = 0;
@@ -131,7 +132,7 @@ class Search {
       for (size_t number = 0; number < entry.callbacks.size(); ++number)
         meets.execution_ns.push_back(number < meeting.key ? 1 : entry.callbacks[number].execution_ns);
     }
-    // Later instances of the victim show nothing new if each ends before the next release.
+    // Later instances of the victim reveal nothing new if each instance ends before the next release.
     std::vector<Release> all;
     const time_ns count = (meets.at_ns - 1) / entry.period_ns;
     const time_ns history = std::min<time_ns>(count, 2);

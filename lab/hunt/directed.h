@@ -10,17 +10,18 @@
 
 namespace tide::analysis {
 
-// The longest response of the chain that was found; the same seed gives the same result. tries: schedules played.
+// The longest response of the chain that was found; the same seed gives the same result. `tries` is the number of
+// schedules run.
 time_ns worst_found_ns(const Executor &executor, size_t chain, int tries, uint64_t seed);
 
 struct Tightness {
   uint64_t sets = 0;
-  uint64_t met = 0;       // sets whose deadlines the analysis guarantees
-  uint64_t exceeded = 0;  // chains that were later than their bound
-  Ratios ratios;          // for the chains of those sets
+  uint64_t met = 0;       // number of sets whose deadlines the analysis guarantees
+  uint64_t exceeded = 0;  // number of chains whose response exceeded the bound
+  Ratios ratios;          // ratios for the chains of those sets
 };
 
-// Random chain sets of the recipe, seeds from `first`.
+// Random chain sets of the recipe, with seeds from `first` on.
 Tightness tightness(const Analysis &analysis, const Recipe &recipe, uint64_t first, uint64_t count, int tries);
 
 }  // namespace tide::analysis

@@ -7,7 +7,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr time_ns kHorizon = 400;  // end of the releases of a schedule
+constexpr time_ns kHorizon = 400;  // time at which the releases of a schedule end
 
 struct Guarantee {
   const Form *form = nullptr;
@@ -77,7 +77,7 @@ class Trial {
     return nearest;
   }
 
-  // Bound by the last form that guarantees the chain, which is the tightest.
+  // The bound by the last form that guarantees the chain, which is the tightest one.
   void count_ratios() {
     for (size_t chain = 0; chain < worst_ns_.size(); ++chain) {
       const auto &bound_ns = guarantees_.back().bounds[chain];
@@ -125,7 +125,7 @@ Tally hunt(const Quarry &quarry, const Campaign &campaign) {
       Scenario scenario = best;
       random.change(scenario, executor);
       const double near = trial.play(scenario);
-      if (near < nearest) continue;  // an equally near schedule may lead further
+      if (near < nearest) continue;  // a schedule that is equally near may lead further
       nearest = near;
       best = std::move(scenario);
     }

@@ -33,7 +33,7 @@ Quarry family_of(const Analysis &analysis) {
   return {std::string(analysis.name) + "-blocking", draw, forms_of(analysis)};
 }
 
-// These bounds do not require that deadlines are met.
+// These bounds hold even if deadlines are missed.
 Quarry quarry_of(const SingleThreadAnalysis &analysis) {
   const auto draw = [&analysis](RandomSystem &random, uint64_t seed) {
     const Deadlines deadlines = seed % 2 == 0 ? Deadlines::constrained : Deadlines::arbitrary;
@@ -48,7 +48,7 @@ Quarry quarry_of(const SingleThreadAnalysis &analysis) {
   return {std::string(analysis.name), draw, {{"plain", bounds}}};
 }
 
-// Bounds that also hold if deadlines are missed: most deadlines here are far too short.
+// Bounds that hold even if deadlines are missed: here most deadlines are far too short.
 Quarry confirmed_quarry(const char *name, Policy policy, bool groups, bool own_priorities) {
   const auto draw = [policy, groups, own_priorities](RandomSystem &random, uint64_t seed) {
     const Executor drawn = seed % 4 == 1 ? random.crowded(policy, groups)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deliberately defective analyses. A hunt must detect each of them; only then does a hunt without failures mean
-// anything.
+// Deliberately defective analyses. Mutants of bounds. A hunt must detect each of them; only then does a hunt without
+// failures mean anything.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 namespace tide::analysis {
 
 struct Twin {
-  std::string name;  // of the analysis and of the term that its bound omits
+  std::string name;  // names of the analysis and of the term that its bound omits
   Quarry quarry;
 };
 
-// All twins: for every quarry, one for each necessary term of its bound.
+// All mutants: for every quarry, one for each necessary term of its bound.
 std::vector<Twin> twins();
 
 }  // namespace tide::analysis

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/attacks.py: regular clients lose nothing during an attack, and another one is admitted. The bench measures
-rates."""
+"""lab/bench/attacks.py: during an attack, regular clients lose nothing, and a further client is admitted. The bench
+itself measures rates."""
 
 from __future__ import annotations
 

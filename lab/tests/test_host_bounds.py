@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of executors whose callbacks have their own priorities."""
+"""Bounds of executors whose callbacks have priorities of their own."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def in_groups(text: str) -> str:
 
 
 def test_what_is_below_a_chain_can_only_have_begun_before_it() -> None:
-    for text in (OWN, in_groups(OWN)):  # one thread: a group changes nothing
+    for text in (OWN, in_groups(OWN)):  # with one thread, a group changes nothing
         bounds = bounds_of(parse(text), "priority")
         found = {one.name: one.bound_ns for one in bounds.chains}
-        # `slow` has just begun, then `urgent` is released; `late` never runs first.
+        # `slow` has just started when `urgent` is released; `late` never runs first.
         assert found["between"] == 7_000_000 - 1 + 5_000_000 + 3_000_000
         assert found["mixed"] == 5_000_000 + 7_000_000 + 6_000_000 + 3_000_000
 

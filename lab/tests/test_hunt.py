@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide lab hunt: its output and files, repeatability, and a failure with the command that replays it."""
+"""tide lab hunt: its output and files, its repeatability, and a failure with the command that replays it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_failure_is_printed_with_what_replays_it(tmp_path: Path, monkeypatch: 
 
 
 def test_an_interrupted_campaign_tells_what_it_saw(tmp_path: Path) -> None:
-    """The hunter answers for the first block and interrupts the campaign in the second."""
+    """The hunter answers for the first block, and interrupts the campaign in the second."""
     told = {"systems": 5000, "accepted": 1, "observations": 3, "exceeded": 0, "ratios": {"sum": 1.5, "histogram": []}}
     (tmp_path / "bin").mkdir()
     (tmp_path / "told.json").write_text(json.dumps(told))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hunt on whole descriptions, as tide check bounds them: the drawing, no response above a bound, each mutant of the
-lowering detected, and the report of a find.
+"""The hunt on whole descriptions, as tide check bounds them: how they are drawn, no response above a bound, detection
+of each mutant of the lowering, and the report of a failure.
 
-TIDE_SEED is the first seed, TIDE_SEEDS how many of each family."""
+TIDE_SEED is the first seed, TIDE_SEEDS the number of seeds for each family."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_nothing_exceeds_a_bound(name: str) -> None:
     tally = hunt_block(name, SEED, count, Trial(2, 4, True))
     for failure in tally.failures:
         pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide lab hunt {name}\n{failure}")
-    least = 1 if family(name).wide else 4  # few descriptions of wide families have bounds
+    least = 1 if family(name).wide else 4  # because few descriptions of wide families have bounds
     assert tally.observations > least * count, "the descriptions prove nothing"
     assert min(tally.histogram) < 1.5, "no run comes near its bound"
 
@@ -106,7 +106,7 @@ def test_a_broken_lowering_is_caught(twin: Twin) -> None:
 
 
 def test_a_find_says_how_it_was_played() -> None:
-    """The stored line reproduces the failure without the hunt."""
+    """The stored line reproduces the failure without a hunt."""
     for name in ("groups forgotten", "agent_ms forgotten"):
         (twin,) = [one for one in twins() if one.name == name]
         seed = catch(twin, 50, Trial(3, 8, True)).after
@@ -131,14 +131,14 @@ def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: st
     [("check-boards-fast", 30_275), ("check-trees-fast", 1_142), ("check-board-wide", 7_100_053)],
 )
 def test_runs_that_failed_without_a_bound_exceeded(family_name: str, seed: int) -> None:
-    """A run that ended before a chain without a bound had drained, slots that readers reserved without need, and levels
-    that are 32 apart, of which the transmitter keeps a node for one."""
+    """Three earlier failures: a run that ended before a chain without a bound had drained; slots that readers reserved
+    without need; and levels that are 32 apart, of which the transmitter keeps a node only for one."""
     told = hunt_block(family_name, seed, 1, Trial(3, 8, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 
 def test_boards_that_delay_each_other_while_they_are_set_up_begin_together() -> None:
-    """One board is late when the others begin at their times."""
+    """One board is late, while the others begin at their times."""
     told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
@@ -199,7 +199,7 @@ def test_a_description_of_the_users_is_hunted(tmp_path: Path) -> None:
 
 
 def test_a_description_that_does_not_end_is_a_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that answers all seeds except the fourth, on which it is silent, and the sixth, on which it ends."""
+    """A worker that answers for all seeds except the fourth, on which it is silent, and the sixth, on which it ends."""
     worker = tmp_path / "worker.py"
     worker.write_text(
         """
@@ -259,7 +259,7 @@ def test_an_interrupted_campaign_of_descriptions_tells_what_it_saw(tmp_path: Pat
 
 
 def test_a_board_has_the_lanes_of_the_executor_that_is_bounded() -> None:
-    """A bound for one lane does not hold for preemptive lanes."""
+    """A bound for one lane is exceeded with preemptive lanes."""
     system = load(ROOT / "examples/three_chains/system.toml")
     for executor, lanes in (("tide", 1), ("lanes", 2), ("batch", 1)):
         player = BoardsPlayer(system, executor, 0, random.Random(1))
@@ -290,7 +290,7 @@ def test_shipped_executors_of_the_host_are_simulated() -> None:
         return worst_ms(server, plan)
 
     budget, long = "budget_us=5000 budget_period_us=10000", "a execution_us=6000"
-    # 5 ms, a pause, then the last 1 ms in the next period
+    # 5 ms, a pause, and the last 1 ms in the next period
     assert worst(budget, long) == [pytest.approx(11.0, abs=1e-5)]
     anywhere = [worst(f"{budget} anywhere=true", long, more=f"seed={seed};")[0] for seed in range(20)]
     assert min(anywhere) >= 6 and max(anywhere) <= 21 and max(anywhere) > 11
@@ -351,7 +351,8 @@ baud = 921600
 
 
 def test_a_callback_without_execution_time_waits_for_a_lane_too() -> None:
-    """check-board-tide 103878: 14.386 ms on a lane that another chain's callback had, above a bound of 12.632 ms."""
+    """check-board-tide 103878: a response of 14.386 ms, on a lane that another chain's callback occupied, with a bound
+    of 12.632 ms."""
     text = SHARED_NODE
     for name, priority, execution_ms in (("quick", 2, "EXECUTION"), ("slow", 1, 50)):
         text += f"""
@@ -373,8 +374,8 @@ callbacks = [
 
 
 def test_a_chain_without_a_bound_is_released_late_to_others_too() -> None:
-    """check-several 301678: instances delayed by 51.5 ms on one executor reach the next one together, whether or not
-    they have a bound there."""
+    """check-several 301678: instances that one executor has delayed by 51.5 ms reach the next executor together,
+    whether or not they have a bound there."""
 
     def chain(name: str, period_ms: int, *steps: tuple[str, float]) -> str:
         text = f'[[chains]]\nname = "{name}"\npriority = {len(name)}\nperiod_ms = {period_ms}\n'
@@ -397,7 +398,7 @@ def test_a_chain_without_a_bound_is_released_late_to_others_too() -> None:
 
 
 def test_a_chain_that_takes_no_time_waits_for_its_executor() -> None:
-    """check-boards 30045031: 0.098 ms behind another chain's callback, above a bound of 0.000001 ms."""
+    """check-boards 30045031: a response of 0.098 ms behind another chain's callback, with a bound of 0.000001 ms."""
     text = '[system]\nname = "nothing"\n[[executors]]\nname = "h"\nwhere = "host"\n'
     for name in ("m", "n"):
         text += f'[[executors]]\nname = "{name}"\nwhere = "mcu"\nlink = "l_{name}"\n'

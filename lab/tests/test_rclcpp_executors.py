@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/rclcpp_executors.py: reading of the programs' output, and the results."""
+"""lab/bench/rclcpp_executors.py: how it reads the output of programs, and its results."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ Results = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """All cases, run once by the command itself."""
+    """All cases, run once through the command itself."""
     find_binary("tide-sim")
     found = {}
     for case in CASES:
@@ -121,7 +121,8 @@ def test_published_figures_stand_beside_ours(results: Results) -> None:
 
 
 def test_one_column_predicts_the_others(results: Results) -> None:
-    """Three numbers of the column of 100 % are used; a plan in examples/published/pods has the calibrated values."""
+    """Three numbers of the column of 100 % are used for calibration; a plan in examples/published/pods has the
+    calibrated values."""
     data = results["pods-reliable"]
     found = Calibration(**data["calibration"])
     assert found.column == 100
@@ -304,18 +305,18 @@ def native_point(case: str, system: str, x: int, samples: int, out: Path) -> dic
 
 
 def test_native_reliable_point_on_real_parts(tmp_path: Path) -> None:
-    """Every first transmission is lost: the answer needs the repetition, and arrives."""
+    """Every first transmission is lost, so the answer needs the repetition, and it arrives."""
     rows = native_point("pods-reliable", "tide", 0, 4, tmp_path)
     assert [rows[metric]["samples"] for metric in METRICS] == [4] * 4
     assert rows["mean_ms"]["published"] == TABLE_1["tide"]["mean_ms"][0]
-    # Two frames of 115 bytes, an answer and two executions: no run is faster. The upper end depends on the machine.
+    # Two frames of 115 bytes, an answer and two executions: no run can be faster. The upper end depends on the machine.
     assert 2 * 10 + 2 * 9.5 + 2 < rows["min_ms"]["measured"] <= rows["max_ms"]["measured"]
     line = json.loads((tmp_path / "tide_0/client_line.log").read_text(encoding="utf-8").splitlines()[-1])
     assert line["a_to_b"]["frames_dropped"] >= 3 * 4
 
 
 def test_native_systems_are_those_of_the_paper() -> None:
-    """Fixed and varied values of each case, and the HEARTBEATs and holding of a reliable sender."""
+    """The fixed and the varied values of each case, and HEARTBEATs and holding of a reliable sender."""
     for name, x in (("pods-chains", 5), ("pods-size", 300), ("pods-execution", 40), ("pods-reliable", 20)):
         for system in ("batch", "tide", "limit"):
             found = system_of(CASES[name], system, x)
@@ -332,7 +333,7 @@ def test_native_systems_are_those_of_the_paper() -> None:
 
 
 def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command, with stand-ins in place of the points."""
+    """The command, in which stand-ins replace the points."""
     ran = []
 
     def point(case: Any, system: str, x: int, samples: int, seed: int, *_: object) -> list[Row]:

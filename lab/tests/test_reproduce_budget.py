@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide lab reproduce budget-*: the published orderings in virtual time, the files, and the refused arguments."""
+"""tide lab reproduce budget-*: the published orderings in virtual time, the files that are written, and the arguments
+that are refused."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def test_results_are_the_same_again_and_in_two_forms(tmp_path: Path) -> None:
     assert len(table) == 2 * 12
     assert all(row["sets"] == 300 and row["low"] <= row["share"] <= row["high"] for row in table)
     share = {(row["value"], row["analysis"]): row["share"] for row in table}
-    # Less load, priorities and the published analyses each make more sets schedulable.
+    # More sets are schedulable with less load, with priorities, and with the published analyses.
     assert share[0.4, "theorem2-safe"] >= share[0.8, "theorem2-safe"] > share[0.8, "theorem1-safe"]
     assert share[0.8, "theorem2-published"] >= share[0.8, "theorem2-safe"]
     data = json.loads((tmp_path / "first/results.json").read_text(encoding="utf-8"))
@@ -59,8 +59,7 @@ def test_figure_9_the_priority_driven_executor_leads(tmp_path: Path) -> None:
         for curve in CURVES:
             falling = shares[variant].curve(curve)
             assert falling == sorted(falling, reverse=True), (variant, curve)
-    # The order is that published, from the top: PPWA_AD, PPWA_CD, PWA_AD, PWA_CD; 5 points allow for the noise of 150
-    # sets.
+    # The published order, from the top: PPWA_AD, PPWA_CD, PWA_AD, PWA_CD; 5 points allow for the noise of 150 sets.
     for above, below in pairwise(CURVES):
         pairs = zip(shares["published"].curve(above), shares["published"].curve(below), strict=True)
         assert all(high >= low - 5 for high, low in pairs), (above, below)
@@ -72,7 +71,7 @@ def test_figure_10_priorities_need_few_threads(tmp_path: Path) -> None:
     assert first_near_the_end(shares, "PWA_CD") >= 8
     assert steepest_part(shares, "PPWA_CD") > 60
     assert steepest_part(shares, "PWA_CD") < 40
-    assert shares.curve("PPWA_CD")[0] < 30  # one thread is almost infeasible
+    assert shares.curve("PPWA_CD")[0] < 30  # with one thread, almost no set is schedulable
 
 
 def test_figure_11_more_chains_hurt_the_default_executor(tmp_path: Path) -> None:

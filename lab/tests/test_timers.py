@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timers: short runs of the real parts, stand-ins that fail, and the arithmetic. The only assertion on latencies is
+"""Timers: short runs of the real parts, stand-ins that fail, and the arithmetic. The only assertion about latencies is
 that none is negative."""
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def log(folder: Path, name: str) -> list[int]:
 
 
 def without_right() -> list[str]:
-    """A prefix that removes the permission for real-time scheduling from the following command."""
+    """A prefix that removes the permission for real-time scheduling from the command that follows it."""
     if not may_use_fifo():
         return []
     drop = [shutil.which("setpriv") or "setpriv", "--bounding-set", "-sys_nice,-sys_resource"]
@@ -196,7 +196,7 @@ def test_the_load_consumes_what_it_says_and_not_more_than_wanted() -> None:
 
 
 def consistent(folder: Path) -> dict[str, Any]:
-    """results.json, checked by recomputing its figures from the logs."""
+    """Checks results.json by recomputing its figures from the logs."""
     data: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     by_name = {one["name"]: one for one in data["latencies"]}
     for name, file in (
@@ -295,7 +295,7 @@ def children(parent: int) -> list[int]:
 
 def lane_runs(parent: int) -> bool:
     """True if a child of the process has started its lane's thread."""
-    with contextlib.suppress(FileNotFoundError):  # a child or thread that has just ended
+    with contextlib.suppress(FileNotFoundError):  # the child or thread has just ended
         return any(
             (task / "comm").read_text().strip() == "tide lane"
             for child in children(parent)
@@ -538,7 +538,7 @@ def test_a_histogram_without_cycles_is_nothing() -> None:
 
 
 class FakeTimer:
-    """Like rcl: the next call is on the grid, after the missed ones."""
+    """As in rcl: the next call is on the grid, after the missed ones."""
 
     def __init__(self, clock: list[int], period_ns: int) -> None:
         self.clock, self.period_ns = clock, period_ns

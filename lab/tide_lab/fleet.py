@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A large description: boards with one line each, and chains of every form between them and the host. All boards have
-the same priorities, because nobody numbers a thousand chains by hand."""
+"""A large description: boards with one line each, and chains of every form between the boards and the host. All boards
+have the same priorities, because nobody numbers a thousand chains by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-BOARDS_A_HOST = 10  # number of boards whose chains share an executor of the host
+BOARDS_A_HOST = 10  # number of boards whose chains share one executor of the host
 PERIODS_MS = (50, 100, 100, 200, 200, 500, 500, 1000, 1000, 1000)
 
 
 def fleet(boards: int = 100, chains: int = 10) -> str:
-    """chains: number on each board; with 10, a board has every form."""
+    """`chains` is the number on each board; with 10, a board has every form."""
     lines = ["[system]", 'name = "fleet"']
     for host in range(-(-boards // BOARDS_A_HOST)):
         lines += ["[[executors]]", f'name = "cell_{host}"', 'where = "host"', "lanes = 4"]
@@ -32,7 +32,7 @@ def _chain(boards: int, board: int, number: int) -> Iterator[str]:
     ways = ((here, host, here), (here, "record"), (host, here), (here, host), (here,), (here, host, there), (host,))
     way = ways[number % len(ways)]
     name, period_ms = f"b{board}_c{number}", PERIODS_MS[number % len(PERIODS_MS)]
-    # Chains that share an executor of the host have different priorities, as do those of a board.
+    # Chains that share an executor of the host have different priorities, and so do those of a board.
     priority = 1000 * (number + 1) + (board if "record" in way else board % BOARDS_A_HOST if host in way else 0)
     yield "[[chains]]"
     yield f'name = "{name}"'

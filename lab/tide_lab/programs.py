@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of built programs; ports of an agent."""
+"""Paths of built programs, and the ports of an agent."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def find_binary(name: str) -> Path:
 
 
 def ports_of(ready: str) -> list[int]:
-    """Ports in the line that an agent prints when it is ready, in the order UDP, TCP."""
+    """The ports in the line that an agent prints when it is ready, in the order UDP, TCP."""
     return [int(port) for port in re.findall(r" (?:udp|tcp) [^ ]*:(\d+)", ready)]

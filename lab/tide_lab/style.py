@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Style of the laboratory's plots, for matplotlib."""
+"""The matplotlib style of the laboratory's plots."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The load: one normal thread on each processor that consumes its share of processor time and reports the amount. */
+/* The load: on each processor, one normal thread that consumes its share of processor time and reports how much. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "timers.h"
 
 #define SLICE_NS INT64_C(5000000)
-/* The load makes up for time lost to other work on the processor, up to this amount. */
+/* The load makes up for time that it lost to other work on the processor, up to this amount. */
 #define DEBT_NS INT64_C(100000000)
 #define REPORT_NS 500000000L
 
@@ -41,7 +41,7 @@ static void sleep_until(int64_t time_ns) {
   (void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-/* Each slice computes until the total reaches `percent` of the time since the start, and sleeps for the rest. */
+/* In each slice, computes until the total reaches `percent` of the time since the start, and sleeps for the rest. */
 static void burn(void *context) {
   burner_t *burner = context;
   const int64_t start_ns = clock_ns(CLOCK_MONOTONIC), before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);

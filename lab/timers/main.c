@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tide-timers: the program started by `tide lab timers`. See timers.h. */
+/* tide-timers, the program that `tide lab timers` starts. See timers.h. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <getopt.h>

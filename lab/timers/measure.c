@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measurement of an executor's timer, as called by the lane. */
+/* How the lane measures a timer of an executor. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timer of rclc in a micro-ROS program with a session to an agent. Like such a program it has a node and rclc's
- * executor, which also checks for frames of the agent. */
+/* A timer of rclc in a micro-ROS program that has a session with an agent. Like such a program, it has a node and
+ * rclc's executor, which also checks for frames of the agent. */
 #include <inttypes.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -31,7 +31,7 @@ static struct {
   uint32_t repetitions;
   _Atomic uint32_t done;
   int64_t period_ns, grid_ns;
-  int64_t index; /* index of the next callback's expiry */
+  int64_t index; /* index of the expiry of the next callback */
   uint32_t skipped;
   uint64_t early;
   rcl_ret_t result;
@@ -113,8 +113,8 @@ static int try_to_open(const timers_options_t *options) {
   return TIMERS_DONE;
 }
 
-/* Runs in a thread without real-time scheduling, which the link's thread inherits; opening the session may take long,
- * and there are no measurements to keep yet. */
+/* Runs in a thread without real-time scheduling, because the link's thread inherits the scheduling. Opening the session
+ * may take long, and there are no measurements to keep yet. */
 typedef struct opening {
   const timers_options_t *options;
   int status;
@@ -143,7 +143,7 @@ static int open(const timers_options_t *options) {
 
 static int conclude(const timers_options_t *options, bool interrupted) {
   if (all.result != RCL_RET_OK) return fail("rclc's executor");
-  /* Figures of a program that lost its session would not describe this case. */
+  /* The figures of a program that has lost its session would not describe this case. */
   if (rmw_uros_ping_agent(PING_LIMIT_MS, 1) != RMW_RET_OK) return fail("the agent does not answer any more");
   if (!timers_write(all.samples, all.done, options->out)) return TIMERS_FAILED;
   printf("{\"event\": \"done\", \"done\": %" PRIu32 ", \"skipped\": %" PRIu32 ", \"early\": %" PRIu64

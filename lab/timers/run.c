@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common parts of all measurements: the thread, its end, the samples. The program does not allocate, print or write
- * between the first expiry and the last. */
+/* What all measurements share: the thread, its end, and the samples. Between the first expiry and the last, the program
+ * does not allocate, print or write. */
 #define _GNU_SOURCE
 #include "run.h"
 
@@ -26,8 +26,8 @@ static void spin(void *context) {
   (void)pthread_kill(main_thread, SIGUSR1);
 }
 
-/* Waits until the thread has ended, by itself or after a signal (true). Without output and wake-ups meanwhile, which
- * would affect the measurement. */
+/* Waits until the thread has ended; returns true if a signal ended it. Meanwhile there is no output and no wake-up,
+ * because either would affect the measurement. */
 static bool supervise(const timers_run_t *run, const sigset_t *signals) {
   bool interrupted = false;
   for (;;) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One end of a topic "samples", whose messages contain their time of publication (lab/bench/delivery.py):
+/* One end of a topic "samples", whose messages contain the time of their publication (lab/bench/delivery.py):
  *
  *   delivery (--udp PORT | --serial DEVICE) --depth N [--effort] --count N --burst N --period-us N   publishes bursts
  *   delivery (--udp PORT | --serial DEVICE) --depth N [--effort] --callback-ms N                     receives
  *
- * Publishing begins with the first line of standard input. SIGTERM ends it with a line of JSON. */
+ * Publishing begins with the first line of standard input. On SIGTERM the program ends with a line of JSON. */
 #include <std_msgs/msg/int64.h>
 #include <time.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The stock client library (microxrcedds_client) as measured by lab/bench/end_to_end.py for comparison: our own
- * program, written against its public headers. It is only built by hand, with a given installation (CMakeLists.txt
- * here).
+/* The stock client library (microxrcedds_client), which lab/bench/end_to_end.py measures for comparison: this project's
+ * own program, written against the public headers of that library. It is built only by hand, with a given installation
+ * (see CMakeLists.txt here).
  *
  *   stock_client PORT publish best_effort|reliable BYTES MESSAGES
  *   stock_client PORT request
  *
- * The same line protocol as lab/bench/end_to_end_client.c, where it is described. MESSAGES: number that the program
- * packs into a datagram before it sends (best effort), or passes to the stream before it runs the session (reliable);
- * 1: each is sent separately. */
+ * The line protocol is that of lab/bench/end_to_end_client.c, which describes it. MESSAGES is the number of messages
+ * that the program packs into a datagram before it sends (best effort), or that it passes to the stream before it runs
+ * the session (reliable); 1: each is sent separately. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static void fail(const char *what) {
   exit(EXIT_FAILURE);
 }
 
-/* Reads the next line of one or two numbers; false at the end. */
+/* Reads the next line of one or two numbers; returns false at the end of the input. */
 static bool next_order(double *first, double *second) {
   char line[64], *rest = line;
   (void)fflush(stdout);
@@ -146,7 +146,7 @@ static void send_all(plan_t *plan) {
   plan->packed = 0;
 }
 
-/* If the stream is full, send it first. */
+/* If the stream is full, its messages are sent first. */
 static void publish(plan_t *plan) {
   if (!try_publish(plan)) {
     send_all(plan);
@@ -198,7 +198,7 @@ static bool call(uxrObjectId requester, int64_t limit_ns) {
   return replies >= wanted;
 }
 
-/* A request before DDS has discovered the server is lost, so the first one is repeated. */
+/* A request is lost if DDS has not discovered the server yet, so the first request is repeated. */
 static void run_requests(uxrObjectId requester, size_t count) {
   for (int attempt = 0; !call(requester, now_ns() + ANSWER_MS * INT64_C(500000)); attempt++) {
     if (attempt == 20) fail("no reply came");

@@ -33,7 +33,7 @@ TEST(Hunt, CatchesABoundThatLacksATerm) {
     EXPECT_GT(tally.exceeded, 0U) << twin.name;
     ++count;
   }
-  EXPECT_EQ(count, 37U);  // a new analysis needs its own
+  EXPECT_EQ(count, 37U);  // a new analysis needs a quarry of its own
 }
 
 // The published bound of the same theorem does not survive the family of repeated blocking.
@@ -54,7 +54,8 @@ TEST(Hunt, ThePublishedBoundIsCaught) {
   EXPECT_GT(hunt(quarry, campaign).exceeded, 0U);
 }
 
-// Chain sets of the published size with a search for the worst releases: bounds are close to possible responses.
+// Chain sets of the published size, with a search for the worst releases: the bounds are close to responses that can
+// occur.
 TEST(Hunt, BoundsAreTightOnPublishedChainSets) {
   struct Case {
     const char *analysis;

@@ -14,7 +14,7 @@ namespace tide::analysis {
 namespace analysis_link_tight_test {
 
 constexpr size_t chains = 3;
-// A sanitizer checks the code, not the figures: a fraction of the search is enough.
+// A sanitizer checks the code, not the figures, so a fraction of the search is enough.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool is_searched_whole = false;
 #else
@@ -83,7 +83,7 @@ struct Worst {
   sim::Plan plan;
 };
 
-// Moves one or two releases at a time and keeps changes that delayed the victim.
+// Moves one or two releases at a time, and keeps moves that delayed the victim.
 Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
   sim::Random random(seed);
   if (seed % 2 == 1) plan.agent_least = plan.agent_most;
@@ -110,7 +110,7 @@ Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
 
 Worst search(const sim::Plan &plan, size_t victim) {
   Worst worst;
-  for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // the best of forty
+  for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // the best of forty attempts
     Worst found = search(plan, victim, seed);
     if (found.response_ns > worst.response_ns) worst = std::move(found);
     if (!is_searched_whole) break;
@@ -131,7 +131,7 @@ void expect_tight(bool lanes, Kind kind, std::vector<double> limits) {
     EXPECT_LE(worst.response_ns, bound_ns) << chain << "\n" << sim::write_plan(worst.plan);
     if (!is_searched_whole) continue;
     EXPECT_LE(ratio, limits[chain]) << chain;
-    // A bound without the line, its acknowledgments, or earlier transmissions would be exceeded.
+    // A bound without the line, its acknowledgments, or earlier transmissions is exceeded.
     const LinkParts &parts = results.chains[chain].parts;
     if (chain == 0) {
       EXPECT_LT(bound_ns - parts.line_ns, worst.response_ns);
@@ -154,8 +154,9 @@ TEST(LinkTight, ThreeChainsWithReliableRequestsAndLanes) {
 }
 TEST(LinkTight, ThreeReliableChainsWithLanes) { expect_tight(true, Kind::reliable, {1.1, 1.5, 1.4}); }
 
-// An agent whose delay falls to the round trip sends a HEARTBEAT for each answer that waits for a callback. The
-// releases were found by search; they exceed the bound for an agent without HEARTBEATs, but not the one for this agent.
+// An agent whose delay falls to the round-trip time sends a HEARTBEAT for each answer that waits for a callback. The
+// releases were found by search. They exceed the bound for an agent without HEARTBEATs, but not the bound for this
+// agent.
 TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   sim::Plan plan = three_chains(true, Kind::reliable);
   plan.seed = 238;
@@ -167,7 +168,7 @@ TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   system.protocol.agent.delay_ns = 1'000'000'000;
   const time_ns silent_ns = bound_link(system).chains[0].response_ns.value_or(kNeverNs);
   const time_ns asked_ns = observe(plan)[0];
-  plan.agent_heartbeat_delay = sim::Plan{}.agent_heartbeat_delay;  // the agent's default on a line
+  plan.agent_heartbeat_delay = sim::Plan{}.agent_heartbeat_delay;  // the default of the agent on a line
   const time_ns patient_ns = observe(plan)[0];
   const time_ns patient_bound_ns = bound_link(analysed(plan)).chains[0].response_ns.value_or(0);
   std::printf("  asked early: %.3f ms of %.3f, of a silent agent %.3f; patient: %.3f of %.3f\n",
@@ -238,7 +239,7 @@ TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(lines[0].starts_with("chain chain1: ")) << lines[0];
   EXPECT_TRUE(lines[0].ends_with(" is above its bound of 30.000000 ms")) << lines[0];
-  // Systems that the analysis does not support have no bound.
+  // Systems that the analysis does not support get no bound.
   const std::vector<std::optional<sim::Time>> none(chains);
   sim::Plan other = plan;
   other.up.loss = 0.1;

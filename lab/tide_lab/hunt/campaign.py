@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns: blocks of seeds on all processors, added up. tide-hunt tests single bounds, workers test whole
-descriptions."""
+"""Campaigns: blocks of seeds on all processors, whose results are added. tide-hunt tests single bounds; workers test
+whole descriptions."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class Found:
     accepted: int = 0
     observations: int = 0
     exceeded: int = 0
-    ratio_sums: list[float] = field(default_factory=list)  # by block: their sum must not depend on the order
+    ratio_sums: list[float] = field(default_factory=list)  # by block, because their sum must not depend on the order
     histogram: Counter[float] = field(default_factory=Counter)
-    unplayed: Counter[str] = field(default_factory=Counter)  # descriptions that were not played, by reason
+    unplayed: Counter[str] = field(default_factory=Counter)  # number of descriptions that were not run, by reason
     failed: int = 0  # number of descriptions with any failure; the first few of a block are in `failures`
     failures: list[dict[str, Any]] = field(default_factory=list)
 
@@ -100,7 +100,8 @@ def quarry_names() -> list[str]:
 
 
 def is_whole(quarry: str) -> bool:
-    """Whether the quarry names descriptions to be tested by the whole of `tide check`: a family, or a file."""
+    """True if the quarry (the target) names descriptions to be tested by the whole of `tide check`: a family, or a
+    file."""
     return is_description(quarry) or any(one.name == quarry for one in FAMILIES)
 
 
@@ -145,7 +146,7 @@ Answers = list[dict[str, Any]]
 
 
 def each_block(schedules: int, climbs: int, todo: list[Block]) -> Iterator[tuple[Block, Answers]]:
-    """All blocks, in the order in which they finish."""
+    """Yields all blocks in the order in which they finish."""
     with Simulator(find_binary(PROGRAM)) as program, Workers() as workers:
         try:
             yield from program.each(partial(_hunted, program, workers, schedules, climbs), todo)
@@ -160,12 +161,11 @@ def _hunted(program: Simulator, workers: Workers, schedules: int, climbs: int, b
     return [hunt_block(program, block, schedules, climbs)]
 
 
-# ---- mutants ----
-# Deliberate defects: in the bounds of tide-hunt, and in the steps from a description to the analysis.
+# ---- mutants ---- Deliberate defects, in the bounds of tide-hunt and in the steps from a description to the analysis.
 
 
 def hunt_twins(systems: int, schedules: int, climbs: int) -> bool:
-    """Prints a line for each defect; false: one was not detected with this number of systems."""
+    """Prints a line for each defect; returns False if one was not detected with this number of systems."""
     need_programs()
     words = [f"count={systems}", f"schedules={schedules}", f"climbs={climbs}"]
     with Simulator(find_binary(PROGRAM)) as hunter:

@@ -184,7 +184,7 @@ def _described(block: Block, failure: dict[str, Any], wanted: _Hunt) -> str:
 
 
 def _kept(block: Block, failure: dict[str, Any], wanted: _Hunt) -> str:
-    """Writes the description; the file includes the command that replays it."""
+    """Writes the description to a file, which includes the command that replays it."""
     again = replay(block, failure, wanted.schedules, wanted.climbs)
     executor = f", executor {failure['executor']}" if failure["executor"] else ""
     lines = [f"{block.quarry} {failure['seed']}{executor}: {failure['what']}"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole system descriptions of a family, drawn by seed. The result is the content of a system.toml; later steps do not
-depend on how it was drawn."""
+"""Whole system descriptions of a family, drawn by seed. The result is the content of a system.toml, and later steps do
+not depend on how it was drawn."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tide_lab.hunt.families import BATCHES, Family
 from tide_tools.system.model import Chain
 
 Document = dict[str, Any]
-# Names that become ambiguous when joined with a character that is allowed in names.
+# Names that become ambiguous when they are joined by a character that is allowed in names.
 _ALIKE = ("a", "b", "c", "a_b", "b_c", "a_1", "a_2", "a_b_1", "a_b_c", "b_itself", "a_b_itself", "c_itself", "itself")
 _PERIODS_MS = (4, 5, 8, 10, 16, 20, 25, 40, 50, 80, 100, 200)
 
 
 def draw(of: Family, seed: int) -> Document:
-    """The description of this seed. `losses`, which no description contains, is passed separately."""
+    """The description for this seed. `losses` is passed separately, because no description contains it."""
     return _Draw(of, random.Random(f"{of.name} {seed}")).document()
 
 
@@ -27,7 +27,7 @@ class _Draw:
         self.of = of
         self.random = source
         self.alike = source.random() < 0.25
-        self.few = source.random() < 0.35  # few chains with short callbacks: line and host matter more
+        self.few = source.random() < 0.35  # few chains with short callbacks, so that line and host matter more
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -61,7 +61,7 @@ class _Draw:
         return document
 
     def publish_seldom(self, chain: Document, document: Document) -> None:
-        """Lets the host's first callback of a chain publish a further topic in every nth run, or at a distance."""
+        """Lets a chain's first callback on the host publish a further topic, in every nth run or at a distance."""
         first, *rest = chain["callbacks"]
         hosts = self.host_names(document)
         used = {named.partition(".")[0] for one in document["chains"] for named in [one.get("branches_from", "")]}
@@ -82,7 +82,8 @@ class _Draw:
         document["chains"].append(more)
 
     def group(self, document: Document) -> None:
-        """With a board: callbacks of the host in groups, at least one of which has several chains if possible."""
+        """With a board: puts callbacks of the host in groups; at least one group has callbacks of several chains, if
+        possible."""
         hosts = [one for one in document["executors"] if one["where"] == "host"]
         document["groups"] = self.groups(hosts)
         for callback in (one for chain in document["chains"] for one in chain["callbacks"]):
@@ -91,7 +92,7 @@ class _Draw:
                 callback["group"] = self.random.choice(names)
 
     def widen(self, document: Document) -> None:
-        """A board with several lanes gets one for each of its chains."""
+        """A board with several lanes gets one lane for each of its chains."""
         for board in document["executors"]:
             if self.of.boards != (1,) and board["where"] == "mcu" and board["lanes"] > 1:
                 coming = [
@@ -113,13 +114,13 @@ class _Draw:
             chain |= {"burst": self.random.choice((1, 1, 2, 3))}
             return
         (board,) = (one for one in executors if one["name"] == first["executor"])
-        board.pop("policy", None)  # no bounds on a batch executor
+        board.pop("policy", None)  # because a batch executor has no bounds
         chain.pop("jitter_ms", None)
         if all(one["executor"] in hosts for one in rest) and self.chance(0.5):
             chain["burst"] = self.random.choice((2, 2, 3, 5))
 
     def share(self, document: Document) -> None:
-        """Chains that call a service there call the same one, or one of two."""
+        """Chains that call a service there all call the same one, or one of two."""
         places = [one["name"] for one in document["executors"] if one["where"] == self.of.shared_on]
         chains = [one for one in document["chains"] if self.is_asking(one, places)]
         names = ("one", "other") if len(chains) > 3 and self.chance(0.3) else ("one",)
@@ -136,7 +137,7 @@ class _Draw:
             asks["requests"]["service"] = serves["replies"]["service"] = name
 
     def share_topic(self, document: Document) -> None:
-        """Several chains publish the topic of one subscription, or those of two."""
+        """Several chains publish the topic of one subscription, or of two."""
         places = [one["name"] for one in document["executors"] if one["where"] == self.of.shared_on]
         for name in ("one", "other") if self.chance(0.3) else ("one",):
             place = self.random.choice(places)
@@ -188,7 +189,7 @@ class _Draw:
         return locks
 
     def paths(self, chains: Sequence[Document]) -> list[Document]:
-        """Paths from one chain to another that begins where the first ends; of short chains, so that they have
+        """Paths from one chain to another that begins where the first one ends; the chains are short, so that they have
         bounds."""
         begins = {chain["name"]: self.root(chain, chains)["callbacks"][0]["executor"] for chain in chains}
         paths = []
@@ -248,13 +249,13 @@ class _Draw:
         hosts = document["executors"]
         crowd = self.chance(0.3)  # one fast timer and many slow chains
         count = self.random.randint(3, 9) if crowd else self.random.randint(2, 4 if len(hosts) == 1 else 5)
-        # Capacity of all lanes within their budgets.
+        # The capacity of all lanes, limited by their budgets.
         capacity = sum(one["lanes"] * one.get("budget_ms", 1) / one.get("budget_period_ms", 1) for one in hosts)
-        # A chain that moves between executors loads each of them.
+        # A chain that moves between executors adds load to each of them.
         load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
         if self.of.rings:
             crowd, load = False, load * 0.8
-        if self.of.shared:  # all servers are on one executor
+        if self.of.shared:  # because all servers are on one executor
             crowd, load = False, load * 0.6
         shares = self.parts(load, count)
         priorities = self.random.sample(range(1, 127), count)
@@ -289,7 +290,7 @@ class _Draw:
         return chains
 
     def join(self, chain: Document, chains: Sequence[Document]) -> None:
-        """One or two further callbacks after the same timer."""
+        """Adds one or two callbacks that start after the same timer."""
         root = self.root(chain, chains)
         named = [
             f"{other['name']}.{callback['name']}"
@@ -307,7 +308,7 @@ class _Draw:
             chain["jitter_ms"] = round(chain["period_ms"] * self.random.choice((0.05, 0.1, 0.25)), 2)
 
     def shared_ms(self, chain: Document, chains: Sequence[Document]) -> float:
-        """Execution time of the callbacks that a branching chain shares."""
+        """Execution time of the callbacks that a branching chain shares with its branches."""
         if "branches_from" not in chain:
             return 0.0
         name, _, last = chain["branches_from"].partition(".")
@@ -362,7 +363,7 @@ class _Draw:
         most = self.random.choice((6, 12, 40))
         for chain in document["chains"]:
             rising = self.random.randint(1, most)
-            ordered = self.chance(0.5)  # priorities as from tide_chain_add
+            ordered = self.chance(0.5)  # priorities as tide_chain_add assigns them
             for place, callback in enumerate(chain["callbacks"]):
                 callback["priority"] = rising + place if ordered else self.random.randint(1, most)
 
@@ -409,7 +410,7 @@ class _Draw:
         return document
 
     def meet(self, chains: Sequence[Document]) -> None:
-        """A few priorities, equal ones where chains do not meet, or arbitrary ones."""
+        """A few priorities, of which equal ones are on chains that do not meet, or arbitrary priorities."""
         step = self.random.choice((1, 40, 7_000, 100_000))
         met: list[tuple[int, set[str]]] = []
         for chain in self.random.sample(chains, len(chains)):
@@ -420,7 +421,7 @@ class _Draw:
             met.append((chain["priority"], here))
 
     def crowd(self, chains: list[Document], clients: Sequence[Document]) -> None:
-        """More chains than a board has levels, in addition to the others and less urgent."""
+        """Adds more chains than a board has levels; they are less urgent than the others."""
         for client in clients:
             for number in range(130 // len(clients) + 1):
                 chain: Document = {"name": f"{client['name']}_{number}", "priority": number + 1, "period_ms": 1000}
@@ -437,7 +438,7 @@ class _Draw:
         return {"kind": "udp"} | {key: link[key] for key in kept if key in link}
 
     def send_round(self, chain: Document, boards: Sequence[str], hosts: Sequence[str], first: bool) -> None:
-        """Gives a chain from board to host and back any other form; the first chain still touches a board."""
+        """Gives a chain that goes from board to host and back any other form; the first chain still touches a board."""
         here, there = self.random.sample(boards, 2)
         host = self.random.choice(hosts)
         way = self.random.choice(
@@ -514,7 +515,7 @@ class _Draw:
         execution_ms = 1 if self.few else self.random.choice((2, 8, 15))
         is_host_busy = self.of.groups or (self.of.shared and self.of.shared_on == "host")
         host_ms = self.random.choice((8, 25) if is_host_busy else (1, 8))
-        whole = mtu_bytes - 20  # a longer best-effort message is sent in fragments by the same code
+        whole = mtu_bytes - 20  # because a longer best-effort message is sent in fragments by the same code
         request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
         if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
             request = self.random.randint(8, min(3000, 13 * whole))
@@ -534,7 +535,7 @@ class _Draw:
             period_ms = self.random.choice((4, 5, 8, 10, 16, 20, 25, 40, 80, 200))
             most_ms = min(period_ms / 6, self.random.choice((0.2, 0.6, 2)))
             times_ms = [round(self.random.uniform(0, most_ms), 2) for _ in times_ms]
-            a_ms = self.random.choice((16, 16, 40))  # octets: some frames take half a period
+            a_ms = self.random.choice((16, 16, 40))  # sizes in octets: some frames take half a period
             request, reply = min(request, a_ms * period_ms, whole), min(reply, 12 * period_ms, whole)
         if self.of.idle and self.chance(self.of.idle):
             times_ms[self.random.randrange(3)] = 0
@@ -614,15 +615,15 @@ def _value(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value}"
 
 
-# ---- chains that branch and join ----
-# Chains of one timer in a drawn description with boards: they branch on the host and join there or on a board.
+# ---- chains that branch and join ---- Chains of one timer in a drawn description with boards: they branch on the host,
+# and join there or on a board.
 
 
-_CHAINS = 2  # number of earlier drawn chains that are kept, at most
+_CHAINS = 2  # greatest number of earlier drawn chains that are kept
 
 
 def add_tree(document: Document, source: random.Random, reliable: float, few: bool, services: float) -> None:
-    """services: share of a reliable tree's ends that call a service."""
+    """services: share of the ends of a reliable tree that call a service."""
     _Tree(document, source, few).add(source.random() < reliable, services)
 
 
@@ -634,7 +635,7 @@ class _Tree:
         self._boards = [one["name"] for one in places if one["where"] == "mcu"]
         self._hosts = [one["name"] for one in places if one["where"] == "host"]
         self._chains: list[Document] = []
-        self._made: list[tuple[Document, Document]] = []  # points where a chain may branch: chain and callback
+        self._made: list[tuple[Document, Document]] = []  # points at which a chain may branch: chain and callback
 
     def add(self, reliable: bool, services: float) -> None:
         source, document = self._random, self._document
@@ -653,7 +654,7 @@ class _Tree:
         taken = {chain["priority"] for chain in document["chains"]}
         free = [one for one in range(1, 127) if one not in taken]
         own = source.sample(free, len(self._chains))
-        if source.random() < 0.5:  # leaves a gap below the most urgent chain
+        if source.random() < 0.5:  # this leaves a gap below the most urgent chain
             own = [*free[: len(self._chains) - 1], free[-1]]
         for chain, priority in zip(self._chains, own, strict=True):
             chain["priority"] = priority
@@ -681,7 +682,7 @@ class _Tree:
         self._chain(self._way(), {"branches_from": first} | ({"joins": others} if others else {}))
 
     def _call(self, chain: Document) -> None:
-        """Ends a chain with a call of a service on another executor, unless further chains begin behind it."""
+        """Ends a chain with a call of a service on another executor, unless further chains begin after it."""
         used = [
             named.partition(".")[0]
             for one in self._chains
@@ -703,7 +704,7 @@ class _Tree:
         chain["callbacks"][-2]["replies"] = service | {"payload_bytes": self._random.randint(9, 60)}
 
     def _way(self) -> list[str]:
-        """Executors of the rest of a chain, which ends on a board or on the host."""
+        """The executors for the rest of a chain, which ends on a board or on the host."""
         way = self._random.choices(self._hosts, k=self._random.choice((0, 0, 1, 1, 2)))
         return [*way, self._random.choice(self._boards)] if not way or self._random.random() < 0.6 else way
 
@@ -730,8 +731,8 @@ class _Tree:
 
 
 def add_topics(document: Document, source: random.Random) -> None:
-    """First callbacks on boards publish further topics, some of them not in every run. Most have a chain of their own,
-    to a node or back to the board."""
+    """The first callbacks on boards publish further topics, some of them not in every run. Most of these topics have a
+    chain of their own, to a node or back to the board."""
     boards = {one["name"] for one in document["executors"] if one["where"] == "mcu"}
     hosts = [one["name"] for one in document["executors"] if one["where"] == "host"]
     taken = {chain["priority"] for chain in document["chains"]}
@@ -773,8 +774,8 @@ def add_topics(document: Document, source: random.Random) -> None:
 
 
 def ask_for_result(chain: Document, hosts: Sequence[str], source: random.Random, share: float) -> None:
-    """Lets a node request the result after the goal, in this share of the chains in which it calls a board's
-    service."""
+    """In this share of the chains in which a node calls a board's service, the node requests the result after the
+    goal."""
     asks, serves, takes = (*chain["callbacks"], {}, {})[:3]
     asked = "requests" in asks and asks["executor"] in hosts and serves["executor"] not in hosts
     if not asked or source.random() >= share:

@@ -12,7 +12,7 @@ BATCHES = ("batch", "batch_stock", "batch_blocking")
 
 @dataclass(frozen=True)
 class Family:
-    """Shares are of systems unless noted. executors: values of --executor of `tide check`."""
+    """Shares refer to systems unless noted otherwise. `executors` are values of --executor of `tide check`."""
 
     name: str
     executors: tuple[str, ...] = HOST_POLICIES
@@ -28,30 +28,30 @@ class Family:
     losses: tuple[int, ...] = (0,)
     rings: bool = False  # chains that move from one executor to the next and back, with visits of similar length
     propagation: float = 0.0  # share of messages between two executors with a delay
-    shapes: bool = False  # includes chains that end on the host or begin there
+    shapes: bool = False  # also chains that end on the host or begin there
     boards: tuple[int, ...] = (1,)
     paths: float = 0.0  # share of systems with paths over several chains
-    joins: float = 0.0  # share of branching chains that wait for further ones
+    joins: float = 0.0  # share of branching chains that wait for further branches
     idle: float = 0.0  # share of chains on a board, or in a system with one, that have a callback without execution
     # time
     locks: float = 0.0  # share of systems with locks between callbacks
     services: float = 0.0  # share of chains that touch a board in which the board or a node calls a service
     shared: float = 0.0  # share of systems whose chains call the same service, or one of two
-    shared_on: str = "host"  # where this service is: host or mcu
-    topics: bool = False  # the chains share a subscription, whose topic all of them publish, in place of a service
+    shared_on: str = "host"  # where this service runs: host or mcu
+    topics: bool = False  # the chains share a subscription, whose topic all of them publish, instead of a service
     trees: float = 0.0  # share of systems with a board in which several chains begin with one timer, and join
     publishing: float = 0.0  # share of systems with callbacks of boards that publish several topics
-    actions: float = 0.0  # share of a node's calls to a board's service after which the node asks for a result
+    actions: float = 0.0  # share of a node's calls of a board's service after which the node requests a result
     wide: bool = False  # sizes and times up to the product's limits: messages, MTU, baud rates, delays, fast timers
     events: float = 0.0  # share of chains, with a board of those from it, that begin with an event, some in bursts
     seldom: float = 0.0  # share of chains of the host whose first callback also publishes a topic in every nth run
-    host_events: bool = False  # chains of the host begin with events, not those of boards
-    fast: bool = False  # periods that are shorter than the chain: several instances under way
-    levels: bool = False  # boards with the same priorities, or with some that are no levels, and occasionally many
+    host_events: bool = False  # chains of the host begin with events; those of boards do not
+    fast: bool = False  # periods shorter than the chain's response, so that several instances are under way
+    levels: bool = False  # boards with equal priorities, with some that are no levels, and now and then with many
     # chains
 
 
-# Where the chains of a family run: one board or several, each with hosts, and the settings of a lossy line.
+# Where the chains of a family run: on one board or several, each with hosts, and the settings of a lossy line.
 _BOARD = Family("", ("tide", "lanes", "batch"), (1, 1, 2), (1, 1, 2), board=True)
 _BOARDS = replace(_BOARD, executors=("described", "tide", "lanes"), boards=(2, 2, 3))
 _TWO_BOARDS = replace(_BOARD, executors=("described",), boards=(2,))

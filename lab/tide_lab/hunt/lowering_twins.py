@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deliberate defects in the steps from a description to the analysis. A hunt of whole descriptions must detect each of
-them; only then does a hunt without failures mean anything. Each defect changes the input of the analysis."""
+"""Mutants: deliberate defects in the steps from a description to the analysis. A hunt of whole descriptions must detect
+each of them; only then does a hunt without failures mean anything. Each defect changes the input of the analysis."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ASKS = ("ask_executors", "ask_link")
 
 @dataclass(frozen=True)
 class Twin:
-    """The defect exists while the context `broken` is active."""
+    """The defect exists as long as the context `broken` is active."""
 
     name: str
     family: str
@@ -37,7 +37,7 @@ class Twin:
 
 @dataclass(frozen=True)
 class Caught:
-    """Result for one defect. after: number of descriptions until the defect was detected; 0: never detected."""
+    """The result for one defect. `after` is the number of descriptions until it was detected; 0 if it never was."""
 
     twin: Twin
     after: int
@@ -58,7 +58,7 @@ def _in_place_of(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callab
 
 
 def _asked(change: Callable[[Document], None]) -> Callable[[], Any]:
-    """The analysis gets a changed document."""
+    """Defect: the analysis gets a changed document (IR)."""
 
     def other(whole: Any, document: Document, **options: Any) -> Any:
         changed = copy.deepcopy(document)
@@ -76,7 +76,7 @@ def _asked(change: Callable[[Document], None]) -> Callable[[], Any]:
 
 
 def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
-    """The analysis gets a description with changed callbacks."""
+    """Defect: the analysis gets a description with changed callbacks."""
 
     @_in_place_of(bounding, "bounds_of")
     def other(whole: Any, system: System, *options: Any) -> Any:
@@ -86,7 +86,7 @@ def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
 
 
 def _levels(change: Callable[[dict[str, int]], dict[str, int]]) -> Callable[[], Any]:
-    """The executed levels differ from those in the bounds."""
+    """Defect: the executed levels differ from those in the bounds."""
 
     @_in_place_of(boards_play, "levels_of_boards")
     def other(whole: Any, system: System) -> dict[str, dict[str, int]]:
@@ -102,7 +102,7 @@ def _reversed_levels(known: dict[str, int]) -> dict[str, int]:
 
 
 def _two_on_a_level(known: dict[str, int]) -> dict[str, int]:
-    """Gives the two most urgent levels the same value."""
+    """Defect: the two most urgent levels have the same value."""
     most = sorted(known.values())[-2:]
     return {name: most[0] if level in most else level for name, level in known.items()}
 
@@ -164,7 +164,7 @@ def _without_first(chain: Document) -> None:
 
 
 def _one_callback(chain: Document) -> None:
-    """Defect: the chain counts as a single callback, between whose parts no other can run."""
+    """Defect: the chain counts as a single callback, between whose parts nothing else can run."""
     first = chain["callbacks"][0]
     first["execution_ns"] = sum(one["execution_ns"] for one in chain["callbacks"])
     chain["callbacks"] = [first]
@@ -261,12 +261,12 @@ def _fast_line(document: Document) -> None:
 
 
 def _no_others(document: Document) -> None:
-    """The host executes only this board's chains."""
+    """Defect: the host executes only this board's chains."""
     document["chains"] = [chain for chain in document["chains"] if "response_ns" not in chain]
 
 
 def _light_beginnings(document: Document) -> None:
-    """The execution times that several chains of nodes share are not counted at all."""
+    """Defect: execution times that several chains of nodes share are not counted at all."""
     for chain in document["chains"] if "protocol" in document else ():
         for callback in chain["callbacks"]:
             if callback.get("shared", 0) > 0:
@@ -274,7 +274,7 @@ def _light_beginnings(document: Document) -> None:
 
 
 def _punctual_sections(chain: Document) -> None:
-    """Chains from another board are released like timers."""
+    """Defect: chains from another board are released as punctually as by timers."""
     if chain["callbacks"][0]["name"].startswith("!"):
         chain["jitter_ns"] = 0
 
@@ -287,7 +287,7 @@ def _ends_where_it_leaves(whole: Any, found: Any, sections: Any) -> Any:
 
 @contextmanager
 def _one_board_for_all() -> Iterator[None]:
-    """The analysis gets the line of the first board for every board."""
+    """Defect: the analysis gets the first board's line for every board."""
     whole = board_document
     first: list[Any] = []
 
@@ -301,7 +301,7 @@ def _one_board_for_all() -> Iterator[None]:
 
 
 def _half(lane: Document) -> Document:
-    """Half the budget in half the period: the same share of the processor in smaller portions."""
+    """Defect: half the budget in half the period, which is the same share of the processor in smaller portions."""
     return {"budget_ns": lane["budget_ns"] // 2, "period_ns": lane["period_ns"] // 2}
 
 
@@ -354,13 +354,13 @@ def _served_at_once(callback: Callback) -> Callback:
 
 
 def _no_replies(chain: Document) -> None:
-    """The chain ends with the service."""
+    """Defect: the chain ends with the service."""
     if chain["callbacks"][-1]["payload_bytes"] == 0 and len(chain["callbacks"]) > 2:
         chain["callbacks"] = chain["callbacks"][:-1]
 
 
 def _at_once_elsewhere(chain: Document) -> None:
-    """Services of a board take no time."""
+    """Defect: the services of a board take no time."""
     for callback in chain["callbacks"]:
         if callback["name"] == "!away":
             callback["execution_ns"] = 0
@@ -412,7 +412,7 @@ def _only_topics_of_chains(whole: Any, *asked: Any) -> Any:
 
 
 def _one_message(chain: Document) -> None:
-    """All messages of a run are the same one."""
+    """Defect: all messages of a run are one and the same."""
     for callback in chain["callbacks"]:
         callback["message"] = 0
 
@@ -430,7 +430,7 @@ def _no_group(chain: Document) -> None:
 
 
 def _trees_one_after_the_other(document: Document) -> None:
-    """Branches of one timer run one callback at a time."""
+    """Defect: the branches of one timer run one callback at a time."""
     for chain in document["chains"]:
         root = chain["callbacks"][0].get("shared", 0)
         for callback in chain["callbacks"] if root else ():
@@ -453,7 +453,7 @@ def _no_result(chain: Document) -> None:
 
 
 def _shared_one_lower(chain: Document) -> None:
-    """Chains that share a level do not delay each other."""
+    """Defect: chains that share a level do not delay each other."""
     if chain.pop("shares_level", False):
         chain["priority"] = 1000 * chain["priority"] + int(chain["name"].encode().hex(), 16) % 1000
     else:
@@ -474,7 +474,7 @@ def _pools_of_one_event(whole: Any, one: Any, other: Any) -> Any:
 
 
 def _without_parts(*kinds: str, always: bool = False) -> Callable[[], Any]:
-    """Defect: bounds over a line omit these parts of chains that may be longer than their period, or, with `always`,
+    """Defect: bounds over a line omit these parts of chains whose response may exceed their period or, with `always`,
     half of these parts of all chains."""
 
     @_in_place_of(bounding, "ask_link")
@@ -617,7 +617,7 @@ def twins() -> list[Twin]:
 
 
 def catch(twin: Twin, most: int, trial: Trial) -> Caught:
-    """Counts descriptions that fail with the defect and pass without it."""
+    """Counts the descriptions that fail with the defect and pass without it."""
     for seed in range(1, most + 1):
         with twin.broken():
             found = hunt_block(twin.family, seed, 1, trial)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test of the bounds that draws independently of `tide lab hunt`: extreme sizes and times, and periods of 1.00 to
-1.02 times the shortest with which all chains have a bound. Systems are played as by `tide simulate --search`.
+"""A test of the bounds whose systems are drawn independently of `tide lab hunt`: with extreme sizes and times, and with
+periods of 1.00 to 1.02 times the shortest ones at which all chains have a bound. The systems are run as by `tide
+simulate --search`.
 
     python -m tide_lab.hunt.opponent SYSTEMS [FIRST_SEED [RUNS]]
 
-Ends with 1 if a response exceeded its bound or a pool was full; each such description is printed."""
+Ends with status 1 if a response exceeded its bound or a pool was full; each such description is printed."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ from tide_tools.system.load import SystemFileError, parse
 from tide_tools.system.model import System
 
 _SHAPES = ("mh", "hm", "mhm", "m", "mm", "h")
-_STEPS = 9  # steps of the search for the shortest periods
-_RUNS = 3  # unless given
+_STEPS = 9  # number of steps in the search for the shortest periods
+_RUNS = 3  # defaults
 
 
 def _spread(source: random.Random, least: float, most: float) -> float:
-    """Drawn uniformly on a logarithmic scale."""
+    """Draws a value that is uniform on a logarithmic scale."""
     return float(round(least * (most / least) ** source.random(), 3))
 
 
@@ -97,7 +98,7 @@ def _scaled(system: System, factor: float) -> System:
 
 
 def parse_again(system: System) -> System:
-    """Validates again, so that the model's derived times are computed from the changed fields."""
+    """Validates the description again, so that the model's derived times are computed from the changed fields."""
     return System.model_validate(system.model_dump(exclude_unset=True, by_alias=True))
 
 
@@ -107,7 +108,7 @@ def _bounded(system: System) -> tuple[System, Bounds] | None:
 
 
 def shrunk(system: System) -> tuple[System, Bounds] | None:
-    """The system with the shortest periods at which each chain has a bound; None: no such periods exist."""
+    """The system with the shortest periods at which each chain has a bound; None if there are no such periods."""
     low, high = 0.02, 8.0
     shortest = _bounded(_scaled(system, high))
     for _ in range(_STEPS if shortest else 0):
@@ -121,7 +122,7 @@ def shrunk(system: System) -> tuple[System, Bounds] | None:
 def main() -> int:
     given = [int(word) for word in sys.argv[1:]]
     count, first, runs = given + [1, _RUNS][len(given) - 1 :]
-    gc.set_threshold(50_000)  # a run leaves thousands of lists, none of them in circles
+    gc.set_threshold(50_000)  # because a run leaves thousands of lists, none of them in cycles
     played = observed = found = 0
     server = Server(PROGRAM)
     for seed in range(first, first + count):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the whole of `tide check`: a description is drawn and written as TOML, then read, checked and bounded as by the
-command, and played on the shipped executor, daemon and agent core in virtual time, with real timers. No response may
-exceed the number in the column "bound".
+"""Tests the whole of `tide check`. A description is drawn and written as TOML; then it is read, checked and bounded as
+by the command, and run on the shipped executor, daemon and agent core in virtual time, with real timers. No response
+may exceed the number in the column "bound".
 
-Runs are drawn at random, then changed one thing at a time; changes that bring a chain nearer to its bound are kept."""
+Runs are drawn at random, then changed in one thing at a time; changes that bring a chain nearer to its bound are
+kept."""
 
 from __future__ import annotations
 
@@ -32,23 +33,23 @@ from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.system.load import SystemFileError, load, parse
 from tide_tools.system.model import System
 
-# Events of one instant may be taken in either order, and bounds are in whole nanoseconds: a callback that begins at the
-# instant of a release may count as begun before it. Each such choice is worth one nanosecond; times are drawn in
+# Events of one instant may be taken in either order, and bounds are in whole nanoseconds: a callback that starts at the
+# instant of a release may count as started before it. Each such choice is worth one nanosecond, and times are drawn in
 # microseconds.
 INSTANT_NS = 1000
-# Executors of `tide check` that are not played: none of our programs keeps expired timers in a wait set.
+# Executors of `tide check` that are not run, because none of the project's programs keeps expired timers in a wait set.
 UNPLAYABLE = ("rclcpp",)
 STEP = 0.02
 LIBRARY = "libtide_play.so"
 KEPT_FAILURES = 3  # in a block
-# A quick trial changes a drawn schedule only if its response reaches this share of the bound. Of 651 schedules that did
-# not, four changes brought only 1 % to 90 %.
+# A quick trial changes a drawn schedule only if the response reached this share of the bound. Of 651 schedules that did
+# not reach it, four changes brought only 1 % to 90 % there.
 NEAR = 0.7
-STRETCH = 8  # changes in succession that drive the same response towards its bound
+STRETCH = 8  # number of successive changes that drive the same response towards its bound
 
 
 def need_programs() -> None:
-    """MissingBinaryError if a program needed for hunting descriptions is not built."""
+    """Raises MissingBinaryError if a program that is needed for hunting descriptions is not built."""
     find_binary(LIBRARY)
     bounding.bounds_of(parse(rendered(draw(FAMILIES[0], 1))))
 
@@ -66,8 +67,9 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """Numbers of runs of each description: drawn, and changed ones after them. A quick trial takes the executors of a
-    family in turn and changes only what comes near a bound; with many changes, or if asked for, it is thorough."""
+    """Number of runs of each description: drawn at random, and changed after that. A quick trial takes the executors of
+    a family in turn and changes only runs that come near a bound. A trial is thorough if there are many changes, or on
+    request."""
 
     schedules: int = 2
     climbs: int = 4
@@ -94,7 +96,7 @@ def _simulator(program: str) -> Simulator:
 
 
 class Tally:
-    """The counts of tide-hunt, and the reasons why descriptions were not played."""
+    """The counts of tide-hunt, and the reasons why descriptions were not run."""
 
     def __init__(self) -> None:
         self.systems = self.accepted = self.observations = self.exceeded = 0
@@ -133,8 +135,8 @@ def hunt_block(
     trial: Trial,
     at: Callable[[int], None] = lambda seed: None,
 ) -> Tally:
-    """The descriptions of these seeds. name: a family, or a file, whose runs these seeds draw. at: called with each
-    seed before its turn."""
+    """The descriptions of these seeds. `name` is a family, or a file whose runs these seeds draw. `at` is called with
+    each seed before its turn."""
     tally = Tally()
     is_file = is_description(name)
     for seed in range(first, first + count):
@@ -147,7 +149,7 @@ def hunt_block(
 
 
 def is_description(name: str) -> bool:
-    """Whether the name is a user's file, not a family."""
+    """True if the name is a user's file and not a family."""
     return name.endswith(".toml")
 
 
@@ -180,7 +182,7 @@ def _reason(line: str) -> str:
 
 
 class _Hunt:
-    """The check of one description."""
+    """What `tide check` reports for one description."""
 
     def __init__(
         self,
@@ -195,10 +197,10 @@ class _Hunt:
         self._source, self._tally = source, tally
         self._is_board = not is_on_host(system)
         self._executor = ""
-        self._is_bounded = False  # without bounds messages accumulate, and pools may become full
+        self._is_bounded = False  # because without bounds messages accumulate, and pools may become full
 
     def run(self, executors: tuple[str, ...], trial: Trial) -> bool:
-        """Plays one trial on each executor. False: none of them has a bound to compare with."""
+        """Runs one trial on each executor. Returns False if none of them has a bound to compare with."""
         played = False
         for executor in executors:
             self._executor = executor
@@ -217,7 +219,7 @@ class _Hunt:
                 self.fail(f"the analysis refuses it: {error}")
             except MissingBinaryError:
                 raise
-            except Exception as error:  # any exception for a valid description is a failure
+            except Exception as error:  # any exception for a valid description counts as a failure
                 self.fail(f"{type(error).__name__}: {error}")
         return played
 
@@ -239,7 +241,7 @@ class _Hunt:
         return self._tally
 
     def play(self, words: str) -> Played | None:
-        """Plays a plan. None: the play failed, or a pool was full where `tide check` prints no bounds."""
+        """Runs a plan. Returns None if the run failed, or if a pool was full where `tide check` prints no bounds."""
         try:
             played = _simulator(boards_play.PROGRAM).play(words)
         except ServerError as error:
@@ -251,7 +253,7 @@ class _Hunt:
             return played
         if self._is_bounded:
             self.fail(f"pools do not suffice: {', '.join(played.full)}", words)
-        return None  # with an unbounded chain, more messages may exist than assumed for pools
+        return None  # with an unbounded chain there may be more messages than the pools were sized for
 
     def fail(self, what: str, words: str = "") -> None:
         self._tally.fail(
@@ -278,7 +280,7 @@ class _Held:
 
 @dataclass(frozen=True)
 class _Best:
-    """The run in which a response came nearest to its bound, and the instance."""
+    """The run in which a response came nearest to its bound, and the instance with that response."""
 
     ratio: float
     run: Any
@@ -298,7 +300,7 @@ class _Climb:
             self._held.append(_Held(f"reaction of path '{path.name}'", path.reaction_ns, path.met))
             self._held.append(_Held(f"age of path '{path.name}'", path.age_ns, path.met))
         self._best: dict[int, _Best] = {}  # by place
-        self._above: set[int] = set()  # chains already reported
+        self._above: set[int] = set()  # chains that were already reported
 
     def run(self, trial: Trial) -> None:
         for _ in range(trial.schedules):
@@ -317,7 +319,7 @@ class _Climb:
                 self._hunt.tally.add_ratio(1 / best.ratio)
 
     def _play(self, run: Any) -> None:
-        """Every response that comes nearer to its bound than before, or as near, is kept with its run."""
+        """Keeps, with its run, every response that comes at least as near to its bound as any before."""
         words = self._player.recording(self._player.words(run))
         played = self._hunt.play(words)
         if played is None:

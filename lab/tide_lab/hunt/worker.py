@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that hunts descriptions, block after block: requests and answers are lines of JSON. Before each description
-it prints the seed, so that the parent knows which one does not end."""
+"""A process that hunts descriptions, block after block; requests and answers are lines of JSON. Before each description
+it prints the seed, so that the parent process knows which one does not end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tide_lab.hunt.whole import Trial, hunt_block
 
 
 def main() -> None:
-    gc.set_threshold(50_000)  # a description leaves some ten thousand objects, few of them in circles
+    gc.set_threshold(50_000)  # a description leaves some ten thousand objects, few of them in cycles
 
     def at(seed: int) -> None:
         sys.stdout.write(f"{seed}\n")

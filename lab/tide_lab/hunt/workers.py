@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that hunt descriptions, one for each requesting thread."""
+"""Processes that hunt descriptions, one for each thread that requests them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from typing import Any
 
 import tide_tools
 
-# A description that takes longer twice is a failure: `tide check` would not end either. 0.005 s is usual.
+# A description that takes longer than this twice is a failure, because `tide check` would not end either. The usual
+# time is 0.005 s.
 SILENCE_S = 30.0
 COMMAND = [sys.executable, "-m", "tide_lab.hunt.worker"]
 _PYTHON = Path(tide_tools.__file__).parents[1]
 
 
 class WorkerError(Exception):
-    """A worker ended without an answer."""
+    """A worker process ended without an answer."""
 
 
 class _Worker:
@@ -40,12 +41,12 @@ class _Worker:
 
     def ask(self, request: dict[str, Any]) -> None:
         assert self.child.stdin is not None
-        with suppress(BrokenPipeError):  # after that no answer arrives either
+        with suppress(BrokenPipeError):  # no answer arrives after that
             self.child.stdin.write(json.dumps(request).encode() + b"\n")
             self.child.stdin.flush()
 
     def line(self) -> str | None:
-        """The worker's next line; None: none came in time. WorkerError: the process has ended."""
+        """The worker's next line; None if none came in time. Raises WorkerError if the process has ended."""
         assert self.child.stdout is not None
         while b"\n" not in self._rest:
             if not select.select([self.child.stdout], [], [], SILENCE_S)[0]:
@@ -58,14 +59,14 @@ class _Worker:
         return line.decode()
 
     def kill(self) -> None:
-        """Kills the worker with its simulators."""
+        """Kills the worker together with its simulators."""
         with suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
         self.child.wait()
 
 
 class Workers:
-    """`stop`, and the end of a `with`, ends all of them."""
+    """`stop`, and the end of a `with` block, end all of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,7 +87,7 @@ class Workers:
                 worker.kill()
 
     def hunt(self, name: str, first: int, count: int, schedules: int, climbs: int) -> list[dict[str, Any]]:
-        """Hunts these seeds. One answer covers all, unless a description does not end or crashes its process."""
+        """Hunts these seeds. One answer covers all seeds, unless a description does not end or crashes its process."""
         answers: list[dict[str, Any]] = []
         end = first + count
         while first < end:
@@ -96,7 +97,7 @@ class Workers:
                 return [*answers, answer]
             if at > first:
                 answers += self.hunt(name, first, at - first, schedules, climbs)
-            # Once more, alone: on a busy machine silence alone proves nothing.
+            # Runs the seed once more, alone, because on a busy machine silence proves nothing.
             again, _ = self._ask(asked | {"first": at, "count": 1})
             answers.append(again if isinstance(again, dict) else _told_of(at, again))
             first = at + 1
@@ -113,7 +114,7 @@ class Workers:
             return worker
 
     def _ask(self, asked: dict[str, Any]) -> tuple[dict[str, Any] | str, int]:
-        """The answer, or the reason why there is none and the seed responsible."""
+        """The answer, or the reason why there is none, with the seed that caused it."""
         worker = self._worker()
         worker.ask(asked)
         at: int | None = None

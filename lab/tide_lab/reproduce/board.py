@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the real binary with the simulator at the same points, and the preemptive form with the limit."""
+"""Compares the real binary with the simulator at the same points, and the preemptive variant with the limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _mean(row: Row) -> bool:
 
 
 def from_simulator(result: Reproduction) -> float:
-    """The largest deviation of a mean (batch or tide) from the simulator's, in percent."""
+    """The largest deviation of a mean (of batch or tide) from the simulator's mean, in percent."""
     found = [
         abs(deviation)
         for row in result.rows
@@ -30,7 +30,8 @@ def from_simulator(result: Reproduction) -> float:
 
 
 def above_limit(result: Reproduction) -> float:
-    """Excess of the preemptive form's mean over that of the most urgent chain alone, on the same binary, in percent."""
+    """By how much the mean of the preemptive variant exceeds that of the most urgent chain alone, on the same binary,
+    in percent."""
     found = []
     for row in result.rows:
         if row.system == PREEMPTIVE and _mean(row):

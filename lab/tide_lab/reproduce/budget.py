@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiments of the budget-based executor: Staschulat, Lange, Dasari, "Budget-based real-time Executor for
-Micro-ROS" (2021), section IV, on the shipped path in virtual time. A node publishes a ping every 10 ms for each lane of
-a board, which computes 10 ms for it. Replenishment period (100 ms) and maximum replenishments (100) are those of the
-paper. The figures show no numbers, so the counts here are compared with the statements of the text."""
+Micro-ROS" (2021), section IV, run by the shipped code in virtual time. Every 10 ms, a node publishes a ping for each
+lane of a board, and the lane computes 10 ms for it. The replenishment period (100 ms) and the maximum number of
+replenishments (100) are those of the paper. The paper's figures show no numbers, so the counts here are compared with
+the statements in its text."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from tide_tools.terminal.style import empty_table, print_whole
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PING_MS, PERIOD_MS = 10, 100
-_SETTLE_S = 60  # time for pings that still wait in queues at the end
+_SETTLE_S = 60  # time for pings that are still in queues at the end
 
 
 class BudgetError(Exception):
@@ -37,8 +38,8 @@ class BudgetError(Exception):
 
 @dataclass(frozen=True)
 class Lane:
-    """budget_percent: share of its period. 0: none, so that only priorities count. sleep_percent: share of the work for
-    a ping during which the lane sleeps and takes no processor time."""
+    """budget_percent is the share of its period. 0 means no budget, so that only priorities count. sleep_percent is the
+    share of the work for a ping in which the lane sleeps and takes no processor time."""
 
     name: str
     budget_percent: int = 0
@@ -51,11 +52,11 @@ Replies = Mapping[str, Mapping[str, Mapping[int, int]]]
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the paper, or of this project, and whether it holds for the counts."""
+    """A sentence of the paper or of this project, and whether it holds for the counts."""
 
     text: str
     published: bool
-    holds: Callable[[Replies, int], bool]  # arguments: the replies, and the pings sent to each lane
+    holds: Callable[[Replies, int], bool]  # arguments: the replies, and the number of pings sent to each lane
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class BudgetCase:
     axis: str
     values: tuple[int, ...]
     systems: Mapping[str, Callable[[int], tuple[Lane, ...]]]  # the lanes at a value, the most urgent one first
-    constant: frozenset[str]  # systems that do not depend on the value, so they run once
+    constant: frozenset[str]  # systems that do not depend on the varied value, so they run once
     findings: tuple[Finding, ...]
 
 
@@ -80,7 +81,7 @@ def _near(value: float, wanted: float, allowed: float) -> bool:
 
 
 def _two_hold(replies: Replies, pings: int) -> bool:
-    """Both lanes get their budgets to within 2 % of the processor, as long as these fit."""
+    """Both lanes get their budgets, to within 2 % of the processor, as long as the budgets fit."""
     lanes = replies["two-budgets"]
     return all(
         _near(lanes["hprt"][x], pings * x / 100, 0.02 * pings) and _near(lanes["lpbe"][x], pings * 0.3, 0.02 * pings)
@@ -191,7 +192,7 @@ class BudgetResult:
             "schema": 1,
             "case": self.case.name,
             "on": "sim",
-            "seed": 0,  # nothing is drawn at random
+            "seed": 0,  # nothing is drawn at random, so the seed has no effect
             "source": SOURCE,
             "command": f"tide lab reproduce {self.case.name} --samples {self.pings}",
         }
@@ -203,7 +204,7 @@ class BudgetResult:
 
 
 def points(case: BudgetCase) -> list[tuple[str, int]]:
-    """The runs: each system at each value; a constant system runs once."""
+    """The runs: each system at each value; a system that does not depend on the value runs once."""
     return [
         (system, value)
         for system in case.systems
@@ -228,7 +229,7 @@ def plan_of(lanes: tuple[Lane, ...], pings: int) -> str:
 
 
 def run_point(server: Server, case: BudgetCase, system: str, value: int, pings: int) -> Iterator[Row]:
-    """The pings that each lane has answered by the end of the last period."""
+    """The number of pings that each lane has answered by the end of the last period."""
     lanes = case.systems[system](value)
     played = server.play(plan_of(lanes, pings))
     if played.violations:
@@ -249,21 +250,21 @@ def _row(case: BudgetCase, system: str, x: int, metric: str, value: float, pings
         system=system,
         x={case.quantity: x},
         metric=metric,
-        published=None,  # the drawing has no numbers
+        published=None,  # the published figure shows no numbers
         measured=round(value, 6),
         samples=pings,
     )
 
 
-# ---- the command ----
-# `tide lab reproduce budget-fifo-vs-sporadic | budget-work-conserving`: run, print, draw.
+# ---- the command ---- `tide lab reproduce budget-fifo-vs-sporadic | budget-work-conserving`: run, print, draw.
 
 
 _COLOURS = {"hprt": "#0072B2", "lpbe": "#D55E00", "bulk": "#009E73", "second": "#CC79A7"}
 
 
 def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
-    """Prints a table and the findings; writes results.json and replies.png. Status 1 when a finding does not hold."""
+    """Prints a table and the findings; writes results.json and replies.png. Returns status 1 if a finding does not
+    hold."""
     if on != "sim":
         _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
     folder = out or Path("results") / name

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of the PoDS paper: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of Micro-ROS with Priority-Driven
-Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. Its micro-ROS is our `batch`, its PoDS our
-`tide`. Figs. 10 to 12 show no numbers; the statements of the text are below."""
+Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. The paper's "micro-ROS" is `batch` here, its
+"PoDS" is `tide`. Figs. 10 to 12 show no numbers; the statements of the text are below."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tide_tools.terminal.style import empty_table
 
 # ---- published results ----
 # Results of the PoDS paper: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of Micro-ROS with Priority-Driven
-# Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. Its micro-ROS is our `batch`, its PoDS our
-# `tide`. Figs. 10 to 12 show no numbers; the statements of the text are below.
+# Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. The paper's "micro-ROS" is `batch` here,
+# its "PoDS" is `tide`. Figs. 10 to 12 show no numbers; the statements of the text are below.
 
 
 SOURCE = "Improving Real-Time Performance of Micro-ROS with Priority-Driven Chain-Aware Scheduling (PoDS)"
@@ -46,7 +46,7 @@ TABLE_1: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     },
 }
 
-# Time of a byte on the line, from the paper's Table 1: 115.09 - 85.03 is the time of three frames of 100 B.
+# Time of a byte on the line, from Table 1 of the paper: 115.09 - 85.03 is the time of three frames of 100 B.
 BYTE_MS = 10 / 115.2
 FRAME_OVERHEAD_BYTES = 15
 
@@ -61,7 +61,7 @@ Maxima = Mapping[str, Mapping[float, float]]
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the paper as a number, which is printed in the paper or follows from a relation stated there."""
+    """A statement of the paper as a number, which the paper prints or which follows from a relation stated there."""
 
     case: str
     text: str
@@ -136,8 +136,7 @@ def published(case: str, system: str, metric: str, x: float) -> float | None:
     return None if row is None else row[TABLE_1_COLUMNS.index(int(x))]
 
 
-# ---- cases ----
-# The experiments: the varied quantity of each, and the settings of a point.
+# ---- cases ---- The experiments: for each, the varied quantity and the settings of a point.
 
 
 SYSTEMS = ("batch", "batch-stock", "tide", "tide-preemptive", "limit")
@@ -146,8 +145,8 @@ METRICS = ("min_ms", "mean_ms", "max_ms", "std_ms")
 
 @dataclass(frozen=True)
 class Calibration:
-    """cost_us: time to create a message, and to receive one. The agent's latency is uniform in agent_us +-
-    spread_us."""
+    """cost_us: time to create a message, and time to receive one. The agent's latency is uniformly distributed in
+    agent_us +- spread_us."""
 
     column: int
     cost_us: float
@@ -219,13 +218,13 @@ CASES = {
 
 @dataclass(frozen=True)
 class Stated:
-    """A statement of the paper and our value for it."""
+    """A statement of the paper, and this project's value for it."""
 
     statement: Statement
     measured: float
 
     def entry(self, samples: int) -> dict[str, Any]:
-        """A result; `published` is set only if the paper prints the number."""
+        """A result; `published` is set only if the paper prints a number for it."""
         number = round(self.statement.stated, 6)
         return {
             "system": self.statement.system,
@@ -245,15 +244,15 @@ class Reproduction:
     seed: int
     samples: int
     on: str = "sim"
-    machine: dict[str, Any] | None = None  # the machine of measurements on real parts
+    machine: dict[str, Any] | None = None  # the machine, for measurements on real parts
     rows: list[Row] = field(default_factory=list)
-    simulated: list[Row] = field(default_factory=list)  # the same points on the simulator, for runs of the real binary
+    simulated: list[Row] = field(default_factory=list)  # the same points on the simulator, if the real binary was run
     statements: list[Stated] = field(default_factory=list)
     calibration: Calibration | None = None
 
     @property
     def systems(self) -> list[str]:
-        """The systems that were run: preemptive lanes only in the simulator."""
+        """The systems that were run; preemptive lanes exist only in the simulator."""
         return [system for system in SYSTEMS if any(row.system == system for row in self.rows)]
 
     def value(self, system: str, x: int, metric: str) -> Row | None:
@@ -290,8 +289,8 @@ class Reproduction:
 
 
 def systems_of(case: Case) -> tuple[str, ...]:
-    """The systems that a case compares. batch-stock is one only if first transmissions may fail; otherwise it equals
-    batch."""
+    """The systems that a case compares. batch-stock is among them only if first transmissions may fail; otherwise it
+    equals batch."""
     return SYSTEMS if case.quantity == "success_percent" else tuple(one for one in SYSTEMS if one != "batch-stock")
 
 
@@ -306,7 +305,7 @@ def run_point(
     simulator: Simulator, case: Case, system: str, x: int, samples: int, seed: int, more: Sequence[str] = ()
 ) -> list[Row]:
     run = ["--systems", system]
-    if system == "batch-stock":  # the stock client also waits for the acknowledgment of a second transmission
+    if system == "batch-stock":  # because the stock client also waits for the acknowledgment of a second transmission
         run = ["send=stock", "--systems", "batch"]
     words = [str(plan_file(case)), *case.settings(x), f"periods={samples}", f"seed={seed}", *run, *more]
     data = simulator.results(words)
@@ -336,7 +335,7 @@ def order(case: Case, rows: Sequence[Row]) -> list[Row]:
 
 
 def stated(result: Reproduction) -> list[Stated]:
-    """The paper's statements about its figure, with our values."""
+    """The paper's statements about its figure, with this project's values."""
     maxima: dict[str, dict[float, float]] = {}
     for row in result.rows:
         if row.metric == "max_ms" and row.measured is not None:
@@ -350,16 +349,16 @@ def stated(result: Reproduction) -> list[Stated]:
     return found
 
 
-# ---- calibration ----
-# Three numbers missing in the PoDS paper are fitted to one column of its Table 1; all other cells are predicted.
+# ---- calibration ---- Three numbers that the PoDS paper does not state are fitted to one column of its Table 1; all
+# other cells are predictions.
 
 
 CASE = "pods-reliable"
-COLUMNS = (0, 100)  # losses rather than latencies determine the deviation in columns between these two
-# Cells of the column that are used: system and metric.
+COLUMNS = (0, 100)  # because between these two columns losses determine the deviation, not latencies
+# The cells of the column that are used: system and metric.
 USED = (("tide", "mean_ms"), ("batch", "mean_ms"), ("batch", "std_ms"))
 WITHIN = 0.05
-RESOLUTION_MS = 0.05  # a deviation of 0.01 ms is printed with one digit
+RESOLUTION_MS = 0.05  # a deviation of 0.01 ms is printed with only one digit
 _ROUNDS = 4
 _STEP_US = 100.0
 _SEEDS = 500
@@ -406,7 +405,7 @@ class Cell:
 
 
 def cells(calibration: Calibration, value: Callable[[str, int, str], float | None]) -> list[Cell]:
-    """value: returns the measurement for system, column and metric. None: that point was not run."""
+    """`value` returns the measurement for system, column and metric. It returns None if that point was not run."""
     found = []
     for system, metrics in TABLE_1.items():
         for metric, row in metrics.items():
@@ -419,7 +418,7 @@ def cells(calibration: Calibration, value: Callable[[str, int, str], float | Non
 
 
 def explanation(cell: Cell, every: Sequence[Cell]) -> str:
-    """Reason why a cell deviates by more than 5 %, as far as the published table shows it."""
+    """The reason why a cell deviates by more than 5 %, as far as the published table reveals it."""
     means = {one.column: one for one in every if (one.system, one.metric) == (cell.system, "mean_ms")}
     if cell.metric != "std_ms" or cell.column in COLUMNS or not set(COLUMNS) <= set(means):
         return "no reason found"
@@ -442,7 +441,7 @@ def explanation(cell: Cell, every: Sequence[Cell]) -> str:
 
 
 def told(calibration: Calibration, every: Sequence[Cell]) -> list[str]:
-    """Lines: the calibrated cells, the number of other cells that agree, and the cells that do not."""
+    """As lines: the calibrated cells, the number of other cells that agree, and the cells that do not."""
     predicted = [one for one in every if not one.calibrated]
     far = [one for one in predicted if not one.is_near]
     lines = [calibration.text()]
@@ -453,8 +452,7 @@ def told(calibration: Calibration, every: Sequence[Cell]) -> list[str]:
     return lines
 
 
-# ---- tables ----
-# Tables of published figures and ours.
+# ---- tables ---- Tables of published figures and this project's.
 
 
 _WORDS = {"min_ms": "minimum", "mean_ms": "average", "max_ms": "maximum", "std_ms": "standard deviation"}
@@ -528,7 +526,7 @@ def statements_table(statements: Sequence[Stated]) -> Table:
 
 
 def predictions(result: Reproduction) -> list[str]:
-    """The calibrated cells, and which of the others deviate."""
+    """The calibrated cells, and which of the other cells deviate."""
     if result.calibration is None:
         return []
 

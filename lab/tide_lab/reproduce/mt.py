@@ -143,7 +143,8 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
 
 
 def _of_the_set(result: MtResult) -> list[str]:
-    """Execution times with which all the paper's statements about bounds hold; the paper does not state its times."""
+    """Execution times with which all of the paper's statements about bounds hold; the paper itself does not state its
+    times."""
     if result.case.scale == 1:
         return []
     every = fits(result.case)

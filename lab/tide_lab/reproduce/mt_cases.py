@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains on multi-threaded executors: the case study of Sobhani, Choi and Kim, "Timing Analysis and Priority-driven
-Enhancements of ROS 2 Multi-threaded Executors" (RTAS 2023), section VI-A, and the chain set four-chains, with which
-rclcpp was measured. The paper's figures show no numbers, so the measurements here are compared with the statements of
-its text. The reference figures printed beside ours are of real rclcpp."""
+Enhancements of ROS 2 Multi-threaded Executors" (RTAS 2023), section VI-A; and the chain set four-chains, with which
+rclcpp was measured. The paper's figures show no numbers, so the measurements here are compared with the statements in
+its text. The reference figures printed beside them are those of the real rclcpp."""
 
 from __future__ import annotations
 
@@ -27,21 +27,22 @@ from tide_tools.system.model import Callback, Chain, Group, System
 from tide_tools.system.places import Executor
 
 POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
-# Time that rclcpp spends on a callback, DDS included, on the machine of the figures below; with it the simulator agrees
-# with all of them within 10 %.
+# Time that rclcpp spends on a callback, including DDS, on the machine of the figures below. With this value the
+# simulator agrees with all of them within 10 %.
 RCLCPP_CALLBACK_US = 600.0
-PHASINGS = 100  # runs of the case study, each with newly drawn start times of its timers
+PHASINGS = 100  # number of runs of the case study, each with newly drawn start times of its timers
 HYPERPERIOD_MS = 200
-EXCLUSIVE = ("c1", "c2")  # the text does not show which chains share a group; it calls these two unbounded
+EXCLUSIVE = ("c1", "c2")  # the text does not say which chains share a group; it calls these two unbounded
 
 
 class HostError(Exception):
-    """The program refused its arguments, failed, or violated a rule; the text is one line."""
+    """The program refused its arguments, failed, or violated a rule; the message is one line."""
 
 
 @dataclass(frozen=True)
 class Responses:
-    """Sorted responses of one chain; lost: released and never finished; skipped: expiries without a release."""
+    """Sorted responses of one chain. lost: number released and never finished; skipped: number of expiries without a
+    release."""
 
     name: str
     sorted_ns: Sequence[int]
@@ -60,7 +61,7 @@ class Responses:
 
 @dataclass(frozen=True)
 class Configuration:
-    """One executor configuration. cost_us: added cost of starting a callback."""
+    """One configuration of an executor. cost_us: additional cost of starting a callback."""
 
     policy: Policy
     threads: int
@@ -89,8 +90,8 @@ class Configuration:
         }
 
 
-# p50, p99, maximum in ms of each chain; rclcpp 28.1.6 (Jazzy), rmw_fastrtps, two cores: its own executors, and a
-# subclass that takes the most urgent ready callback at each choice.
+# p50, p99 and maximum in ms of each chain, with rclcpp 28.1.6 (Jazzy), rmw_fastrtps and two cores: its own executors,
+# and a subclass that takes the most urgent ready callback at each choice.
 Reference = tuple[tuple[float, float, float], ...]
 REFERENCES: dict[tuple[str, Configuration], Reference] = {
     ("mt-case-study", Configuration("readyset", 2)): (
@@ -118,7 +119,7 @@ REFERENCES: dict[tuple[str, Configuration], Reference] = {
 
 
 def reference(case: str, configuration: Configuration) -> Reference | None:
-    """Figures of the same configuration, regardless of the added cost."""
+    """Figures of the same configuration, whatever the additional cost."""
     plain = Configuration(
         configuration.policy,
         configuration.threads,
@@ -131,7 +132,7 @@ def reference(case: str, configuration: Configuration) -> Reference | None:
 
 @dataclass(frozen=True)
 class MtCase:
-    """scale: factor on all execution times of the description."""
+    """scale: factor for all execution times of the description."""
 
     name: str
     title: str
@@ -161,7 +162,7 @@ MT_CASES = {
             "Figs. 5 to 8: four chains on executors of 1, 2, 4 and two of 2 threads",
             Path("examples/published/picas_mt/system.toml"),
             300,
-            # The text has no numbers. From this factor on, all its statements about bounds hold.
+            # The paper's text has no numbers. From this factor on, all of its statements about bounds hold.
             Decimal("1.10"),
         ),
         MtCase(
@@ -214,7 +215,7 @@ def _chain(chain: Chain, configuration: Configuration) -> Chain:
             update["execution_ms"] = callback.execution_ms / Decimal(2)
         if configuration.exclusive and chain.name in EXCLUSIVE:
             update["group"] = "mutex"
-        # With two executors, the two less urgent chains run their second half on the second one.
+        # With two executors, the second half of the two less urgent chains runs on the second executor.
         if configuration.executors == 2 and chain.name not in EXCLUSIVE and 2 * position >= len(chain.callbacks) - 1:
             update |= {"executor": "back", "group": "all_back"}
         return callback.model_copy(update=update)
@@ -226,8 +227,8 @@ def _chain(chain: Chain, configuration: Configuration) -> Chain:
 
 @dataclass(frozen=True)
 class Outcome:
-    """updates: number of updates of the set of ready callbacks; None: not counted there. theorem: bounds in ms by the
-    paper's theorem, by form (published or safe) and chain."""
+    """updates: number of updates of the set of ready callbacks; None if they were not counted. theorem: bounds in ms by
+    the paper's theorem, by form (published or safe) and chain."""
 
     configuration: Configuration
     chains: tuple[Responses, ...]
@@ -241,8 +242,8 @@ class Outcome:
 
 
 def one_per_choice(outcome: Outcome) -> int:
-    """Updates of the set as in the paper's section V-C: the priority-driven executor performs one for each choice of a
-    thread."""
+    """Updates of the set, counted as in the paper's section V-C: the priority-driven executor performs one for each
+    choice of a thread."""
     return outcome.callbacks_run if outcome.configuration.policy == "tide" else outcome.updates or 0
 
 
@@ -278,7 +279,7 @@ def _responses(told: Sequence[dict[str, Any]], place: int) -> Responses:
 
 
 def _bounds(system: System, configuration: Configuration) -> Bounds | None:
-    """Execution times must include the executor's own time, so with an added cost there is no bound."""
+    """Execution times must include the executor's own time, so with an additional cost there is no bound."""
     if configuration.cost_us:
         return None
     return bounds_of(system, "priority" if configuration.policy == "tide" else "default")
@@ -346,18 +347,17 @@ def _rows(case: MtCase, outcome: Outcome) -> Iterator[Row]:
         yield row("set_updates_one_per_choice", one_per_choice(outcome), None, outcome.callbacks_run)
 
 
-# ---- bounds of the paper ----
-# The paper's bounds of a configuration, published and safe, and the execution times with which all statements of its
-# text on bounds hold.
+# ---- bounds of the paper ---- The paper's bounds of a configuration, published and safe, and the execution times with
+# which all statements on bounds in its text hold.
 
 
 FORMS = ("published", "safe")
 SCALES = tuple(Decimal(percent) / 100 for percent in range(100, 131, 2))
-# Bounds by chain, in ms; None: the analysis finds no bound.
+# Bounds by chain, in ms; None if the analysis finds no bound.
 ByChain = Mapping[str, float | None]
 
-# According to the text all reentrant and all priority-driven cases have bounds; under the default these chains have
-# none.
+# According to the text, all reentrant and all priority-driven cases have bounds; with the default executor, these
+# chains have none.
 UNBOUNDED = {
     Configuration("readyset", 2, exclusive=True): frozenset({"c1", "c2"}),
     Configuration("readyset", 4, exclusive=True): frozenset({"c1"}),
@@ -365,15 +365,15 @@ UNBOUNDED = {
 
 
 def theorem(configuration: Configuration) -> str:
-    """The theorem that the paper uses, always with constrained deadlines."""
+    """The theorem that the paper uses; it is always the one for constrained deadlines."""
     if configuration.exclusive:
         return "theorem5-constrained" if configuration.policy == "readyset" else "theorem6-constrained"
     return "theorem1" if configuration.policy == "readyset" else "theorem2"
 
 
 def theorem_bounds(system: System, configuration: Configuration) -> dict[str, ByChain]:
-    """Bounds by form. A chain over two executors has the sum of its parts (section V-F) and the delays of the
-    description."""
+    """Bounds by form. The bound of a chain over two executors is the sum of its parts (section V-F) and the delays in
+    the description."""
     document = host_document(system, "priority" if configuration.policy == "tide" else "default")
     try:
         told = {(one.analysis, one.chain): one.response_ns for one in compare_executors(document)}
@@ -393,15 +393,15 @@ def theorem_bounds(system: System, configuration: Configuration) -> dict[str, By
 
 @dataclass(frozen=True)
 class Fit:
-    """A factor on the execution times of the public example. wrong: statements of the text that contradict the
-    published theorem with this factor."""
+    """A factor for the execution times of the public example. `wrong` lists the statements of the text that contradict
+    the published theorem with this factor."""
 
     scale: Decimal
     wrong: tuple[str, ...]
 
 
 def stated() -> list[Configuration]:
-    """Configurations about whose bounds the text makes a statement: those with 2 and 4 threads."""
+    """The configurations about whose bounds the text makes a statement: those with 2 and 4 threads."""
     single = [
         Configuration(policy, threads, exclusive=exclusive)
         for exclusive in (False, True)
@@ -424,8 +424,8 @@ def fits(case: MtCase) -> list[Fit]:
     return [Fit(scale, tuple(differences(case, scale))) for scale in SCALES]
 
 
-# ---- findings ----
-# Statements of the paper on its case study, and results of real rclcpp, compared with the measurements.
+# ---- findings ---- Statements of the paper on its case study, and results of the real rclcpp, compared with the
+# measurements.
 
 
 URGENT = ("c1", "c2")
@@ -434,7 +434,7 @@ UPDATES_MORE = 0.10
 
 @dataclass(frozen=True)
 class Finding:
-    """published: the sentence is the paper's; false: this project's."""
+    """published: true if the sentence is the paper's, false if it is this project's."""
 
     text: str
     published: bool
@@ -442,7 +442,7 @@ class Finding:
 
 
 def pairs(result: MtResult) -> list[tuple[Outcome, Outcome]]:
-    """Pairs of default and priority-driven outcomes with the same configuration."""
+    """Pairs of a default and a priority-driven outcome with otherwise the same configuration."""
     found = []
     for outcome in result.outcomes:
         if outcome.configuration.policy != "readyset":
@@ -454,7 +454,7 @@ def pairs(result: MtResult) -> list[tuple[Outcome, Outcome]]:
 
 
 def is_overloaded(result: MtResult, configuration: Configuration) -> bool:
-    """More work than threads: the responses grow until messages are dropped."""
+    """True if there is more work than the threads can do: the responses grow until messages are dropped."""
     load = sum(
         callback.execution_ns / chain.period_ns for chain in result.case.load().chains for callback in chain.callbacks
     )
@@ -462,12 +462,12 @@ def is_overloaded(result: MtResult, configuration: Configuration) -> bool:
 
 
 def more_updates(default: Outcome, driven: Outcome) -> float:
-    """Change in the number of performed updates, as a share."""
+    """Change in the number of updates performed, as a share."""
     return (driven.updates or 0) / max(1, default.updates or 0) - 1
 
 
 def more_by_choice(default: Outcome, driven: Outcome) -> float:
-    """Like `more_updates`, if the priority-driven executor updated its set at each choice, as in the paper."""
+    """Like `more_updates`, but as if the priority-driven executor updated its set at each choice, as in the paper."""
     return one_per_choice(driven) / max(1, default.updates or 0) - 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's figures: response times and bounds (5, 6), distributions (7), updates of the set (8)."""
+"""The paper's figures: response times and bounds (figures 5 and 6), distributions (7), and updates of the set (8)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _label(configuration: Configuration) -> str:
 
 
 def _responses(result: MtResult, path: Path) -> None:
-    """A panel for each policy and kind of groups; a bar is the 99th percentile, its whisker the maximum."""
+    """One panel for each policy and kind of group; a bar is the 99th percentile, and its whisker the maximum."""
     panels = sorted({_panel(one.configuration) for one in result.outcomes})
     rows = len({panel[0] for panel in panels})
     figure, axes = plt.subplots(rows, 2, figsize=(11, 4 * rows), layout="constrained", squeeze=False)

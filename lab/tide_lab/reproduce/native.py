@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A point of an experiment on real parts: paced line, agent, ROS 2 nodes and threads of the operating system."""
+"""A point of an experiment on real parts: a paced line, an agent, ROS 2 nodes, and threads of the operating system."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tide_tools.system.model import Callback, Chain, Publication, System
 
 SYSTEM = ROOT / "examples/three_chains/system.toml"
 SYSTEMS = ("batch", "tide", "tide-preemptive", "limit")
-# As in the simulator's plans, the paper's frame of 100 B has 115 bytes; ours has four more.
+# As in the simulator's plans, the paper's frame of 100 B has 115 bytes; tide's frame has four more.
 PAYLOAD_LESS_BYTES = 4
 CHAINS = 3
 PAYLOAD_BYTES = 100
@@ -29,7 +29,7 @@ EXECUTION_DEFAULT_MS = 10
 
 
 def system_of(case: Case, system: str, x: int) -> System:
-    """The case's chains at this point; the limit is the most urgent one alone."""
+    """The case's chains at this point; for the limit, only the most urgent chain."""
     chains = x if case.quantity == "chains" else CHAINS
     payload_bytes = (x if case.quantity == "size_bytes" else PAYLOAD_BYTES) - PAYLOAD_LESS_BYTES
     execution_ms = x if case.quantity == "execution_ms" else EXECUTION_DEFAULT_MS
@@ -78,7 +78,7 @@ def _renamed(publication: Publication, suffix: str) -> Publication:
 
 
 def variant_of(case: Case, system: str) -> Variant:
-    """The paper's baseline waits for its DMA, and for acknowledgments in reliable mode."""
+    """The paper's baseline waits for its DMA and, in reliable mode, for acknowledgments."""
     if system != "batch":
         return Variant("tide" if system == "limit" else system, "asynchronous")
     return Variant("batch", "stock" if case.name == "pods-reliable" else "blocking")

@@ -54,7 +54,7 @@ def _curve(axes: Any, result: Reproduction, system: str, shift: float, spread: b
         middle, low, high = (row.measured if row and row.measured is not None else float("nan") for row in rows)
         points.append((x + shift, middle, middle - low, high - middle))
     x_values, y_values, below, above = zip(*points, strict=True)
-    wide = system == "tide"  # so that the line remains visible under the others
+    wide = system == "tide"  # so that the line remains visible under the other lines
     look = {
         "linewidth": 3 if wide else 1.8,
         "markersize": 8 if wide else 6,

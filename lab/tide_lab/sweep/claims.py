@@ -26,7 +26,7 @@ class Shares:
 
 
 def largest_lead(shares: Shares) -> float:
-    """Lead of the priority-driven executor over the default one, constrained or arbitrary, in points."""
+    """Lead of the priority-driven executor over the default one, with constrained or arbitrary deadlines, in points."""
     leads = [
         high - low
         for kind in ("CD", "AD")
@@ -36,7 +36,7 @@ def largest_lead(shares: Shares) -> float:
 
 
 def points_behind(shares: Shares) -> float:
-    """Greatest distance by which a priority-driven curve is below its default one."""
+    """Greatest distance by which a priority-driven curve lies below the corresponding default curve."""
     return max(
         low - high
         for kind in ("CD", "AD")
@@ -45,7 +45,7 @@ def points_behind(shares: Shares) -> float:
 
 
 def first_near_the_end(shares: Shares, curve: str, within: float = 5.0) -> float:
-    """The least value from which on the curve stays within a number of points of its last value."""
+    """The least value from which on the curve stays within this number of points of its last value."""
     shares_now = shares.curve(curve)
     for value, rest in zip(shares.values, (shares_now[index:] for index in range(len(shares_now))), strict=True):
         if max(abs(share - shares_now[-1]) for share in rest) <= within:
@@ -69,7 +69,7 @@ def fall(shares: Shares, curve: str) -> float:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper; `paper` is its number if it prints one."""
+    """A sentence of the paper; `paper` is its number, if the paper prints one."""
 
     text: str
     paper: str

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 9 to 11 as `tide lab reproduce` runs them: with several recipes for chain sets, because the paper does not
-state its recipe completely and the choice matters."""
+"""Figures 9 to 11 as `tide lab reproduce` runs them. They use several recipes for chain sets, because the paper does
+not state its recipe completely, and the choice matters."""
 
 from __future__ import annotations
 

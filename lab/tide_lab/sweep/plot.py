@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schedulable sets over the varied quantity, in the form of the paper's figures, with 95 % confidence intervals: safe
-and published bounds."""
+"""Schedulable sets over the varied quantity, in the form of the paper's figures, with 95 % confidence intervals, for
+safe and published bounds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def schedulability_plot(study: Study, rows: list[dict[str, Any]], path: Path) ->
 
 
 def variants_plot(studies: dict[str, Study], rows: dict[str, list[dict[str, Any]]], path: Path) -> None:
-    """A row of panels for each kind of bounds, a column for each recipe."""
+    """A row of panels for each kind of bound, and a column for each recipe."""
     size = (3.4 * len(studies), 3.2 * len(VARIANTS))
     figure, panels = plt.subplots(
         len(VARIANTS), len(studies), figsize=size, sharex=True, sharey=True, layout="constrained"

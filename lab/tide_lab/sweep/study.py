@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a sweep: points (values of the varied quantity), divided into blocks of chain sets, each block one call
-of the analysis. A block is a pure function of its recipe and seeds, so it may run anywhere and be repeated."""
+"""The parts of a sweep: points (values of the varied quantity) that are divided into blocks of chain sets; each block
+is one call of the analysis. A block is a pure function of its recipe and seeds, so it may run anywhere and may be
+repeated."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ SOURCE = (
     "Sobhani, Choi, Kim: Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors (RTAS 2023)"
 )
 BLOCK_SETS = 250
-_Z = 1.959964  # quantile for a 95 % interval
+_Z = 1.959964  # the quantile for a 95 % interval
 _SEED_STRIDE = 1_000_000
 
-# safe: repaired; published: as published; tight: repaired, and a chain waits only while all threads are busy.
+# safe: repaired; published: as published; tight: repaired, and the chain waits only while all threads are busy.
 VARIANTS = ("safe", "published", "tight")
-# Analysis -> its name in the paper, and its form.
+# For each analysis: its name in the paper, and its form.
 ANALYSES = {
     f"theorem{number}-{variant}": (name, variant)
     for variant in VARIANTS
@@ -30,8 +31,8 @@ ANALYSES = {
 
 @dataclass(frozen=True)
 class Study:
-    """A figure of the paper. The paper does not describe in detail how it drew its sets; these are our settings, which
-    every result contains."""
+    """A figure of the paper. The paper does not describe in detail how it drew its sets. These settings are this
+    project's, and every result contains them."""
 
     case: str
     title: str
@@ -105,7 +106,7 @@ STUDIES = {
 
 @dataclass(frozen=True)
 class Block:
-    """Chain sets `first` to `first + count - 1` of a point."""
+    """The chain sets from `first` to `first + count - 1` of a point."""
 
     point: int
     first: int
@@ -119,14 +120,14 @@ def blocks(study: Study) -> Iterator[Block]:
 
 
 def run_block(study: Study, block: Block) -> dict[str, int]:
-    """How many sets each analysis finds schedulable. Raises AnalysisError if the recipe is invalid."""
+    """The number of sets that each analysis finds schedulable. Raises AnalysisError if the recipe is invalid."""
     first = study.seed * _SEED_STRIDE + block.first
     return judge_random_sets(study.recipe(study.values[block.point]), first=first, count=block.count)
 
 
 @dataclass
 class Tally:
-    """The counts of a point so far."""
+    """The counts of a point up to now."""
 
     sets: int = 0
     met: dict[str, int] | None = None
@@ -139,7 +140,8 @@ class Tally:
 
 
 def interval(met: int, sets: int) -> tuple[float, float]:
-    """Confidence interval of the share at 95 % (Wilson 1927). It is always within 0..1, and not empty at 0 and 1."""
+    """Confidence interval of the share at 95 % (Wilson 1927). It always lies within 0..1, and is not empty at 0 and
+    1."""
     share = met / sets
     centre = (share + _Z**2 / (2 * sets)) / (1 + _Z**2 / sets)
     half = _Z / (1 + _Z**2 / sets) * sqrt(share * (1 - share) / sets + _Z**2 / (4 * sets**2))
@@ -147,7 +149,7 @@ def interval(met: int, sets: int) -> tuple[float, float]:
 
 
 def rows(study: Study, tallies: dict[int, Tally]) -> list[dict[str, Any]]:
-    """A row for each point and analysis, in order."""
+    """One row for each point and analysis, in order."""
     result: list[dict[str, Any]] = []
     for point, value in enumerate(study.values):
         tally = tallies.get(point, Tally())

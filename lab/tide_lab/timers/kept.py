@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of timers, statistics of latencies, and the saved blocks with which a campaign is continued."""
+"""Measurements of timers, statistics of latencies, and the saved blocks from which a campaign is continued."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import numpy.typing as npt
 from tide_lab.timers.plan import PlanError, Settings
 from tide_tools.outputs import written
 
-# ---- statistics ----
-# Statistics of latencies, from single measurements or from a histogram.
+# ---- statistics ---- Statistics of latencies, computed from single measurements or from a histogram.
 
 
 Array = npt.NDArray[np.int64]
@@ -25,8 +24,9 @@ PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99)
 
 @dataclass
 class Latencies:
-    """How often each latency was measured: values in ns, ascending, with their counts. `beyond`: how many exceed the
-    range of the histogram. Their values are unknown, but the maximum and average of all are known."""
+    """How often each latency was measured: values in ns in ascending order, with their counts. `beyond` is the number
+    of latencies that exceed the range of the histogram. Their values are unknown, but the maximum and the average of
+    all latencies are known."""
 
     values_ns: Array
     counts: Array
@@ -46,7 +46,8 @@ class Latencies:
         return int(self.counts.sum()) + self.beyond
 
     def percentile(self, percent: float) -> int | None:
-        """Percentile by nearest rank; None if the value exceeds the range of the histogram (the maximum is known)."""
+        """Percentile by nearest rank; None if the value exceeds the range of the histogram (where only the maximum is
+        known)."""
         rank = max(1, math.ceil(round(self.total * percent / 100, 6)))
         if rank == self.total:
             return self.max_ns
@@ -54,7 +55,7 @@ class Latencies:
         return int(self.values_ns[place]) if place < len(self.values_ns) else None
 
     def deviation_ns(self) -> float | None:
-        """Standard deviation; None when not all values are known."""
+        """Standard deviation; None if not all values are known."""
         if self.beyond or not self.total:
             return None
         middles_ns = self.values_ns + self.resolution_ns // 2
@@ -63,12 +64,12 @@ class Latencies:
 
 @dataclass
 class Tally:
-    """Latencies of one program over the blocks of a run."""
+    """Latencies of one program, over all blocks of a run."""
 
     name: str
     measured: list[Array] = field(default_factory=list)
     reported: list[Array] = field(default_factory=list)
-    skipped: int = 0  # expiries without a callback, because the preceding callback was late
+    skipped: int = 0  # number of expiries without a callback, because the preceding callback was late
     told_another_expiry: int = 0
 
     def add(self, samples: Array) -> None:
@@ -121,7 +122,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Summary:
-    """One line of the table; times in ns."""
+    """One line of the table, with times in ns."""
 
     name: str
     samples: int
@@ -156,8 +157,8 @@ class Summary:
         )
 
 
-# ---- saved blocks of a campaign ----
-# Finished blocks of a cell on disk, so that a campaign of days can be continued.
+# ---- saved blocks of a campaign ---- Finished blocks of a cell are kept on disk, so that a campaign of several days
+# can be continued.
 
 
 _SETTINGS = "settings.json"
@@ -166,8 +167,8 @@ _LOADS = "loads.json"
 
 @dataclass
 class Piece:
-    """Measurements of one block. samples: measured and reported latency of each expiry, by program; ends: each
-    program's last message; cyclictest: its thread."""
+    """Measurements of one block. samples: measured and reported latency of each expiry, by program; ends: last message
+    of each program; cyclictest: its thread."""
 
     samples: dict[str, Array] = field(default_factory=dict)
     ends: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -175,8 +176,8 @@ class Piece:
 
 
 class Kept:
-    """A file for each block, and the settings that all of them share. Raises PlanError if the folder has different
-    settings."""
+    """One file for each block, and one with the settings that all of them share. Raises PlanError if the settings in
+    the folder differ."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
         self._folder = folder
@@ -189,7 +190,7 @@ class Kept:
             beside.write_text(told, encoding="utf-8")
 
     def loads(self) -> list[list[dict[str, Any]] | None]:
-        """Processor time of the load in each run of this campaign; None: the run ended before it was recorded."""
+        """Processor time of the load in each run of this campaign; None if the run ended before it was recorded."""
         path = self._folder / _LOADS
         found: list[list[dict[str, Any]] | None] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
         return found
@@ -202,7 +203,7 @@ class Kept:
         return self._folder / f"block-{number:05d}.npz"
 
     def load(self, number: int) -> Piece | None:
-        """The block of this number; None if the block was not finished."""
+        """The block with this number; None if it was not finished."""
         if not self._path(number).exists():
             return None
         with np.load(self._path(number), allow_pickle=False) as archive:

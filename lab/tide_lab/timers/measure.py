@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the blocks: tide-timers, cyclictest and the timers of ROS as child processes, together with the load.
+"""Runs the blocks, with tide-timers, cyclictest and the timers of ROS as child processes, together with the load.
 Measurements made before an interruption are kept."""
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ _NOT_PERMITTED_STATUS = 3
 _BUCKET_NS = 1000  # cyclictest truncates to microseconds
 _BUCKETS = 500_000
 _START_LIMIT_S = 60.0
-_SETTLING_S = 0.1  # start-up time of a cyclictest thread, which first sets its own scheduling
+_SETTLING_S = 0.1  # start-up time of a cyclictest thread, which sets its own scheduling first
 _SECOND_NS = 1_000_000_000
 _STARTING_NS = 600_000_000
 
-Progress = Callable[[str, int], None]  # running program; completed repetitions of all programs
+Progress = Callable[[str, int], None]  # the running program, and the completed repetitions of all programs
 
 
 @dataclass(frozen=True)
 class Load:
-    """Processor time of the load generator's thread on one processor, and the processor's total load."""
+    """Processor time of the load generator's thread on one processor, and the total load of that processor."""
 
     cpu: int
     wanted_percent: int
@@ -60,9 +60,9 @@ class Outcome:
     ros: dict[str, Tally] = field(default_factory=lambda: {name: Tally(name) for name in ROS_TIMERS})
     cyclictest: Histogram = field(default_factory=lambda: Histogram(_BUCKET_NS))
     loads: list[Load] = field(default_factory=list)
-    load_unknown: bool = False  # an earlier run of the campaign recorded no load
+    load_unknown: bool = False  # an earlier run of the campaign has recorded no load
     interrupted: bool = False
-    failure: str | None = None  # reason for an early end without an interruption
+    failure: str | None = None  # reason for an early end that was not an interruption
     memory_locked: bool = False
     cpu_latency_held: bool = False
 
@@ -83,7 +83,7 @@ class Outcome:
 
 
 def require_permission(settings: Settings) -> None:
-    """Raises PlanError if the system refuses the scheduling; called before any measurement starts."""
+    """Raises PlanError if the operating system refuses the scheduling; called before any measurement starts."""
     words = [str(find_binary("tide-timers")), "check", *settings.scheduling_words]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode == _NOT_PERMITTED_STATUS:
@@ -93,9 +93,9 @@ def require_permission(settings: Settings) -> None:
 
 
 def measure(settings: Settings, report: Progress, kept: Kept | None = None) -> Outcome:
-    """All blocks of the settings; those in `kept` are not measured again, and new ones are added to it. An interruption
-    (KeyboardInterrupt) or a failing program ends it early; the outcome then contains the measurements and the
-    reason."""
+    """All blocks of the settings. Blocks in `kept` are not measured again, and new blocks are added to it. An
+    interruption (KeyboardInterrupt) or a failing program ends the run early; the outcome then contains the measurements
+    so far and the reason."""
     outcome = Outcome()
     with TemporaryDirectory(prefix="tide-timers-") as name, _held_cpu_latency():
         run = Run(settings, outcome, report, Path(name), kept)
@@ -110,8 +110,8 @@ def measure(settings: Settings, report: Progress, kept: Kept | None = None) -> O
 
 @contextlib.contextmanager
 def _held_cpu_latency() -> Iterator[None]:
-    """Requests the lowest CPU latency for all programs and the time between them; tide-timers and cyclictest also
-    request it themselves."""
+    """Requests the lowest CPU latency for all programs, and for the time between them; tide-timers and cyclictest
+    request it themselves as well."""
     try:
         descriptor = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
     except OSError:
@@ -168,7 +168,7 @@ class Run:
         return True
 
     def _block(self, number: int, block: Block) -> None:
-        """The files of the block's programs are read after their end, normal or not."""
+        """The files of the block's programs are read when the programs have ended, normally or not."""
         started: dict[str, Child] = {}
         try:
             with Children() as children:
@@ -206,7 +206,7 @@ class Run:
             child.say("go")
         elif name == "cyclictest" and self.settings.policy == "deadline":
             thread = measuring_thread(child.process)
-            os.sched_setaffinity(thread, os.sched_getaffinity(0))  # a pinned thread cannot have SCHED_DEADLINE
+            os.sched_setaffinity(thread, os.sched_getaffinity(0))  # because a pinned thread cannot have SCHED_DEADLINE
             self._make_deadline(thread)
         return child
 
@@ -244,7 +244,7 @@ class Run:
 
     def cyclictest_words(self, repetitions: int) -> list[str]:
         real_time = self.settings.policy in ("fifo", "rr")
-        # Any value of -p would select FIFO.
+        # Any value of -p would select FIFO, so it is omitted.
         priority = ["-p", f"{self.settings.priority}"] if real_time else []
         policy = ["--policy", self.settings.policy if real_time else "other", *priority]
         return [
@@ -254,8 +254,8 @@ class Run:
         ]
 
     def _start_words(self, name: str, start_ns: int) -> list[str]:
-        """Starts programs on the same grid of expiries: disturbances may be periodic, and programs with different
-        phases would meet different parts of them. No program measures while the other starts or ends."""
+        """Starts the programs on the same grid of expiries. Disturbances may be periodic, and programs with different
+        phases would meet different parts of them. No program measures while the other one starts or ends."""
         if name == "cyclictest":
             return ["--secaligned"]
         return ["--start-ns", f"{start_ns}"]
@@ -270,7 +270,7 @@ class Run:
                 raise RunError(done.stderr.strip())
 
     def _wait(self, block: Block, started: dict[str, Child]) -> None:
-        """Waits until all programs have ended. Raises RunError if one fails or takes far too long."""
+        """Waits until all programs have ended. Raises RunError if a program fails or takes far too long."""
         expected_s = block.repetitions * self.settings.timeout_us / 1e6
         deadline = time.monotonic() + 20 * expected_s + _START_LIMIT_S
         begin = time.monotonic()
@@ -323,8 +323,8 @@ class Run:
 
 
 def _next_second_ns() -> int:
-    """Start of cyclictest --secaligned if run now: the next full second of CLOCK_MONOTONIC. If that second is too near,
-    waits until it has begun."""
+    """When cyclictest --secaligned would start if it ran now: at the next full second of CLOCK_MONOTONIC. If that
+    second is too near, waits until it has begun."""
     rest_ns = -time.monotonic_ns() % _SECOND_NS
     if rest_ns < _STARTING_NS:
         time.sleep((rest_ns + 1_000_000) / 1e9)
@@ -332,7 +332,7 @@ def _next_second_ns() -> int:
 
 
 def _lines(child: Child) -> Iterator[dict[str, Any]]:
-    """The child's complete output; it has ended, so its output ends too."""
+    """The complete output of the child process, which has ended, so its output ends, too."""
     patience = Patience(_START_LIMIT_S)
     while True:
         line = child.next_line(patience)
@@ -342,7 +342,7 @@ def _lines(child: Child) -> Iterator[dict[str, Any]]:
 
 
 def measuring_thread(cyclictest: subprocess.Popen[str] | subprocess.Popen[bytes]) -> int:
-    """The kernel's id of its second thread; it has two once it measures."""
+    """The kernel's id of the process's second thread; the process has two threads when it measures."""
     deadline = time.monotonic() + _START_LIMIT_S
     while time.monotonic() < deadline and cyclictest.poll() is None:
         with contextlib.suppress(OSError):
@@ -355,7 +355,7 @@ def measuring_thread(cyclictest: subprocess.Popen[str] | subprocess.Popen[bytes]
 
 
 class _Loading:
-    """The load, running from the first block to the end of the last; afterwards its measurements."""
+    """The load, which runs from the first block to the end of the last; its measurements are available after that."""
 
     def __init__(self, settings: Settings, outcome: Outcome, folder: Path) -> None:
         self.settings, self.outcome, self.folder = settings, outcome, folder
@@ -386,7 +386,7 @@ class _Loading:
 
 
 def busy_times() -> dict[int, tuple[int, int]]:
-    """By processor: busy ticks and all ticks since the machine started."""
+    """By processor: the number of busy ticks and of all ticks since the machine started."""
     found = {}
     for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
         words = line.split()

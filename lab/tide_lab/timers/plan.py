@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a run: repetitions in blocks, and the processor of each program in each block."""
+"""The plan of a run: how repetitions are divided into blocks, and the processor of each program in each block."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LOAD_MOST_PERCENT = 95
 PRIORITY = 80
 PLAIN = "tide-no-lead"  # tide without its wake-up lead
 ROS_TIMERS = ("rclc", "rclpy", "rclcpp")
-RCLCPP_PROGRAM = ROOT / "build/rclcpp/bin/timer_latency"  # from ros/tide_rclcpp/bench, if rclcpp is installed
-USAGE_STATUS = 2  # exit status of timer_latency without arguments
+RCLCPP_PROGRAM = ROOT / "build/rclcpp/bin/timer_latency"  # built in ros/tide_rclcpp/bench, if rclcpp is installed
+USAGE_STATUS = 2  # its exit status when it is started without arguments
 BLOCK_S = 20.0
-BLOCKS_WANTED = 8  # wanted in short runs as well, but with blocks of at least a second
+BLOCKS_WANTED = 8  # number of blocks wanted even in short runs, but each of at least a second
 _DEADLINE_PERIOD_LEAST_NS = 100_000  # Linux's sched_deadline_period_min_us
 _DEADLINE_SHARE = 2
 
 
 class PlanError(Exception):
-    """The requested measurement is not possible; the text is one line with the reason and the remedy."""
+    """The requested measurement is not possible; the message is one line with the reason and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Settings:
     load_percent: int
     cpus: tuple[int, ...]
     cyclictest: bool
-    ros: tuple[str, ...] = ()  # members of ROS_TIMERS
-    ros_repetitions: int = 0  # for each of them
-    rclcpp_program: str = ""  # like RCLCPP_PROGRAM
-    wake_up_lead_us: int | None = None  # limit; None: the runtime's default
-    plain_repetitions: int = 0  # repetitions for tide without its wake-up lead; 0: not measured
+    ros: tuple[str, ...] = ()  # names from ROS_TIMERS
+    ros_repetitions: int = 0  # number of repetitions for each of them
+    rclcpp_program: str = ""  # a program like RCLCPP_PROGRAM
+    wake_up_lead_us: int | None = None  # limit of the wake-up lead; None: the runtime's default
+    plain_repetitions: int = 0  # number of repetitions for tide without its wake-up lead; 0: not measured
 
     @property
     def timeout_ns(self) -> int:
@@ -74,19 +74,19 @@ class Settings:
 
 @dataclass(frozen=True)
 class Block:
-    """The processor of each program and its number of repetitions; programs of one block run at the same time."""
+    """The processor of each program and the number of repetitions; the programs of one block run at the same time."""
 
     repetitions: int
     places: dict[str, int]  # processor by program
 
 
 def blocks(settings: Settings) -> list[Block]:
-    """tide and cyclictest run at the same time on two processors and swap processors after each block, so that both
-    measure on the same processors with the same other work. On one processor they take turns. Each timer of ROS has its
-    own blocks, as does tide without its wake-up lead."""
+    """tide and cyclictest run at the same time on two processors, and swap processors after each block. Both therefore
+    measure on the same processors, with the same other work. With a single processor, they take turns. Each timer of
+    ROS has blocks of its own, and so has tide without its wake-up lead."""
     duration_s = settings.repetitions * settings.timeout_us / 1e6
     count = max(2, math.ceil(duration_s / BLOCK_S), min(BLOCKS_WANTED, int(duration_s)))
-    count += count % 2  # an even number, for equally many blocks on each processor
+    count += count % 2  # an even number, so that each processor gets equally many blocks
     shares = [share for share in _shares(settings.repetitions, count) if share]
     alone = {PLAIN: settings.plain_repetitions, **dict.fromkeys(settings.ros, settings.ros_repetitions)}
     counts = {name: min(len(shares), math.ceil(total / shares[0])) for name, total in alone.items()}
@@ -117,7 +117,8 @@ def _pair(settings: Settings, repetitions: int, number: int) -> list[Block]:
 
 
 def processors(text: str | None) -> tuple[int, ...]:
-    """Processors from `--cpus`: one, or two that are exchanged; by default the first two that this process may use."""
+    """Processors from `--cpus`: one, or two that are swapped; the default is the first two that this process may
+    use."""
     usable = sorted(os.sched_getaffinity(0))
     if text is None:
         return tuple(usable[:2])
@@ -146,8 +147,8 @@ def rclcpp_program(settings: Settings) -> Path:
 
 
 def _missing_rclcpp(program: str | Path) -> str | None:
-    """Started without arguments, the program prints its usage, or the library that cannot be loaded if its rclcpp is
-    not sourced."""
+    """Started without arguments, the program prints its usage. If its rclcpp is not sourced, the loader prints the
+    library that cannot be loaded."""
     if not os.access(program, os.X_OK):
         return f"there is no {program} (docs/timers.md says how to build it)"
     said = subprocess.run([str(program)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -158,7 +159,7 @@ def _missing_rclcpp(program: str | Path) -> str | None:
 
 
 def missing_of(name: str, rclcpp_program: str = "") -> str | None:
-    """The reason why this timer of ROS cannot be measured here, in one line; None: nothing prevents it."""
+    """The reason why this timer of ROS cannot be measured here, in one line; None if it can."""
     if name == "rclpy":
         return _missing_rclpy()
     if name == "rclcpp":
@@ -171,7 +172,7 @@ def missing_of(name: str, rclcpp_program: str = "") -> str | None:
 
 
 def ros_timers(text: str | None, rclcpp_program: str = "") -> tuple[str, ...]:
-    """Timers from `--ros`: names with commas, or none; by default those that can be measured here."""
+    """Timers from `--ros`: names separated by commas, or "none"; the default is those that can be measured here."""
     if text is None:
         return tuple(name for name in ROS_TIMERS if missing_of(name, rclcpp_program) is None)
     names = [] if text == "none" else text.split(",")

@@ -90,7 +90,7 @@ _HISTOGRAM = "cyclictest.histogram.log"  # has lines of value and count; the oth
 
 
 def write_script(folder: Path, title: str) -> None:
-    """For the logs in the folder, where `gnuplot latency.gnuplot` draws them."""
+    """A script for the logs in the folder, to be run there by `gnuplot latency.gnuplot`."""
     names = sorted(path.name.removesuffix(_LOG) for path in folder.glob(f"*{_LOG}"))
     curves = [f"'{name}{_LOG}' using (bin($1)):(1) smooth frequency with steps title '{name}'" for name in names]
     if (folder / _HISTOGRAM).exists():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results published by the timer tests of ROS (timer_tests, PandaBoard ES, two million repetitions a cell): minimum,
-average and maximum latency in us."""
+"""Results published by the timer tests of ROS (timer_tests, PandaBoard ES, two million repetitions for each cell):
+minimum, average and maximum latency in us."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PUBLISHED: Mapping[tuple[str, int, str], tuple[Figures, Figures]] = {
 }
 TIMEOUTS_US = (1000, 10_000)
 LOADS = (0, 80)
-POLICIES = ("normal", "rr", "fifo", "deadline")  # the last one is an addition of ours
+POLICIES = ("normal", "rr", "fifo", "deadline")  # the last one is an addition of this project
 
 
 def figures(kernel: str, load_percent: int, policy: str, timeout_us: int) -> Figures | None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rclpy timer for comparison: one node, one timer on the steady clock, rclpy's default executor. It is a separate
-program because scheduling must be set before rclpy starts its threads. Prints `ready`, waits for a line, measures, and
-writes two int64 for each callback like tide-timers. SIGTERM and SIGINT end it early and keep the measurements.
+"""The rclpy timer for comparison: one node, one timer on the steady clock, and rclpy's default executor. It is a
+separate program, because the scheduling must be set before rclpy starts its threads. Prints `ready`, waits for a line,
+measures, and writes two int64 for each callback, as tide-timers does. SIGTERM and SIGINT end the program early, and the
+measurements are kept.
 
 measured: the clock at the start of the callback minus the expiry on the timer's grid. reported: the time since the
 latest point of the grid as rclpy reports it by time_until_next_call()."""
@@ -34,7 +35,7 @@ class Measurement:
         self.done = 0
         self.skipped = 0
         self.grid_ns = 0
-        self.index = 0  # index of the next callback's expiry
+        self.index = 0  # index of the expiry of the next callback
         self.timer: Any = None
 
     def start(self, timer: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide lab reproduce timers`: measures every cell of the published table on this machine and prints both figures."""
+"""`tide lab reproduce timers`: measures every cell of the published table on this machine, and prints both figures."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.terminal.style import empty_table, print_whole
 
 TITLE = "latency of timers: policies, load, 1 and 10 ms; with cyclictest and timers of ROS (natively, minutes)"
-CAMPAIGN = "campaign"  # folder of finished blocks, until all are finished
+CAMPAIGN = "campaign"  # folder of the finished blocks, until all blocks are finished
 CELLS = "cells"
-_SHORT = {PLAIN: "no lead"}  # names in the table
+_SHORT = {PLAIN: "no lead"}  # names used in the table
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Cell:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the load generator took its share of the processor in every block."""
+        """True if the load generator took its share of the processor in every block."""
         return not self.outcome.load_unknown and all(load.is_reached for load in self.outcome.loads)
 
     @property
@@ -155,8 +155,8 @@ def name_of(settings: Settings) -> str:
 
 
 def run_all(samples: int, folder: Path, report: Callable[[str, int, int], None]) -> Reproduction:
-    """Cells that were not reached before an interruption or a failure are omitted. Blocks in `folder` are not measured
-    again. Raises PlanError if a policy is refused, or the folder belongs to another campaign."""
+    """Cells that an interruption or a failure prevented are omitted. Blocks in `folder` are not measured again. Raises
+    PlanError if a policy is refused, or if the folder belongs to another campaign."""
     wanted = cells(samples)
     for settings in wanted:
         require_permission(settings)
@@ -196,7 +196,8 @@ def _cell_texts(result: Reproduction, load: int, policy: str, timeout_us: int, s
 
 
 def table(result: Reproduction) -> Table:
-    """The published form: a block for each kernel and load, a line for each policy, with our lines below."""
+    """The form of the published table: a block for each kernel and load, and a line for each policy, with this
+    project's lines below."""
     found = empty_table("min / average / max latency in us", gap=0)
     for heading in ("kernel", "load", "policy"):
         found.add_column(heading, no_wrap=True)
@@ -229,7 +230,7 @@ def loads_missed(result: Reproduction) -> Iterator[str]:
 
 
 def not_measured() -> Iterator[str]:
-    """A line for each timer of ROS that could not be measured."""
+    """One line for each timer of ROS that could not be measured."""
     for name in ROS_TIMERS:
         missing = missing_of(name)
         if missing is not None:
@@ -237,7 +238,7 @@ def not_measured() -> Iterator[str]:
 
 
 def leads(result: Reproduction) -> Iterator[str]:
-    """How much the early wake-up gains, for each cell that has values of cyclictest."""
+    """The gain by the early wake-up, for each cell that has values of cyclictest."""
     for cell in result.cells:
         means = {summary.name: summary.mean_ns for summary in cell.summaries}
         tide, plain, other = (means.get(name) for name in ("tide", PLAIN, "cyclictest"))
@@ -282,7 +283,8 @@ Point = tuple[float, float, float]
 
 
 def latency_plot(result: Reproduction, path: Path) -> None:
-    """The published table as a drawing: minimum, average and maximum of every cell, published and ours."""
+    """The published table as a drawing: minimum, average and maximum of every cell, as published and as measured
+    here."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -334,8 +336,8 @@ def _point(result: Reproduction, load: int, policy: str, timeout_us: int, system
 
 
 def reproduce_timers(samples: int, folder: Path) -> None:
-    """Runs the command: prints, writes results.json, latency.png and a folder for each cell; raises typer.Exit on
-    failure. A further call continues an interrupted campaign."""
+    """Runs the command: prints, and writes results.json, latency.png and a folder for each cell; raises typer.Exit on
+    failure. Calling it again continues an interrupted campaign."""
     console = Console(emoji=False)
     columns = (TextColumn("timers"), BarColumn(bar_width=30), TimeRemainingColumn(), TextColumn("{task.description}"))
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run: figures, comparison with the goals, and the files."""
+"""The result of a run: the figures, their comparison with the goals, and the files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GOAL_REPORTED_NS = 6000.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal and its measurement. Null: this run does not measure it."""
+    """A goal and the measurement for it. Null if this run does not measure it."""
 
     goal: str
     measured: str
@@ -58,7 +58,7 @@ class Result:
 
     @property
     def differences_ns(self) -> Array:
-        """Absolute difference of reported and measured latency of each expiry."""
+        """Absolute difference of the reported and the measured latency of each expiry."""
         tide = self.outcome.tide
         differences: Array = np.abs(tide.measured_ns - tide.reported_ns)
         return differences
@@ -81,7 +81,7 @@ class Result:
         return found
 
     def _against_cyclictest(self, tide: Summary) -> list[Verdict]:
-        """Our latency truncated to microseconds as by cyclictest, for comparison."""
+        """tide's latency truncated to microseconds, as cyclictest does, for comparison."""
         other = self.summary("cyclictest")
         if other is None or other.mean_ns is None:
             return []
@@ -98,7 +98,7 @@ class Result:
         ]
 
     def _judged(self, ratio: float) -> bool | None:
-        """The goal is stated for real-time policies."""
+        """The goal is stated only for real-time policies."""
         return None if self.settings.policy == "normal" else ratio <= GOAL_RATIO
 
     def to_json(self) -> str:
@@ -152,8 +152,7 @@ def _write_log(path: Path, values_ns: Array) -> None:
             file.write("".join(f"{_us(value)}\n" for value in part.tolist()))
 
 
-# ---- as a table ----
-# Output of a run on the terminal.
+# ---- as a table ---- What a run prints on the terminal.
 
 
 _UNKNOWN = "-"
