@@ -3,13 +3,13 @@
 # Formatting, linters and types; stops at the first tool that finds something.
 # Usage: scripts/check.sh [all]
 # clang-tidy looks at the C code only and leaves out its path-sensitive analyzer, which takes 15 times as long as all its
-# other checks together. `all` is what that leaves out.
+# other checks together. `all` also runs that analyzer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 units_wanted=('runtime/src/*.c' 'runtime/port/posix/*.c')
 options=(--option=--quiet --option=--warnings-as-errors='*')
 if [ "${1:-}" = all ]; then
-  .venv/bin/python scripts/clocks.py --all # wants a reason of the tests outside the gate, too
+  .venv/bin/python scripts/clocks.py --all # also wants a reason from the tests outside the gate
   units_wanted+=('tools/line/*.cpp' 'tools/pauses/*.cpp' 'agent/core/*.cpp' 'agent/dds/*.cpp' 'agent/io/*.cpp' 'agent/main.cpp')
   units_wanted+=('tools/analysis/*.cpp' 'sim/*.cpp' ':!*/tests/*') # names
 else
@@ -24,5 +24,5 @@ else
   options+=(--option=--checks=-clang-analyzer-*)
 fi
 mapfile -t units < <(git ls-files -- "${units_wanted[@]}")
-.venv/bin/python scripts/tidy.py "${options[@]}" "${units[@]}" # only what changed since it last passed
+.venv/bin/python scripts/tidy.py "${options[@]}" "${units[@]}" # only files that changed since they last passed
 echo "clang-tidy: ${#units[@]} files"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that read a clock they do not own: sleeps, fixed settling times, upper bounds on time that passed.
+"""Finds tests that read a clock they do not own: sleeps, fixed settling times, and upper bounds on time that passed.
 
     .venv/bin/python scripts/clocks.py         exit status 1 if a test of the gate has one
     .venv/bin/python scripts/clocks.py --all   also if another test has one without a reason
 
-A test that runs only in make test-all gives its reason in the line or above: `# clock: REASON`, `// clock: REASON`; so
-does the waiting helper of tests/support. A pace of sending is allowed anywhere: `clock: a pace`."""
+A test that runs only in make test-all gives its reason in the line or above it: `# clock: REASON`, `// clock: REASON`.
+So does the waiting helper of tests/support. A pace of sending is allowed anywhere; it is marked `clock: a pace`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 _FULL = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "ros/tide_rclcpp/", "tools/tests/interruptions.py", "lab/")
-_FULL += ("tests/conformance/real.c", "tests/conformance/peer.py")  # their clients are not in virtual time
+_FULL += ("tests/conformance/real.c", "tests/conformance/peer.py")  # because their clients are not in virtual time
 _WAITERS = ("tests/support/",)
 _REASON = re.compile(r"(?:#|//|/\*) clock: \S")
-_PACE = re.compile(r"(?:#|//|/\*) clock: a pace")  # a sender's pace, on whose length nothing depends
+_PACE = re.compile(r"(?:#|//|/\*) clock: a pace")  # the pace of a sender, on whose length nothing depends
 _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns", "process_time"}
 _PASSED = re.compile(r"(^|_)(took|elapsed|duration|waited)(_|$)", re.IGNORECASE)
 _SLEEP = re.compile(r"\bthis_thread::sleep_\w+\s*\(|\b(?:usleep|nanosleep|clock_nanosleep)\s*\(|(?<![\w.:])sleep\(\d")
@@ -34,7 +34,7 @@ _BOUND = re.compile(
 )
 _PASSED_CPP = re.compile(r"steady_clock|system_clock|_clock::now|\b(?:took|elapsed|waited)(?:_\w*)?\b")
 
-Finding = tuple[int, str]  # line and kind
+Finding = tuple[int, str]  # line, and kind of clock
 
 
 class _Python(ast.NodeVisitor):
@@ -76,7 +76,7 @@ def _is_full(mark: ast.expr) -> bool:
 
 
 def _is_passed(value: ast.expr) -> bool:
-    """True if the expression is a clock, or an elapsed time by its name."""
+    """True if the expression is a clock or, by its name, an elapsed time."""
     for one in ast.walk(value):
         if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute):
             owner = one.func.value
@@ -88,7 +88,7 @@ def _is_passed(value: ast.expr) -> bool:
 
 
 def of_python(text: str) -> tuple[list[Finding], set[int]]:
-    """The findings, and the lines that run only in make test-all."""
+    """The findings, and those lines that run only in make test-all."""
     tree = ast.parse(text)
     visitor = _Python()
     visitor.visit(tree)
@@ -122,7 +122,7 @@ def _full_files(names: list[str]) -> set[str]:
 
 
 def _is_full_cpp(name: str, full: set[str]) -> bool:
-    """File of a program, or of a part of it: NAME_test_PART.cpp."""
+    """The file of a program, or of a part of a program: NAME_test_PART.cpp."""
     stem = Path(name).stem
     return str(Path(name).parent) in full or stem in full or stem.partition("_test_")[0] + "_test" in full
 

@@ -13,7 +13,7 @@ name=${1%%:*} filter=""
 preset=${2:-release}
 name=$(basename "${name%.*}")
 path=$(git ls-files -co --exclude-standard -- "*/$name.cpp" "*/$name.py" | grep -E '(^|/)tests/' | head -1 || true)
-# A program of several files is listed only in a CMakeLists.txt.
+# A program that consists of several files is listed only in a CMakeLists.txt.
 [ -n "$path" ] || path=$(git grep -lw "$name" -- '*CMakeLists.txt' | grep /tests/ | head -1 || true)
 if [ -z "$path" ]; then
   echo "no test is called '$name'; the nearest:" >&2

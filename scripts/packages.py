@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a release publishes: `make release`. Two runs on one commit give the same bytes.
+"""Builds what a release publishes: `make release`. Two runs on the same commit give the same bytes.
 
     .venv/bin/python scripts/packages.py [boards|wheel|release|systems|metadata] [--out FOLDER]
 
@@ -46,7 +46,7 @@ MAINTAINER, MAIL = (PROJECT["maintainers"][0][key] for key in ("name", "email"))
 RUNTIME = ROOT / "runtime"
 BUILD = ROOT / "build/release"
 ARM_BUILD = ROOT / "build/aarch64"
-ARM_ROOT = ROOT / "build/sysroot-aarch64"  # made by scripts/setup.sh release
+ARM_ROOT = ROOT / "build/sysroot-aarch64"  # made by `scripts/setup.sh release`
 TOOLS = Path(sys.executable).parent
 NAME = "tide_micro_ros"
 TEXT = "Micro-ROS with priorities, chains and bounds"
@@ -61,7 +61,7 @@ ARCHITECTURES = "sam,samd,mbed,rp2040,mbed_rp2040,mbed_nano,teensy,stm32"  # Cor
 
 
 def repeated() -> Iterator[tuple[Path, str, str]]:
-    """Each file that repeats metadata of pyproject.toml, its text, and the text that it should have."""
+    """For each file that repeats metadata from pyproject.toml: the file, its text, and the text that it should have."""
     rules = (
         (r"(?<=<version>).*(?=</version>)", VERSION),
         (r"(?<=<maintainer email=).*(?=</maintainer>)", f'"{MAIL}">{MAINTAINER}'),
@@ -86,7 +86,7 @@ def repeated() -> Iterator[tuple[Path, str, str]]:
 
 
 def copy_runtime(source: Path) -> None:
-    """Headers, sources and the bare port in one folder, all of which a build system compiles."""
+    """Headers, sources and the bare port in one folder; a build system compiles all of them."""
     for folder in sorted((RUNTIME / "include").iterdir()):
         shutil.copytree(folder, source / folder.name)
     for file in sorted((RUNTIME / "src").rglob("*.[ch]")):
@@ -98,7 +98,7 @@ def copy_runtime(source: Path) -> None:
 
 
 def generate_messages(target: Path) -> None:
-    """The common messages, as a folder for the include path of programs."""
+    """The common messages, as a folder that programs add to their include path."""
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
         words = [sys.executable, "-m", "tide_tools.main", "generate", "--all-common", "--out", str(messages)]
@@ -110,7 +110,7 @@ def generate_messages(target: Path) -> None:
 
 
 def arduino(out: Path, messages: Path) -> Path:
-    """One library for Arduino and PlatformIO; the folder is created again."""
+    """One library for Arduino and for PlatformIO; the folder is created anew."""
     library = out / "arduino" / NAME
     shutil.rmtree(library, ignore_errors=True)
     source = library / "src"
@@ -152,7 +152,7 @@ def arduino(out: Path, messages: Path) -> Path:
     return library
 
 
-# ---- build systems with folders: include, src, port, messages ----
+# ---- build systems that have the folders include, src, port and messages ----
 
 
 def copy_messages(messages: Path, target: Path) -> None:
@@ -160,7 +160,7 @@ def copy_messages(messages: Path, target: Path) -> None:
 
 
 def new_package(folder: Path, messages: Path, ports: tuple[str, ...], inside: str = "") -> Path:
-    """Creates the folder again, with the runtime (below `inside`), these ports of it and the messages."""
+    """Creates the folder anew, with the runtime (below `inside`), these ports of the runtime, and the messages."""
     shutil.rmtree(folder, ignore_errors=True)
     runtime = folder / inside
     for name in ("include", "src"):
@@ -234,14 +234,14 @@ PACKAGES: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
 
 
 def epoch() -> int:
-    """Seconds since 1970 of everything that an archive contains: the time of the commit."""
+    """Seconds since 1970, for everything that an archive contains: the time of the commit."""
     told = (
         os.environ.get("SOURCE_DATE_EPOCH")
         or subprocess.run(
             ["git", "log", "-1", "--format=%ct"], cwd=ROOT, capture_output=True, text=True, check=False
         ).stdout
     )
-    return int(told or 1_577_836_800)  # a tree without its history: the year 2020
+    return int(told or 1_577_836_800)  # in a tree without its history: the year 2020
 
 
 def run(*words: str | Path, more: Mapping[str, str] | None = None) -> str:
@@ -258,8 +258,9 @@ def run(*words: str | Path, more: Mapping[str, str] | None = None) -> str:
 
 
 def wheel(out: Path, processor: str, build: Path, root: Path = Path("/")) -> Path:
-    """One wheel with the programs of a build and the libraries that these need from `root`, the folder of a Debian for
-    the processor. Its tag is the oldest glibc that has every symbol, as auditwheel finds it."""
+    """Builds one wheel with the programs of a build and the libraries that they need, taken from `root`, the folder of
+    a Debian system for that processor. The wheel's tag is the oldest glibc that has every needed symbol, as auditwheel
+    determines it."""
     (ROOT / "build").mkdir(exist_ok=True)
     (ROOT / "build/COLCON_IGNORE").touch()  # colcon would take folders that setuptools leaves there for packages
     with tempfile.TemporaryDirectory() as folder:
@@ -283,8 +284,9 @@ def wheel(out: Path, processor: str, build: Path, root: Path = Path("/")) -> Pat
 
 
 def describe_libraries(content: Path, root: Path) -> None:
-    """Writes the licence and the version of each part of others that a wheel's programs contain. The names of Debian's
-    packages are those of this machine; the files of another processor have no list of packages, but changelogs."""
+    """Writes the licence and the version of each third-party component that a wheel's programs contain. The names of
+    Debian's packages are those on this machine. The files for another processor come without a list of packages, but
+    with changelogs."""
 
     def version_of(name: str) -> str:
         if root == Path("/"):
@@ -315,14 +317,14 @@ def describe_libraries(content: Path, root: Path) -> None:
     described = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": own}}
     shutil.rmtree(
         information / "sboms", ignore_errors=True
-    )  # auditwheel's: it knows the libraries of this machine only
+    )  # not by auditwheel, which knows only the libraries of this machine
     (information / "sboms").mkdir()
     text = json.dumps({**described, "components": components}, indent=1) + "\n"
     (information / f"sboms/{PROJECT['name']}.cdx.json").write_text(text, encoding="utf-8")
 
 
 def archive(folder: Path) -> Path:
-    """The folder as a zip beside it, whose bytes depend on its contents only."""
+    """Writes the folder as a zip file beside it, whose bytes depend only on its contents."""
     target = folder.parent / f"{folder.name}-{VERSION}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -334,14 +336,14 @@ def archive(folder: Path) -> Path:
 
 def boards(out: Path, names: Iterable[str]) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    (out / "COLCON_IGNORE").touch()  # some are packages to colcon
+    (out / "COLCON_IGNORE").touch()  # because some of them are packages for colcon
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
         generate_messages(messages)
         for name in names:
             make, whom = PACKAGES[name]
             folder = make(out, messages)
-            if not (folder / "README.md").exists():  # the page of this board; its links lead to other pages
+            if not (folder / "README.md").exists():  # the page about this board, whose links lead to other pages
                 page = (ROOT / f"docs/boards/{name}.md").read_text(encoding="utf-8")
                 text = re.sub(r"\[([^]]*)\]\((?!http)[^)]*\)", r"\1", page)
                 (folder / "README.md").write_text(text, encoding="utf-8")
@@ -352,7 +354,7 @@ def boards(out: Path, names: Iterable[str]) -> None:
 
 
 def release(out: Path) -> None:
-    """Everything that a release publishes, checked by the tool of each channel."""
+    """Builds everything that a release publishes; the tool of each channel checks it."""
     if any(text != wanted for _, text, wanted in repeated()):
         raise SystemExit("packages.py: files differ from pyproject.toml; run scripts/packages.py metadata")
     if out.exists():
@@ -381,12 +383,12 @@ def release(out: Path) -> None:
         packed.mkdir()
         library = shutil.copytree(out / "boards/arduino" / NAME, packed / NAME)
         described = json.loads((library / "library.json").read_text(encoding="utf-8"))
-        del described["license"]  # pio compares it with a list that it fetches, and fails where it cannot
+        del described["license"]  # pio compares it with a list that it fetches, and fails if it cannot
         (library / "library.json").write_text(json.dumps(described), encoding="utf-8")
         idf = ("--project-dir", out / "boards/esp_idf/tide_micro_ros", "--dest-dir", packed, "--name", NAME)
         for check in (
             ("twine", "check", "--strict", *wheels),
-            # Debian's own changelog and a manual page are what a package of Debian itself has to have.
+            # A changelog of Debian itself and a manual page are only required of packages that are in Debian.
             (
                 "lintian",
                 "--fail-on=error,warning",
@@ -417,8 +419,8 @@ STEPS = ("installation", "check", "simulate", "agent", "ROS 2", "generate", "run
 
 
 def tried(words: Iterable[object]) -> str:
-    """Seconds; or the status and the last line where it failed."""
-    # The wheels of ROS 2 in this Python's environment set the first two, for themselves alone.
+    """The time in seconds; if the command failed, its status and its last line."""
+    # The first two variables are set by the ROS 2 wheels in this Python's environment, for themselves only.
     own = ("LD_LIBRARY_PATH", "_ROS_WHEELS_BOOTSTRAP_COMPLETE", "PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in own}
     began = time.monotonic()
@@ -432,7 +434,7 @@ def tried(words: Iterable[object]) -> str:
 
 
 def steps(within: tuple[object, ...], python: object, folder: str, wheel: str, ros: tuple[str, ...]) -> list[str]:
-    """What each step of a user took, in a new environment in `folder`; steps after one that failed are not run."""
+    """What each step of a user took, in a new environment in `folder`; the steps after a failed one are not run."""
     tide, example, out = f"{folder}/bin/tide", f"{folder}/three_chains/system.toml", f"{folder}/run"
     copied = f"cp -r $(find {folder} -path '*_tree/examples/three_chains') {folder}/"
     extras = ros or (f"{wheel}[run]",)
@@ -443,7 +445,7 @@ def steps(within: tuple[object, ...], python: object, folder: str, wheel: str, r
         "agent": f"{tide} agent --version",
         "ROS 2": f"{folder}/bin/pip install -q {' '.join(map(shlex.quote, extras))}",
         "generate": f"{tide} generate std_msgs --out {folder}/messages",
-        # The status is that of the verdict, which a busy machine may turn.
+        # The status is that of the verdict, which a busy machine may change.
         "run": f"{tide} run {example} --periods 5 --out {out}; test -s {out}/results.json",
     }
     found: list[str] = []
@@ -454,8 +456,8 @@ def steps(within: tuple[object, ...], python: object, folder: str, wheel: str, r
 
 
 def systems(out: Path, native: Path, interpreters: Iterable[Path]) -> None:
-    """A table of what the wheel does on each minimal system, Python and distribution of ROS 2. Needs root, mmdebstrap
-    and the registries' packages. interpreters: those of Python that are not on the path."""
+    """Writes a table of what the wheel does on each minimal system, Python and ROS 2 distribution. It needs root,
+    mmdebstrap and the package registries. `interpreters` are those of the Pythons that are not on the path."""
     rows: list[tuple[str, str, str, list[str]]] = []
     own = f"{SYSTEM} of this machine"
     with tempfile.TemporaryDirectory(dir=out) as place:
@@ -484,7 +486,7 @@ def systems(out: Path, native: Path, interpreters: Iterable[Path]) -> None:
             if python:
                 found = steps((), python, f"{place}/{wanted}", str(native), ())
             rows.append((own, wanted, "Jazzy", found))
-            if python and wanted == "3.12":  # the Python of Kilted's wheels
+            if python and wanted == "3.12":  # the Python of the wheels of Kilted
                 rows.append((own, wanted, "Kilted", steps((), python, f"{place}/kilted", str(native), KILTED)))
     rows += [(own, "", name, [BY_SOURCE]) for name in ("Lyrical", "Rolling")]
     table = [["system", "Python", "ROS 2 distribution", *STEPS], ["---"] * (3 + len(STEPS))]

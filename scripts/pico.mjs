@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Raspberry Pi Pico in the emulator rp2040js, which is no part of tide:
 //   node scripts/pico.mjs RP2040JS BOOTROM PROGRAM.hex TERMINAL
-// RP2040JS: folder of the npm package; BOOTROM: demo/bootrom.ts of its repository, or the ROM as a binary file. UART0 is
-// the terminal, such as an end of tide-line, with byte times of 115,200 Bd towards the board. Virtual time does not
-// overtake real time, as an agent's does not. Each second a line of JSON: both, and the share that the core slept.
+// RP2040JS: folder of the npm package; BOOTROM: demo/bootrom.ts of its repository, or the ROM as a binary file. UART0
+// is the terminal (such as an end of tide-line), with the byte times of 115,200 Bd towards the board. Virtual time does
+// not overtake real time, because the agent runs in real time. Each second, a line of JSON gives both times and the
+// share of time in which the core slept.
 import fs from 'fs';
 import path from 'path';
 import { pathToFileURL } from 'url';
@@ -20,7 +21,7 @@ function rom(file) {
   return Uint32Array.from(fs.readFileSync(file, 'utf8').match(/0x[0-9a-f]{8}/g), Number);
 }
 
-function load(hex, flash) { // Intel HEX, of addresses from 0x10000000
+function load(hex, flash) { // Reads Intel HEX, for addresses from 0x10000000 on.
   let high = 0;
   for (const line of fs.readFileSync(hex, 'ascii').split('\n')) {
     const bytes = Buffer.from(line.trim().slice(1), 'hex');
@@ -47,7 +48,7 @@ function step() {
       const ns = Math.max(CYCLE_NS, Math.min(clock.nanosToNextAlarm || SLEEP_NS, SLEEP_NS));
       clock.tick(ns);
       slept_ns += ns;
-      i += 99; // what is asleep is soon done: look at the line again
+      i += 99; // a sleeping core needs little time, so look at the line again
     } else {
       clock.tick(core.executeInstruction() * CYCLE_NS);
     }

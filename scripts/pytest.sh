@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of one kind that are written in Python. Nothing is run twice: a test that fails once is a defect of the
+# Runs the tests of one kind that are written in Python. No test is run twice: a test that fails once is a defect of the
 # product or of the test. `timeout` in pyproject.toml ends a test that hangs.
 # Usage: scripts/pytest.sh KIND [FILES_AT_A_TIME]
 #   unit      the command and the ROS 2 executors, with the sanitizers' build (build/asan)
@@ -19,7 +19,7 @@ case "$1" in
   *) echo "pytest.sh: unknown kind '$1'; one of unit, real, firmware, full, firmware-full" >&2; exit 2 ;;
 esac
 export TIDE_BUILD_DIR="$PWD/build/$build"
-reports="$PWD/build/$build/reports" # of programs that a test ends, or whose status it does not check
+reports="$PWD/build/$build/reports" # for programs that a test ends, or whose status the test does not check
 rm -rf "$reports"
 mkdir -p "$reports"
 export ASAN_OPTIONS="log_path=$reports/report" UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:log_path=$reports/report"

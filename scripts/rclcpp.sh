@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and tests ros/tide_rclcpp with the rclcpp of the environment. The wheels of the project's environment have
-# none: if no ROS 2 with rclcpp is sourced, this script reports that and ends with status 77. With
-# TIDE_SANITIZE=address,undefined or TIDE_SANITIZE=thread the package and its tests are built with these sanitizers, in
-# a folder of their own.
+# Builds and tests ros/tide_rclcpp with the rclcpp of the environment. The wheels in the project's environment contain
+# no rclcpp. If no ROS 2 with rclcpp is sourced, this script reports that and ends with status 77. With
+# TIDE_SANITIZE=address,undefined or TIDE_SANITIZE=thread, the package and its tests are built with these sanitizers, in
+# a separate folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 found=""
@@ -23,7 +23,7 @@ if [ -n "${TIDE_SANITIZE:-}" ]; then
   build=build/rclcpp-${TIDE_SANITIZE%%,*}
   targets="all soak"
   options=("-DTIDE_SANITIZE=$TIDE_SANITIZE" -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-O1 -g1" "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1")
-  # rclcpp frees messages of its waitables with another size than it allocates.
+  # rclcpp frees messages of its waitables with a size that differs from the allocated one.
   export ASAN_OPTIONS=new_delete_type_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1
   export TSAN_OPTIONS="halt_on_error=1 suppressions=$PWD/scripts/thread_sanitizer.supp"
   if [ "$TIDE_SANITIZE" = thread ] && ! grep -q __tsan_init "$found/lib/librclcpp.so"; then

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of examples/systems/README.md: each public robot by `tide check`, `tide simulate` and `tide run`.
+"""Makes the table of examples/systems/README.md: each public robot by `tide check`, `tide simulate` and `tide run`.
 
-Usage: .venv/bin/python scripts/robots.py [PERIODS], on an idle machine. Takes some ten minutes and prints the rows."""
+Usage: .venv/bin/python scripts/robots.py [PERIODS], on an idle machine. It takes about ten minutes and prints the
+rows."""
 
 from __future__ import annotations
 

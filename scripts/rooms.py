@@ -22,7 +22,7 @@ from pathlib import Path
 import tomli
 
 ROOT = Path(__file__).resolve().parents[1]
-_PARTED = ("runtime", "tools", "tests")  # modules whose folders get a line each
+_PARTED = ("runtime", "tools", "tests")  # modules whose folders get a line of their own
 _CODE = {".c", ".h", ".cpp", ".py", ".pyi"}
 _INCLUDE = re.compile(r'^\s*#include\s+(?:"([^"]+)"|<([^">]+/[^">]+)>)', re.MULTILINE)
 _COMMAND = re.compile(r"^\s*(\w+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
@@ -34,7 +34,7 @@ _TARGET_MAKERS = {
 
 @dataclass(frozen=True)
 class Arrow:
-    """One file that uses another."""
+    """One file that uses another file."""
 
     source: str
     target: str
@@ -42,7 +42,7 @@ class Arrow:
 
 @dataclass
 class House:
-    """allowed: the modules that each module may use. files: every tracked source file, by module."""
+    """`allowed` gives the modules that each module may use. `files` gives every tracked source file, by module."""
 
     allowed: dict[str, list[str]]
     files: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -71,8 +71,8 @@ def read(path: str) -> str:
 
 
 def includes(files: list[str]) -> Iterator[Arrow]:
-    """The files that a file of C or C++ includes: of the files whose path ends as the #include says, the one in its
-    folder, the one in its module, or the only one."""
+    """The files that a C or C++ file includes. Of the files whose path ends as the #include says, it is the one in the
+    same folder, else the one in the same module, else the only one."""
     headers = [name for name in files if name.endswith(".h")]
     by_name = defaultdict(list)
     for name in headers:
@@ -98,7 +98,7 @@ def _shared(left: str, right: str) -> int:
 
 
 def imports(files: list[str]) -> Iterator[Arrow]:
-    """The files that a Python file imports, at its head or within a function."""
+    """The files that a Python file imports, at its top or within a function."""
     modules = {}
     for name in files:
         if name.endswith((".py", ".pyi")):
@@ -148,7 +148,7 @@ def house() -> House:
     files = tracked()
     for name in files:
         room = found.room_of(name)
-        if room is None and is_test(name):  # tests of several modules together, as tools/tests
+        if room is None and is_test(name):  # tests of several modules together, such as tools/tests
             room = name.split("/tests/")[0]
         if room is not None and Path(name).suffix in _CODE:
             found.files[room].append(name)
@@ -157,7 +157,7 @@ def house() -> House:
 
 
 def between_rooms(found: House) -> dict[tuple[str, str], list[Arrow]]:
-    """Dependencies between modules, without those of tests."""
+    """Dependencies between modules, except those of tests."""
     result = defaultdict(list)
     for arrow in found.arrows:
         source, target = found.room_of(arrow.source), found.room_of(arrow.target)
@@ -180,7 +180,7 @@ def _told(source: str, target: str, arrows: list[Arrow]) -> str:
 
 
 def circles(found: House) -> list[str]:
-    """Cycles of folders, and of files within a folder. Files that form a cycle must be merged."""
+    """Cycles of folders, and of files within a folder. Files that form a cycle must be merged into one."""
     folders: dict[str, set[str]] = defaultdict(set)
     files: dict[str, set[str]] = defaultdict(set)
     for arrow in found.arrows:
@@ -195,7 +195,7 @@ def circles(found: House) -> list[str]:
 
 
 def _components(graph: dict[str, set[str]]) -> Iterator[list[str]]:
-    """Strongly connected parts of more than one node (Tarjan 1972)."""
+    """Strongly connected components of more than one node (Tarjan 1972)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -228,7 +228,7 @@ def _git(*words: str) -> str:
 
 
 def lines(commit: str = "") -> dict[str, int]:
-    """Lines of code by module, of a commit or of this tree. Data and pages do not count."""
+    """Lines of code by module, in a commit or in this tree. Data and pages do not count."""
     counted = ["*.c", "*.h", "*.cpp", "*.hpp", "*.py", "*.sh", "*.cmake", "*CMakeLists.txt", "*Makefile"]
     empty = _git("hash-object", "-t", "tree", "/dev/null")
     done = _git("diff", "--numstat", "--no-renames", empty, *([commit] if commit else []), "--", *counted)
@@ -243,15 +243,15 @@ def lines(commit: str = "") -> dict[str, int]:
 
 
 def _the_day_before() -> str:
-    """The newest commit of the main line that is at least a day older than this one; in a shallow clone, the oldest
-    one."""
+    """The newest commit on the main branch that is at least a day older than this one; in a shallow clone, the oldest
+    commit."""
     committed = int(_git("log", "-1", "--format=%ct"))
     older = _git("rev-list", "-1", "--first-parent", f"--before={committed - 86_400}", "HEAD")
     return older or _git("rev-list", "--first-parent", "HEAD").split()[-1]
 
 
 def print_lines(commit: str) -> None:
-    """Prints a line for each module, those that grew first."""
+    """Prints a line for each module, the ones that grew most first."""
     now, before = lines(), lines(commit)
     head = _git("log", "-1", "--format=%cd %h", "--date=format:%m-%d", commit)
     print(f"{'lines of code':<15} {'now':>8} {head:>16} {'grew by':>8}")
@@ -264,8 +264,8 @@ def print_lines(commit: str) -> None:
 
 
 def mermaid(found: House) -> str:
-    """The picture: an arrow from the user to the used, drawn once. Arrows that follow from other arrows are left
-    out."""
+    """The picture: each arrow leads from a user to what it uses, and is drawn once. Arrows that follow from other
+    arrows are omitted."""
     arrows = {pair for pair in between_rooms(found) if pair[0] not in ("tests", "lab")}
     names = {room: room.replace("/", "_") for room in found.allowed}
     lines = ["flowchart TD"]

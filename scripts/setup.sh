@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the needs of a purpose: system packages by apt and a Python environment in .venv. A second run does nothing.
-# A step longer than five seconds reports its progress every five seconds.
+# A step that takes longer than five seconds reports its progress every five seconds.
 # Usage: scripts/setup.sh [run|gate|all|fuzz|bench|release]
 #   run    build and use the programs and the commands
 #   gate   make test: also Clang, linters, GoogleTest, pytest, and Cortex-M in QEMU
@@ -17,7 +17,7 @@ packages_firmware="gcc-arm-none-eabi libnewlib-arm-none-eabi qemu-system-arm"
 packages_gate="$packages_build $packages_firmware clang clang-format clang-tidy libgtest-dev"
 packages_cores="gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf gcc-xtensa-lx106 picolibc-xtensa-lx106-elf"
 packages_release="g++-aarch64-linux-gnu qemu-user-static mmdebstrap lintian dpkg-dev file"
-# extra: one of pyproject.toml, each of which contains those before it: build, test, all, release
+# extra: one of those in pyproject.toml, of which each contains the ones before it: build, test, all, release
 case "$purpose" in
   run) packages="$packages_build" extra=build ;;
   gate) packages="$packages_gate" extra=test ;;
@@ -30,8 +30,8 @@ esac
 
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 
-# with_progress NAME PATTERN LOG COMMAND...: runs the command with its output in LOG; lines that match PATTERN are its
-# progress.
+# with_progress NAME PATTERN LOG COMMAND... runs the command with its output in LOG, and shows lines that match PATTERN
+# as its progress.
 with_progress() {
   local name=$1 pattern=$2 log=$3 began=$SECONDS process status=0
   shift 3
@@ -46,7 +46,7 @@ with_progress() {
   return "$status"
 }
 
-# install_packages PACKAGE...: installs those that are missing.
+# install_packages PACKAGE... installs the packages that are missing.
 install_packages() {
   local package missing="" become log
   for package in "$@"; do
@@ -61,7 +61,7 @@ install_packages() {
   fi
   log=$(mktemp)
   say "installing system packages:$missing"
-  [ -z "$become" ] || sudo -v # asks for a password here, not in the background
+  [ -z "$become" ] || sudo -v # so that sudo asks for a password here and not in the background
   export DEBIAN_FRONTEND=noninteractive
   if ! { [ -n "${lists_are_new:-}" ] || with_progress "package lists" '^(Get|Hit)' "$log" $become apt-get update -q; } ||
     ! with_progress "system packages, of which $(count_needed "$missing") are new" '^Setting up' "$log" \
@@ -74,10 +74,10 @@ install_packages() {
   rm -f "$log"
 }
 
-# The packages with their dependencies.
+# The packages and their dependencies.
 count_needed() { apt-get install -s -q --no-install-recommends $1 2>/dev/null | grep -c '^Inst' || true; }
 
-# The Python environment. Its stamp contains the installed extra and the contents of pyproject.toml at that time.
+# The Python environment. Its stamp contains the installed extra, and the contents that pyproject.toml had at that time.
 install_python() {
   local stamp=.venv/.tide-setup wanted log each enough=""
   wanted=$(sha256sum pyproject.toml | cut -d' ' -f1)
@@ -100,12 +100,12 @@ install_python() {
   echo "$extra $wanted" >"$stamp"
 }
 
-# The environment needs only Python, so it is made while the other packages are installed.
+# The environment needs only Python, so it is made while the other packages are being installed.
 install_packages $packages_python
 install_python &
 python_installer=$!
 install_packages $packages
-# The runtime of the sanitizers and the fuzzer, where it is a separate package.
+# The runtime library of the sanitizers and the fuzzer, if it is a separate package.
 case " $packages " in
   *" clang "*)
     runtime="libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev"
@@ -114,8 +114,8 @@ case " $packages " in
 esac
 wait "$python_installer"
 
-# What programs for 64-bit ARM are built with: the files of a Debian, none of which is run. CMake's files in it have
-# absolute paths.
+# The files of a Debian system for 64-bit ARM, with which programs for that processor are built; none of these files is
+# run. CMake's files in that system have absolute paths.
 arm=$PWD/build/sysroot-aarch64
 if [ "$purpose" = release ] && [ ! -d "$arm" ]; then
   say "a Debian for 64-bit ARM in $arm"

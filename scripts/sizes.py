@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flash, RAM and stack of the Cortex-M builds, with the last recorded figures.
+"""Flash, RAM and stack of the Cortex-M builds, beside the last recorded figures.
 
 make sizes                                           print
 .venv/bin/python scripts/sizes.py --check 2            fail when an image or a structure grew by more than 2 %
@@ -26,11 +26,11 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "tools" / "tide_tools" / "footprint" / "sizes.json"
 CORES = ("cortex-m7", "cortex-m4f")
 GROWTH_LIMIT_PERCENT = 2.0
-FEATURE = "feature_"  # images of tests/images/features
+FEATURE = "feature_"  # the images in tests/images/features
 FEATURES = "one feature more"
 FEATURE_KEYS = ("flash", "ram", "message_memory")
-MESSAGE_MEMORY = ("tide_message_memory",)  # payloads of messages: as large as the program chose, not the runtime's
-# The stock client and stack for the same purpose, with the smallest pools (Cortex-M7, -Os, gc-sections): flash, RAM.
+MESSAGE_MEMORY = ("tide_message_memory",)  # payloads of messages, whose size the program chooses, not the runtime
+# The stock client and stack for the same purpose, with the smallest pools (Cortex-M7, -Os, gc-sections): flash and RAM.
 STOCK = {
     "client library alone (no executor), best effort": (17_200, 1_300),
     "client library alone (no executor), reliable": (17_600, 5_500),
@@ -41,7 +41,7 @@ Sizes = dict[str, dict[str, Figures]]  # kind, part, key
 
 
 def stack_frames(build: Path, room: str) -> Figures:
-    """Stack use of each function of a module, from -fstack-usage."""
+    """Stack use of each function of a module, as reported by -fstack-usage."""
     frames: Figures = {}
     for file in (build / "runtime" / "CMakeFiles" / f"tide_{room}.dir").rglob("*.su"):
         for line in file.read_text().splitlines():
@@ -74,19 +74,20 @@ def measure_room(build: Path, library: Path) -> Figures:
 
 
 def room_libraries(build: Path) -> list[Path]:
-    """The libraries of the modules of runtime/src, without ports and without the reduced runtimes."""
+    """The libraries of the modules in runtime/src, except ports and reduced runtimes."""
     folder = build / "runtime" / "CMakeFiles"
     return [file for file in sorted((build / "lib").glob("libtide_*.a")) if (folder / f"{file.stem[3:]}.dir").is_dir()]
 
 
 def measure_growth(build: Path) -> dict[str, Figures]:
-    """The cost of one more object of each kind."""
+    """The cost of one more object, for each kind of object."""
     files = list(build.rglob("growth.c.obj"))
     return {name: {"ram": size} for name, size in (growth_of(files[0]) if files else {}).items()}
 
 
 def measure_features(images: dict[str, Figures]) -> dict[str, Figures]:
-    """The cost of one feature for a board that publishes: images that differ only in it."""
+    """The cost of one feature for a board that publishes: the difference of two images, one of which has the
+    feature."""
     without = images.get(FEATURE + "none")
     return {
         name.removeprefix(FEATURE).replace("_", " "): {key: size[key] - without[key] for key in FEATURE_KEYS}
@@ -132,7 +133,7 @@ def print_table(
 
 
 def grown(core: str, sizes: Sizes, recorded: Sizes, limit_percent: float) -> list[str]:
-    """Sentences about the images and structures that grew beyond the limit."""
+    """Sentences about the images and structures that grew by more than the limit."""
     found = []
     for kind in ("images", "one more"):
         for part, figures in sizes.get(kind, {}).items():

@@ -1,25 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs one stage of `make`. Its output goes to build/stages/NAME.log and to the terminal, there with the stage's name
-# before each line, because several stages run at the same time. Its time and its number of tests are kept for the
+# Runs one stage of `make`. Its output goes to build/stages/NAME.log and to the terminal. There, each line begins with
+# the stage's name, because several stages run at the same time. Its time and its number of tests are stored for the
 # table.
 # Usage: scripts/stage.sh NAME DESCRIPTION COMMAND...
 #        scripts/stage.sh begin      forget the stages so far
 #        scripts/stage.sh table      print them in the order in which they began, and the number of tests that passed
 #        scripts/stage.sh files      print the seconds of each test program (elapsed) and file in Python (processor), by stage
-# A command that ends with status 77 had nothing to test on this machine. This is no failure, and the table reports it.
-# RESUME=yes: a stage that has passed on exactly this tree is not run again; the table shows its earlier figures.
+# A command that ends with status 77 had nothing to test on this machine. That is not a failure, and the table reports
+# it. RESUME=yes: a stage that has already passed on exactly this tree is not run again, and the table shows its earlier
+# figures.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 kept=build/stages
 now() { printf '%s' "${EPOCHREALTIME/,/.}"; }
 
-# Identifies the sources: the commit, and all changed or new files.
+# Identifies the sources: the commit, and all files that are changed or new.
 tree() {
   { git rev-parse HEAD && git diff HEAD && git ls-files -o --exclude-standard -z | xargs -0r sha256sum; } 2>/dev/null | sha256sum | cut -d' ' -f1
 }
 
-# GoogleTest, under CTest: "[  PASSED  ] 12 tests."; pytest: "12 passed, 3 deselected in 4.20s".
+# GoogleTest, run by CTest: "[ PASSED ] 12 tests."; pytest: "12 passed, 3 deselected in 4.20s".
 count_passed() {
   cat "$kept"/*.log "$kept"/*.gtest 2>/dev/null | awk '
     /\[  PASSED  \] [0-9]+ test/ {for (i = 1; i < NF; i++) if ($i == "PASSED") passed += $(i + 2)}

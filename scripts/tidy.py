@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs clang-tidy on the files that changed since they last passed, or that include what changed.
+"""Runs clang-tidy on the files that changed since they last passed, or that include a file that changed.
 
     .venv/bin/python scripts/tidy.py [--option=OPTION...] FILE...
 
 Each file is checked once, with its first compile command in build/asan (Clang's: clang-tidy reads its precompiled
 headers). Files that are compiled as one unit are checked as one. Ninja knows what they include since their last
-compilation. A file passes with the contents of all its includes, the settings and the options; build/asan/clang-tidy/
-keeps a mark for each file that has passed.
+compilation. A file passes with the contents of all its includes, the settings and the options. build/asan/clang-tidy/
+contains a mark for each file that has passed.
 """
 
 import hashlib
@@ -27,10 +27,10 @@ NOISE = re.compile(r"warnings? generated|^Suppressed|^Use -header-filter")
 
 @dataclass
 class Unit:
-    """The unit of a compilation: a file, or one that CMake wrote and that includes several."""
+    """The unit of a compilation: a file, or a file written by CMake that includes several others."""
 
     command: dict[str, str]
-    includes: set[Path]  # this project's files only; empty if the unit is not compiled yet
+    includes: set[Path]  # only files of this project; empty if the unit was not compiled yet
     checked: list[Path] = field(default_factory=list)
 
     @property
@@ -44,7 +44,7 @@ class Unit:
 
 
 def compiled() -> list[Unit]:
-    """Everything that the build compiles, in its order."""
+    """Everything that the build compiles, in the build's order."""
     listing = subprocess.run(["ninja", "-C", BUILD, "-t", "deps"], capture_output=True, text=True, check=True).stdout
     includes = {}
     for block in listing.split("\n\n"):
@@ -57,7 +57,7 @@ def compiled() -> list[Unit]:
 
 
 def to_check(files: list[Path]) -> list[Unit]:
-    """The first units that contain the files."""
+    """For the given files, the first unit that contains each of them."""
     first: dict[Path, Unit] = {}
     for unit in compiled():
         for path in unit.files():
@@ -70,13 +70,13 @@ def to_check(files: list[Path]) -> list[Unit]:
 
 
 def settings(path: Path) -> Iterator[Path]:
-    """The .clang-tidy of every folder from the file's to the root."""
+    """The .clang-tidy files of every folder from the file's folder to the root."""
     found = (folder / ".clang-tidy" for folder in path.parents if folder.is_relative_to(ROOT))
     return (path for path in found if path.is_file())
 
 
 def digest(unit: Unit, options: list[str]) -> str:
-    """A hash of everything that the verdict on the unit depends on."""
+    """A hash of everything on which the verdict about the unit depends."""
     content = hashlib.sha256("\n".join([unit.command["command"], *options]).encode())
     for path in sorted({*unit.includes, *unit.checked, *settings(unit.checked[0])}):
         content.update(path.read_bytes() if path.is_file() else b"")
@@ -84,19 +84,19 @@ def digest(unit: Unit, options: list[str]) -> str:
 
 
 def passes(unit: Unit, options: list[str]) -> bool:
-    """True if the unit has passed before, or passes now. Prints the findings otherwise."""
+    """True if the unit has passed before or passes now. Otherwise prints the findings."""
     folder = BUILD / "clang-tidy" / str(unit.path.relative_to(ROOT)).replace("/", "+")
     mark, key = folder / "passed", digest(unit, options)
     if unit.includes and mark.exists() and mark.read_text() == key:
         return True
     folder.mkdir(parents=True, exist_ok=True)
     command, main = dict(unit.command), unit.path
-    if unit.files() != [main]:  # by this suffix the analyzer knows that an included file is not a header
+    if unit.files() != [main]:  # because by this suffix the analyzer knows that an included file is not a header
         main = folder / "UnifiedSource.cpp"
         main.write_text(unit.path.read_text(encoding="utf-8"), encoding="utf-8")
         command |= {"file": str(main), "command": command["command"].replace(str(unit.path), str(main))}
     (folder / "compile_commands.json").write_text(json.dumps([command]), encoding="utf-8")
-    # The settings are those of the checked files, wherever CMake has put the one that includes them.
+    # The settings are those of the checked files, wherever CMake has put the file that includes them.
     config = f"--config-file={next(settings(unit.checked[0]))}"
     result = subprocess.run(["clang-tidy", "-p", folder, config, *options, main], capture_output=True, text=True)
     said = [line for line in (result.stdout + result.stderr).splitlines() if not NOISE.search(line)]
@@ -108,7 +108,7 @@ def passes(unit: Unit, options: list[str]) -> bool:
 
 
 def main(words: list[str]) -> int:
-    """Returns 0 if all files passed, else 1."""
+    """Returns 0 if all files passed, otherwise 1."""
     options = [word.removeprefix("--option=") for word in words if word.startswith("--option=")]
     units = to_check([Path(word).resolve() for word in words if not word.startswith("--")])
     with ThreadPoolExecutor(os.cpu_count()) as pool:

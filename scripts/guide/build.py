@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Build the guide as a site: `make docs`. Pages are in the repository; the reference is generated from headers and
-help.
+"""Builds the guide as a site: `make docs`. The pages are in the repository; the reference is generated from headers and
+help texts.
 
     .venv/bin/python scripts/guide/build.py [--out FOLDER]
 
-Links to missing files, pages missing in the menu and wrong anchors are errors. The site fetches nothing from a network.
-A browser can open it from its folder; only search needs a server, as browsers isolate scripts of local files: python3
--m http.server -b 127.0.0.1 -d build/site"""
+Links to missing files, pages that the menu lacks and wrong anchors are errors. The site fetches nothing from a network.
+A browser can open the site from its folder. Only the search needs a server, because browsers isolate scripts of local
+files: python3 -m http.server -b 127.0.0.1 -d build/site"""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class GuideError(Exception):
 
 
 def menu() -> list[tuple[str, list[tuple[str, str]]]]:
-    """The menu: its parts, and in each the titles and files of its pages; a file is in the repository or generated."""
+    """The menu: its parts, and in each part the titles and files of its pages. A file is in the repository or is
+    generated."""
     table = tomli.loads((ROOT / "docs/guide/menu.toml").read_text(encoding="utf-8"))
     return [(part["title"], [(page["title"], page["file"]) for page in part["pages"]]) for part in table["parts"]]
 
@@ -54,7 +55,7 @@ def public_headers() -> list[Path]:
 
 
 def made_pages() -> dict[str, str]:
-    """Page texts by place in the site."""
+    """The text of each page, by its place in the site."""
     pages = {"reference/command.md": command.page(), "reference/errors.md": errors.page(ROOT)}
     names = []
     for header in public_headers():
@@ -67,7 +68,7 @@ def made_pages() -> dict[str, str]:
 
 
 def place_of(file: str) -> str:
-    """Path in the site of a page or picture of the repository."""
+    """Place in the site of a page or picture of the repository."""
     place = file.removeprefix("docs/").lower() if file.startswith("docs/") else file.lower()
     return re.sub(r"readme\.md$", "index.md", place)
 
@@ -97,7 +98,7 @@ def stage(folder: Path) -> None:
 
 
 def _origins() -> dict[str, str]:
-    """Files from which a page is generated: a link to the file leads to the page."""
+    """Files from which a page is generated; a link to such a file leads to the page."""
     of_headers = {str(file.relative_to(ROOT)): f"reference/c/{file.stem}.md" for file in public_headers()}
     return of_headers | {"docs/guide/errors.toml": "reference/errors.md"}
 
@@ -122,7 +123,7 @@ def configuration(pages: Path, out: Path) -> str:
 
 
 def build(out: Path) -> None:
-    """Builds in a neighbouring folder first, so that a failed build keeps the old site."""
+    """Builds in a folder beside the old site first, so that a failed build keeps the old site."""
     work = ROOT / "build/guide"
     shutil.rmtree(work, ignore_errors=True)
     stage(work / "pages")
@@ -135,7 +136,7 @@ def build(out: Path) -> None:
     )
     if made.returncode != 0:
         raise GuideError(f"the site could not be built:\n{made.stdout}{made.stderr}")
-    (work / "site/404.html").unlink()  # only a server uses this page; it refers to pictures at the server's root
+    (work / "site/404.html").unlink()  # only a server shows this page, which refers to pictures at the server's root
     shutil.rmtree(out, ignore_errors=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(str(work / "site"), out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reference of the command from its own help."""
+"""The reference of the command, made from its own help."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _parameters(command: Any) -> list[str]:
 
 
 def _help(text: str) -> str:
-    """Examples, which are indented, as code."""
+    """Marks examples, which are indented, as code."""
     paragraphs = re.split(r"\n\s*\n", text.replace("\b", "").strip())
     lines: list[str] = []
     for paragraph in paragraphs:
@@ -59,7 +59,7 @@ def _entry(words: str, command: Any) -> list[str]:
 
 
 def _program(name: str, words: str, command: Any) -> list[str]:
-    """A command that is replaced by a program, whose help is used."""
+    """The help of a command that is replaced by a program is that program's help."""
     from tide_tools.programs.binaries import find_binary
 
     told = subprocess.run([str(find_binary(name)), "--help"], capture_output=True, text=True, check=True).stdout

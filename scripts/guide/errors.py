@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every error code with its meaning and remedy: from tide/status.h, tide/lock.h and docs/guide/errors.toml."""
+"""The page of every error code with its meaning and remedy, made from tide/status.h, tide/lock.h and
+docs/guide/errors.toml."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reference of the C interface from its headers: the comment before a declaration, and the declaration."""
+"""The reference of the C interface, made from its headers: each declaration with the comment before it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _plain(comment: str) -> str:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Comments and declarations, each with all its lines."""
+    """Comments and declarations, each with all of its lines."""
     at = 0
     while at < len(text):
         if text[at].isspace():
@@ -65,7 +65,7 @@ def _end_of(text: str, start: int) -> int:
         at += 1
         if depth == 0 and (text[at - 1] == ";" or closes):
             break
-    rest = re.match(r"[ \t]*/\*.*?\*/", text[at:], re.S)  # a comment behind the declaration, on its line
+    rest = re.match(r"[ \t]*/\*.*?\*/", text[at:], re.S)  # a comment behind the declaration, in the same line
     return at + rest.end() if rest else at
 
 
@@ -79,7 +79,7 @@ def _name_of(code: str) -> str | None:
 
 
 def read(header: Path) -> tuple[str, list[Declaration]]:
-    """The header's own description, and its declarations."""
+    """The header's own description, and the header's declarations."""
     text = _CPLUSPLUS.sub("", header.read_text(encoding="utf-8"))
     blocks = [block for block in _blocks(text) if not _GUARD.match(block) and "SPDX-License" not in block]
     intro, comment = "", ""
@@ -107,14 +107,14 @@ def read(header: Path) -> tuple[str, list[Declaration]]:
 
 
 def _shortened(code: str) -> str:
-    """An inline function without its body."""
+    """An inline function, without its body."""
     if code.startswith(("static inline", "inline")):
         return code[: code.index("{")].rstrip() + ";"
     return code
 
 
 def prose(comment: str) -> str:
-    """A comment as text of the site: it contains no markup, and indented lines are code."""
+    """A comment as text of the site: it contains no markup, and its indented lines are code."""
     lines, code = [], False
     for line in comment.splitlines():
         indented = line.startswith("  ")
@@ -142,6 +142,6 @@ def _is_type(declaration: Declaration) -> bool:
 
 
 def _entry(group: list[Declaration]) -> list[str]:
-    """The section of declarations that share one comment."""
+    """The section for declarations that share one comment."""
     code = "\n".join(each.code for each in group)
     return [f"## {group[0].name}", "", "```c", code, "```", "", prose(group[0].comment), ""]

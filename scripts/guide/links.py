@@ -13,13 +13,14 @@ _FENCE = re.compile(r"^(```|~~~)")
 
 
 class BrokenLinkError(Exception):
-    """A page names a file that is not there."""
+    """A page names a file that does not exist."""
 
 
 def rewritten(text: str, page: str, places: Mapping[str, str], root: Path) -> str:
-    """page: path in the repository. places: of every page and picture of the site, from its path in the repository.
+    """`page` is a path in the repository. `places` gives the place of every page and picture in the site, by its path
+    in the repository.
 
-    Links to files outside the site, such as source files, become plain names."""
+    Links to files that are not part of the site, such as source files, become plain names."""
     lines, fenced = [], False
     for number, line in enumerate(text.splitlines(), 1):
         if _FENCE.match(line):
