@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The corrected rule against a reference without portions: the budget is a row of single units, each with the time from
-// which it may be used. Also checks the bounds stated in tide/budget.h over all windows of random runs.
+// which it may be used. Also checks, over all windows of random runs, the bounds stated in tide/budget.h.
 #include <gtest/gtest.h>
 
 #include "budget_world.h"
@@ -9,7 +9,7 @@ namespace budget_corrected_test {
 
 using namespace budget_world;
 
-// Each unit of processor time has one entry: slow, but simple.
+// Each unit of processor time has its own entry: this is slow, but simple.
 class Units {
  public:
   explicit Units(const Case &drawn) : drawn_(drawn), times_(static_cast<size_t>(drawn.budget), 0) {}
@@ -66,7 +66,7 @@ TEST(BudgetCorrected, AgreesWithUnitsAtEveryInstant) {
   }
 }
 
-// With late accounting, the used units are those at the front, whether or not they were usable.
+// With late accounting, the used units are the ones at the front, whether or not they were usable.
 TEST(BudgetCorrected, BorrowsWhatALateLookLetThrough) {
   for (uint64_t seed = 1; seed <= 1500; seed++) {
     const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);

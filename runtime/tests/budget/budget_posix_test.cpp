@@ -9,7 +9,8 @@ namespace budget_posix_test {
 
 using namespace budget_world;
 
-// The text of 2.8.4 with one tick of execution at a time. `consumed` is not yet scheduled for replenishment.
+// The text of section 2.8.4, with one tick of execution at a time. `consumed` is what is not yet scheduled for
+// replenishment.
 class Text {
  public:
   explicit Text(const Case &drawn) : drawn_(drawn), capacity_(drawn.budget) {}
@@ -100,7 +101,7 @@ class Lane {
     EXPECT_EQ(tide_budget_init(&machine_, &config, 0), 0);
   }
   void ready(int64_t now) { tide_budget_ready(&machine_, now); }
-  // Runs from `from` to `to`, accounted at each deadline; returns the time at high priority.
+  // Runs from `from` to `to`, with the time accounted at each deadline; returns the time at high priority.
   int64_t run(int64_t from, int64_t to) {
     tide_budget_run(&machine_, from);
     int64_t high = 0;
@@ -120,7 +121,7 @@ class Lane {
   tide_replenishment_t storage_[8]{};
 };
 
-// Stanovich et al., premature replenishment: the amount replenished at 50 returns at 90 with the rest of its
+// Stanovich et al., premature replenishment: the amount replenished at 50 comes back at 90, with the rest of its
 // activation.
 int64_t used_within_two_periods(tide_budget_rule_t rule) {
   Lane lane(rule);

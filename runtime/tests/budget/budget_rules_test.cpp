@@ -35,7 +35,7 @@ class BudgetRules : public testing::TestWithParam<tide_budget_rule_t> {
 INSTANTIATE_TEST_SUITE_P(Both, BudgetRules, testing::Values(TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX),
                          [](const auto &rule) { return rule.param == TIDE_BUDGET_POSIX ? "Posix" : "Corrected"; });
 
-// The server of the paper's listing: 30 of 100 ms.
+// The server in the paper's listing: 30 of every 100 ms.
 TEST_P(BudgetRules, FallsWhenTheBudgetIsUsedAndRisesOnePeriodAfterTheActivation) {
   init(30, 100, 100, 1000);
   EXPECT_EQ(priority(), kHigh);
@@ -110,7 +110,7 @@ TEST_P(BudgetRules, RaisedWhileItSleeps) {
   tide_budget_ready(&lane_, 170);
   tide_budget_run(&lane_, 170);
   tide_budget_account(&lane_, 30, 200);
-  EXPECT_EQ(deadline(), 270);  // from its activation, not from its possible start
+  EXPECT_EQ(deadline(), 270);  // counted from its activation, not from its possible start
 }
 
 TEST_P(BudgetRules, EventsThatDoNotFitChangeNothing) {
@@ -123,7 +123,7 @@ TEST_P(BudgetRules, EventsThatDoNotFitChangeNothing) {
   tide_budget_ready(&lane_, 15);
   tide_budget_account(&lane_, -5, 3);
   EXPECT_EQ(lane_.counters.activations, 1u);
-  EXPECT_EQ(deadline(), 45);  // not accounted yet
+  EXPECT_EQ(deadline(), 45);  // not yet accounted
   tide_budget_account(&lane_, 30, 40);
   EXPECT_EQ(deadline(), 110);
 }
@@ -146,7 +146,7 @@ TEST_P(BudgetRules, RefusesWhatIsNoBudget) {
   EXPECT_EQ(tide_budget_init(nullptr, nullptr, 0), TIDE_ERROR_ARGUMENT);
 }
 
-// Any numbers in any order: no undefined behaviour, and the machine recovers by its deadline.
+// Any numbers in any order: there is no undefined behaviour, and the machine recovers by its deadline.
 TEST_P(BudgetRules, HostileNumbers) {
   for (uint64_t seed = 1; seed <= 300; seed++) {
     std::mt19937_64 random(seed);
@@ -197,15 +197,15 @@ TEST(BudgetCounters, OverrunAndForgiven) {
   tide_budget_run(&lane, 350);
   EXPECT_EQ(lane.counters.forgiven, 1u);
   tide_budget_preempt(&lane, 5, 355);
-  tide_budget_run(&lane, 355);  // continues: no new wait
+  tide_budget_run(&lane, 355);  // it continues, so there is no new wait
   EXPECT_EQ(lane.counters.forgiven, 1u);
-  tide_budget_account(&lane, 5, 360);  // its portion is usable since 250 and again from 350
+  tide_budget_account(&lane, 5, 360);  // its portion has been usable since 250, and is usable again from 350
   EXPECT_EQ(tide_budget_priority(&lane), kHigh);
   tide_budget_account(&lane, 13, 373);
   EXPECT_EQ(lane.counters.overrun_ns, 3u);
   EXPECT_EQ(tide_budget_deadline_ns(&lane), 450);
   tide_budget_account(&lane, 0, 450);
-  EXPECT_EQ(tide_budget_deadline_ns(&lane), 457);  // 3 of the 10 are used already
+  EXPECT_EQ(tide_budget_deadline_ns(&lane), 457);  // 3 of the 10 are already used
 }
 
 }  // namespace budget_rules_test

@@ -36,7 +36,7 @@ inline Case draw(uint64_t seed, tide_budget_rule_t rule) {
 enum class Looks { kExact, kLate };
 enum class Others { kPreempt, kNone };
 
-// Events at the beginning of a tick, in this order.
+// Events at the beginning of a tick, which happen in this order.
 struct Step {
   int64_t charged = 0;  // ticks reported to the machine
   bool blocked = false, activated = false, resumed = false;
@@ -103,7 +103,7 @@ class World {
     if (runs()) unaccounted_++;
   }
 
-  // Used at high priority before each instant, 0 to `ticks`.
+  // Time used at high priority before each instant, 0 to `ticks`.
   std::vector<int64_t> run(int64_t ticks) {
     std::vector<int64_t> used = {0};
     for (int64_t now = 0; now < ticks; now++) {
@@ -116,7 +116,7 @@ class World {
     idle_before_.push_back(false);
     return used;
   }
-  // For each instant: whether the lane was blocked or had no budget just before it.
+  // For each instant: whether the lane was blocked, or had no budget, just before it.
   const std::vector<bool> &idle_before() const { return idle_before_; }
 
  private:

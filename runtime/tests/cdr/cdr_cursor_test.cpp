@@ -220,8 +220,8 @@ TEST(Cdr, BooleansAboveOneAreRefused) {
   EXPECT_EQ(cdr.status, TIDE_ERROR_MALFORMED);
 }
 
-// Any sequence of values is read back unchanged, in both byte orders, from any origin; measuring agrees with writing;
-// with a buffer that is too short by any number of bytes, writing fails without exceeding it.
+// Any sequence of values is read back unchanged, in both byte orders and from any origin. Measuring agrees with
+// writing. With a buffer that is too short by any number of bytes, writing fails without exceeding the buffer.
 struct Step {
   int kind;
   uint64_t value;

@@ -23,7 +23,7 @@ Bytes data_for(size_t reader, uint8_t mark) {
   return submessage(TIDE_XRCE_DATA, Bytes{0, static_cast<uint8_t>(reader + 1), 0, 6, mark});
 }
 
-// Readers 0 to 2; the priority of each is its number. Messages with another number have no reader.
+// Readers 0 to 2, each with its number as its priority. Messages with another number have no reader.
 struct Readers : peer::Receiver {
   explicit Readers(const Options &options, uint16_t wanted = 2) : peer::Receiver(options) {
     priority_of = [](uint8_t, tide_xrce_request_t request) -> int32_t {
@@ -75,7 +75,7 @@ struct Readers : peer::Receiver {
     ASSERT_TRUE(!settled || free >= owed);
     check_reassemblies();
   }
-  // If there is one for each reader, a reader that uses none finds one, regardless of the others.
+  // If there is one buffer for each reader, a reader that uses none finds one, whatever the others do.
   void check_reassemblies() const {
     size_t free = 0, without = 0;
     std::map<const tide_account_t *, size_t> used;
@@ -95,7 +95,7 @@ struct Readers : peer::Receiver {
   std::array<std::vector<int>, kReaders> marks;
   std::array<std::vector<std::pair<void *, bool>>, kReaders> kept;
   bool keep = false;
-  bool settled = true;  // no account was opened while others used its slots
+  bool settled = true;  // no account was opened while others were using its slots
 };
 
 using Marks = std::vector<int>;
@@ -202,7 +202,7 @@ TEST(daemon_accounts, a_full_reader_holds_its_stream_and_loses_nothing) {
 
 using peer::cut;
 
-// Sends a message of two fragments to a reader, as far as they are accepted.
+// Sends a message of two fragments to a reader, as far as the fragments are accepted.
 void arrive_cut(Readers &r, size_t reader, uint16_t &sequence, uint8_t mark, size_t parts = 2) {
   Bytes body{0, static_cast<uint8_t>(reader + 1), 0, 6, mark};
   body.resize(150);
@@ -292,7 +292,7 @@ TEST(daemon_accounts, a_message_behind_an_unfinished_one_is_of_its_own_reader) {
 
 class DaemonFragmentsSeeds : public testing::TestWithParam<unsigned> {};
 
-// Floods of messages in fragments, complete and aborted, readers that release at any time.
+// Floods of messages in fragments, complete and aborted, with readers that release at any time.
 TEST_P(DaemonFragmentsSeeds, each_finds_its_first_memory) {
   std::mt19937 random(GetParam());
   auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
@@ -321,7 +321,7 @@ TEST_P(DaemonFragmentsSeeds, each_finds_its_first_memory) {
 
 INSTANTIATE_TEST_SUITE_P(Any, DaemonFragmentsSeeds, testing::Range(1u, 51u));
 
-// A peer that follows the protocol: window 16, repeats requested messages, sends HEARTBEATs.
+// A peer that follows the protocol: it has a window of 16, repeats requested messages, and sends HEARTBEATs.
 struct Sender {
   Readers &r;
   size_t reader;
@@ -349,8 +349,8 @@ struct Sender {
   }
 };
 
-// Reliable senders and floods of best effort, readers that take at any time: all reliable messages arrive once and in
-// order, and a reader that uses less than its reservation always gets its frame.
+// Reliable senders and floods of best-effort messages, with readers that take at any time. All reliable messages arrive
+// once and in order, and a reader that uses less than its reservation always gets its frame.
 class DaemonAccountsSeeds : public testing::TestWithParam<unsigned> {};
 
 TEST_P(DaemonAccountsSeeds, reservations_hold_and_reliable_loses_nothing) {
@@ -391,8 +391,9 @@ TEST_P(DaemonAccountsSeeds, reservations_hold_and_reliable_loses_nothing) {
 
 INSTANTIATE_TEST_SUITE_P(Any, DaemonAccountsSeeds, testing::Range(1u, 101u));
 
-// The slots of readers 1 and 2, which reader 0 may not take, count as room of the stream that serves all three. A
-// request for each repeat that finds no room would keep link and processor busy until reader 0 releases a sample.
+// The slots of readers 1 and 2, which reader 0 may not take, count as free for the stream that serves all three. If
+// each repeat that finds no slot were requested again, link and processor would be busy until reader 0 releases a
+// sample.
 TEST(daemon_accounts, a_repeat_that_found_no_room_is_requested_when_there_is_some) {
   Readers r({.slots = 8});
   for (const uint16_t reader : {1, 2}) r.arrive_for(reader, reliable(0), reader - 1u);
@@ -414,11 +415,11 @@ TEST(daemon_accounts, a_repeat_that_found_no_room_is_requested_when_there_is_som
   r.check();
 }
 
-// ---- a reader that keeps its last samples does not hold up its stream ----
+// ---- a reader that keeps its last samples does not block its stream ----
 
 constexpr uint8_t kStream = TIDE_STREAM_RELIABLE(2);
 
-// Readers 0 to 2 on one stream, which all keep their last samples.
+// Readers 0 to 2 on one stream; all of them keep their last samples.
 struct Keepers : Readers {
   explicit Keepers(uint8_t kept_samples, size_t slot_count = 40) : Readers({.slots = slot_count}, 4) {
     priority_of = [](uint8_t, tide_xrce_request_t) -> int32_t { return TIDE_PRIORITY(2, 0); };
@@ -473,7 +474,7 @@ TEST(daemon_accounts, one_below_its_reservation_takes_the_place_of_an_acknowledg
 
 class DaemonKeepersSeeds : public testing::TestWithParam<unsigned> {};
 
-// Losses, repeats in any order, and an executor that is seldom there: nothing is lost that the histories have room for,
+// Losses, repeats in any order, and an executor that seldom runs: nothing is lost for which the histories have room,
 // and each reader gets its samples in order.
 TEST_P(DaemonKeepersSeeds, each_gets_all_in_order) {
   std::mt19937 random(GetParam());

@@ -45,7 +45,7 @@ class Receiver {
   }
   Receiver(const Receiver &) = delete;
 
-  // Branches taken for one frame.
+  // Number of branches taken for one frame.
   uint64_t receive(const Bytes &message) {
     memcpy(tide_receiver_claim(&core), message.data(), message.size());
     const uint64_t before = branches;
@@ -67,7 +67,7 @@ class Receiver {
   std::array<tide_account_t, 2> accounts{};
 };
 
-// The most expensive of the frames after all slots were taken.
+// The cost of the most expensive frame, when all slots are taken.
 struct Flood {
   const char *name;
   uint64_t (*cost)(size_t slots);
@@ -111,9 +111,9 @@ const Flood kFloods[] = {
        Receiver receiver(slots, 2);
        const Bytes whole = peer::submessage(TIDE_XRCE_DATA, Bytes(80, 1));
        const auto begin = peer::fragment({whole.begin(), whole.begin() + 20}, false);
-       receiver.receive(peer::message(0x81, 0, {begin}));  // takes the reassembly, and never ends
+       receiver.receive(peer::message(0x81, 0, {begin}));  // takes the reassembly buffer, and never ends
        receiver.process();
-       receiver.receive(peer::message(0x80, 0, {begin}));  // waits for it
+       receiver.receive(peer::message(0x80, 0, {begin}));  // waits for the reassembly buffer
        receiver.process();
        for (uint16_t i = 1; i < 8; i++) receiver.receive(sample(0x80, i));
        return most(receiver, slots, [](int i) { return sample(0x01, static_cast<uint16_t>(i)); });
@@ -143,7 +143,7 @@ TEST(ReceiverCost, EachStepOfProcessIsLinearInTheSlots) {
   });
 }
 
-// Frames before an urgent frame in its stream become as urgent. Each of them moves in the heap, which adds a
+// Frames that precede an urgent frame in its stream become as urgent. Each of them moves in the heap, which adds a
 // logarithmic number of steps.
 TEST(ReceiverCost, PassingOnAnUrgencyIsLinearInTheSlotsButForTheHeap) {
   expect_linear("each frame more urgent than the one before", [](size_t slots) {
@@ -215,7 +215,7 @@ TEST(TransmitterCost, AcquireIsConstantAndLinearWhereItReplaces) {
     tide_node_t *node = nullptr;
     const uint64_t cost = cost_of([&] { tide_transmitter_acquire_for(&t.core, 12, kPriority, 0x25, &node); });
     ASSERT_NE(node, nullptr);
-    EXPECT_LE(cost, first == 0 ? cost : first + 64) << nodes << " nodes";  // 64 for the counts of levels and writers
+    EXPECT_LE(cost, first == 0 ? cost : first + 64) << nodes << " nodes";  // 64 for counting the levels and writers
     first = first == 0 ? cost : first;
   }
   const auto full = [](size_t nodes, const std::function<int(peer::Transmitter &, tide_node_t **)> &acquire) {

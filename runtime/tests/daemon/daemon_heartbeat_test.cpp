@@ -19,7 +19,7 @@ class Heartbeat : public ::testing::Test {
   bool next(int64_t now_ns) { return tide_transmitter_next(&t.core, now_ns, &frame_) == 1; }
   bool frame_is_heartbeat() const { return frame_.head_bytes > 4 && frame_.head[4] == TIDE_XRCE_HEARTBEAT; }
 
-  /* A whole exchange on a wire that takes 10 ms a frame, acknowledged 2 ms after its end. */
+  /* A whole exchange on a wire on which a frame takes 10 ms and is acknowledged 2 ms after its end. */
   int64_t exchange(int64_t now_ns, uint16_t sequence) {
     submit(now_ns);
     EXPECT_TRUE(next(now_ns));
@@ -60,7 +60,7 @@ TEST_F(Heartbeat, AsksWithinAFewRoundTripsWhenNoAnswerComes) {
   EXPECT_TRUE(frame_is_heartbeat());
 }
 
-// The bounds of a line count one HEARTBEAT of a stream at a time.
+// The bounds of a line assume that a stream has one HEARTBEAT at a time.
 TEST_F(Heartbeat, IsNotFollowedByAnotherBecauseAnAcknowledgmentMetIt) {
   ASSERT_EQ(tide_transmitter_set_heartbeat_delay(&t.core, 0), 0);
   int64_t now_ns = millisecond;
@@ -73,7 +73,7 @@ TEST_F(Heartbeat, IsNotFollowedByAnotherBecauseAnAcknowledgmentMetIt) {
   }
   ASSERT_TRUE(next(now_ns));
   ASSERT_TRUE(frame_is_heartbeat());
-  t.acknack(reliable0, 1, 0, now_ns + millisecond);  // of the first message
+  t.acknack(reliable0, 1, 0, now_ns + millisecond);  // acknowledgment of the first message
   tide_transmitter_poll(&t.core, now_ns + millisecond);
   now_ns += 2 * millisecond;
   tide_transmitter_sent(&t.core, now_ns);

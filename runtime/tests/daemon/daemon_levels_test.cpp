@@ -23,7 +23,7 @@ int publish(Transmitter &t, uint8_t level, bool reliable, size_t bytes = 12) {
   return t.submit(stream, sample(bytes), TIDE_PRIORITY(level, 0));
 }
 
-// Each level has published once, and everything has been sent.
+// The state after each level has published once, and everything has been sent.
 void introduce(Transmitter &t, size_t bytes = 12) {
   for (uint8_t level = 0; level < kLevels; ++level) ASSERT_EQ(publish(t, level, false, bytes), TIDE_OK);
   while (!t.send(0).empty()) continue;
@@ -35,7 +35,7 @@ TEST(daemon_levels, a_flood_leaves_the_first_one_of_others) {
     for (uint8_t flooded = 0; flooded < kLevels; ++flooded) {
       Transmitter t({{64, 8}});
       introduce(t);
-      for (int i = 0; i < 100; ++i) publish(t, flooded, reliable);  // nothing is acknowledged or sent
+      for (int i = 0; i < 100; ++i) publish(t, flooded, reliable);  // so far nothing is acknowledged or sent
       EXPECT_EQ(t.core.nodes_in_use, 8u - (kLevels - 1u));
       EXPECT_GT(t.core.counters.refused_kept, 0u);
       for (uint8_t level = 0; level < kLevels; ++level) {
@@ -101,7 +101,7 @@ TEST(daemon_levels, a_session_has_what_is_kept_for_others) {
 
 class DaemonLevelsSeeds : public testing::TestWithParam<unsigned> {};
 
-// Any order of publishing, sending and acknowledging: a level without a used node finds one.
+// Whatever the order of publishing, sending and acknowledging: a level that uses no node finds one.
 TEST_P(DaemonLevelsSeeds, each_level_finds_its_first) {
   std::mt19937 random(GetParam());
   auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };

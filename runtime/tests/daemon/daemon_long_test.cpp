@@ -32,7 +32,7 @@ class Long : public ::testing::Test {
     node->length = static_cast<uint32_t>(bytes);
     return tide_transmitter_submit_part(&t.core, &message, node, reliable0, complete, 0);
   }
-  // "F": a fragment, "L": the last one, "M": a whole message, each with its number in the stream.
+  // "F" is a fragment, "L" the last one, "M" a whole message; each is followed by its number in the stream.
   std::string sent() {
     std::string all;
     for (Bytes bytes; !(bytes = t.send()).empty();) {
@@ -64,7 +64,7 @@ TEST_F(Long, PartsStandTogetherAndComeBackAsTheyAreAcknowledged) {
   EXPECT_EQ(sent(), "F2F3");
   t.acknack(reliable0, 2, 0);
   EXPECT_EQ(nodes(), 1);
-  t.acknack(reliable0, 4, 0);  // everything sent
+  t.acknack(reliable0, 4, 0);  // everything was sent
   EXPECT_EQ(nodes(), 2);
   EXPECT_EQ(sent(), "");
   EXPECT_EQ(put(60, true), TIDE_OK);
@@ -89,7 +89,7 @@ TEST_F(Long, AnotherOneWaits) {
   EXPECT_EQ(other.stream, 0);
 }
 
-// The peer would append the following fragments to it.
+// The peer would append the fragments that follow to it.
 TEST_F(Long, WhenItIsGivenUpNothingLeavesUntilTheNextSession) {
   take(2);
   EXPECT_EQ(t.submit(reliable0, sample(8, 190), TIDE_PRIORITY(0, 0)), TIDE_OK);
@@ -102,7 +102,7 @@ TEST_F(Long, WhenItIsGivenUpNothingLeavesUntilTheNextSession) {
   EXPECT_TRUE(message.lost);
   EXPECT_EQ(put(10, false), TIDE_ERROR_DISCONNECTED);
   EXPECT_EQ(sent(), "");
-  t.acknack(reliable0, 3, 0);  // of the sent part
+  t.acknack(reliable0, 3, 0);  // acknowledgment of the part that was sent
   t.acknack(reliable0, 0, 0xF);
   EXPECT_EQ(sent(), "");
   tide_transmitter_reset(&t.core, true);

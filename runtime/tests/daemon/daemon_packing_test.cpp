@@ -12,14 +12,14 @@ using peer::Transmitter;
 
 constexpr uint8_t reliable0 = TIDE_STREAM_RELIABLE(0), reliable1 = TIDE_STREAM_RELIABLE(1);
 
-// A sample of a writer: request, object, then the mark.
+// A sample of a writer: request, object, and the mark.
 Bytes sample(uint8_t mark, size_t bytes = 1, uint8_t object = 5, uint8_t id = TIDE_XRCE_WRITE_DATA) {
   Bytes body{0, mark, 0, object};
   body.insert(body.end(), bytes, mark);
   return peer::submessage(id, body);
 }
 
-// The marks of the samples in a frame, in order; each whole.
+// The marks of the samples in a frame, in order; each sample must be whole.
 std::vector<int> marks_of(const Bytes &frame) {
   std::vector<int> marks;
   tide_xrce_header_t header;
@@ -53,14 +53,14 @@ struct Packing : testing::Test {
               int64_t expires_ns = TIDE_FOREVER) {
     EXPECT_EQ(t.submit(stream, bytes, priority, 0, expires_ns), TIDE_OK);
   }
-  // Two samples are in transfer and fill the window; further ones wait.
+  // Two samples are in transfer and fill the window, so further samples wait.
   void fill_window() {
     for (uint8_t mark : {1, 2}) {
       submit(sample(mark));
       EXPECT_EQ(marks_of(t.send()), std::vector<int>{mark});
     }
   }
-  // Marks of the waiting samples, after everything sent has been acknowledged.
+  // The marks of the waiting samples, after everything that was sent has been acknowledged.
   std::vector<std::vector<int>> frames(uint16_t out = 2) {
     std::vector<std::vector<int>> all;
     for (;;) {
@@ -103,10 +103,10 @@ TEST_F(Packing, what_may_leave_at_once_leaves_alone) {
 TEST_F(Packing, samples_of_others_stay_apart) {
   fill_window();
   submit(sample(3));
-  submit(sample(4, 1, 6));                                                 // another writer
-  submit(sample(5, 1, 6), reliable0, TIDE_PRIORITY(0, 1));                 // another priority
-  submit(sample(6, 1, 6), reliable0, TIDE_PRIORITY(0, 1), 1'000'000'000);  // a time limit
-  submit(sample(7, 1, 6), reliable0, TIDE_PRIORITY(0, 1));                 // behind one with a time limit
+  submit(sample(4, 1, 6));                                                 // from another writer
+  submit(sample(5, 1, 6), reliable0, TIDE_PRIORITY(0, 1));                 // with another priority
+  submit(sample(6, 1, 6), reliable0, TIDE_PRIORITY(0, 1), 1'000'000'000);  // with a time limit
+  submit(sample(7, 1, 6), reliable0, TIDE_PRIORITY(0, 1));                 // behind a sample with a time limit
   submit(sample(8, 1, 6, TIDE_XRCE_DELETE), reliable0, TIDE_PRIORITY(0, 1));
   submit(sample(9, 1, 6), reliable0, TIDE_PRIORITY(0, 1));
   EXPECT_EQ(t.core.counters.packed, 0u);
@@ -122,7 +122,7 @@ TEST_F(Packing, another_stream_and_best_effort_stay_apart) {
   EXPECT_EQ(t.core.counters.packed, 0u);
 }
 
-// A small node holds 64 bytes, a sample takes 12; the last frame is in a large node and has the maximum length.
+// A small node holds 64 bytes, and a sample takes 12; the last frame is in a large node and has the maximum length.
 TEST_F(Packing, neither_a_node_nor_a_message_overflows) {
   fill_window();
   for (int mark = 3; mark < 200; ++mark) submit(sample(static_cast<uint8_t>(mark)));
@@ -141,7 +141,7 @@ TEST_F(Packing, nothing_joins_a_frame_on_the_wire) {
   ASSERT_EQ(tide_transmitter_next(&t.core, 0, &frame), 1);
   submit(sample(2));
   submit(sample(3));
-  tide_transmitter_reset(&t.core, true);  // the wire still reads the first, which is unsent again
+  tide_transmitter_reset(&t.core, true);  // the wire still reads the first node, which counts as unsent again
   submit(sample(4));
   EXPECT_EQ(marks_of(peer::flatten(frame)), std::vector<int>{1});
   tide_transmitter_sent(&t.core, 0);
@@ -160,11 +160,11 @@ TEST_F(Packing, is_repeated_as_it_left) {
   EXPECT_EQ(marks_of(t.send()), (std::vector<int>{3, 4}));
 }
 
-// The next session's header may be longer, and fragments carry one message only.
+// The header of the next session may be longer, and fragments carry only one message.
 TEST_F(Packing, fits_a_frame_with_the_longest_header) {
   fill_window();
   submit(sample(3, 400));
-  submit(sample(4, 80));  // 408 + 88 + 4 would fit, with 8 it does as well
+  submit(sample(4, 80));  // 408 + 88 fits with a header of 4 bytes, and with one of 8 as well
   submit(sample(5, 1));
   tide_transmitter_set_session(&t.core, 0x01, 0x12345678);
   std::vector<Bytes> sent;

@@ -107,7 +107,7 @@ class Transmitter {
     return tide_transmitter_submit(&core, node, stream, now_ns);
   }
 
-  // Empty: no frame may be sent. The frame has been sent when this returns.
+  // Returns the next frame; empty if no frame may be sent. The frame counts as sent when this returns.
   Bytes send(int64_t now_ns = 0) {
     tide_frame_parts_t frame;
     if (tide_transmitter_next(&core, now_ns, &frame) != 1) return {};
@@ -194,7 +194,7 @@ class Receiver {
   int arrive(const Bytes &bytes, int64_t now_ns = 0) { return commit(bytes, false, 0, now_ns); }
   int arrive_checked(const Bytes &bytes, uint16_t crc, int64_t now_ns = 0) { return commit(bytes, true, crc, now_ns); }
   int process() { return tide_receiver_process_most_urgent(&core); }
-  // Processes until nothing is left.
+  // Processes frames until none is left.
   int process_all() {
     int count = 0;
     while (tide_receiver_most_urgent(&core) != TIDE_PRIORITY_NONE) count += process();
@@ -204,7 +204,7 @@ class Receiver {
     size_t count = 0;
     for (const tide_slot_t &slot : slots)
       if (slot.state != 0) ++count;
-    return count - 1;  // one is always being filled
+    return count - 1;  // because one slot is always being filled
   }
   size_t reassemblies_in_use() const {
     size_t count = 0;

@@ -88,7 +88,7 @@ TEST(daemon_receiver, holds_what_is_early_and_reports_the_gap_from_the_header) {
   EXPECT_EQ(r.acknacks, (std::vector<Acknack>{{reliable0, 1, 0}}));
   r.acknacks.clear();
   r.arrive(message(reliable0, 3, {data(3)}));
-  EXPECT_EQ(r.acknacks, (std::vector<Acknack>{{reliable0, 1, 0b011}}));  // before anything was processed
+  EXPECT_EQ(r.acknacks, (std::vector<Acknack>{{reliable0, 1, 0b011}}));  // before any frame was processed
   r.acknacks.clear();
   r.arrive(message(reliable0, 2, {data(2)}));
   EXPECT_EQ(r.process_all(), 0);
@@ -189,7 +189,7 @@ TEST(daemon_receiver, answers_in_their_turn_need_neither_slot_nor_executor) {
   EXPECT_EQ(r.arrive(message(reliable0, 0, {status(0)})), 0);
   EXPECT_EQ(r.answers, (Marks{0}));
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 1, 0}));
-  // Early messages are replaced by more urgent ones, and are requested again; nothing blocks.
+  // Early messages are replaced by more urgent ones and requested again; no stream is blocked.
   EXPECT_EQ(r.arrive(message(reliable0, 2, {status(2)})), 0);
   EXPECT_EQ(r.answers, (Marks{0}));
   EXPECT_EQ(r.arrive(message(reliable0, 1, {status(1)})), 0);
@@ -212,7 +212,7 @@ TEST(daemon_receiver, answers_that_waited_for_their_turn_follow_at_once) {
   EXPECT_EQ(r.arrive(message(reliable0, 0, {status(0)})), 0);
   EXPECT_EQ(r.answers, (Marks{0, 1, 2, 3}));
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 3, 0b01}));
-  // One answer waits for data of its stream; the sender of the other one has given up the data before that answer.
+  // One answer waits for data of its stream; before the other answer, the sender has given up the data.
   EXPECT_EQ(r.arrive(message(reliable0, 3, {data(9)})), 1);
   EXPECT_EQ(r.answers.size(), 4u);
   EXPECT_EQ(r.process_all(), 1);
@@ -245,14 +245,14 @@ TEST(daemon_receiver, damaged_answers_are_asked_for_and_mixed_ones_wait) {
   EXPECT_EQ(r.arrive(message(reliable0, 2, {status(2), data(3)})), 1);
   EXPECT_EQ(r.process(), 2);
   EXPECT_EQ(r.marks, (Marks{2, 3}));
-  // On a best-effort stream, processing a later STATUS at once does not outdate waiting messages.
+  // On a best-effort stream, a later STATUS that is processed at once does not make waiting messages outdated.
   EXPECT_EQ(r.arrive(message(effort0, 0, {data(4)})), 1);
   EXPECT_EQ(r.arrive(message(effort0, 1, {status(4)})), 0);
   EXPECT_EQ(r.answers, (Marks{0, 1, 4}));
   EXPECT_EQ(r.process_all(), 1);
 }
 
-// "Exactly once": a frame's header is read once on arrival, whatever happens to the frame later.
+// "Exactly once": the header of a frame is read once, on arrival, whatever happens to the frame later.
 TEST(daemon_receiver, a_header_is_looked_at_exactly_once) {
   Receiver r({.slots = 3});
   int looks = 0;
@@ -260,7 +260,7 @@ TEST(daemon_receiver, a_header_is_looked_at_exactly_once) {
     looks++;
     return TIDE_STREAM_LEVEL(stream) << 8;
   };
-  EXPECT_EQ(r.arrive(message(reliable1, 1, {data(1)})), 1);  // early: held, then passed on
+  EXPECT_EQ(r.arrive(message(reliable1, 1, {data(1)})), 1);  // early, so it is held and passed on later
   EXPECT_EQ(r.process(), 0);
   EXPECT_EQ(r.arrive(message(reliable1, 0, {data(0), data(5), data(6)})), 1);
   EXPECT_EQ(looks, 2);
@@ -306,7 +306,7 @@ TEST(daemon_receiver, a_message_that_is_too_large_never_wedges_the_stream) {
   Receiver r({.reassemblies = {400}});
   uint16_t sequence = 0;
   for (const Bytes &part : cut(data(9, 800), 100)) r.arrive(message(reliable0, sequence++, {part})), r.process();
-  // a message that declares a small size but continues
+  // a message that announces a small size but continues
   Bytes liar = data(8, 800);
   liar[2] = 100;
   liar[3] = 0;
@@ -350,7 +350,7 @@ TEST(daemon_receiver, the_end_of_one_message_and_the_start_of_the_next_in_one_fr
   r.arrive(message(reliable0, 2, {second[1]}));
   r.process_all();
   EXPECT_EQ(r.marks, (Marks{7, 1, 8}));
-  EXPECT_EQ(r.acknacks.back().first, 2);  // the frame is acknowledged, those after it wait
+  EXPECT_EQ(r.acknacks.back().first, 2);  // the frame is acknowledged, but those after it wait
   r.release_all();
   r.process_all();
   EXPECT_EQ(r.marks, (Marks{7, 1, 8, 2}));
@@ -364,20 +364,20 @@ TEST(daemon_receiver, overflow_drops_the_least_urgent_then_the_farthest_then_the
   r.arrive(message(reliable0, 1, {data(1)}));
   r.arrive(message(reliable0, 5, {data(5)}));
   r.arrive(message(effort1, 0, {data(9)}));
-  EXPECT_EQ(r.arrive(message(reliable0, 7, {data(7)})), 0);  // itself is the farthest
+  EXPECT_EQ(r.arrive(message(reliable0, 7, {data(7)})), 0);  // the frame itself is the farthest
   EXPECT_EQ(r.arrive(message(reliable0, 0, {data(0)})), 1);  // 5 is replaced
   EXPECT_EQ(r.arrive(message(effort1, 1, {data(8)})), 1);    // 1 is replaced
   EXPECT_EQ(r.core.counters.overflow_dropped, 3u);
   EXPECT_EQ(r.arrive(message(effort1, 2, {data(6)})), 1);  // 0 is replaced
-  EXPECT_EQ(r.arrive(message(effort1, 3, {data(5)})), 0);  // the newest of equals
+  EXPECT_EQ(r.arrive(message(effort1, 3, {data(5)})), 0);  // the newest among equals
   r.process_all();
   EXPECT_EQ(r.marks, (Marks{9, 8, 6}));
   r.arrive(heartbeat(reliable0, 0, 7));
   EXPECT_EQ(r.acknacks.back().first, 0);
-  EXPECT_EQ(r.acknacks.back().missing, 0b111);  // as many as fit
+  EXPECT_EQ(r.acknacks.back().missing, 0b111);  // as many as there are slots for
 }
 
-// Requests are as urgent as level 0, and their answers that wait come too early.
+// Requests are as urgent as level 0; their answers wait only if they come too early.
 TEST(daemon_receiver, overflow_drops_an_early_answer_before_data_of_its_level) {
   Answered r({.slots = 3});
   EXPECT_EQ(r.arrive(message(TIDE_STREAM_REQUESTS, 1, {status(1)})), 1);
@@ -437,7 +437,7 @@ TEST(daemon_receiver, sessions) {
   EXPECT_EQ(control, 6);
   EXPECT_EQ(r.core.counters.foreign_session, 8u);
   tide_receiver_set_session(&r.core, 0x01, 0x11223344);
-  EXPECT_EQ(r.arrive(message(effort0, 0, {data(1)}, 0x01)), 0);  // its key is 0
+  EXPECT_EQ(r.arrive(message(effort0, 0, {data(1)}, 0x01)), 0);  // because its key is 0
   tide_receiver_set_session(&r.core, 0x01, 0);
   EXPECT_EQ(r.arrive(message(effort0, 0, {data(1)}, 0x01)), 1);
 }

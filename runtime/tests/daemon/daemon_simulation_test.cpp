@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two peers on a line that loses, doubles, delays, reorders and damages frames, in virtual time. Each seed draws its
-// own mix of faults, speeds, sizes and pools. First safety: no reliable message is lost, doubled or out of order in its
-// stream, priorities hold on the wire, no more than a window is in flight, only flagged messages are sent again. Then
-// the faults stop, and liveness is checked: everything arrives and every pool is full again.
+// own mix of faults, speeds, sizes and pools. Safety is checked first: no reliable message is lost, duplicated or out
+// of order in its stream; priorities hold on the wire; no more than a window is in flight; and only flagged messages
+// are sent again. Then the faults stop, and liveness is checked: everything arrives and every pool is full again.
 //
-// TIDE_SIMULATION_SEEDS and TIDE_SIMULATION_FIRST run another range of seeds.
+// TIDE_SIMULATION_SEEDS and TIDE_SIMULATION_FIRST select another range of seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,8 +27,8 @@ constexpr int levels = 3;
 struct Options {
   uint32_t seed;
   int64_t byte_ns, latency_ns, jitter_ns, process_ns, hold_sample_ns;
-  unsigned loss, doubling, damage;  // per thousand frames
-  unsigned messages;                // of each side
+  unsigned loss, doubling, damage;  // probabilities per thousand frames
+  unsigned messages;                // settings of each side
   uint32_t message_bytes;
   uint8_t window;
   bool hold, pad, expire, with_key, pack;
@@ -36,7 +36,7 @@ struct Options {
   unsigned resets, cuts;
   size_t slots;
   uint16_t nodes;
-  bool drop_acknacks;  // a fault of the daemon, not of the line, which the harness must detect
+  bool drop_acknacks;  // a fault of the daemon instead of the line; the harness must detect it
 };
 
 Options draw(uint32_t seed) {
@@ -69,7 +69,7 @@ Options draw(uint32_t seed) {
   return o;
 }
 
-// A message's description of itself, and a pattern that reveals mixed messages.
+// A description of the message in itself, and a pattern that reveals mixed messages.
 Bytes compose(uint8_t id, uint8_t stream, uint8_t position, uint32_t index, uint32_t bytes, uint32_t session) {
   Bytes body(std::max<uint32_t>(bytes, 16));
   body[0] = 0;
@@ -97,15 +97,15 @@ struct Side {
   uint64_t wire_generation = 0;
   int64_t poll_at = TIDE_FOREVER;
   bool process_scheduled = false;
-  // As a sender.
+  // State as a sender.
   std::map<uint8_t, uint32_t> submitted;                 // by stream
-  std::map<std::pair<uint8_t, uint32_t>, int> outcomes;  // of reliable messages, by stream and index
-  std::map<std::pair<uint8_t, uint16_t>, bool> flagged;  // was on the wire; requested again?
-  // As a receiver.
-  std::map<uint8_t, uint32_t> expected;                   // reliable: next index, by stream
-  std::map<std::pair<uint8_t, uint8_t>, int64_t> newest;  // best effort: last index, by stream and position
+  std::map<std::pair<uint8_t, uint32_t>, int> outcomes;  // numbers of reliable messages, by stream and index
+  std::map<std::pair<uint8_t, uint16_t>, bool> flagged;  // whether it was on the wire, and was requested again
+  // State as a receiver.
+  std::map<uint8_t, uint32_t> expected;                   // reliable: next expected index, by stream
+  std::map<std::pair<uint8_t, uint8_t>, int64_t> newest;  // best effort: last received index, by stream and position
   std::set<std::pair<uint8_t, uint32_t>> received;
-  std::map<uint8_t, bool> restarted;  // reliable: a reset allows to start over
+  std::map<uint8_t, bool> restarted;  // reliable: after a reset, indexes may start over
 };
 
 struct Event {
@@ -122,7 +122,7 @@ class World {
     set_session(0x81);
   }
 
-  // Empty: no error. Otherwise the error.
+  // Describes the first error. Empty if there was none.
   std::string run() {
     plan();
     while (!events.empty() && trouble.empty()) {
@@ -157,7 +157,7 @@ class World {
  private:
   Side &other(const Side &side) { return *sides[1 - side.number]; }
   void plan();
-  // Clients pack their samples; messages of agents have priorities.
+  // Clients pack their samples; the messages of agents have priorities.
   uint8_t kind_of_sample() const { return options.pack ? TIDE_XRCE_WRITE_DATA : TIDE_XRCE_DATA; }
   void submit(Side &side);
   void check_frame(Side &side, const Bytes &bytes, const tide_frame_parts_t &frame);
@@ -244,7 +244,7 @@ void World::plan() {
         if (!pointer->wire_open) return;
         pointer->wire_open = false;
         ++pointer->wire_generation;
-        tide_xrce_header_t header;  // an interrupted message is sent again without a request
+        tide_xrce_header_t header;  // an interrupted message is sent again without being requested
         if (pointer->transmitter.core.busy && tide_xrce_get_header(pointer->on_wire.data(), 8, &header) > 0) {
           const auto place = pointer->flagged.find({header.stream, header.sequence});
           if (place != pointer->flagged.end()) place->second = true;
@@ -294,7 +294,7 @@ void World::submit(Side &side) {
   pump(side);
 }
 
-// No message of a more urgent level that could be sent now may wait.
+// No message of a more urgent level may wait if it could be sent now.
 void World::check_levels(Side &side, int level, bool is_data) {
   int unacknowledged = -1;
   for (const tide_output_stream_t &stream : side.transmitter.streams) {
@@ -447,7 +447,7 @@ void World::control(Side &side, const tide_delivery_t &delivery) {
   tide_transmitter_on_acknack(&side.transmitter.core, &body, now);
 }
 
-// Client and agent agree on a new session at once; messages in transfer belong to the old one.
+// Client and agent agree on a new session at once; messages in transfer belong to the old session.
 void World::reset() {
   const uint8_t low = options.with_key ? 0x01 : 0x81;
   ++session_number;
@@ -515,7 +515,7 @@ TEST(daemon_simulation, safety_and_liveness) {
   }
 }
 
-// Checks the harness itself: it must detect a daemon that never acknowledges.
+// Checks the harness: it must detect a daemon that never acknowledges.
 TEST(daemon_simulation, notices_a_daemon_without_acknowledgments) {
   Options options = draw(1);
   options.drop_acknacks = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The daemon between real threads: submitters, lanes that process and release, and a thread for each link that loses
-// frames, damages them and is cut now and then. Meant to be run under ThreadSanitizer, too.
+// frames, damages them and is cut now and then. It is also meant to be run under ThreadSanitizer.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,12 +18,12 @@ namespace daemon_threads_test {
 
 using peer::Bytes;
 
-tide::test::Threads world;  // of all daemons
+tide::test::Threads world;  // total of all daemons
 
 constexpr int levels = 3, messages_each = 400, submitters = 3, lanes = 2;
 
-// Two daemons and the line between them. One thread on each side is the link's context: it takes received frames, puts
-// started frames on the line, reports their end and polls.
+// Two daemons and the line between them. On each side, one thread is the link's context: it takes received frames, puts
+// started frames on the line, reports their end, and polls.
 struct Side {
   Side(bool use_frames, uint32_t seed) : framed(use_frames), random(seed) {
     tide_daemon_config_t config{};
@@ -43,7 +43,7 @@ struct Side {
     tide_daemon_set_session(&daemon, 0x81, 0);
   }
 
-  // Needs no lock, because the daemon promises one call at a time for each stream.
+  // This needs no lock, because the daemon promises only one call at a time for each stream.
   void delivered(const tide_delivery_t &delivery) {
     uint32_t index;
     std::memcpy(&index, delivery.submessage.body, 4);
@@ -140,7 +140,7 @@ struct Side {
       if (!heard.empty()) hear(heard);
       if (did_send) {
         if (++handled % 400 == 0) {
-          cut();  // frames on the wire are lost with the line, and not reported
+          cut();  // frames on the wire are lost with the line, without a report
         } else {
           if (random() % 20 != 0) other->receive(on_line(sent));
           tide_daemon_on_transmit_complete(&daemon);
@@ -196,7 +196,7 @@ struct Side {
     }
   }
 
-  // True if everything is acknowledged, and nothing is on its way to the line.
+  // True if everything is acknowledged and nothing is on its way to the line.
   bool is_at_rest() {
     const std::lock_guard lock(world.critical);
     return tide_daemon_is_idle(&daemon, 0) && !daemon.transmitter.busy;
@@ -216,7 +216,7 @@ struct Side {
   std::atomic<int> wrong{0}, activities{0};
   uint32_t next_index[256] = {};
 
-  std::mutex mutex;  // of the line and the list of samples
+  std::mutex mutex;  // lock of the line and of the list of samples
   bool open = false, busy = false;
   Bytes started;
   std::deque<Bytes> inbox;
@@ -259,7 +259,7 @@ TEST_P(daemon_threads, nothing_reliable_is_lost_between_threads) {
 INSTANTIATE_TEST_SUITE_P(links, daemon_threads, testing::Values(false, true),
                          [](const auto &each) { return each.param ? "bytes" : "messages"; });
 
-// Within start, a link may complete a message or find that it is down.
+// In start, a link may complete a message, or find that it is down.
 struct Eager {
   peer::Bytes sent;
   tide_daemon_t *daemon = nullptr;
@@ -308,7 +308,7 @@ TEST(daemon_wire, completion_and_detachment_within_start) {
   EXPECT_EQ(tide_daemon_attach_link(&side.daemon, &link, 0), TIDE_OK);
   EXPECT_EQ(eager.sent, (Bytes{1, 2, 3, 4, 4, 5}));
   EXPECT_EQ(side.daemon.transmitter.nodes_in_use, 0);
-  // if a link cannot start, the frame is lost and the next one follows
+  // if a link cannot start a frame, the frame is lost and the next one follows
   eager.starts = 20;
   submit(6);
   submit(7);

@@ -136,7 +136,7 @@ TEST(daemon_transmitter, resends_what_is_flagged_and_nothing_else) {
   t.acknack(reliable0, 1, 0b1010, millisecond);
   EXPECT_TRUE(t.send(millisecond).empty());
   EXPECT_EQ(t.core.counters.nack_ignored, 2u);
-  // much later, the repeats count as lost, too
+  // requested much later: the repeats count as lost, too
   t.acknack(reliable0, 1, 0b1000, 200 * millisecond);
   EXPECT_EQ(look(t.send(200 * millisecond)).sequence, 4);
   EXPECT_EQ(t.core.counters.retransmissions, 3u);
@@ -167,8 +167,8 @@ TEST(daemon_transmitter, nonsense_is_ignored_and_counted) {
   t.acknack(reliable1, 0, 0xFFFF);  // no such stream
   t.acknack(effort0, 1, 0);
   EXPECT_EQ(t.core.counters.nack_ignored, 3u);
-  t.acknack(reliable0, 0xFFFF, 0xFFFF);  // overtaken by later ones
-  t.acknack(reliable0, 0, 0xFFFE);       // flags for messages that were never sent
+  t.acknack(reliable0, 0xFFFF, 0xFFFF);  // a later ACKNACK has overtaken it
+  t.acknack(reliable0, 0, 0xFFFE);       // it flags messages that were never sent
   EXPECT_EQ(t.core.nodes_in_use, 2);
   EXPECT_EQ(look(t.send()).mark, 2);
   EXPECT_EQ(t.core.counters.retransmissions, 0u);
@@ -182,14 +182,14 @@ TEST(daemon_transmitter, acknowledgment_may_overtake_the_end_of_the_frame) {
   tide_frame_parts_t frame;
   ASSERT_EQ(tide_transmitter_next(&t.core, 0, &frame), 1);
   t.acknack(reliable0, 1, 0);
-  EXPECT_EQ(done, 0);  // its bytes are still on the wire
+  EXPECT_EQ(done, 0);  // the wire still reads its bytes
   EXPECT_EQ(t.submit(reliable0, sample(2), 0), TIDE_ERROR_FULL);
   tide_transmitter_sent(&t.core, 1);
   EXPECT_EQ(done, 1);
   EXPECT_EQ(t.submit(reliable0, sample(2), 0), TIDE_OK);
 }
 
-// If a frame is acknowledged during its second transmission, the heartbeat of the others must still be sent.
+// If a frame is acknowledged during its second transmission, the HEARTBEAT for the other frames must still be sent.
 TEST(daemon_transmitter, heartbeat_for_the_rest_when_a_resent_frame_is_acknowledged_on_the_wire) {
   for (const bool cut : {false, true}) {
     Transmitter t({{64, 4}});
@@ -250,7 +250,7 @@ TEST(daemon_transmitter, heartbeat_delay_follows_the_round_trip) {
     now += after;
     t.acknack(reliable0, t.streams[0].next_to_send, 0, now);
   };
-  EXPECT_EQ(delay(), 20 * millisecond);  // nothing measured yet
+  EXPECT_EQ(delay(), 20 * millisecond);  // no round trip was measured yet
   answer(8 * millisecond);
   for (int i = 0; i < 30; ++i) {
     delay();
@@ -265,7 +265,7 @@ TEST(daemon_transmitter, heartbeat_delay_follows_the_round_trip) {
   EXPECT_EQ(delay(), 2 * millisecond);  // never less
   answer(20'000);
   // the line becomes slow: answers that come after a HEARTBEAT are not measured, so the delay doubles until an answer
-  // comes before one
+  // comes before a HEARTBEAT
   int heartbeats = 0;
   for (int i = 0; i < 20; ++i) {
     const int64_t at = now + delay();
@@ -284,7 +284,7 @@ TEST(daemon_transmitter, control_and_answers_go_before_their_own_level_only) {
   t.submit(effort0, sample(1), TIDE_PRIORITY(0, 5));
   t.submit(effort1, sample(2), TIDE_PRIORITY(1, 0));
   tide_transmitter_request_acknack(&t.core, reliable0, 3, 1);
-  tide_transmitter_request_acknack(&t.core, reliable0, 4, 2);  // replaces the former
+  tide_transmitter_request_acknack(&t.core, reliable0, 4, 2);  // it replaces the former one
   EXPECT_EQ(tide_transmitter_submit_control(&t.core, control.data(), control.size(), 0x80, TIDE_PRIORITY(0, 9)),
             TIDE_OK);
   EXPECT_EQ(look(t.send()).mark, 2);
@@ -310,7 +310,7 @@ TEST(daemon_transmitter, holds_less_urgent_frames_until_acknowledged) {
   t.submit(effort0, sample(2), 0);
   t.submit(effort1, sample(3), TIDE_PRIORITY(1, 0));
   EXPECT_EQ(look(t.send()).mark, 1);
-  EXPECT_EQ(look(t.send()).mark, 3);  // the same level goes on
+  EXPECT_EQ(look(t.send()).mark, 3);  // the same level continues
   EXPECT_TRUE(t.send().empty());
   t.acknack(reliable1, 1, 0);
   EXPECT_EQ(look(t.send()).mark, 2);
@@ -325,7 +325,7 @@ TEST(daemon_transmitter, each_level_chooses_whether_it_holds) {
   ASSERT_EQ(t.submit(reliable1, sample(1), TIDE_PRIORITY(1, 0)), TIDE_OK);
   EXPECT_EQ(look(t.send()).mark, 1);
   ASSERT_EQ(t.submit(reliable0, sample(2), TIDE_PRIORITY(0, 0)), TIDE_OK);
-  EXPECT_EQ(look(t.send()).mark, 2);  // level 1 is not acknowledged, which does not matter here
+  EXPECT_EQ(look(t.send()).mark, 2);  // level 1 is not acknowledged, but this does not matter here
   for (const uint8_t holding : {reliable2, reliable100}) {
     ASSERT_EQ(t.submit(holding, sample(3), TIDE_PRIORITY(TIDE_STREAM_LEVEL(holding), 0)), TIDE_OK);
     ASSERT_EQ(t.submit(reliable1, sample(4), TIDE_PRIORITY(1, 0)), TIDE_OK);
@@ -381,7 +381,7 @@ TEST(daemon_transmitter, asks_as_soon_as_it_is_told_to) {
   EXPECT_EQ(look(t.send()).kind, TIDE_XRCE_HEARTBEAT);
 }
 
-// Only streams in use cost time. All stream entries can be used, and again after each reset.
+// Only streams that are in use cost time. All stream entries can be used, and can be used again after each reset.
 TEST(daemon_transmitter, gives_places_of_streams_back_at_a_reset) {
   constexpr size_t places = 100;
   Transmitter t({{64, places}}, {}, places);
@@ -396,7 +396,7 @@ TEST(daemon_transmitter, gives_places_of_streams_back_at_a_reset) {
               TIDE_ERROR_CAPACITY_STREAMS);
     for (size_t level = places; level-- > 0;) EXPECT_EQ(look(t.send()).mark, static_cast<uint8_t>(level));
     tide_transmitter_reset(&t.core, true);
-    EXPECT_EQ(t.core.stream_places, places);  // kept messages keep their stream
+    EXPECT_EQ(t.core.stream_places, places);  // messages that are kept stay in their stream
     tide_transmitter_reset(&t.core, false);
   }
 }
@@ -424,11 +424,11 @@ TEST(daemon_transmitter, pool_refuses_by_priority) {
   EXPECT_EQ(t.submit(effort0, sample(0, 80), 0), TIDE_ERROR_TOO_LARGE);
   EXPECT_EQ(t.submit(effort0, sample(1), TIDE_PRIORITY(0, 1)), TIDE_OK);
   EXPECT_EQ(t.submit(effort0, sample(2), TIDE_PRIORITY(0, 0)), TIDE_OK);
-  EXPECT_EQ(t.submit(effort0, sample(3), TIDE_PRIORITY(0, 0)), TIDE_OK);  // a larger node does as well
+  EXPECT_EQ(t.submit(effort0, sample(3), TIDE_PRIORITY(0, 0)), TIDE_OK);  // a larger node serves as well
   EXPECT_EQ(t.submit(reliable0, sample(4), TIDE_PRIORITY(0, 0)), TIDE_OK);
   EXPECT_EQ(t.submit(effort0, sample(5), TIDE_PRIORITY(0, 0)), TIDE_ERROR_FULL);
   EXPECT_EQ(t.submit(effort1, sample(6), TIDE_PRIORITY(1, 0)), TIDE_OK);
-  EXPECT_EQ(evicted, (std::vector<int>{2}));                                  // least urgent, then oldest
+  EXPECT_EQ(evicted, (std::vector<int>{2}));                                  // the least urgent first, then the oldest
   EXPECT_EQ(t.submit(effort1, sample(7, 40), TIDE_PRIORITY(1, 0)), TIDE_OK);  // only one is large enough
   EXPECT_EQ(evicted, (std::vector<int>{2, 3}));
   EXPECT_EQ(t.submit(effort1, sample(8, 40), TIDE_PRIORITY(1, 0)), TIDE_ERROR_FULL);
@@ -471,14 +471,14 @@ TEST(daemon_transmitter, expires_sent_from_the_front_and_tells_the_peer) {
   t.submit(reliable0, sample(3), 0, 0);
   t.send(0);
   t.send(0);
-  t.send(0);  // two of three fragments
+  t.send(0);  // two of its three fragments
   tide_transmitter_poll(&t.core, 100);
-  EXPECT_TRUE(expired.empty());  // 1 is before it
+  EXPECT_TRUE(expired.empty());  // 1 precedes it
   t.acknack(reliable0, 1, 0, 150);
   EXPECT_EQ(expired, (std::vector<int>{2}));
   const Bytes told = t.send(150);
   ASSERT_EQ(look(told).kind, TIDE_XRCE_HEARTBEAT);
-  EXPECT_EQ(heartbeat_of(told).first_unacknowledged, 4);  // 1, 2 and the one that never left are given up
+  EXPECT_EQ(heartbeat_of(told).first_unacknowledged, 4);  // 1, 2 and the fragment that was never sent are given up
   EXPECT_EQ(heartbeat_of(told).last, 3);
   EXPECT_EQ(look(t.send(160)).sequence, 4);
   t.acknack(reliable0, 5, 0, 170);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Start of transmissions on a machine where any code outside the runtime's critical section may be preempted by
 // interrupts and more urgent threads, to any depth. The wire must never be idle while a frame could be sent, because
-// the context that would start that frame may not run again for long.
+// the context that would start that frame may not run for a long time.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -52,14 +52,14 @@ class Machine {
     config.context = this;
     EXPECT_EQ(tide_daemon_init(&daemon, &config), TIDE_OK);
     tide_daemon_set_session(&daemon, 0x81, 0);
-    if (!open_) attach(); /* any event may happen anywhere from here on */
+    if (!open_) attach(); /* from here on, any event may happen anywhere */
   }
 
   void run(unsigned steps) {
     for (unsigned step = 0; step < steps && trouble.empty(); step++) act();
   }
 
-  // All preempted contexts have continued: the remaining frames are sent, one per interrupt.
+  // All preempted contexts have continued, so the remaining frames are sent, one in each interrupt.
   void drain() {
     for (int turn = 0; turn < 10'000 && trouble.empty() && (busy_ || is_work_waiting()); turn++) {
       if (!open_) attach();
@@ -68,8 +68,8 @@ class Machine {
     EXPECT_FALSE(is_work_waiting());
   }
 
-  // A caller that waits for a message to be sent is notified, whichever context completed it. False: the message was
-  // not sent at once.
+  // A caller that waits until a message is sent is notified, whichever context completed the message. Returns false if
+  // the message was not sent at once.
   bool submit_is_told_of() {
     if (!open_) attach();
     tide_daemon_reset(&daemon, false);
@@ -112,7 +112,7 @@ class Machine {
     return t.execution_buffer.count > 0 || t.control_count > 0 || answer_due;
   }
 
-  // Outside the critical section any event may happen, and may take long.
+  // Outside of the critical section any event may happen, and may take long.
   void preempt() {
     if (sections_ > 0 || !trouble.empty()) return;
     if (open_ && !busy_ && !eager_now_ && is_work_waiting()) trouble = "the wire is idle although a frame could go";
@@ -123,7 +123,7 @@ class Machine {
     depth_--;
   }
 
-  // The link has one context, which does not preempt itself.
+  // The link has a single context, which does not preempt itself.
   void act() {
     const auto choice = random_() % 8;
     const bool of_link = choice == 3 || choice >= 5;
@@ -175,7 +175,7 @@ class Machine {
     tide_daemon_on_message(&daemon, bytes.data(), bytes.size());
   }
 
-  // A program may submit from here, too.
+  // A program may submit messages from here, too.
   void node_done() {
     if (depth_ < 5 && chance(10)) submit(static_cast<uint8_t>(random_() % levels));
   }
@@ -220,7 +220,7 @@ class Machine {
 
   std::mt19937 random_;
   const unsigned eager_;
-  const bool eager_now_ = eager_ > 0; /* the next caller finds the wire free, so it may be idle for a moment */
+  const bool eager_now_ = eager_ > 0; /* the next caller finds the wire free, so the wire may be idle for a moment */
   int sections_ = 0, depth_ = 0;
   bool open_ = false, busy_ = false, in_link_ = false;
   int64_t now_ns_ = 1;

@@ -47,7 +47,7 @@ void acknowledge(Transmitter &t, uint8_t level = 1) {
     if (stream.id == TIDE_STREAM_RELIABLE(level)) return t.acknack(stream.id, stream.next_to_send, 0);
 }
 
-// A round of an overload: all nodes are taken, some are returned, and the flood is the first to request them.
+// One round of an overload: all nodes are taken, then some are returned, and the flood is the first to request them.
 TEST(daemon_writers, one_that_starved_starves_once) {
   for (const bool floods_reliably : {false, true}) {
     for (const bool reliable : {false, true}) {
@@ -124,8 +124,8 @@ TEST(daemon_writers, each_size_counts_for_itself) {
 
 class DaemonWritersSeeds : public testing::TestWithParam<unsigned> {};
 
-// Any order of publishing, sending and acknowledging, any two levels: once all nodes have been free, a writer that has
-// starved and uses none finds one.
+// Any order of publishing, sending and acknowledging on any two levels: once all nodes have been free, a writer that
+// has starved and uses no node finds one.
 TEST_P(DaemonWritersSeeds, finds_one_from_then_on) {
   std::mt19937 random(GetParam());
   auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
@@ -141,7 +141,7 @@ TEST_P(DaemonWritersSeeds, finds_one_from_then_on) {
       ASSERT_TRUE(!kept[number] || has_one || status == TIDE_OK) << "seed " << GetParam() << ", step " << step;
       if (status != TIDE_ERROR_FULL || has_one) continue;
       starved[number] = true;
-      kept.assign(writers, false);  // one more writer to keep a node for
+      kept.assign(writers, false);  // one more writer for which a node must be kept
     } else if (kind < 10) {
       t.send(0);
     } else {
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Any, DaemonWritersSeeds, testing::Range(1u, 51u));
 
 // ---- KEEP_LAST of best-effort writers ----
 
-// A sample with a number, of a writer with the given depth. Returns its status.
+// Sends a numbered sample of a writer with the given depth. Returns the status.
 int keep(Transmitter &t, uint16_t of, uint8_t number, uint16_t depth, int64_t now_ns) {
   const Bytes body = {0, 0, static_cast<uint8_t>(of >> 8), static_cast<uint8_t>(of), number};
   const Bytes sample = peer::submessage(TIDE_XRCE_WRITE_DATA, body);
@@ -170,7 +170,7 @@ int keep(Transmitter &t, uint16_t of, uint8_t number, uint16_t depth, int64_t no
   return tide_transmitter_submit(&t.core, node, TIDE_STREAM_BEST_EFFORT(1), now_ns);
 }
 
-// Writer and number of all waiting samples, in the order of sending.
+// Writer and number of each waiting sample, in the order of sending.
 std::vector<std::pair<int, int>> send_all(Transmitter &t) {
   std::vector<std::pair<int, int>> sent;
   for (Bytes frame; !(frame = t.send()).empty();) sent.emplace_back(frame[4 + 4 + 3], frame[4 + 4 + 4]);

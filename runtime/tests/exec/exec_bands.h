@@ -11,7 +11,7 @@ namespace exec_virtual {
 
 struct Bands : testing::Test, Bench {
   struct Probe {
-    tide_timer_t timer{};  // its callback is used for other kinds, too
+    tide_timer_t timer{};  // its callback is used for other kinds as well
     std::string *log = nullptr;
     char name = '?';
     std::function<void()> action;
@@ -83,7 +83,7 @@ struct Bands : testing::Test, Bench {
 
   void notify(Probe &probe) { tide_executor_notify(&probe.timer.callback); }
   int round(size_t lane, int64_t deadline = 0) { return tide_executor_lane_round(&executor, lane, deadline); }
-  // Lanes woken since the last call, as digits.
+  // The lanes woken since the last call, as digits.
   std::string woken() {
     std::string result;
     for (size_t lane = 0; lane < lanes.size(); lane++) {
@@ -126,7 +126,7 @@ struct Bands : testing::Test, Bench {
 
   tide_policy_t policy = TIDE_POLICY_TIDE;
   bool has_source = true;
-  int asked = 0;  // queries of the source for its most urgent frame
+  int asked = 0;  // number of queries for the source's most urgent frame
   std::vector<std::unique_ptr<Probe>> probes;
   std::vector<Probe *> frames;
   std::string log;

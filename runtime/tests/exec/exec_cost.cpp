@@ -21,7 +21,7 @@ using tide::test::expect_constant;
 using tide::test::expect_linear;
 using tide::test::expect_logarithmic;
 
-// An executor with this many guards, lanes (each in its own band) and timers.
+// An executor with these numbers of guards, lanes (each in its own band) and timers.
 class Program {
  public:
   explicit Program(size_t count, size_t lane_count = 1, tide_group_t *group = nullptr, bool one_band = false)
@@ -57,7 +57,7 @@ class Program {
       EXPECT_EQ(tide_executor_add_timer(&core, &timer), TIDE_OK);
     }
   }
-  // The most expensive of the calls, one for each guard.
+  // The cost of the most expensive of the calls, one for each guard.
   uint64_t most(const std::function<void(tide_callback_t &)> &call) {
     uint64_t cost = 0;
     for (tide_callback_t &guard : guards) cost = std::max(cost, cost_of([&] { call(guard); }));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On platforms that block lanes and interrupts separately, interrupts occur while the executor works on its lists. This
-// test has an interrupt at every possible place, which notifies random callbacks.
+// On platforms that block lanes and interrupts separately, interrupts occur while the executor works on its lists. In
+// this test, an interrupt that notifies random callbacks occurs at every possible place.
 #include <array>
 #include <cstdlib>
 #include <string>
@@ -75,7 +75,7 @@ class Storm {
 
   void add(Listener &listener) { EXPECT_EQ(tide_executor_add(&bench.executor, &listener.callback), TIDE_OK); }
 
-  // Actions of a thread besides the rounds, interrupted like them.
+  // What a thread does besides the rounds; interrupts occur in these actions, too.
   void interfere() {
     Listener &listener = any();
     if (dice.chance(20)) {
@@ -85,7 +85,7 @@ class Storm {
     if (dice.chance(20)) EXPECT_EQ(tide_timer_reset(&timer), TIDE_OK);
     if (dice.chance(10)) {
       EXPECT_EQ(tide_executor_remove(&bench.executor, &listener.callback), TIDE_OK);
-      listener.notified = listener.ran;  // pending notifications are dropped
+      listener.notified = listener.ran;  // this drops pending notifications
       add(listener);
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several lanes and the distribution of callbacks among them: in virtual time, with explicit rounds of each lane.
 #include <cstring>
-#include <thread>  // exec_lanes_test_*.cpp have threads
+#include <thread>  // the tests in exec_lanes_test_*.cpp use threads
 
 #include "exec_bands.h"
 
@@ -40,7 +40,7 @@ TEST_F(Bands, AnUrgentTimerRunsOnItsLaneWhileALessUrgentCallbackRuns) {
   Probe &low = add('l', 1);
   add_timer('t', TIDE_PRIORITY(3, 0), 10);
   low.action = [&] {
-    machine.execute(25);  // in the middle of it the other lane is scheduled
+    machine.execute(25);  // in the middle of its run, the other lane is scheduled
     EXPECT_EQ(round(1), 1);
     EXPECT_EQ(round(0), TIDE_ERROR_STATE) << "its own lane is busy";
     log += '.';
@@ -87,7 +87,7 @@ TEST_F(Bands, AChangedPriorityMovesWhatIsReadyAndTheTimer) {
 TEST_F(Bands, IdleLanesOfABandAreWokenOneByOne) {
   start({0, 0, 0});
   Probe &a = add('a', 1), &b = add('b', 2), &c = add('c', 3);
-  // All lanes fall asleep; meanwhile three callbacks become ready.
+  // All lanes fall asleep while three callbacks become ready.
   machine.at(5, [&] { notify(a); });
   EXPECT_EQ(round(0, 5), 1);
   EXPECT_EQ(log, "a");

@@ -209,7 +209,7 @@ TEST_F(Local, WhatIsSubscribedWhileAPublicationGoesOnWaitsForTheNext) {
   tide_local_subscription_t &c = subscriptions.back()->local;
   c.callback = &late.timer.callback;
   late.action = [&] { read(c); };
-  // The wake-up of the first one lets its lane run in the middle of the publication.
+  // The wake-up of the first subscriber's lane lets that lane run in the middle of the publication.
   static Local *self;
   self = this;
   static tide_local_subscription_t *leaving, *coming;
@@ -252,7 +252,7 @@ TEST_F(Local, WrongArgumentsAreRefused) {
   EXPECT_EQ(tide_local_oldest_ns(&subscription.local), TIDE_FOREVER);
 }
 
-// A wait of the batch policy ends only with new data: a local message, but not a stored sample.
+// A wait of the batch policy ends only with new data: a local message counts, a stored sample does not.
 TEST(LocalBatch, AWaitForNewDataEndsWithALocalMessage) {
   exec_virtual::Bench bench(TIDE_POLICY_BATCH);
   bench.config.batch_waits_for_new_data = true;
@@ -368,7 +368,7 @@ class Traffic {
     EXPECT_EQ(tide_local_subscribe(&topics[index % kTopics], &listener.local), TIDE_OK);
   }
 
-  // Plain data of the callback and of the message, so that ThreadSanitizer sees when they are not protected.
+  // Plain data of the callback and the message, so that ThreadSanitizer notices when they are not protected.
   static void take(Listener &listener) {
     const auto *message = static_cast<const Message *>(tide_local_take(&listener.local, nullptr));
     if (message == nullptr) {

@@ -13,8 +13,8 @@ struct Patience : exec_virtual::Bands {
 
   void notify_from(Probe &probe, size_t lane) { tide_executor_notify_from(&probe.timer.callback, lane); }
 
-  // Performs the action in lane 0, in the run of the timer that expires at 10. Lanes 1 and 2 have waited for that
-  // expiry.
+  // Performs the action in lane 0, while it runs the timer that expires at 10. Lanes 1 and 2 have waited for that
+  // expiry as well.
   void on_expiry(const std::function<void()> &action) {
     start({0, 0, 0});
     add_timer('t', TIDE_PRIORITY(5, 0), 10).action = action;

@@ -116,7 +116,7 @@ class RandomProgram {
     }
   }
 
-  // The work is done on plain data that the rules protect, so that ThreadSanitizer detects violations.
+  // The work uses plain data that the rules protect, so that ThreadSanitizer detects violations.
   static void body(Item &item) {
     RandomProgram &program = *item.program;
     const bool reentrant = item.group != nullptr && item.group->group.kind == TIDE_GROUP_REENTRANT;

@@ -37,7 +37,7 @@ class Model {
   struct Item {
     Spec spec;
     uint32_t pending = 0;
-    uint64_t ready_order = 0;  // order of becoming ready, while pending
+    uint64_t ready_order = 0;  // order in which it became ready, while it is pending
     bool waiting = false;      // a timer that waits for `next`
     bool canceled = false;
     uint64_t timer_order = 0;
@@ -214,7 +214,7 @@ class Model {
 
   static bool more_urgent(const Item *left, const Item *right) { return left->spec.priority > right->spec.priority; }
 
-  // Adds the callbacks that always run to a round: after ready ones of equal priority, the latest registered first.
+  // Adds the callbacks that always run to a round: after ready ones of equal priority, and the latest registered first.
   std::vector<Item *> with_always(std::vector<Item *> round) {
     for (size_t index = items.size(); index-- > 0;) {
       if (items[index].spec.always && std::find(round.begin(), round.end(), &items[index]) == round.end()) {
@@ -246,7 +246,7 @@ class Model {
     for (bool digested = false;;) {
       collect();
       if (digest_if_first(digested)) continue;
-      // What the last run has left goes behind its equals that have become ready since.
+      // A callback whose last run left it ready goes behind its equals that have become ready since then.
       if (last != nullptr && last->pending > 0) last->ready_order = ++order;
       last = nullptr;
       if (Item *first = head(); first != nullptr) {
@@ -284,7 +284,7 @@ class Model {
     }
   }
 
-  // The ready item that the readyset policy takes: first by kind, then by registration.
+  // The ready item that the readyset policy takes: the first by kind, then by registration.
   Item *first_of_set() {
     Item *first = nullptr;
     for (Item &item : items) {
@@ -345,7 +345,7 @@ class Model {
   std::vector<size_t> frames;
   size_t next_interrupt = 0;
   uint64_t order = 0;
-  Item *last = nullptr;  // that has run, if it is still pending
+  Item *last = nullptr;  // the callback that has run, if it is still pending
   int64_t now = 0;
   int ran = 0;
   Outcome outcome;

@@ -53,7 +53,7 @@ struct Program {
 struct Start {
   size_t callback;
   int64_t time;
-  int64_t since;  // last call, of timers
+  int64_t since;  // time of the last call, for timers
   bool operator==(const Start &) const = default;
 };
 
@@ -144,10 +144,10 @@ inline bool odd_trigger(tide_callback_t *const *callbacks, size_t count, void *)
 
 class Real {
  public:
-  // lane_count: lanes of the executor, of which only the first one is ever spun.
+  // `lane_count` is the number of lanes of the executor, of which only the first one ever spins.
   explicit Real(const Program &the_program, size_t lane_count = 1)
       : program(the_program), bench(program.policy, 32, lane_count) {}
-  // Selects a platform that blocks lanes and interrupts separately.
+  // Selects a platform that excludes lanes and interrupts by separate sections.
   Real &split() {
     bench.machine.split();
     return *this;
@@ -168,9 +168,9 @@ class Real {
     return finish();
   }
 
-  std::string trace;  // starts and ends, in text
+  std::string trace;  // starts and ends of runs, as text
 
-  // With several lanes the executor observes groups; with one they have no effect.
+  // With several lanes the executor observes groups; with one lane, groups have no effect.
   void group(size_t callback, tide_group_t *its_group) { groups[callback] = its_group; }
 
  private:

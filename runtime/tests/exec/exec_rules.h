@@ -69,8 +69,8 @@ inline void rounds_until(Bench &bench, int64_t end) {
   }
 }
 
-// Tests of the policies tide and batch, on a platform with one kind of critical section and on one that blocks lanes
-// and interrupts separately.
+// Tests of the policies tide and batch, on a platform with one kind of critical section, and on one that excludes lanes
+// and interrupts by separate sections.
 class BothPolicies : public testing::TestWithParam<std::tuple<tide_policy_t, bool>> {
  protected:
   BothPolicies() : bench(policy()) {

@@ -147,7 +147,7 @@ TEST_P(BothPolicies, BadArgumentsAreRefused) {
   EXPECT_EQ(tide_executor_add_timer(&bench.executor, &timer), TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(tide_timer_reset(&timer), TIDE_ERROR_STATE);
   EXPECT_EQ(tide_timer_cancel(nullptr), TIDE_ERROR_ARGUMENT);
-  timer.period_ns = TIDE_FOREVER;  // never within reach, and no overflow
+  timer.period_ns = TIDE_FOREVER;  // the expiry is never within reach, and nothing overflows
   EXPECT_EQ(tide_executor_add_timer(&bench.executor, &timer), TIDE_OK);
   EXPECT_EQ(tide_executor_add_timer(&bench.executor, &timer), TIDE_ERROR_EXISTS);
   EXPECT_EQ(tide_timer_set_period(&timer, 0), TIDE_ERROR_ARGUMENT);
@@ -170,7 +170,7 @@ TEST_P(BothPolicies, FullExecutorRefusesAndFreedPlacesAreUsedAgain) {
   EXPECT_EQ(log.size(), bench.callbacks.size());
 }
 
-// The array of callbacks is for registration, triggers and the batch policy; a tide round never reads it.
+// The array of callbacks serves registration, triggers and the batch policy; a tide round never reads it.
 TEST(ExecRules, TideRoundDoesNotLookAtTheTableOfCallbacks) {
   Bench bench(TIDE_POLICY_TIDE);
   bench.init();

@@ -9,7 +9,7 @@ namespace exec_rules_test_frames {
 
 using namespace exec_virtual;
 
-// A source of frames: each has a priority and optionally the callback that it makes ready.
+// A source of frames: each frame has a priority and, optionally, the callback that it makes ready.
 struct Frames {
   struct Frame {
     int32_t priority;
@@ -162,8 +162,8 @@ TEST_F(WithFrames, BatchTakesOneSampleAHandleARound) {
   EXPECT_EQ(log, "abcc");
 }
 
-// As measured with the stock stack, a sample that was stored during a blocking publish waits until new data comes or 1
-// s has passed.
+// As measured with the stock stack: a sample that was stored during a blocking publish waits until new data comes, or
+// until 1 s has passed.
 TEST_F(WithFrames, BatchAsStockLeavesStoredSamplesUntilNewData) {
   start(TIDE_POLICY_BATCH, true);
   a->notify();
@@ -188,7 +188,7 @@ TEST_F(WithFrames, BatchAsStockLeavesStoredSamplesUntilNewData) {
   EXPECT_EQ(bench->machine.now, INT64_C(1300005000));
 }
 
-// Counted like updates of the ReadySet in the paper.
+// Counted like the updates of the ReadySet in the paper.
 TEST_F(WithFrames, AnUpdateOfTheSetIsAChoiceThatAskedTheSource) {
   start(TIDE_POLICY_TIDE);
   const auto updates = [&] {

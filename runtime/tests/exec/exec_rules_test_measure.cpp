@@ -25,7 +25,7 @@ struct Measured {
   tide_measure_t measure{};
 };
 
-// Another executor of the same machine, whose callback preempts: it runs in an interrupt.
+// Another executor of the same machine, whose callback runs in an interrupt and so preempts.
 struct Preempting {
   explicit Preempting(Bench &bench) {
     auto config = bench.config;
@@ -112,7 +112,7 @@ TEST(ExecMeasure, WhatPreemptsIsTakenOffUnlessTheClockIsTheThreads) {
     EXPECT_EQ(of[2].count, 6u);
     EXPECT_EQ(of[2].sum, 30u);
     const uint64_t low_whole = of_thread ? of[0].maximum : of[0].maximum + of[1].maximum + 3 * of[2].maximum;
-    EXPECT_EQ(low_whole, 100u);  // execute() ends at a fixed time, so a preemption shortens it
+    EXPECT_EQ(low_whole, 100u);  // execute() ends at a fixed time, so a preemption shortens the measured run
     EXPECT_EQ(of[0].minimum, of[0].maximum);
     EXPECT_EQ(of[1].maximum, of_thread ? 40u : 30u);
   }

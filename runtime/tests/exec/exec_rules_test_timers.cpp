@@ -20,7 +20,7 @@ TEST_P(BothPolicies, SkippedExpiriesAreCountedAndTheGridIsKept) {
   Clock clock(bench, 10);
   clock.action = [&] { bench.machine.execute(clock.times.size() == 1 ? 35 : 0); };
   rounds_until(bench, 70);
-  EXPECT_EQ(clock.times, (Times{10, 45, 50, 60, 70}));  // 20 runs late at 45, also for 30 and 40
+  EXPECT_EQ(clock.times, (Times{10, 45, 50, 60, 70}));  // 20 runs late, at 45, and this run also counts for 30 and 40
   EXPECT_EQ(clock.timer.skipped, 2u);
 }
 

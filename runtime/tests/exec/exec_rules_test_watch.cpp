@@ -38,7 +38,7 @@ struct Watched {
   tide_chain_t chain{};
   Clock clock{bench, 100};
   Probe act{bench, log, 'a', 1};
-  std::vector<int64_t> answers;  // delay of each; negative: it never arrives
+  std::vector<int64_t> answers;  // delay of each message; negative: it never arrives
   tide_chain_watch_t watch{};
   Told told;
 };
@@ -124,7 +124,7 @@ TEST(ExecWatch, AnExecutorKnowsTheWatchedChainsOfItsCallbacks) {
   EXPECT_EQ(counters.missing, 1u);
 }
 
-// The timer was delayed: its instance began at its expiry.
+// The timer was delayed, but its instance began at its expiry.
 TEST(ExecWatch, AnInstanceBeginsAtTheNominalExpiry) {
   Bench bench(TIDE_POLICY_TIDE);
   bench.init();

@@ -41,7 +41,7 @@ class Machine {
   Machine(const Machine &) = delete;
   Machine &operator=(const Machine &) = delete;
 
-  // From now on lanes are blocked by a separate section, in which interrupts occur.
+  // From now on, lanes are excluded by a separate section, in which interrupts can occur.
   void split() {
     platform.lanes_enter = [](void *context) -> uintptr_t {
       self(context).open();
@@ -55,10 +55,10 @@ class Machine {
     };
   }
 
-  // Makes an interrupt at that time, which performs the action.
+  // Makes an interrupt occur at that time; it performs the action.
   void at(int64_t time, std::function<void()> action) { interrupts.emplace(time, std::move(action)); }
 
-  // The running callback computes for this time; interrupts happen meanwhile.
+  // The running callback computes for this time, and interrupts occur meanwhile.
   void execute(int64_t duration) {
     const int64_t end = now + duration;
     while (interrupt_until(end)) {
@@ -70,9 +70,9 @@ class Machine {
   int64_t now = 0;
   int depth = 0, lanes_depth = 0;
   int waits = 0;
-  int sections = 0;               // critical sections entered
-  std::function<void()> between;  // an interrupt at every possible place, except within an interrupt
-  bool hung = false;              // an unlimited wait that no event can end
+  int sections = 0;               // number of critical sections entered
+  std::function<void()> between;  // true: an interrupt occurs at every possible place, except within an interrupt
+  bool hung = false;              // set by an unlimited wait that no event can end
 
  private:
   static Machine &self(void *context) { return *static_cast<Machine *>(context); }

@@ -22,8 +22,8 @@
 
 namespace messages_heap_test {
 
-// Counts allocated blocks, and refuses on request. The runtime's record entries are also counted; they are never
-// returned, so tests check blocks.
+// Counts allocated blocks, and refuses to allocate on request. The runtime's record entries are also counted, but are
+// never returned, so tests check blocks.
 class Heap {
  public:
   Heap() {
@@ -203,7 +203,7 @@ TEST(MessageHeap, SequencesOwnTheirElements) {
   EXPECT_TRUE(rosidl_runtime_c__String__assign(&names.data[1], "right"));
   EXPECT_TRUE(rosidl_runtime_c__String__Sequence__copy(&names, &more));
   EXPECT_TRUE(rosidl_runtime_c__String__Sequence__are_equal(&names, &more));
-  names.size = 1;  // elements beyond the size are also released
+  names.size = 1;  // elements beyond the size are released as well
   rosidl_runtime_c__String__Sequence__fini(&names);
   EXPECT_EQ(heap.released(), 3u);
   rosidl_runtime_c__String__Sequence longer;
@@ -252,7 +252,7 @@ TEST(MessageHeap, ABlockThatCannotBeRememberedGoesBack) {
   for (void *block : blocks) EXPECT_TRUE(tide_message_release(block));
 }
 
-// A string's memory may be a part of a block, as in messages of X__create.
+// The memory of a string may be a part of a block, as in messages made by X__create.
 TEST(MessageHeap, TextMayLeaveItsPartOfAnAllocatedBlock) {
   Heap heap;
   char *block = static_cast<char *>(tide_message_allocate(32));
@@ -287,8 +287,8 @@ TEST(MessageHeap, ElementsInPartOfAnAllocatedBlockGiveBackTheirText) {
   EXPECT_TRUE(tide_message_release(elements));
 }
 
-// Programs for the stock client release some memory themselves. The runtime's record of such memory is dropped when the
-// address is used again.
+// Programs written for the stock client release some memory themselves. The runtime drops its record of such memory
+// when the address is used again.
 TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   for (int round = 0; round < 100; ++round) {
     rosidl_runtime_c__String string{};
@@ -301,7 +301,7 @@ TEST(MessageHeap, AProgramMayReleaseTextByItself) {
   }
 }
 
-// Memory that the program released may lie within a later block, or around it, and does not belong to it.
+// Memory that the program released may lie within a later block, or around one, without belonging to that block.
 TEST(MessageHeap, WhatAProgramReleasedIsForgottenWhenItsMemoryComesAgain) {
   alignas(16) static std::array<char, 4096> arena;
   static std::size_t next, released;
@@ -312,12 +312,12 @@ TEST(MessageHeap, WhatAProgramReleasedIsForgottenWhenItsMemoryComesAgain) {
   const Heap standard_at_the_end;
   tide_message_set_allocator(&of_arena);
   char *text[5];
-  for (char *&one : text) one = static_cast<char *>(tide_message_allocate(32));  // and places between them
+  for (char *&one : text) one = static_cast<char *>(tide_message_allocate(32));  // and entries between them
   for (char *one : text) ASSERT_TRUE(tide_message_release(one));
   released = 0;
   const std::size_t start = next;
   for (char *&one : text) one = static_cast<char *>(tide_message_allocate(32));
-  next = start + 16;  // the program released them all
+  next = start + 16;  // the program has released them all
   char *block = static_cast<char *>(tide_message_allocate(64));
   ASSERT_LT(text[0], block);
   ASSERT_LT(block, text[1]);

@@ -116,8 +116,7 @@ TEST(Sequences, StringSequencesCopyIntoTheStringsThatAreThere) {
   EXPECT_TRUE(rosidl_runtime_c__String__Sequence__are_equal(&from, &to));
 }
 
-// Random texts through random capacities: a text that fits is read back, a longer one is refused and leaves an empty
-// string.
+// Random texts in random capacities: a text that fits is read back; a longer one is refused and leaves an empty string.
 TEST(Strings, RandomTextsThroughCdr) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));

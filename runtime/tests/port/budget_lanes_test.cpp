@@ -103,7 +103,7 @@ TEST(BudgetLanes, EachFallsAndRisesWithItsOwnBudget) {
   EXPECT_EQ(program.finished, kLanes);
 }
 
-// Short callbacks, each after a sleep: each is a separate activation.
+// Short callbacks, each after a sleep, so that each of them is a separate activation.
 void look(tide_timer_t *timer, int64_t) {
   auto &program = *static_cast<Program *>(timer->callback.context);
   const size_t index = index_of(program, timer);
@@ -140,7 +140,7 @@ TEST(BudgetLanes, NothingRunsWithoutARightBudget) {
   EXPECT_EQ(status_of([](auto &lane) { lane.period_ns = lane.runtime_ns - 1; }, 1), TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(status_of([](auto &lane) { lane.low_priority = lane.priority; }, 1), TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(status_of([](auto &lane) { lane.priority = 0; }, 1), TIDE_ERROR_ARGUMENT);
-  EXPECT_EQ(status_of([](auto &lane) { lane.priority = 99; }, 0), TIDE_ERROR_ARGUMENT);  // no priority left for the
+  EXPECT_EQ(status_of([](auto &lane) { lane.priority = 99; }, 0), TIDE_ERROR_ARGUMENT);  // no priority is left for the
                                                                                          // supervisor
 }
 

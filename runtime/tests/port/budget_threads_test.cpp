@@ -67,7 +67,7 @@ struct Lane {
 };
 
 // A busy lane is lowered when its budget is used up and raised when it is replenished. It uses no more than the bound
-// in tide/budget.h and the delays of late accounting.
+// in tide/budget.h plus the delays of late accounting.
 TEST_F(BudgetThreads, FallsAndRisesAndStaysWithinItsBudget) {
   if (!permitted()) return;
   Lane lane;
@@ -88,7 +88,7 @@ TEST_F(BudgetThreads, FallsAndRisesAndStaysWithinItsBudget) {
     const int64_t asked = read_clock(CLOCK_THREAD_CPUTIME_ID);
     ASSERT_EQ(tide_posix_budget_counters(&lane.budget, &counters), TIDE_OK);
     const auto counted = static_cast<int64_t>(counters.used_ns + counters.low_ns);
-    EXPECT_GE(counted, asked - attached);  // all of the lane's processor time, counted once
+    EXPECT_GE(counted, asked - attached);  // all the processor time of the lane, counted once
     EXPECT_LE(counted, read_clock(CLOCK_THREAD_CPUTIME_ID) - before);
     const int64_t length = read_clock(CLOCK_MONOTONIC) - start;
     const int64_t periods = (length + period - 1) / period + 1;
@@ -103,7 +103,7 @@ TEST_F(BudgetThreads, FallsAndRisesAndStaysWithinItsBudget) {
   thread.join();
 }
 
-// A lane that sleeps without budget has its priority again when it is woken.
+// A lane that sleeps without budget has its priority again when it wakes.
 TEST_F(BudgetThreads, IsRaisedWhileItSleeps) {
   if (!permitted()) return;
   Lane lane;
@@ -130,8 +130,8 @@ TEST_F(BudgetThreads, IsRaisedWhileItSleeps) {
   thread.join();
 }
 
-// Random sequences of calls on lanes, from several threads: no race (ThreadSanitizer), no refused change, and the bound
-// in tide/budget.h holds.
+// Random sequences of calls on lanes, from several threads: there is no race (ThreadSanitizer) and no refused change,
+// and the bound in tide/budget.h holds.
 TEST_F(BudgetThreads, RandomPrograms) {
   if (!permitted()) return;
   const int64_t start = read_clock(CLOCK_MONOTONIC);
@@ -177,7 +177,7 @@ TEST_F(BudgetThreads, RandomPrograms) {
   };
   std::vector<std::thread> threads;
   for (int index = 0; index < kLanes; index++) threads.emplace_back(program, index);
-  // Wake-ups meant for other threads, attached or not.
+  // Wake-ups that are meant for other threads, attached or not.
   std::mt19937_64 random(99);
   while (attached < kLanes) std::this_thread::yield();
   for (int wake = 0; wake < 200; wake++) {
@@ -212,7 +212,7 @@ TEST_F(BudgetThreads, StopDetachesAll) {
   thread.join();
 }
 
-// The budgets stop while lanes call, detach and end. Each lane's memory ends with its thread.
+// The budgets are stopped while lanes call, detach and end. Each lane's memory ends with its thread.
 TEST_F(BudgetThreads, StopWhileLanesRun) {
   if (!permitted()) return;
   constexpr int kLanes = 3;
@@ -271,7 +271,7 @@ TEST_F(BudgetThreads, RefusesWhatIsNoBudget) {
   EXPECT_EQ(tide_posix_budget_detach(&lane.budget), TIDE_OK);
 }
 
-// A user without permission gets a message with the remedy, not a budget without effect.
+// A user without the permission gets a message with the remedy, not a budget without effect.
 TEST(BudgetRights, WithoutThemItSaysWhatToDo) {
   const pid_t child = fork();
   if (child == 0) {

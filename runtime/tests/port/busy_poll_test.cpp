@@ -18,7 +18,7 @@ struct BusyPoll {
     tide_busy_poll_init(&core, limit_ns);
     core.limit_ns = limit_ns;
   }
-  // Data arrives after comes_ns, or the wait ends then without data. Returns the time spent polling.
+  // Data arrives after comes_ns, unless the wait has ended by then without data. Returns the time spent polling.
   int64_t wait(int64_t comes_ns, bool found = true) {
     const int64_t start_ns = now_ns;
     tide_busy_poll_start(&core, now_ns);
@@ -61,7 +61,7 @@ TEST(BusyPoll, SleepsWhereItWouldNotPay) {
   const uint64_t polled_ns = poll.core.polled_ns;
   for (int count = 0; count < 1000; count++) EXPECT_EQ(poll.wait(1000 * kUs), 0);
   EXPECT_EQ(poll.core.polled_ns, polled_ns);
-  for (int count = 0; count < 1000; count++) {  // in pairs: a request with an immediate answer, and a pause
+  for (int count = 0; count < 1000; count++) {  // data comes in pairs: a request with an immediate answer, then a pause
     EXPECT_EQ(poll.wait(20 * kUs), 0);
     EXPECT_LE(poll.wait(1000 * kUs), 10 * kUs);
   }
@@ -91,7 +91,7 @@ TEST(BusyPoll, GivesUpWhenSomebodyElseGetsTheProcessor) {
   EXPECT_GT(poll.wait(50 * kUs), 0);
 }
 
-// Another thread takes the processor each time; returns the pause that follows.
+// Each time, another thread takes the processor; returns the pause that follows.
 int64_t rest_after_loss(BusyPoll &poll) {
   while (poll.wait(50 * kUs) == 0) {
   }

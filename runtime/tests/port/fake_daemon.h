@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A daemon for the tests of links: the functions that a link calls, with plain queues that a test can inspect. It
-// replaces the real one at link time by defining the same names.
+// replaces the real daemon at link time by defining the same names.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,14 +51,14 @@ class FakeDaemon {
 
   static int64_t now_ns() { return tide_port_platform()->now_ns(tide_port_platform()->context); }
 
-  // From any thread; the message waits when the link is busy or down, as in the real daemon.
+  // Callable from any thread; the message waits while the link is busy or down, as in the real daemon.
   void submit(Bytes message) {
     const std::lock_guard lock(mutex_);
     waiting_.push_back({std::move(message), now_ns()});
     start_next();
   }
 
-  // Waits for an action of another thread; false: it did not happen in ten seconds.
+  // Waits for an action of another thread; returns false if it did not happen in ten seconds.
   bool eventually(const std::function<bool(const FakeDaemon &)> &condition) {
     return tide::test::eventually([&] {
       const std::lock_guard lock(mutex_);
@@ -105,7 +105,7 @@ class FakeDaemon {
     messages.emplace_back(message, message + length);
     if (on_message) on_message();
   }
-  // As tide_daemon_wait.
+  // Like tide_daemon_wait.
   int wait(tide_event_t *event, int64_t deadline_ns, tide_wait_t kind = TIDE_WAIT_ANSWER) {
     const tide_link_t link = look<tide_link_t>([](const FakeDaemon &fake) { return fake.link_; });
     const tide_platform_t *platform = session.daemon.platform;
@@ -122,16 +122,16 @@ class FakeDaemon {
 
   tide_session_t session{};
 
-  // Use these members only within eventually and look.
+  // Use these members only inside eventually and look.
   std::vector<Sent> sent;
   Bytes received;
   std::vector<Bytes> messages;
   bool attached = false;
   int attaches = 0, polls = 0, refused = 0, wrong_completions = 0, completed_in_start = 0;
-  bool awaited = false;  // value for submitted messages
+  bool awaited = false;  // the value for submitted messages
   tide_priority_t priority = 0;
   int64_t poll_period_ns = 1'000'000'000;
-  std::function<void()> on_message, on_attach;  // the latter before the link's thread runs
+  std::function<void()> on_message, on_attach;  // set before the link's thread runs
   uint8_t address = 0xFF;
   size_t waiting() const { return waiting_.size() + (busy_ ? 1u : 0u); }
 

@@ -79,8 +79,8 @@ Scheduling own() {
   return found;
 }
 
-// The lane's priority is 10, then the ceiling's 20, then 10 again; without permission for fixed priorities it does not
-// change.
+// The lane's priority is 10, then that of the ceiling, 20, then 10 again; without permission for fixed priorities it
+// does not change.
 TEST(LaneLocks, ALaneRisesToTheCeilingAndComesBack) {
   Program program(TIDE_SCHEDULING_FIFO);
   Scheduling before, within, after;

@@ -39,7 +39,7 @@ void run(void *context, size_t index) {
   seen->processors[index] = CPU_COUNT(&processors);
   seen->first_processor[index] = first_of(processors);
   seen->present++;
-  while (seen->present < 3) std::this_thread::yield();  // they run at the same time
+  while (seen->present < 3) std::this_thread::yield();  // the callbacks run at the same time
 }
 
 // Runs the body without permission for real-time scheduling, in this thread and its children.
@@ -150,7 +150,7 @@ TEST(PortLanes, DeadlineSchedulingIsInForceOrRefused) {
   lanes[2].settings.may_run_normally = true;
   EXPECT_EQ(tide_port_run_lanes(lanes.data(), lanes.size(), run, &seen, nullptr), TIDE_OK);
   EXPECT_EQ(seen.policy[2], status == TIDE_OK ? SCHED_DEADLINE : SCHED_OTHER);
-  lanes[2].settings.runtime_ns = 200'000'000;  // more than its period
+  lanes[2].settings.runtime_ns = 200'000'000;  // the budget exceeds the period
   EXPECT_EQ(tide_port_run_lanes(lanes.data(), lanes.size(), run, &seen, &refused), TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(refused, 2u);
 }

@@ -57,12 +57,12 @@ TEST(CustomLink, WaitsNoLongerThanItsDeadline) {
   tide_custom_link_run(&custom.link, start_ns + 30'000'000);
   const int64_t taken_ns = FakeDaemon::now_ns() - start_ns;
   EXPECT_GE(taken_ns, 29'000'000);
-  EXPECT_LE(transport.timeouts, 31);  // of a millisecond each
+  EXPECT_LE(transport.timeouts, 31);  // writes of a millisecond each
   EXPECT_EQ(transport.longest_timeout_ms, 1);
   EXPECT_GE(client.polls, transport.timeouts);
 }
 
-// The rest of a millisecond is slept, not spun away.
+// The rest of a millisecond is slept and not waited busily.
 TEST(CustomLink, SleepsPastTheTimeOfTheSession) {
   FakeDaemon client;
   client.poll_period_ns = 500'000;
@@ -80,7 +80,7 @@ TEST(CustomLink, AReadThatCanBeWokenWaitsForWhatIsNext) {
   transport.can_wake = true;
   CustomLink custom(client, transport, true);
   const auto run = [&] {
-    transport.arriving = {Bytes(5, 1)};  // so it need not sleep
+    transport.arriving = {Bytes(5, 1)};  // so the link need not sleep
     transport.longest_timeout_ms = 0;
     tide_custom_link_run(&custom.link, TIDE_FOREVER);
     return transport.longest_timeout_ms;
@@ -168,7 +168,7 @@ TEST(CustomLink, HasAThreadOnThisPort) {
   EXPECT_EQ(transport.written.size(), 50u);
 }
 
-// Each read waits for an hour, so all events in this test result from wake-ups.
+// Each read waits for an hour, so all events in this test are caused by wake-ups.
 TEST(CustomLink, ItsThreadIsWokenForMessagesAndTimesAndTheEnd) {
   FakeDaemon client;
   client.poll_period_ns = 3'600'000'000'000;

@@ -41,7 +41,7 @@ struct UdpSocket : Socket {
     const int bytes = 4 << 20;
     setsockopt(number, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
   }
-  // Receives each datagram by one plain call, like a receiver without support for trains.
+  // Receives each datagram by one plain call, as a receiver without support for trains (segmented datagrams) does.
   Bytes take() const {
     Bytes bytes(TIDE_DATAGRAM_BYTES_MAXIMUM);
     const ssize_t count = recv(number, bytes.data(), bytes.size(), MSG_DONTWAIT);
@@ -90,7 +90,7 @@ struct Input {
   std::vector<uint16_t> ports;
 };
 
-// Runs of equal lengths, empty messages, and messages that are too long for a train.
+// Runs of messages of equal length, empty messages, and messages that are too long for a train.
 std::vector<Bytes> random_messages(unsigned seed, size_t count) {
   std::mt19937 random(seed);
   std::vector<Bytes> messages;
@@ -174,7 +174,7 @@ TEST(DatagramBatch, LosesOnlyWhatCannotLeave) {
   const UdpSocket to, from;
   Output output(from.number, 70000);
   output.add(Bytes(10, 1), &to.address);
-  output.add(Bytes(66000, 2), &to.address);  // longer than a datagram can be
+  output.add(Bytes(66000, 2), &to.address);  // longer than a datagram may be
   EXPECT_TRUE(tide_datagram_output_is_full(&output.core));
   output.add(Bytes(10, 3), &to.address);
   EXPECT_TRUE(output.flush());
@@ -203,7 +203,7 @@ TEST(DatagramBatch, MeetsTheErrorOfAnEarlierDatagramWithoutLoss) {
 
 TEST(DatagramBatch, KeepsWhatTheKernelDoesNotTakeNow) {
   int ends[2];
-  ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);  // these wait for their receiver
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends), 0);  // these datagrams wait for their receiver
   const Socket from(ends[0]), to(ends[1]);
   Output output(from.number);
   output.core.trains = false;

@@ -115,7 +115,7 @@ struct Server {
     setsockopt(socket.number, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     tide_socket_address_t address{};
     address.any.sa_family = static_cast<sa_family_t>(family);
-    address.v6.sin6_port = htons(wanted); /* the port has the same offset in both families */
+    address.v6.sin6_port = htons(wanted); /* the port is at the same offset in both address families */
     if (family == AF_INET6) {
       address.v6.sin6_addr = IN6ADDR_LOOPBACK_INIT;
     } else {
@@ -150,7 +150,7 @@ struct Server {
   uint16_t port;
 };
 
-// A program's transport, controlled by the test.
+// A program's transport, which the test controls.
 struct Transport {
   bool opens = true, is_open = false, stuck = false;
   size_t takes_at_once = SIZE_MAX;

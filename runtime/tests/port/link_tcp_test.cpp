@@ -24,7 +24,7 @@ TEST_P(TcpLinkFamily, KeepsMessagesApartHoweverTheStreamIsCut) {
     client.submit(message);
   }
   EXPECT_EQ(read_some(peer, stream.size()), stream);
-  Bytes oversize{0x00, 0x10};  // 4,096 bytes, dropped
+  Bytes oversize{0x00, 0x10};  // 4,096 bytes, which are dropped
   oversize.resize(2 + 4096);
   stream.insert(stream.begin(), oversize.begin(), oversize.end());
   std::mt19937_64 random(6);

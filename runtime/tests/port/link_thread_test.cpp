@@ -43,7 +43,7 @@ struct LinkThread {
   bool operator==(const LinkThread &) const = default;
 };
 
-// Threads of this process with the links' name.
+// The threads of this process that have the links' name.
 std::vector<LinkThread> link_threads_now() {
   std::vector<LinkThread> found;
   for (const auto &entry : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -59,7 +59,7 @@ std::vector<LinkThread> link_threads_now() {
   return found;
 }
 
-// A joined thread stays on the kernel's list for a moment.
+// A joined thread remains on the kernel's list for a moment.
 std::vector<LinkThread> link_threads(size_t count) {
   std::vector<LinkThread> found;
   tide::test::eventually([&] { return (found = link_threads_now()).size() == count; });
@@ -96,7 +96,7 @@ void without_rights(const std::function<void()> &action) {
 
 TEST(Links, RunTheirInterruptSideAtTheTopPriorityUnlessToldOtherwise) {
   const PseudoTerminal terminal;
-  ASSERT_EQ(chmod(terminal.path.c_str(), 0666), 0);  // for the thread without permission
+  ASSERT_EQ(chmod(terminal.path.c_str(), 0666), 0);  // the status of the thread without permission
   const Server datagrams(SOCK_DGRAM), connections(SOCK_STREAM);
   Transport transport;
   const tide_custom_transport_t functions = transport.functions(false);
@@ -116,7 +116,7 @@ TEST(Links, RunTheirInterruptSideAtTheTopPriorityUnlessToldOtherwise) {
       EXPECT_EQ(client.counters().thread_priority, may ? top : 0);
       EXPECT_EQ(client.counters().thread_status, may ? TIDE_OK : TIDE_ERROR_NOT_PERMITTED);
     }
-    without_rights([&] {  // without a message, but visible
+    without_rights([&] {  // without a message, but visible in the counters
       FakeDaemon client;
       ASSERT_EQ(client.open(address), TIDE_OK);
       EXPECT_EQ(link_threads(1), (std::vector{LinkThread{SCHED_OTHER, 0}}));

@@ -55,7 +55,7 @@ TEST_P(UdpLinkFamily, CarriesOneMessageADatagramBothWays) {
     ASSERT_EQ(server.take(&from), message);
     server.give(message, from);
   }
-  server.give(Bytes(513, 1), from);  // above the mtu
+  server.give(Bytes(513, 1), from);  // above the MTU
   server.give(Bytes(), from);
   server.give(Bytes(512, 2), from);
   ASSERT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.messages.size() == 501; }));
@@ -66,8 +66,8 @@ TEST_P(UdpLinkFamily, CarriesOneMessageADatagramBothWays) {
   EXPECT_EQ(client.wrong_completions, 0);
 }
 
-// A submitter's message has been sent when submit returns, and the thread keeps sleeping, unless an acknowledgment may
-// have to be requested.
+// A submitter's message has been sent when submit returns. The thread keeps sleeping, unless it may have to request an
+// acknowledgment.
 TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
   const LinkTimes times(
       {.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .attention_ns = 0, .pause = nullptr});
@@ -95,7 +95,7 @@ TEST(UdpLink, CompletesAMessageWhileItIsStarted) {
   EXPECT_EQ(client.counters().batches, 201u);
 }
 
-// If acknowledgments may have to be requested, the thread wakes as often as a request may be due, not for each message.
+// If acknowledgments may have to be requested, the thread wakes whenever a request may be due, not for each message.
 TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
   const LinkTimes times(
       {.poll_limit_ns = kNever, .flood_gap_ns = 1, .gather_ns = 0, .attention_ns = 0, .pause = nullptr});
@@ -116,11 +116,11 @@ TEST(UdpLink, IsNotWokenForEachOfManyMessagesThatWaitForAnswers) {
     ASSERT_EQ(server.take(), message);
   }
   const int64_t lasted_ns = FakeDaemon::now_ns() - start_ns;  // by the clock of the link
-  EXPECT_LE(polls(), 4 * (lasted_ns / kQuestionNs) + 100);    // once a message: 3,000
+  EXPECT_LE(polls(), 4 * (lasted_ns / kQuestionNs) + 100);    // once for each message it would be 3,000
   EXPECT_GT(polls(), 1);
 }
 
-// Messages of one length, in a flood: after the first ones, 32 are sent together, the last ones after a delay.
+// Messages of one length, in a flood: after the first ones, 32 are sent together, and the last ones after a delay.
 TEST(UdpLink, GathersAFloodIntoBatches) {
   const LinkTimes times(
       {.poll_limit_ns = kNever, .flood_gap_ns = kNever, .gather_ns = kNever, .attention_ns = 0, .pause = nullptr});
@@ -135,7 +135,7 @@ TEST(UdpLink, GathersAFloodIntoBatches) {
   for (const Bytes &message : messages) ASSERT_EQ(server.take(), message);
   EXPECT_EQ(client.look<int>([](const FakeDaemon &fake) { return fake.completed_in_start; }), kFlood + 32 * 4);
   EXPECT_EQ(client.counters().batches, kFlood + 4u);
-  for (size_t rest = 1; rest < 20; rest++) {  // a more urgent message is sent at once, with the earlier ones
+  for (size_t rest = 1; rest < 20; rest++) {  // a more urgent message is sent at once, together with the earlier ones
     for (size_t index = 0; index < rest; index++) client.submit(messages[index]);
     EXPECT_FALSE(server.has_some());
     client.priority++;
@@ -151,15 +151,16 @@ TEST(UdpLink, GathersAFloodIntoBatches) {
   client.submit(Bytes(8, 1));  // a caller waits for the answer
   ASSERT_EQ(server.take(), messages[0]);
   ASSERT_EQ(server.take(), Bytes(8, 1));
-  client.awaited = true;  // starts a round trip
+  client.awaited = true;  // this starts a round trip
   client.submit(messages[0]);
   ASSERT_EQ(server.take(), messages[0]);
   EXPECT_EQ(client.wrong_completions, 0);
   EXPECT_EQ(client.counters().messages_lost, 0u);
 }
 
-// The thread is always notified of waiting messages: many submitters, bursts and pauses by seed, a thread that delays
-// where a wake-up could be lost, and after each round no message is left. No poll hides a lost wake-up here.
+// The thread is always notified of waiting messages. There are many submitters, bursts and pauses by seed, and a thread
+// that delays where a wake-up could be lost; after each round, no message is left. No poll hides a lost wake-up in this
+// test.
 class UdpWakeUps : public testing::TestWithParam<uint64_t> {
  protected:
   static constexpr size_t kSubmitters = 4, kRounds = 400;
@@ -176,11 +177,11 @@ class UdpWakeUps : public testing::TestWithParam<uint64_t> {
         client.submit(Bytes(16 + random() % 2, static_cast<uint8_t>(number)));
         submitted++;
       }
-      round_over.arrive_and_wait();  // all have submitted
+      round_over.arrive_and_wait();  // all submitters have finished
       round_over.arrive_and_wait();  // everything has arrived
     }
   }
-  // False: nothing arrived.
+  // Returns false if nothing arrived.
   bool take_all() {
     for (; arrived < submitted; arrived++) {
       if (server.take().empty()) return false;
@@ -218,7 +219,7 @@ TEST_P(UdpWakeUps, AreNotLost) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, UdpWakeUps, testing::Values(1u, 2u, 77u), testing::PrintToStringParamName());
 
-// Replaces the link's socket by one that waits for its receiver, like a socket on a slow device.
+// Replaces the link's socket by one that waits for its receiver, as a socket on a slow device does.
 TEST(UdpLink, GoesOnWhenTheSystemTakesMessagesAgain) {
   const LinkTimes times(
       {.poll_limit_ns = kNever, .flood_gap_ns = 20'000, .gather_ns = 50'000, .attention_ns = 0, .pause = nullptr});
@@ -247,7 +248,8 @@ TEST(UdpLink, GoesOnWhenTheSystemTakesMessagesAgain) {
   EXPECT_EQ(read_some(far, 20), Bytes(20, 7));
 }
 
-// Waiting callers receive by themselves or are notified by the link's thread: nothing is lost, doubled or out of order.
+// Waiting callers receive by themselves, or are notified by the link's thread; nothing is lost, duplicated or out of
+// order.
 TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
   Server server(SOCK_DGRAM);
   FakeDaemon client;
@@ -266,7 +268,7 @@ TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
     ASSERT_EQ(wait(10'000'000'000), 1);
   }
   EXPECT_EQ(client.messages, messages);
-  std::thread other([&] {  // neither the thread nor the caller, but other activity of the program
+  std::thread other([&] {  // neither in the thread nor in the caller, but in another part of the program
     tide::test::let_others_run(200);
     platform->event_set(platform->context, &event);
   });
@@ -276,7 +278,7 @@ TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
   EXPECT_EQ(wait(-1), 0);
 }
 
-// How often the link's thread has slept so far.
+// Number of times that the link's thread has slept so far.
 long sleeps_of_the_thread() {
   for (const auto &entry : std::filesystem::directory_iterator("/proc/self/task")) {
     std::ifstream comm(entry.path() / "comm"), status(entry.path() / "status");
@@ -290,7 +292,7 @@ long sleeps_of_the_thread() {
   return -1;
 }
 
-// A single-threaded program that waits and publishes, with the agent's answers.
+// A single-threaded program that waits and publishes, and the agent's answers.
 struct Program {
   explicit Program(int64_t attention_ns)
       : times({.poll_limit_ns = kNever,
@@ -305,7 +307,7 @@ struct Program {
     platform->event_init(platform->context, &event);
     client.on_message = [this] { platform->event_set(platform->context, &event); };
   }
-  // One message and its answer, which this thread receives.
+  // One message and its answer, which this thread receives itself.
   void exchange(tide_wait_t kind = TIDE_WAIT_WORK) {
     client.submit(Bytes(20, 1));
     ASSERT_EQ(server.take(&from), Bytes(20, 1));
@@ -320,7 +322,7 @@ struct Program {
   FakeDaemon client;
 };
 
-// Neither received nor sent messages wake the thread, but a HEARTBEAT may be due each 2 ms.
+// Neither received nor sent messages wake the thread; it wakes because a HEARTBEAT may be due every 2 ms.
 TEST(UdpLink, LeavesItsThreadAsleepWhileTheProgramAttends) {
   Program program(kNever);
   program.exchange();
@@ -328,7 +330,7 @@ TEST(UdpLink, LeavesItsThreadAsleepWhileTheProgramAttends) {
   const int64_t start_ns = FakeDaemon::now_ns();
   for (int count = 0; count < 1000; count++) program.exchange();
   const int64_t lasted_ns = FakeDaemon::now_ns() - start_ns;               // by the clock of the link
-  EXPECT_LE(sleeps_of_the_thread() - before, lasted_ns / 2'000'000 + 20);  // once a message: 1,000
+  EXPECT_LE(sleeps_of_the_thread() - before, lasted_ns / 2'000'000 + 20);  // once for each message it would be 1,000
   EXPECT_EQ(program.client.messages.size(), 1001u);
 }
 
@@ -342,7 +344,8 @@ TEST(UdpLink, TakesOverWhenTheProgramDoesNotAttendAnyMore) {
   }
 }
 
-// A lane does not receive: the link's thread does, although the program has just attended and may still wait.
+// A lane does not receive. The link's thread does, although the program has just attended to the link and may still
+// wait.
 TEST(UdpLink, ReceivesForLanesWhoeverAttends) {
   Program program(kNever);
   program.exchange();
@@ -351,7 +354,7 @@ TEST(UdpLink, ReceivesForLanesWhoeverAttends) {
   EXPECT_EQ(program.client.messages.size(), 2u);
 }
 
-// More callers wait at the same time than the platform has descriptors.
+// More callers wait at the same time than the platform has descriptors for.
 TEST(UdpLink, ReceivesForManyProgramsAtOnce) {
   std::vector<std::unique_ptr<Program>> programs;
   std::vector<std::thread> waiting;
@@ -378,7 +381,7 @@ TEST(UdpLink, MayBeClosedWhileACallerWaits) {
   std::thread waiting([&] { result = client.wait(&event, FakeDaemon::now_ns() + 10'000'000'000); });
   tide::test::let_others_run(200);
   client.close();
-  EXPECT_EQ(result, -1);  // it waits for its event, with or without the link
+  EXPECT_EQ(result, -1);  // it waits for its event, whether or not there is a link
   platform->event_set(platform->context, &event);
   waiting.join();
   EXPECT_EQ(result, 1);

@@ -65,7 +65,7 @@ TEST(PlatformPosix, EventIsStickyAndOneWaitTakesIt) {
 
 TEST(PlatformPosix, WaitNeverTimesOutEarly) {
   Event event;
-  for (int times = 0; times < 200; times++) {  // enough for a wake-up lead, of pauses that differ
+  for (int times = 0; times < 200; times++) {  // enough pauses, all different, for a wake-up lead
     const int64_t deadline = now() + (times * 7919 % 200) * 1000;
     ASSERT_EQ(event.wait(deadline), 0);
     ASSERT_GE(now(), deadline) << times;
@@ -87,7 +87,7 @@ TEST(PlatformPosix, ThreadThatWaitsAsksForPreciseTimers) {
 }
 #endif
 
-// Two threads pass a token back and forth; a lost wake-up would hang the test.
+// Two threads pass a token back and forth; if a wake-up were lost, the test would hang.
 TEST(PlatformPosix, NoWakeUpIsLostBetweenTwoThreads) {
   constexpr int exchanges = 20000;
   Event there, back;
@@ -104,7 +104,7 @@ TEST(PlatformPosix, NoWakeUpIsLostBetweenTwoThreads) {
   other.join();
 }
 
-// Deadlines so short that setting and timing out race with each other.
+// The deadlines are so short that setting the event races with the timeout.
 TEST(PlatformPosix, SetRacingWithTheDeadlineIsSeenByThisWaitOrTheNext) {
   constexpr int sets = 5000;
   Event event, taken;
@@ -152,7 +152,7 @@ TEST(PlatformPosix, CriticalSectionNestsAndExcludes) {
 
 TEST(PlatformPosix, CriticalSectionPassesOnWhatWaits) {
   std::vector<std::thread> threads;
-  int64_t counted = 0;  // only by the owner
+  int64_t counted = 0;  // only by the owner of the event
   const uintptr_t state = platform().critical_enter(platform().context);
   for (int thread = 0; thread < 4; thread++) {
     threads.emplace_back([&] {
@@ -272,7 +272,8 @@ class OnThreads : public testing::TestWithParam<tide_policy_t> {};
 INSTANTIATE_TEST_SUITE_P(PlatformPosix, OnThreads, testing::Values(TIDE_POLICY_TIDE, TIDE_POLICY_BATCH),
                          [](const auto &each) { return each.param == TIDE_POLICY_TIDE ? "tide" : "batch"; });
 
-// One notification at a time, the next one only after the run: each finds the executor asleep or falling asleep.
+// One notification at a time, and the next one only after the run, so that each finds the executor asleep or falling
+// asleep.
 TEST_P(OnThreads, NotificationWakesASleepingExecutor) {
   Spinner spinner(GetParam());
   Counter counter(spinner, 1);
@@ -290,7 +291,7 @@ TEST_P(OnThreads, NotificationWakesASleepingExecutor) {
   other.join();
 }
 
-// Timers that other threads cancel, reset, re-time and re-prioritise; for ThreadSanitizer.
+// Timers that other threads cancel, reset, and give new periods and priorities; for ThreadSanitizer.
 TEST_P(OnThreads, TimersMayBeChangedFromOtherThreads) {
   Spinner spinner(GetParam());
   std::array<tide_timer_t, 4> timers{};
@@ -323,8 +324,8 @@ TEST_P(OnThreads, TimersMayBeChangedFromOtherThreads) {
   EXPECT_GT(spinner.executor.counters.callbacks_run, 100u);
 }
 
-// Never early and exactly on the grid, under any load of the machine. The number of runs in time depends on the
-// scheduler, so it is checked only for a real-time thread, if the system permits one.
+// Timers are never early, and are exactly on the grid, under any load of the machine. The number of runs on time
+// depends on the scheduler, so it is checked only for a real-time thread, if the system permits one.
 TEST_P(OnThreads, TimersOfFiftyMicrosecondsNeverFireEarly) {
   constexpr int64_t period = 50000;
   Spinner spinner(GetParam());
@@ -364,7 +365,7 @@ TEST_P(OnThreads, TimersOfFiftyMicrosecondsNeverFireEarly) {
   RecordProperty("late_p99_ns", std::to_string(watched.late[watched.late.size() * 99 / 100]));
 }
 
-// The executor waits once or twice for each expiry and does not poll.
+// The executor waits once or twice for each expiry, and does not poll.
 TEST_P(OnThreads, TimerOnlyExecutorSleeps) {
   static std::atomic<uint64_t> waits;
   waits = 0;

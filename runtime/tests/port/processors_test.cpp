@@ -14,7 +14,7 @@ namespace processors_test {
 std::array<std::thread, TIDE_PROCESSORS_THREADS> threads;
 
 void busy_us(uint32_t us) {
-  std::atomic<uint32_t> turns{100 * us};  // atomic: the loop stays
+  std::atomic<uint32_t> turns{100 * us};  // atomic, so that the compiler keeps the loop
   while (turns-- > 0) continue;
 }
 

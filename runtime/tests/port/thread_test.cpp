@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that are scheduled before they run. Privileged features are tested if permitted, otherwise their refusal;
-// each test reports which of the two it tested.
+// Threads that are scheduled before they run. Privileged features are tested if they are permitted, otherwise their
+// refusal is tested; each test reports which of the two it tested.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
@@ -65,7 +65,7 @@ bool may(int policy, int priority) {
   return allowed;
 }
 
-// The settings apply before the function runs, or it never runs.
+// The settings apply before the function runs; if they are refused, it never runs.
 void expect_policy(int policy, int priority) {
   Seen seen;
   auto config = config_of(seen, policy, priority);
@@ -129,7 +129,7 @@ long minor_faults() {
   return usage.ru_minflt;
 }
 
-// Excluded from ThreadSanitizer, as pages of its shadow fault, too.
+// Excluded from ThreadSanitizer, because accesses to its shadow memory fault as well.
 __attribute__((noinline, no_sanitize_thread)) void use_stack(void *context) {
   volatile char memory[384 * 1024];
   const long before = minor_faults();
@@ -142,7 +142,7 @@ TEST(PosixThread, TheTouchedStackCausesNoFaultLater) {
   for (int touched = 0; touched < 2; touched++) {
     tide_posix_thread_config_t config{};
     config.scheduling.cpu = TIDE_POSIX_ANY_CPU;
-    config.stack_bytes = 8 * 1024 * 1024;  // sanitizers keep a lot of thread-local storage in it
+    config.stack_bytes = 8 * 1024 * 1024;  // because sanitizers keep much thread-local storage there
     config.stack_touch_bytes = touched == 1 ? 512 * 1024 : 0;
     config.function = use_stack;
     config.context = &faults[touched];
@@ -150,7 +150,7 @@ TEST(PosixThread, TheTouchedStackCausesNoFaultLater) {
     ASSERT_EQ(tide_posix_thread_start(&thread, &config), TIDE_OK);
     tide_posix_thread_join(&thread);
   }
-#if !defined(__SANITIZE_THREAD__)  // its shadow of the stack is touched by the first access
+#if !defined(__SANITIZE_THREAD__)  // the first access touches the sanitizer's shadow of the stack
   EXPECT_LE(faults[1], 2);
 #endif
   EXPECT_GE(faults[0], faults[1]);

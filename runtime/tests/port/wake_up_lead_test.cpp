@@ -18,7 +18,7 @@ constexpr int64_t kUs = 1000, kLimit = 50 * kUs, kPause = 1000 * kUs;
 struct Sleeper {
   Sleeper() { tide_wake_up_lead_init(&lead); }
   int64_t of(int64_t pause_ns = kPause) const { return tide_wake_up_lead_of(&lead, pause_ns, kLimit); }
-  // Sleeps kPause and is woken late by the given time. Returns the time of polling the clock.
+  // Sleeps for kPause and is woken late by the given time. Returns the time for which the clock was polled.
   int64_t sleep(int64_t late_ns) {
     const int64_t asked_ns = of();
     tide_wake_up_lead_learn(&lead, late_ns);
@@ -58,8 +58,8 @@ TEST(WakeUpLead, HasALimitAndLeavesHalfOfAPause) {
   EXPECT_EQ(tide_wake_up_lead_of(&sleeper.lead, kPause, 0), 0);
 }
 
-// In all cases the lead is at most the least lateness of the last WAKE_UP_WINDOW wake-ups, and at least that of the
-// last two windows; so the clock is polled only after a wake-up that was less late than all others of a window.
+// In all cases, the lead is at most the least lateness of the last WAKE_UP_WINDOW wake-ups, and at least that of the
+// last two windows. The clock is therefore polled only after a wake-up that was less late than all others of a window.
 TEST(WakeUpLead, LiesBetweenTheLeastOfOneWindowAndOfTwo) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));

@@ -13,7 +13,7 @@
 namespace queue_heap_test {
 
 struct Model {
-  std::list<tide_queue_entry_t *> sorted;  // by key, equal keys in order of arrival
+  std::list<tide_queue_entry_t *> sorted;  // sorted by key, and equal keys in order of arrival
 
   void push(tide_queue_entry_t *entry, int64_t key) {
     auto place = std::find_if(sorted.begin(), sorted.end(), [&](auto *other) { return other->key > key; });
@@ -31,7 +31,7 @@ TEST(queue, agrees_with_a_sorted_list) {
     std::vector<tide_queue_entry_t> entries(capacity + 3);
     tide_queue_t queue;
     tide_queue_init(&queue, storage.data(), capacity);
-    queue.next_order = 0xFFFFFFF0u;  // arrival numbers wrap during the test
+    queue.next_order = 0xFFFFFFF0u;  // the numbers of arrival wrap around during the test
     Model model;
     for (int step = 0; step < 400; ++step) {
       tide_queue_entry_t *entry = &entries[random() % entries.size()];
@@ -93,7 +93,7 @@ TEST(queue, extreme_keys) {
   EXPECT_EQ(tide_queue_pop(&queue), nullptr);
 }
 
-// Defects only: a key changes, or the memory is reused, while an entry is queued.
+// Two defects: a key changes, or the memory is reused, while an entry is queued.
 TEST(QueueDeathTest, AKeyThatChangesInTheQueueIsNoticed) {
   tide_queue_entry_t *storage[4];
   tide_queue_entry_t entries[4]{};

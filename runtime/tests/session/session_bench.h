@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session in virtual time on a wire in memory, and a small agent at its other end that can be slow, lossy, refuse,
-// die and come back. Everything random comes from one seed.
+// die and come back. Everything random is drawn from one seed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ struct Timer {
   std::function<void()> action;
 };
 
-// Time and its events, in order.
+// The virtual time and its events, in order.
 class Clock {
  public:
   int64_t now_ns = 5 * s;
@@ -85,7 +85,7 @@ struct Seen {  // a submessage that reached the agent
 
 struct Options {
   uint64_t seed = 1;
-  double loss = 0;  // probability for each message in either direction
+  double loss = 0;  // probability of loss for each message, in both directions
   uint16_t mtu = 512;
   uint8_t session = 0x81;
   size_t small_nodes = 24, large_nodes = 4;
@@ -95,13 +95,13 @@ struct Options {
   size_t slots = 12;
 };
 
-// How the bench polls the session: as after a reception, followed by a whole poll that must find no work; only by whole
-// polls; or only as after a reception.
+// How the bench polls the session. Either as after a reception, followed by a whole poll that must find no work; or
+// only by whole polls; or only as after a reception.
 enum class Polls { kBoth, kWhole, kReceived };
 
 class Bench;
 
-// The agent: the part of DDS-XRCE needed to check a client. This agent shares no code with the shipped one.
+// The agent: the part of DDS-XRCE that is needed to check a client. It shares no code with the shipped agent.
 class Agent {
  public:
   Agent(Clock &clock, std::function<void(const Bytes &)> send) : clock_(clock), send_(std::move(send)) {}
@@ -146,7 +146,7 @@ class Agent {
     }
   }
 
-  // Data for a reader, on the requested stream.
+  // Data for a reader, on the stream that the READ_DATA requested.
   void publish(uint16_t object, const std::string &payload, uint8_t format = 0) {
     if (!running || reads.count(object) == 0) return;
     const tide_xrce_read_data_t &read = reads.at(object);
@@ -165,7 +165,7 @@ class Agent {
     append(bytes, id, TIDE_XRCE_FLAG_LITTLE_ENDIAN, body);
     send_(bytes);
   }
-  // True if everything published reliably has been acknowledged.
+  // True if everything that was published reliably has been acknowledged.
   bool is_idle() const {
     for (const auto &[id, stream] : out_)
       if (!stream.history.empty()) return false;
@@ -181,7 +181,7 @@ class Agent {
     uint16_t next_best_effort = 0;
   };
   struct Out {
-    std::map<uint32_t, Bytes> history;  // by running number; the low 16 bits are the sequence number
+    std::map<uint32_t, Bytes> history;  // by a running number whose low 16 bits are the sequence number
     uint32_t next = 0, first = 0;
     bool heartbeat = false;
   };
@@ -439,7 +439,7 @@ class Agent {
     if (TIDE_STREAM_IS_RELIABLE(id)) watch(id);
   }
 
-  // Sends HEARTBEATs while a message is not acknowledged.
+  // Sends HEARTBEATs as long as a message is not acknowledged.
   void watch(uint8_t id) {
     Out &out = out_[id];
     if (out.heartbeat) return;
@@ -504,7 +504,7 @@ class Bench {
   }
   ~Bench() { EXPECT_EQ(critical_, 0); }
 
-  // Call after changing config.
+  // Call this after changing config.
   void start() {
     ASSERT_EQ(tide_session_init(session(), &config), TIDE_OK);
     attach();
@@ -524,8 +524,8 @@ class Bench {
 
   tide_session_t *session() { return session_.get(); }
 
-  // Polls like a link after a reception; if the resting session skips the poll, a whole poll must find no work. A
-  // HEARTBEAT sent meanwhile may be the one that causes its request.
+  // Polls like a link after a reception. If the session rests and therefore skips the poll, a whole poll must find no
+  // work. A HEARTBEAT that is sent meanwhile may be what causes the request.
   int64_t poll() {
     if (polls == Polls::kWhole) return tide_session_poll(session());
     if (polls == Polls::kReceived) return tide_session_poll_received(session());
@@ -535,14 +535,14 @@ class Bench {
     tide_session_t before = *session();
     const int64_t poll_ns = tide_session_poll(session());
     before.deadline_ns = session()->deadline_ns;
-    before.poll_refused = session()->poll_refused;  // left by the last interruption
+    before.poll_refused = session()->poll_refused;  // the last interruption left it
     before.counters.polls = session()->counters.polls;
     before.daemon.transmitter.counters.refused_full = counters.refused_full;  // it tries to get a reserve again
     before.daemon.transmitter.counters.refused_kept = counters.refused_kept;
     before.daemon.transmitter.heartbeat_least_ns = session()->daemon.transmitter.heartbeat_least_ns;  // a lower bound
     if (poll_ns <= clock.now_ns || counters.heartbeats != heartbeats) return poll_ns;
     EXPECT_EQ(std::memcmp(&before, session(), sizeof before), 0) << "at " << clock.now_ns << " ns it had work";
-    if (interrupts) return poll_ns;  // an interrupted call has not yet returned its next poll time
+    if (interrupts) return poll_ns;  // a call that was interrupted has not yet returned its next poll time
     EXPECT_GE(poll_ns, received_ns) << "at " << clock.now_ns << " ns";
     return poll_ns;
   }
@@ -566,7 +566,7 @@ class Bench {
   template <class Condition>
   bool run_until(Condition condition, int64_t limit_ns = 60 * s) {
     const int64_t until_ns = clock.now_ns + limit_ns;
-    bool met = condition();  // once a step, as it may have effects
+    bool met = condition();  // once in each step, because it may have effects
     for (; !met && clock.now_ns < until_ns && !testing::Test::HasFatalFailure(); met = condition()) step(until_ns);
     return met;
   }
@@ -584,7 +584,7 @@ class Bench {
     return tide_session_write_end(&out);
   }
 
-  // A publisher's and a subscription's objects below one participant.
+  // The objects of a publisher and of a subscription below one participant.
   tide_object_t *add(uint8_t kind, uint16_t parent, uint16_t topic = 0) {
     owned_.push_back(std::make_unique<tide_object_t>());
     tide_object_t *object = owned_.back().get();
@@ -634,7 +634,7 @@ class Bench {
     EXPECT_EQ(tide_session_add_reader(session(), &subscription->reader), TIDE_OK);
     return subscription;
   }
-  // The next sample's text, or "-".
+  // The text of the next sample, or "-".
   std::string take(tide_reader_t *reader) {
     const tide_sample_t *sample = tide_session_peek(session(), reader);
     if (sample == nullptr) return "-";
@@ -663,7 +663,7 @@ class Bench {
   Polls polls = Polls::kBoth;
   std::function<void()> interrupts;  // called at the end of each critical section
   std::vector<tide_session_state_t> states;
-  std::vector<Bytes> sent;  // messages as they left the client
+  std::vector<Bytes> sent;  // messages as the client sent them
   std::vector<int64_t> sent_ns;
 
  private:

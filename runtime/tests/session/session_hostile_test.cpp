@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A working client receives damaged and foreign messages, as datagrams and as bytes of a serial line. It must not
-// corrupt memory or hang, and works as before once the storm has ended and the agent has restarted.
+// A working client receives damaged and foreign messages, as datagrams and as bytes of a serial line. The client must
+// neither corrupt memory nor hang, and must work as before once the storm has ended and the agent has restarted.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -40,10 +40,10 @@ struct Program {
     readers[1] = bench.subscribe(objects.readers[1]->id, false, 0, 4);
     tide_session_open(bench.session());
     EXPECT_TRUE(bench.run_until([&] { return bench.session()->state == TIDE_SESSION_READY; }));
-    bench.agent.die(); /* all further messages are forged */
+    bench.agent.die(); /* all messages from here on are forged */
   }
 
-  /* The program's normal work: publishing, and taking received samples. */
+  /* The program's normal work: it publishes and takes received samples. */
   void work(uint64_t turn) {
     bench.write(objects.writers[0]->id, "reliable " + std::to_string(turn), true, TIDE_PRIORITY(1, 1));
     bench.write(objects.writers[1]->id, std::string(700, 'x'), turn % 2 == 0, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session on a microcontroller: the main program polls it while it creates objects, and the link's interrupt also
-// does so wherever interrupts are enabled. The main program must make progress despite any interruption.
+// does so wherever interrupts are enabled. The main program must make progress, whatever interrupts it.
 #include "session_bench.h"
 namespace session_interrupts_test {
 
@@ -28,7 +28,7 @@ class Board {
   bool is_stuck() const { return stuck_; }
   size_t answers_in_the_midst() const { return answers_in_the_midst_; }
 
-  // As in the compatible interface: topic, publisher, and a writer with a wait.
+  // As in the compatible interface: a topic, a publisher, and a writer with a wait.
   void create(size_t topics) {
     const tide_object_t *participant = bench_.add(TIDE_XRCE_KIND_PARTICIPANT, 0);
     for (size_t i = 0; i < topics && !stuck_; i++) {
@@ -39,7 +39,7 @@ class Board {
     }
   }
 
-  // The result for an interrupt that occurs when the main program has just begun to poll the session.
+  // The result of an interrupt that occurs when the main program has just begun to poll the session.
   int64_t poll_in_the_midst_of_a_poll() {
     asked_ = true;
     first_told_ns_ = 0;
@@ -47,7 +47,7 @@ class Board {
     return first_told_ns_;
   }
 
-  // The main program does other work: only the interrupt polls the session.
+  // The main program does other work, so only the interrupt polls the session.
   void rest(int64_t duration_ns) {
     const int64_t until_ns = bench_.clock.now_ns + duration_ns;
     while (bench_.clock.now_ns < until_ns && !stuck_) sleep(until_ns);
@@ -67,7 +67,7 @@ class Board {
     let_in();
   }
 
-  // An interrupted context has executed some instructions; due events happen before it continues.
+  // An interrupted context has executed some instructions; events that are due happen before it continues.
   void let_in() {
     if (inside_ || stuck_) return;
     inside_ = true;
@@ -111,7 +111,7 @@ TEST(SessionInterrupts, AnAnswerInTheMidstOfAPollLetsThatOneEnd) {
   EXPECT_GT(in_the_midst, kSeeds / 10) << "the test has not shown what it is for";
 }
 
-// If a context leaves a poll to another one, the time of the session's next work must not be lost.
+// If a context leaves a poll to another context, the time of the session's next work must not be lost.
 TEST(SessionInterrupts, AfterwardsTheInterruptMovesTheSessionOn) {
   Board board(1);
   board.create(kTopics);

@@ -68,7 +68,8 @@ TEST(SessionReader, KeepAllHoldsTheAgentAndLosesNothing) {
   EXPECT_EQ(subscription->reader.dropped, 0u);
 }
 
-// The program takes nothing before all its objects exist, and the agent has data for the first of its readers at once.
+// The program takes nothing before all its objects exist, and the agent immediately has data for the first of its
+// readers.
 void expect_ready_behind_data(const std::string &data, bool keep_all) {
   Bench b;
   b.open();
@@ -148,7 +149,7 @@ TEST(SessionReader, ChangingTheLevelMovesTheReaderAndLosesNothing) {
     b.agent.publish(b.program.readers[0]->id, sent.back());
     if (i == 20) {
       ASSERT_EQ(tide_session_set_reader_priority(b.session(), &subscription->reader, TIDE_PRIORITY(6, 0)), TIDE_OK);
-      b.run(20 * ms); /* lets the old stream drain, as the two are independent */
+      b.run(20 * ms); /* this lets the old stream drain, because the two streams are independent */
     }
     b.run(ms);
     for (std::string text; (text = b.take(&subscription->reader)) != "-";) got.push_back(text);

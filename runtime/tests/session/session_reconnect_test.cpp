@@ -51,7 +51,7 @@ TEST(SessionReconnect, ClosingAndOpeningIsANewSessionAndRepeatingIsNot) {
   EXPECT_EQ(b.agent.client.session, 0x82);
 }
 
-// Late frames of the preceding session, of every kind that advances a stream.
+// Late frames of the preceding session, one of every kind that advances a stream.
 void bring_late_frames(Bench &b, uint8_t session) {
   const auto bring = [&](uint8_t stream, uint16_t sequence, uint8_t id, const Bytes &body) {
     Bytes bytes = message(session, stream, sequence, b.config.key);
@@ -103,7 +103,7 @@ TEST(SessionReconnect, NothingLateSpoilsTheNextSession) {
   }
 }
 
-// A restarted device requests its former session, which an agent took for a late copy.
+// A restarted device requests its former session, which an agent could take for a late copy.
 TEST(SessionReconnect, AnAgentThatGoesOnWithAnOlderSessionIsNoticed) {
   Bench b;
   b.connect();
@@ -120,7 +120,7 @@ TEST(SessionReconnect, AnAgentThatGoesOnWithAnOlderSessionIsNoticed) {
   EXPECT_EQ(b.session()->counters.connects, 2u);
 }
 
-// However long the executor is busy, and although data occupy every slot, the objects are created.
+// The objects are created, however long the executor is busy, and even if data occupy every slot.
 TEST(SessionReconnect, ObjectsAreMadeWhileDataFloodsInWithTheFewestSlots) {
   for (const size_t slots : {2, 3, 4}) {
     for (const double loss : {0.0, 0.2}) {
@@ -144,8 +144,8 @@ TEST(SessionReconnect, ObjectsAreMadeWhileDataFloodsInWithTheFewestSlots) {
   }
 }
 
-// All nodes but one hold samples, and while another sample is begun, a request takes the reserve and returns its node:
-// the sample must not get it, or the objects of the next session could never be created.
+// All nodes but one hold samples. While another sample is begun, a request takes the reserve and returns its node. The
+// sample must not get this node, or the objects of the next session could never be created.
 TEST(SessionReconnect, TheLastNodeIsForRequestsWhateverComesInBetween) {
   Bench bench(Options{});
   bench.open();

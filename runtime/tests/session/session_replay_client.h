@@ -17,7 +17,7 @@ namespace session_replay {
 
 constexpr int64_t never_ns = INT64_C(1) << 55;
 
-// One session of ours, on a link that takes a message at once.
+// One session of tide's client, on a link that takes a message at once.
 class Client {
  public:
   Client(const tide_xrce_create_client_t &wanted, uint8_t object_stream, bool serial, int64_t start_ns)
@@ -92,7 +92,7 @@ class Client {
     for (tide_object_t &candidate : objects_)
       if (candidate.state == TIDE_OBJECT_CREATED && (object == nullptr || object->id != id)) object = &candidate;
     ASSERT_NE(object, nullptr);
-    object->id = id; /* the recording also deletes an unknown object */
+    object->id = id; /* because the recording also deletes an unknown object */
     ASSERT_EQ(tide_session_remove_object(&session, object), TIDE_OK);
     settle();
   }

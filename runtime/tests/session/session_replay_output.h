@@ -15,7 +15,7 @@
 namespace session_replay {
 
 struct Output {
-  std::vector<Bytes> requests;                      // all but ACKNACK and HEARTBEAT, repeats once
+  std::vector<Bytes> requests;                      // all messages but ACKNACK and HEARTBEAT; repeats are counted once
   std::map<uint8_t, std::vector<Bytes>> by_stream;  // submessages with their headers, in the order of sequence
   std::vector<Bytes> acknacks, heartbeats;          // bodies; a repeat of the same right after itself counts once
   unsigned infos = 0;
@@ -33,7 +33,7 @@ inline void add_once(std::vector<Bytes> &list, const Bytes &bytes) {
   if (list.empty() || list.back() != bytes) list.push_back(bytes);
 }
 
-// The client chooses GET_INFO's request id.
+// The request id of GET_INFO, which the client may choose.
 inline Bytes without_ping_id(const Message &message) {
   Bytes bytes = message.bytes;
   if (message.id() == TIDE_XRCE_GET_INFO) {
@@ -76,8 +76,9 @@ inline std::optional<tide_xrce_create_t> binary_create(const Message &message) {
   return create;
 }
 
-// The stock client pads the last submessage with whatever its buffer held before, ours with zeros; and it counts this
-// padding into the length of a last FRAGMENT. Returns the stock client's message without these two differences.
+// The stock client pads the last submessage with whatever its buffer held before, and tide's client with zeros. The
+// stock client also counts this padding into the length of a last FRAGMENT. Returns the stock client's message without
+// these two differences.
 inline Bytes tidied(const Message &theirs) {
   Bytes bytes = theirs.bytes;
   if (theirs.header.stream == 0 || theirs.submessages.empty()) return bytes;
@@ -98,8 +99,8 @@ inline bool equal_but_for_counted_padding(const Message &ours, const Message &th
          std::equal(ours.bytes.begin(), ours.bytes.begin() + 6, theirs.bytes.begin());
 }
 
-// Equal except for alignment octets in a binary CREATE, which are zero in ours. An octet is alignment if its value does
-// not change the meaning of the message.
+// True if they are equal except for alignment octets in a binary CREATE, which tide's client sets to zero. An octet is
+// an alignment octet if its value does not change the meaning of the message.
 inline void expect_equal(const Bytes &ours, const Bytes &theirs) {
   const Message our_message = parse(ours), their_message = parse(theirs);
   if (ours == tidied(their_message) || equal_but_for_counted_padding(our_message, their_message)) return;

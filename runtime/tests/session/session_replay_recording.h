@@ -39,7 +39,7 @@ inline Message parse(const Bytes &bytes) {
   tide_xrce_submessage_t view;
   while (tide_xrce_next_submessage(bytes.data(), bytes.size(), &position, &view) == 1) {
     message.submessages.push_back({view.id, view.flags, Bytes(view.body, view.body + view.body_bytes)});
-    if (view.id == TIDE_XRCE_CREATE_CLIENT) break; /* properties of CREATE_CLIENT extend to the end */
+    if (view.id == TIDE_XRCE_CREATE_CLIENT) break; /* the properties of CREATE_CLIENT extend to its end */
   }
   return message;
 }
@@ -71,7 +71,7 @@ inline Bytes framed(const Bytes &message) {
   return frame;
 }
 
-// The events, one entry for each message. If a serial line was recorded in chunks, one record yields several
+// The events, with one entry for each message. If a serial line was recorded in chunks, one record gives several
 // messages or none.
 struct Event {
   bool to_agent = false;
@@ -104,7 +104,7 @@ struct Recording {
       for (size_t i = 0; i < messages.size(); ++i) {
         event.message = parse(messages[i]);
         events.push_back(event);
-        event.raw.clear(); /* raw bytes are fed once */
+        event.raw.clear(); /* raw bytes are fed only once */
       }
     }
   }

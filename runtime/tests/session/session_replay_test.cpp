@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The client's side of every recording. The test reads the program's requests (objects, samples, pings) from the
-// captured client frames, makes the same requests on our session at the same times, passes it the agent's recorded
-// answers, and compares our session's output.
+// captured client frames, makes the same requests on a session of tide at the same times, passes the agent's recorded
+// answers to that session, and compares its output.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -39,7 +39,7 @@ class Replay {
   }
 
  private:
-  // Our clock is set so that the TIMESTAMPs equal the recorded ones.
+  // The clock is set so that the TIMESTAMPs equal the recorded ones.
   void find_clock() {
     for (const Event &event : recording_.events)
       if (event.to_agent && event.message.id() == TIDE_XRCE_TIMESTAMP && event.message.submessages[0].little_endian()) {
@@ -75,7 +75,7 @@ class Replay {
     client_ = std::make_unique<Client>(wanted, object_stream, recording_.transport == "serial", now_ns);
   }
 
-  // A client without CREATE_CLIENT in this recording.
+  // A client whose CREATE_CLIENT is not in this recording.
   void start_silent_instance(int64_t now_ns) {
     const tide_xrce_create_client_t wanted = {1, 0, 0x010F, 0xAAAABBBB, 0x81, 508, true, 0, nullptr, 0};
     start_instance(wanted, now_ns);
@@ -113,7 +113,7 @@ class Replay {
         ASSERT_EQ(cdr.status, TIDE_OK);
         if (what_.mode == Mode::liveliness) theirs_.requests.back() = without_properties(message, wanted);
         if (client_ && client_->session.state == TIDE_SESSION_CONNECTING) return; /* a repeat */
-        const Bytes first = theirs_.requests.back(); /* a restarted program is compared anew */
+        const Bytes first = theirs_.requests.back(); /* the comparison begins anew for a restarted program */
         theirs_.requests.pop_back();
         start_instance(wanted, now_ns);
         theirs_.requests.push_back(first);
@@ -129,14 +129,14 @@ class Replay {
         ASSERT_EQ(tide_session_synchronise(&client_->session), TIDE_OK);
         break;
       case TIDE_XRCE_DELETE:
-        if (what_.mode == Mode::unknown) { /* our client has reconnected, so it would delete another session */
+        if (what_.mode == Mode::unknown) { /* tide's client has reconnected, so it would delete another session */
           collect();
           client_.reset();
           start_silent_instance(now_ns);
         }
         tide_session_close(&client_->session);
         break;
-      default: /* acknowledgments are the session's own */
+      default: /* acknowledgments are made by the session itself */
         break;
     }
     client_->settle();
@@ -163,7 +163,7 @@ class Replay {
       --fragments_left_[header.stream];
       return;
     }
-    wholes_.push_back(submessage); /* kept, as texts of objects point into it */
+    wholes_.push_back(submessage); /* kept, because the texts of objects point into it */
     const Submessage &kept = wholes_.back();
     switch (kept.id) {
       case TIDE_XRCE_CREATE:
@@ -179,7 +179,7 @@ class Replay {
     }
   }
 
-  // The message whose first fragment this is, from the frames that follow in the recording.
+  // The message whose first fragment this is, reassembled from the frames that follow in the recording.
   Submessage gather(const tide_xrce_header_t &header) {
     Bytes whole;
     uint16_t sequence = header.sequence;
@@ -206,7 +206,7 @@ class Replay {
     Bytes bytes = event.raw;
     if (recording_.transport == "tcp") bytes.erase(bytes.begin(), bytes.begin() + 2);
     const bool info = event.message.id() == TIDE_XRCE_INFO;
-    if (info) bytes = echoing(event.message.bytes); /* an agent repeats the id of the request */
+    if (info) bytes = echoing(event.message.bytes); /* because an agent repeats the id of the request */
     if (bytes.empty()) return;
     const unsigned reconnects = client_->session.counters.reconnects;
     const bool answered = client_->session.ping_under_way;
@@ -277,7 +277,7 @@ class Replay {
     if (what_.mode == Mode::exact && !serial_frames_.empty() && instance_ == 0) compare_serial_frames();
   }
 
-  // Ours contain theirs, in order; ours may acknowledge in smaller steps, but never earlier.
+  // tide's ACKNACKs contain the recorded ones, in order; they may acknowledge in smaller steps, but never earlier.
   void expect_acknacks() const {
     size_t next = 0;
     for (const Bytes &acknack : ours_.acknacks) {
@@ -295,7 +295,7 @@ class Replay {
 
   // The frames on the line, with escapes and checksum.
   void compare_serial_frames() {
-    if (std::string(what_.file) == "serial_raw_chunks") return; /* chunks are not frames */
+    if (std::string(what_.file) == "serial_raw_chunks") return; /* because chunks are not frames */
     for (const Bytes &frame : serial_frames_)
       EXPECT_EQ(hex_from_bytes(framed(unframe_one(frame))), hex_from_bytes(frame));
   }
@@ -313,7 +313,7 @@ class Replay {
     return count;
   }
 
-  // Stream and sequence number of all messages flagged as missing by the agent.
+  // Stream and sequence number of each message that was flagged as missing by the agent.
   std::set<uint32_t> flagged() const {
     std::set<uint32_t> numbers;
     for (const Event &event : recording_.events) {
@@ -328,7 +328,7 @@ class Replay {
     return numbers;
   }
 
-  // If the recorded client ended well, ours must too.
+  // If the recorded client ended properly, tide's client must, too.
   void check_states() {
     const bool last = index_ >= recording_.events.size();
     if (last && (what_.mode == Mode::exact || what_.mode == Mode::liveliness || what_.mode == Mode::probe)) {
@@ -338,7 +338,7 @@ class Replay {
     EXPECT_EQ(client_->session.daemon.receiver.counters.malformed, 0u);
   }
 
-  // The samples that the agent sent, read from the recording only.
+  // The samples that the agent sent, according to the recording alone.
   std::vector<Bytes> published() const {
     std::map<std::pair<uint8_t, uint16_t>, const Message *> messages;
     for (const Event &event : recording_.events)

@@ -8,7 +8,7 @@ namespace session_rest_test {
 using namespace bench;
 
 struct Event {
-  int64_t wait_ns;  // since the preceding event
+  int64_t wait_ns;  // time since the preceding event
   unsigned kind, what, size;
 };
 
@@ -40,7 +40,7 @@ History history_of(std::mt19937_64 &random) {
   return history;
 }
 
-// Runs a history on its own bench. The effect of an event depends only on the history and the bench's state.
+// Runs a history on a bench of its own. The effect of an event depends only on the history and the state of the bench.
 class Play {
  public:
   Play(const Options &options, Polls polls) : bench(options) {
@@ -135,7 +135,7 @@ class Play {
       case 21:
         if (what % 3 != 0) {
           bench.executor_runs = !bench.executor_runs;
-          bench.execute();  // now, not when the session's next poll happens to be
+          bench.execute();  // now, and not only at the session's next poll
         } else if (session()->wanted) {
           tide_session_close(session());
         } else {
@@ -172,7 +172,7 @@ class Play {
     if (tide_session_remove_object(session(), *one) == TIDE_OK) objects.erase(one);
   }
 
-  // A writer that is deleted before its answer leaves its written samples.
+  // A writer that is deleted before its creation is answered leaves the samples that it has written.
   void come_and_go(const Event &event) {
     if (session()->objects_used >= kObjects) return;
     tide_object_t *writer = bench.add(TIDE_XRCE_KIND_DATAWRITER, base_.publisher->id, base_.topic->id);
@@ -207,7 +207,7 @@ class Play {
 
 constexpr unsigned kHistories = 2000, kInterrupted = 500;
 
-// One session always gets the whole poll, another one only when it does not rest: the wire shows no difference.
+// One session always gets the whole poll, another only when it does not rest: the wire must show no difference.
 TEST(SessionRest, ASessionThatRestsSendsWhatItWouldHaveSent) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));
@@ -229,7 +229,7 @@ TEST(SessionRest, ASessionThatRestsSendsWhatItWouldHaveSent) {
   EXPECT_GT(rested, kHistories) << "the histories are empty";
 }
 
-// If interrupts poll wherever the program enables them, the following poll finds no work.
+// If interrupts poll wherever the program enables them, the poll that follows finds no work.
 TEST(SessionRest, APollInTheMidstOfAnythingHasNothingToAdd) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));

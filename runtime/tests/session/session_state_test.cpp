@@ -21,7 +21,7 @@ std::vector<std::string> numbered(const std::string &prefix, int count) {
   return texts;
 }
 
-// Data of unreliable links may arrive twice in two sessions, but never out of order, and none is missing.
+// Data on unreliable links may arrive twice, once in each of two sessions, but never out of order, and none is missing.
 void expect_all_in_order(const std::vector<std::string> &got, const std::vector<std::string> &sent) {
   std::vector<std::string> unique;
   for (const std::string &text : got)
@@ -136,7 +136,7 @@ TEST(SessionConnect, BadConfigurationsAreRefused) {
     EXPECT_EQ(tide_session_init(b.session(), &bad), TIDE_ERROR_ARGUMENT);
   }
   bad = good;
-  bad.mtu = 1024; /* the agent would send more than a slot holds */
+  bad.mtu = 1024; /* because the agent would send more than a slot holds */
   EXPECT_EQ(tide_session_init(b.session(), &bad), TIDE_ERROR_ARGUMENT);
   EXPECT_EQ(tide_session_init(nullptr, &good), TIDE_ERROR_ARGUMENT);
   b.start();
@@ -369,7 +369,7 @@ TEST(SessionWrite, SizesAreCheckedAndFewerBytesMayBeWritten) {
   EXPECT_EQ(tide_session_write_begin(b.session(), &write, 0x15, true, TIDE_PRIORITY(127, 0), 4), TIDE_ERROR_ARGUMENT);
   ASSERT_EQ(tide_session_write_begin(b.session(), &write, 0x15, true, 0, 100), TIDE_OK);
   tide_cdr_put_u8(&write.cdr, 'a');
-  tide_cdr_put_u32(&write.cdr, 0x64636362); /* aligned from the start of the payload */
+  tide_cdr_put_u32(&write.cdr, 0x64636362); /* aligned relative to the start of the payload */
   ASSERT_EQ(tide_session_write_end(&write), TIDE_OK);
   ASSERT_EQ(tide_session_write_begin(b.session(), &write, 0x15, true, 0, 4), TIDE_OK);
   tide_cdr_put_u64(&write.cdr, 1);
@@ -647,7 +647,7 @@ TEST(SessionTimeSync, TheQuickestOfTheRecentExchangesIsBelieved) {
   }
   EXPECT_EQ(b.session()->time_sync.exchanges, 20u);
   EXPECT_LT(b.session()->time_sync.round_trip_ns, ms);
-  b.agent.wall_offset_ns += 3600 * s; /* the host's clock was set */
+  b.agent.wall_offset_ns += 3600 * s; /* the clock of the host was set */
   b.agent.reply_delay_ns = 30 * ms;
   ASSERT_EQ(tide_session_synchronise(b.session()), TIDE_OK);
   ASSERT_EQ(tide_session_wait_synchronised(b.session(), in(b, s), &b.pump), TIDE_OK);
@@ -706,7 +706,7 @@ TEST(SessionLoss, EverythingArrivesOnceOnAnyLossyLine) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Bench b(
         {.seed = seed, .loss = 0.05 + 0.01 * static_cast<double>(seed % 10), .mtu = uint16_t(seed % 2 ? 512 : 128)});
-    b.config.silence_limit_ns = 20 * s; /* loss alone is under test */
+    b.config.silence_limit_ns = 20 * s; /* only loss is under test */
     b.connect();
     auto program = b.add_program(2, 2);
     auto *urgent = b.subscribe(program.readers[0]->id, true, TIDE_PRIORITY(5, 0), 64);

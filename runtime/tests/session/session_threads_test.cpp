@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real threads: several writers, an executor and the link's thread on one session, while the agent ends and restarts.
-// Mainly for ThreadSanitizer; without it, the test still checks that nothing is lost or out of order.
+// It is mainly for ThreadSanitizer; without it, the test still checks that nothing is lost or out of order.
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -145,7 +145,7 @@ TEST(SessionThreads, WritersLinkAndExecutorWhileTheAgentComesAndGoes) {
         for (int turns = 0; turns < 20; ++turns) t.world.turn();
       }
     });
-  // The agent ends during the samples, and restarts when the session has noticed.
+  // The agent ends while samples are sent, and restarts when the session has noticed.
   const auto samples_of_agent = [&] {
     size_t count = 0;
     t.with_agent([&] { count = t.agent.samples.size(); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of costs that headers promise, over a number of objects. Branches are counted: the tested code is compiled with
-// -fsanitize-coverage=trace-pc, so that every run on any machine counts the same.
+// Tests of costs that headers promise, over a number of objects. Branches are counted, because the tested code is
+// compiled with -fsanitize-coverage=trace-pc; every run on any machine therefore gives the same count.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ inline uint64_t cost_of(const std::function<void()> &call) {
   return branches - before;
 }
 
-// If the number doubles, so does the cost, within a tenth and a constant; a quadratic one would be four times as much.
+// If the number doubles, so does the cost, within a tenth and a constant; a quadratic cost would be four times as high.
 inline void expect_linear(const char *name, const std::function<uint64_t(size_t)> &cost) {
   uint64_t before = cost(8), first = before;
   for (size_t number = 16; number <= 256; number *= 2) {
@@ -29,7 +29,7 @@ inline void expect_linear(const char *name, const std::function<uint64_t(size_t)
   EXPECT_GT(before, first) << name << ": nothing is counted";
 }
 
-// If the number doubles, a few steps more.
+// If the number doubles, the cost grows by a few steps.
 inline void expect_logarithmic(const char *name, const std::function<uint64_t(size_t)> &cost) {
   uint64_t before = cost(8);
   EXPECT_GT(before, 0u) << name << ": nothing is counted";

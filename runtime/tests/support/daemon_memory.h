@@ -18,7 +18,7 @@ class DaemonMemory {
     size_t streams, slots = 0, reassemblies = 0, slot_bytes = 512, reassembly_bytes = 4096;
   };
 
-  // Sets the configuration's memory and its sizes.
+  // Sets the memory in the configuration, and its sizes.
   void give(tide_daemon_config_t &config, const Sizes &sizes) {
     give(config.transmitter, sizes);
     give(config.receiver, sizes);

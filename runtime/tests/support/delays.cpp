@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random delays at the locks and events of a test's threads, to produce orders that do not occur on an idle machine.
 // The linker redirects calls of the wrapped functions to this file (TideTests.cmake). A failure prints the seed;
-// TIDE_DELAYS sets one, and 0 disables delays. Threads with one seed draw the same delays, but the order also depends
-// on the machine.
+// TIDE_DELAYS sets a seed, and 0 disables the delays. Threads with the same seed draw the same delays, but the order of
+// events also depends on the machine.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <sched.h>
@@ -35,7 +35,7 @@ void delay() {
   if (drawn % 32 == 0) {
     for (uint64_t turns = drawn / 32 % 4; turns > 0; turns--) sched_yield();
   } else if (drawn % 32 == 1) {
-    std::atomic<uint64_t> turns{drawn / 32 % 4096};  // atomic: the loop stays
+    std::atomic<uint64_t> turns{drawn / 32 % 4096};  // atomic, so that the compiler keeps the loop
     while (turns-- > 0) continue;
   }
 }

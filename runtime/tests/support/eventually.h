@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting without a clock, for tests of real threads and sockets: a wait ends with an event, or fails when this process
-// has used a certain processor time. Other load of the machine does not count, and the stage's limit detects hangs.
+// has used a certain processor time. Other load of the machine has no effect, and the time limit of the test stage
+// detects hangs.
 #pragma once
 
 #include <ctime>
@@ -10,7 +11,7 @@ namespace tide::test {
 
 inline double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-// False: given up.
+// Returns false if it gave up.
 template <typename Condition>
 bool eventually(Condition condition, double patience_s = 20) {
   const double begin_s = processor_seconds();
@@ -21,7 +22,7 @@ bool eventually(Condition condition, double patience_s = 20) {
   return true;
 }
 
-// Yields the processor a number of times.
+// Yields the processor this number of times.
 inline void let_others_run(unsigned long turns) {
   for (; turns > 0; turns--) std::this_thread::yield();
 }

@@ -18,7 +18,7 @@ inline void require(bool holds, const char *rule) {
   std::abort();
 }
 
-// Decoded values can be encoded, and the encoding is a fixed point.
+// Decoded values can be encoded, and decoding that encoding gives it again.
 inline void exercise_message(const uint8_t *bytes, size_t count) {
   const Recoded once = recode_message(bytes, count, false);
   if (once.status != TIDE_OK) {
@@ -30,7 +30,7 @@ inline void exercise_message(const uint8_t *bytes, size_t count) {
   require(twice.bytes == once.bytes, "encoding what was decoded changes nothing");
 }
 
-// Values found in an answer are found again in an answer encoded from them.
+// Values found in an answer are found again in an answer that is encoded from them.
 inline void exercise_discovery(const uint8_t *bytes, size_t count) {
   tide_xrce_request_t request{};
   (void)tide_xrce_get_discovery_question(bytes, count, &request);

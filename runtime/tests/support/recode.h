@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes an XRCE message apart with our decoder and puts it together again with our encoder. Used on recorded traffic,
-// where the result has to be the same bytes, and by the fuzzers, where it must not crash.
+// for which the result has to be the same bytes, and by the fuzzers, for which it must not crash.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ using Bytes = std::vector<uint8_t>;
 struct Recoded {
   int status = TIDE_OK;  // the first error
   Bytes bytes;
-  std::vector<tide_xrce_submessage_t> submessages;  // views into the input
+  std::vector<tide_xrce_submessage_t> submessages;  // these are views into the input
   std::vector<bool> padding;                        // by byte: alignment, where stock clients leave random values
 };
 
@@ -98,8 +98,8 @@ inline void recode_body(uint8_t id, tide_cdr_t *in, tide_cdr_t *out) {
   }
 }
 
-// Positions of alignment octets in a binary block of CREATE, by a separate traversal, which thus also checks our
-// layout. The block starts at body[12].
+// Positions of the alignment octets in a binary block of CREATE. They are found by a separate traversal, which thus
+// also checks the layout in the runtime. The block starts at body[12].
 inline std::vector<bool> binary_padding(const uint8_t *body, size_t body_bytes, bool big_endian) {
   std::vector<bool> padding(body_bytes, false);
   if (body_bytes < 12 || body[5] != TIDE_XRCE_BY_BINARY) return padding;
@@ -154,7 +154,7 @@ inline std::vector<bool> binary_padding(const uint8_t *body, size_t body_bytes, 
   return padding;
 }
 
-// pad_last: pad the last submessage, like the stock client in the messages of a stream.
+// pad_last: pads the last submessage, as the stock client does in the messages of a stream.
 inline Recoded recode_message(const uint8_t *message, size_t length, bool pad_last) {
   Recoded result;
   tide_xrce_header_t header;

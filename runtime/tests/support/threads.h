@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A platform on real threads, in time that the test owns: the clock advances with actions of the threads, by a step
-// each time one of them waits for a turn and a little each time one reads it. So other load of the machine does not
-// affect the clock.
+// each time one of them waits for a turn and a little each time one reads it. Other load of the machine therefore does
+// not affect the clock.
 #pragma once
 
 #include <atomic>
@@ -38,13 +38,13 @@ class Threads {
 
   int64_t now_ns() { return clock_ns.fetch_add(kLookNs) + kLookNs; }
 
-  // Lets others run and advances the clock by a step.
+  // Lets other threads run, and advances the clock by a step.
   void turn() {
     clock_ns.fetch_add(kTurnNs);
     std::this_thread::yield();
   }
 
-  // Turns until the condition holds (true) or the clock reaches the deadline.
+  // Repeats this until the condition holds (returns true) or the clock reaches the deadline.
   template <typename Condition>
   bool turns_until(Condition condition, int64_t deadline_ns = INT64_MAX) {
     while (!condition()) {

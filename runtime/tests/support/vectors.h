@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded wire traffic for tests. The files are regular (one flat JSON object a line, see
+// Recorded wire traffic for tests. The files are regular (one flat JSON object in each line, see
 // runtime/tests/data/xrce/README.md), so fields are cut out by name; anything unexpected throws.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Record {
   std::string transport;       // "udp", "tcp", "serial"
   std::vector<uint8_t> bytes;  // as received
   bool dropped = false, duplicate = false, reordered = false, corrupted = false;
-  std::vector<uint8_t> original;  // sent bytes, if corrupted; else equal to bytes
+  std::vector<uint8_t> original;  // the bytes sent, if the line corrupted them; otherwise equal to bytes
 };
 
 inline std::vector<uint8_t> bytes_from_hex(std::string_view hex) {
@@ -28,7 +28,7 @@ inline std::vector<uint8_t> bytes_from_hex(std::string_view hex) {
     if (c >= 'A' && c <= 'F') return c - 'A' + 10;
     throw std::runtime_error("not a hexadecimal digit");
   };
-  std::string digits;  // blanks between octets are for readability
+  std::string digits;  // blanks between octets only help the reader
   for (char c : hex)
     if (c != ' ') digits += c;
   std::vector<uint8_t> bytes;
@@ -47,7 +47,7 @@ inline std::string hex_from_bytes(const std::vector<uint8_t> &bytes) {
   return hex;
 }
 
-// The text after "name", to the end of the value, without quotes; empty when the field is absent.
+// The text that follows "name" up to the end of the value, without quotes; empty if there is no such field.
 inline std::string vector_field(const std::string &line, const std::string &name) {
   const size_t key = line.find("\"" + name + "\":");
   if (key == std::string::npos) return {};

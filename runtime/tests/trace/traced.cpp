@@ -125,7 +125,7 @@ TEST(Traced, ADaemonRecordsAMessageFromSubmitToTheEndOfItsFrame) {
   ASSERT_EQ(tide_daemon_acquire(&daemon, 12, TIDE_PRIORITY(4, 0), &node), TIDE_OK);
   node->length = 12;
   ASSERT_EQ(tide_daemon_submit(&daemon, node, TIDE_STREAM_BEST_EFFORT(4)), TIDE_OK);
-  recorded.instances.of_level[4] = 42;  // sent messages belong to the instance that submitted them
+  recorded.instances.of_level[4] = 42;  // messages that were sent belong to the instance that submitted them
   clock_ns = 90;
   tide_daemon_on_transmit_complete(&daemon);
   const int64_t of = TIDE_PRIORITY(4, 0);

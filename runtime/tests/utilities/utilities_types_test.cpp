@@ -230,7 +230,8 @@ TEST_F(DefaultAllocator, TextOfTheDefaultAllocatorEndsWithANul) {
   EXPECT_EQ(heap.texts(), 0u);
 }
 
-// Strings from assign, from micro_ros_string_utilities_init and in the storage of a message of X__create.
+// Three kinds of strings: made by assign, by micro_ros_string_utilities_init, and in the storage of a message from
+// X__create.
 TEST_F(DefaultAllocator, StringsOfBothKindsMix) {
   rosidl_runtime_c__String string = micro_ros_string_utilities_init("made here");
   EXPECT_TRUE(rosidl_runtime_c__String__assign(&string, "then assigned a longer text"));
@@ -286,7 +287,7 @@ TEST_F(DefaultAllocator, StringsSurviveAFailingAllocator) {
   EXPECT_EQ(heap.texts(), 0u);
 }
 
-// Random appends against std::string.
+// Random appends, compared with std::string.
 TEST_F(DefaultAllocator, RandomEdits) {
   const unsigned seed = tide::test::seed_of_run();
   SCOPED_TRACE(tide::test::replay_of(seed));

@@ -23,7 +23,7 @@ uint16_t crc_bit_by_bit(const Bytes &bytes) {
   return static_cast<uint16_t>(crc);
 }
 
-// The expected frame, encoded according to the specification.
+// The expected frame, encoded by the rules of the specification.
 Bytes plain_frame(uint8_t source, uint8_t destination, const Bytes &message) {
   Bytes inside = {source, destination, static_cast<uint8_t>(message.size()), static_cast<uint8_t>(message.size() >> 8)};
   inside.insert(inside.end(), message.begin(), message.end());
@@ -49,7 +49,7 @@ Bytes encode(uint8_t source, uint8_t destination, const Bytes &message, size_t s
   return frame;
 }
 
-// Octets with many flags and escapes among them.
+// Octets that include many flags and escapes.
 uint8_t octet(std::mt19937_64 &random) {
   static const uint8_t favourites[] = {0x7E, 0x7D, 0x5E, 0x5D, 0x00, 0x01};
   return random() % 3 == 0 ? favourites[random() % 6] : static_cast<uint8_t>(random());
@@ -83,7 +83,7 @@ TEST(Framing, FramesLikeTheSpecification) {
                                   nullptr, 0),
               static_cast<int>(expected.size()));
     const size_t shorter = random() % expected.size();
-    Bytes small(shorter);  // the sanitizer checks its end
+    Bytes small(shorter);  // its exact size lets the sanitizer check its end
     EXPECT_EQ(
         tide_framing_encode(small.data(), shorter, source, destination, message.data(), message.size(), nullptr, 0),
         TIDE_ERROR_TOO_LARGE);
@@ -112,9 +112,9 @@ TEST(Framing, LongestMessage) {
   EXPECT_EQ(buffer, message);
 }
 
-// A reader's results for bytes that arrive in pieces chosen by `piece`.
+// What a reader returns for bytes that arrive in pieces chosen by `piece`.
 struct Reading {
-  std::vector<Bytes> messages;  // CRC right; the source address behind each
+  std::vector<Bytes> messages;  // the CRC is right, and the source address follows each frame
   size_t damaged = 0;
   tide_framing_counters_t counters{};
   bool operator==(const Reading &other) const {
@@ -162,8 +162,8 @@ bool is_subsequence(const std::vector<Bytes> &wanted, const std::vector<Bytes> &
   return next == wanted.size();
 }
 
-// A line that carries whole frames with noise, cut frames and flipped bits between them. Every whole frame arrives,
-// regardless of preceding bytes and of the division into pieces.
+// A line that carries whole frames, with noise, truncated frames and flipped bits between them. Every whole frame
+// arrives, whatever bytes precede it and however the bytes are divided into pieces.
 TEST(FramingProperty, WholeFramesSurviveAnyNoise) {
   size_t sent = 0, invented = 0, damaged = 0;
   for (uint64_t seed = 1; seed <= 1500; ++seed) {
@@ -205,7 +205,7 @@ TEST(FramingProperty, WholeFramesSurviveAnyNoise) {
   }
   EXPECT_GT(sent, 5000u);
   EXPECT_GT(damaged, 500u);
-  // By chance a cut frame can become whole again, and noise can look like an empty message.
+  // By chance, a truncated frame can become whole again, and noise can look like an empty message.
   EXPECT_LT(invented, sent / 100);
 }
 
@@ -220,7 +220,7 @@ struct Fixture {
   size_t input(const Bytes &bytes) { return tide_framing_reader_input(&reader, bytes.data(), bytes.size(), &complete); }
 };
 
-// The writer makes the same frame as encode, in pieces of any size, from a message in three parts.
+// From a message in three parts, the writer makes the same frame as encode, in pieces of any size.
 TEST(FramingWriter, WritesWhatEncodeWrites) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {

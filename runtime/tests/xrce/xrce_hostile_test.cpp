@@ -41,7 +41,7 @@ TEST(Hostile, Noise) {
   }
 }
 
-// Every recorded frame cut at every length: each decoder stops within it.
+// Every recorded frame, truncated at every length: each decoder must stop within it.
 TEST(Hostile, CutRecordings) {
   for (const Bytes &bytes : recorded_messages()) {
     if (bytes.size() > 200) continue;

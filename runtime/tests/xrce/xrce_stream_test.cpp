@@ -11,7 +11,7 @@
 
 namespace xrce_stream_test {
 
-// The rules of a reliable input stream with sequence numbers that never wrap around.
+// The rules of a reliable input stream, with sequence numbers that never wrap around.
 struct Model {
   int64_t next = 0, announced = -1, oldest = 0;
   int64_t window = 16;
@@ -126,8 +126,8 @@ TEST(InputStreamProperty, BehavesAsTheModel) {
   }
 }
 
-// A sender with a window of 16 that resends only what is flagged, over a line that loses, repeats and reorders in both
-// directions: 70,000 messages (so the numbers wrap around) are delivered once each and in order.
+// A sender with a window of 16 resends only what is flagged, over a line that loses, repeats and reorders in both
+// directions. 70,000 messages (so that the numbers wrap around) must each be delivered once and in order.
 TEST(InputStreamProperty, DeliversOnceAndInOrderOverABadLine) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -136,7 +136,7 @@ TEST(InputStreamProperty, DeliversOnceAndInOrderOverABadLine) {
     tide_input_stream_init(&stream, 0x80, 16);
     const uint32_t total = 70000;
     uint32_t acknowledged = 0, sent = 0, delivered = 0;
-    std::map<uint16_t, uint32_t> kept;  // by sequence number: which message
+    std::map<uint16_t, uint32_t> kept;  // by sequence number: the index of the message
     std::deque<uint32_t> line;
     auto lose = [&] { return random() % 100 < 15; };
     auto transmit = [&](uint32_t message) {
@@ -215,7 +215,8 @@ TEST(InputStream, BestEffortTakesOnlyNewerMessages) {
   }
 }
 
-// ACKNACKs of the stock agent in the recordings: next in order answers bitmap 0; a heartbeat for 1..2 answers 0x0003.
+// ACKNACKs of the stock agent in the recordings: it answers the next message in order with bitmap 0, and a HEARTBEAT
+// for 1..2 with 0x0003.
 TEST(InputStream, AnswersAsTheStockAgent) {
   tide_input_stream_t stream;
   tide_input_stream_init(&stream, 0x80, 16);

@@ -12,10 +12,11 @@
 
 namespace xrce_vectors_test {
 
-// The stock client's sign of life to a hard-liveliness poll is not a message (see the README of the recordings).
+// The stock client's sign of life in answer to a hard-liveliness poll is not a message (see the README of the
+// recordings).
 const Bytes sign_of_life = bytes_from_hex("81000000 0000000000000000");
 
-// Decodes a frame from the line and frames it again.
+// Decodes a frame from the line, and frames it again.
 struct Unframed {
   Bytes message, reframed;
   bool crc_valid;
@@ -54,7 +55,7 @@ struct Reader {
 
 class Comparison {
  public:
-  std::map<int, size_t> kinds;  // submessages compared, by id
+  std::map<int, size_t> kinds;  // number of submessages compared, by id
   size_t messages = 0, fragmented = 0, masked = 0;
 
   void compare(const Bytes &message, bool client_to_agent) {
@@ -81,7 +82,7 @@ class Comparison {
     }
   }
 
-  // A message that was sent in fragments is a submessage with its own header: compared like an unfragmented one.
+  // A message that was sent in fragments is a submessage with its own header, and is compared like an unfragmented one.
   void keep_fragment(const Bytes &message, const tide_xrce_submessage_t &submessage, bool client_to_agent) {
     const auto stream = std::make_pair(client_to_agent, message[1]);
     const uint16_t sequence = static_cast<uint16_t>(message[2] | message[3] << 8);
@@ -89,7 +90,7 @@ class Comparison {
     fragments[sequence] = {submessage.flags, Bytes(submessage.body, submessage.body + submessage.body_bytes)};
   }
 
-  // Whole messages put together from the fragments of one file.
+  // Whole messages, reassembled from the fragments of one file.
   void compare_fragmented() {
     for (const auto &[stream, fragments] : streams_) {
       Bytes whole = bytes_from_hex("81800000");
@@ -147,11 +148,11 @@ TEST(Vectors, EncodeToTheSameBytes) {
   Comparison comparison;
   for (const std::string &file : all_vector_files()) {
     SCOPED_TRACE(file);
-    if (file == vector_file("serial_raw_chunks.jsonl")) continue;  // has its own test
+    if (file == vector_file("serial_raw_chunks.jsonl")) continue;  // it has a test of its own
     comparison.compare_file(file);
   }
   for (int id = TIDE_XRCE_CREATE_CLIENT; id <= TIDE_XRCE_TIMESTAMP_REPLY; ++id) {
-    if (id == TIDE_XRCE_RESET) continue;  // the stock parts never send it
+    if (id == TIDE_XRCE_RESET) continue;  // the stock programs never send it
     EXPECT_GT(comparison.kinds[id], 2u) << "submessages of kind " << id;
   }
   EXPECT_GT(comparison.messages, 2500u);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of FreeRTOS that runtime/port/freertos uses, as in its documentation, so that the port compiles and its
- * logic runs on this machine; freertos_names.cpp implements them. */
+/* The names of FreeRTOS that runtime/port/freertos uses, as in FreeRTOS's documentation, so that the port compiles and
+ * its logic runs on this machine. freertos_names.cpp implements them. */
 #ifndef INC_FREERTOS_H
 #define INC_FREERTOS_H
 

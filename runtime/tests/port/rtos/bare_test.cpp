@@ -13,7 +13,7 @@ namespace {
 uint32_t clock_us;
 uint32_t step_us;  // time that passes in each idle call
 int idle_calls;
-uint32_t longest_us;  // that a call may take
+uint32_t longest_us;  // time that a call may take
 tide_event_t *set_when_idle;
 int masked;
 
@@ -53,7 +53,7 @@ class Bare : public testing::Test {
 };
 
 TEST_F(Bare, TheClockGoesOnWhereTheBoardsWraps) {
-  clock_us = UINT32_MAX / 2;  // it is read before it wraps around
+  clock_us = UINT32_MAX / 2;  // the counter is read before it wraps around
   (void)now_ns();
   clock_us = UINT32_MAX - 10;
   const int64_t before = now_ns();
@@ -68,7 +68,7 @@ TEST_F(Bare, TheClockGoesOnWhereTheBoardsWraps) {
   EXPECT_EQ(now_ns() - later, 6'000) << "the round is counted once";
 }
 
-// Like micros() on several cores while the interrupt that extends its counter is masked.
+// A clock like micros() on several cores, while the interrupt that extends its counter is masked.
 TEST_F(Bare, AClockThatStepsBackStandsStill) {
   uint64_t random = 88172645463325252u, whole_us = clock_us;
   const int64_t start = now_ns();
@@ -76,7 +76,7 @@ TEST_F(Bare, AClockThatStepsBackStandsStill) {
   int64_t last = start;
   for (int step = 0; step < 200'000; step++) {
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-    whole_us += random % 100'000;  // over several rounds
+    whole_us += random % 100'000;  // over several wrap-arounds
     const uint32_t back_us = random % 3 == 0 ? (random >> 32) % 10'000 : 0;
     clock_us = static_cast<uint32_t>(whole_us - std::min<uint64_t>(back_us, whole_us - start_us));
     const int64_t now = now_ns();

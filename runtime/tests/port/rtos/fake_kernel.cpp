@@ -9,7 +9,7 @@
 FakeKernel *fake;
 
 namespace {
-int64_t time_of_all = 1'000'000'000;  // the clocks of ports never go back, also between tests
+int64_t time_of_all = 1'000'000'000;  // because the clocks of ports never go back, not even between tests
 thread_local std::jmp_buf end_of_body;
 }  // namespace
 

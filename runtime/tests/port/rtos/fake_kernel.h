@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel of a few lines for the tests of ports: one processor, tasks by fixed priority, time that advances only while
-// a task works or all of them sleep, and interrupts at any place chosen by a test. Tasks are threads that run in turns,
-// one at a time. The names of FreeRTOS, Zephyr and NuttX are implemented on it (*_names.cpp).
+// a task works or all of them sleep, and interrupts at any place chosen by a test. Tasks are threads, of which only one
+// runs at a time. The names of FreeRTOS, Zephyr and NuttX are implemented on this kernel (*_names.cpp).
 #ifndef TIDE_FAKE_KERNEL_H
 #define TIDE_FAKE_KERNEL_H
 
@@ -19,7 +19,7 @@ class FakeKernel {
  public:
   struct Task {
     std::function<void()> body;
-    int priority = 3;  // larger is more urgent
+    int priority = 3;  // a larger number is more urgent
     std::string name;
     size_t stack_bytes = 0;
     int policy = 0, processor = -1;  // as passed to the names
@@ -37,33 +37,33 @@ class FakeKernel {
   FakeKernel &operator=(const FakeKernel &) = delete;
 
   int64_t now_ns;
-  unsigned masked = 0, locked = 0;  // interrupts and the scheduler
+  unsigned masked = 0, locked = 0;  // depth of masking, for interrupts and for the scheduler
   bool in_interrupt = false;
-  std::vector<std::unique_ptr<Task>> tasks;  // the first is the test itself, with priority 3
+  std::vector<std::unique_ptr<Task>> tasks;  // the first task is the test itself, with priority 3
   Task *current;
   size_t task_limit = 100;
   int deletions = 0;
 
-  // The interrupt occurs at this step of the port, or as soon as it is enabled.
+  // The interrupt occurs at this step of the port, or as soon as interrupts are enabled.
   int steps = 0, interrupt_at_step = -1;
   std::function<void()> interrupt;
   void step();
-  void take(const std::function<void()> &handler);   // an interrupt now
-  std::multimap<int64_t, std::function<void()>> at;  // interrupts at a time
+  void take(const std::function<void()> &handler);   // an interrupt occurs now
+  std::multimap<int64_t, std::function<void()>> at;  // interrupts that occur at a given time
 
   int64_t alarm_ns = INT64_MAX;
   std::function<void()> alarm;
   int alarms = 0;
-  std::function<void(Task &before)> on_switch;  // called after current got the processor
+  std::function<void(Task &before)> on_switch;  // called when `current` has got the processor
 
   void work(int64_t duration_ns);  // the running task uses the processor for this time
   Task &create(std::function<void()> body, int priority);
   void start(Task &task) { wake(task), choose(); }
   void wake(Task &task);
-  void block(int64_t until_ns);  // blocks the running task until it is woken or that time
+  void block(int64_t until_ns);  // blocks the running task until it is woken, or until that time
   void choose();                 // the most urgent ready task continues, if interrupts and the scheduler permit it
   void join(Task &task);
-  [[noreturn]] void end_task();  // ends the running task by leaving its body
+  [[noreturn]] void end_task();  // ends the running task by leaving its function
   Task &named(const std::string &name);
 
  private:

@@ -14,7 +14,7 @@ uint64_t ticks() {
   return static_cast<uint64_t>(__extension__ static_cast<unsigned __int128>(fake->now_ns) * configTICK_RATE_HZ /
                                1'000'000'000u);
 }
-int64_t time_of_tick(uint64_t tick) {  // the first nanosecond in it
+int64_t time_of_tick(uint64_t tick) {  // the first nanosecond of the tick
   return static_cast<int64_t>(
       (__extension__ static_cast<unsigned __int128>(tick) * 1'000'000'000u + configTICK_RATE_HZ - 1) /
       configTICK_RATE_HZ);
@@ -32,7 +32,7 @@ void tide_freertos_set_alarm(int64_t time_ns) {
 #if TIDE_FREERTOS_BUDGETS
   fake->on_switch = [](FakeKernel::Task &) {
     const bool before = fake->in_interrupt;
-    fake->in_interrupt = true;  // as the kernel switches in an interrupt
+    fake->in_interrupt = true;  // as the kernel switches tasks in an interrupt
     tide_freertos_switched_in();
     fake->in_interrupt = before;
   };

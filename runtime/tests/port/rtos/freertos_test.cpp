@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of runtime/port/freertos specific to FreeRTOS: the tick clock, and memory of tasks. The rest is in
-// rtos_test.cpp.
+// The parts of runtime/port/freertos specific to FreeRTOS: the tick clock, and memory of tasks. The other tests of the
+// port are in rtos_test.cpp.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +18,7 @@ class FreeRtos : public testing::Test {
   int64_t now() { return platform->now_ns(platform->context); }
 };
 
-constexpr uint64_t ROUND = UINT64_C(1) << 32;  // of the tick counter
+constexpr uint64_t ROUND = UINT64_C(1) << 32;  // wrap-around of the tick counter
 
 int64_t time_of(uint64_t ticks) {
   const auto wide = __extension__ static_cast<unsigned __int128>(ticks) * 1000000000u;
@@ -37,7 +37,7 @@ TEST_F(FreeRtos, TheClockCountsTheRoundsOfTheTickCounterWithoutDrift) {
     machine.now_ns = first_in(tick);
     int64_t in_interrupt = 0;
     if (more % 2 == 1)
-      machine.take([&] { in_interrupt = now(); });  // the first to see the wrap-around may be an interrupt
+      machine.take([&] { in_interrupt = now(); });  // the first code to see the wrap-around may be an interrupt
     EXPECT_EQ(now(), time_of(tick)) << tick;
     if (more % 2 == 1) EXPECT_EQ(in_interrupt, now());
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of runtime/port/nuttx/nuttx.c specific to NuttX: policies, the system's sporadic server, and with budgets
-// of the runtime the counter, the driver of notes and inherited priorities. The rest is in rtos_test.cpp.
+// of the runtime the counter, the driver of notes and inherited priorities. The other tests of the port are in
+// rtos_test.cpp.
 #include <gtest/gtest.h>
 
 #include <climits>
@@ -43,7 +44,7 @@ class NuttxLanes : public testing::Test {
 
 #if TIDE_KERNEL_BUDGETS
 
-// This is the first test, because a driver of notes is permanent.
+// This test comes first, because a driver of notes stays registered.
 TEST_F(NuttxLanes, WithoutAPlaceForNotesOrACounterThereAreNoBudgets) {
   const auto status = [&] { return run({sporadic(4, 1, MS, 2 * MS)}, [] { ADD_FAILURE() << "it runs"; }); };
   nuttx.is_full = true;

@@ -13,7 +13,7 @@ FakeNuttx nuttx;
 
 namespace {
 constexpr int64_t TICK_NS = 1'000'000;
-note_driver_s *notes;  // permanent, as in NuttX
+note_driver_s *notes;  // stays registered, as in NuttX
 bool in_note;
 unsigned sections, events;
 int posts;

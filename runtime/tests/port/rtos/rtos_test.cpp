@@ -16,22 +16,22 @@
 #if defined(TIDE_FREERTOS_H)
 [[maybe_unused]] constexpr int64_t RESOLUTION_NS = TIDE_KERNEL_ALARM ? 0 : TIDE_TICK_NS + 1;
 [[maybe_unused]] constexpr int64_t SLACK_NS =
-    300'000;  // of budgets, at both ends of a window: a step, and the delay of the keeper
+    300'000;  // tolerance of budgets at both ends of a window: a step, and the delay of the keeper
 #define RUNS_EVENTS 1
 #elif defined(TIDE_ZEPHYR)
 [[maybe_unused]] constexpr int64_t RESOLUTION_NS = 100'000 - 1;
 [[maybe_unused]] constexpr int64_t SLACK_NS =
-    600'000;  // accounting is up to a tick late, and two ticks may pass until a lane is seen to run
+    600'000;  // because accounting is up to a tick late, and two ticks may pass until a lane is seen running
 #define RUNS_EVENTS 1
 #else
 [[maybe_unused]] constexpr int64_t SLACK_NS = 2'200'000;  // two ticks, as docs/boards/nuttx.md promises, and two steps
-#define RUNS_EVENTS 0  // the platform is that of POSIX
+#define RUNS_EVENTS 0  // the platform is the POSIX one
 #endif
 
 namespace {
 
 [[maybe_unused]] constexpr int64_t MS = 1'000'000, STEP = 100'000;
-[[maybe_unused]] constexpr int OWN = 3, LOW = 1, MIDDLE = 2, HIGH = 4, OTHER = 6;  // OWN: the test's
+[[maybe_unused]] constexpr int OWN = 3, LOW = 1, MIDDLE = 2, HIGH = 4, OTHER = 6;  // OWN: a stack of the test
 
 tide_lane_t lane_of(tide_scheduling_t scheduling, int priority, size_t stack = 0) {
   tide_lane_t lane{};
@@ -53,7 +53,7 @@ class Rtos : public testing::Test {
     platform->event_init(platform->context, &event);
     return event;
   }
-  // An additional task outside the port.
+  // An additional task, which the port does not know.
   void beside(int priority, std::function<void()> body) {
     FakeKernel::Task &task = machine.create(std::move(body), priority);
     machine.start(task);
@@ -316,7 +316,7 @@ TEST_F(Rtos, WhenOneLaneCannotBeNoneRuns) {
   tide_lane_t elsewhere = lane_of(TIDE_SCHEDULING_FIFO, 1);
   elsewhere.settings.processor = TIDE_ON_PROCESSOR(7);
   EXPECT_LT(refusal(elsewhere), 0);
-#if !defined(TIDE_ZEPHYR)  // its threads are static
+#if !defined(TIDE_ZEPHYR)  // the port's threads are static
   machine.task_limit = machine.tasks.size();
   EXPECT_EQ(refusal(lane_of(TIDE_SCHEDULING_FIFO, 2)), TIDE_ERROR_FULL);
 #else
@@ -456,7 +456,7 @@ TEST_F(RtosBudgets, AWaitIsNotChargedAndWhoWaitsHasItsBudgetWhenAnInterruptWakes
                     EXPECT_EQ(priority(), HIGH);
                   }
                   EXPECT_EQ(counters(0).exhaustions + counters(0).denied, 0u);
-                  while (priority() == HIGH) machine.work(STEP);  // for 3.8 ms: the rest is not back yet
+                  while (priority() == HIGH) machine.work(STEP);  // for 3.8 ms, because the rest is not back yet
                   block(lanes[0]);
                   sleep_until(machine.now_ns + 30 * MS);
                   EXPECT_EQ(priority(), HIGH) << "its budget is back";
@@ -536,8 +536,9 @@ TEST_F(RtosBudgets, ALaneThatGetsALittleInEachIntervalDoesNotMakeUpForIt) {
   EXPECT_LE(high_ns, 4 * 5 * MS + SLACK_NS) << "in three periods";
 }
 
-// A lane uses in any window at most one budget more than there are periods in it, and is never lowered before it used a
-// whole budget within a period, unless more replenishments were outstanding than there is room for, which is counted.
+// In any window, a lane uses at most one budget more than there are periods in it. It is never lowered before it has
+// used a whole budget within a period, unless more replenishments were outstanding than there is room for, which is
+// counted.
 TEST_F(RtosBudgets, WhateverElseRunsALaneHasItsBudgetAndNoMore) {
   const unsigned first = tide::test::seed_of_run();
   for (unsigned round = 0; round < 10; round++) {
@@ -555,7 +556,7 @@ TEST_F(RtosBudgets, WhateverElseRunsALaneHasItsBudgetAndNoMore) {
     lanes[3] = lane_of(TIDE_SCHEDULING_FIFO, MIDDLE);
     const int64_t end_ns = machine.now_ns + 600 * MS;
     struct Use {
-      int64_t time_ns, high_ns;  // and all time at its priority until then
+      int64_t time_ns, high_ns;  // and, until then, all time at its priority
     };
     std::array<std::vector<Use>, 2> uses;
     ASSERT_EQ(run(lanes,
@@ -569,7 +570,7 @@ TEST_F(RtosBudgets, WhateverElseRunsALaneHasItsBudgetAndNoMore) {
                       const tide_lane_settings_t &settings = lanes.at(index).settings;
                       std::vector<Use> &own = uses.at(index);
                       const bool high = priority() == settings.priority;
-                      if (!high && counters(index).denied == 0) {  // otherwise its replenishments ran out
+                      if (!high && counters(index).denied == 0) {  // otherwise it ran out of replenishments
                         const int64_t since_ns = machine.now_ns - settings.period_ns - SLACK_NS;
                         const auto at = std::find_if(own.rbegin(), own.rend(),
                                                      [&](const Use &one) { return one.time_ns <= since_ns; });

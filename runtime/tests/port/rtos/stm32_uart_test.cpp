@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // runtime/port/stm32 against registers in memory and a DMA of a few lines, with a data cache between the DMA's memory
 // and the program: a byte without invalidation is not visible, one without cleaning is not sent. The F4
-// (port_stm32_f4_test) has no cache, and clears flags by reads of the data and writes of the status.
+// (port_stm32_f4_test) has no cache; its flags are cleared by reading the data register and writing the status
+// register.
 #include "stm32_uart.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ constexpr size_t RING = 128, LINE = 32;
 tide_stm32_uart_t uart;
 tide_stm32_stream_t receive_stream, transmit_stream;
 uint32_t flags, clear_receive, clear_transmit;
-alignas(LINE) std::array<uint8_t, RING> ring;       // the program's view: the cache
+alignas(LINE) std::array<uint8_t, RING> ring;       // what the program sees: the cache
 alignas(LINE) std::array<uint8_t, RING> in_memory;  // what the DMA has written
 alignas(LINE) std::array<uint8_t, 64> piece, piece_in_memory;
 std::vector<uint8_t> heard;
@@ -28,7 +29,7 @@ int completions, receptions;
 constexpr uint32_t ENABLE = 1, HALF = 1u << 4, FULL = 1u << 5, ERROR = 1u << 3, IDLE = 1u << 4, COMPLETE = 1u << 6;
 constexpr unsigned SHIFT = 6;
 
-// A byte has arrived: written to memory at the stream's position, which wraps around by itself.
+// A byte has arrived: it is written to memory at the position of the DMA stream, which wraps around by itself.
 void arrive(uint8_t byte) {
   ASSERT_TRUE(receive_stream.control & ENABLE);
   (TIDE_STM32_F4 ? ring : in_memory)[RING - receive_stream.count] = byte;
@@ -127,7 +128,7 @@ TEST_F(Stm32Uart, BytesAreHandedOnWhenTheLineIsIdle) {
   EXPECT_TRUE(heard.empty());
   become_idle();
   EXPECT_EQ(heard, (std::vector<uint8_t>{1, 2, 3}));
-  arrive(4);  // in the same line of the cache, which is invalidated again
+  arrive(4);  // they are in the same cache line, which is invalidated again
   become_idle();
   EXPECT_EQ(heard, (std::vector<uint8_t>{1, 2, 3, 4}));
 }
@@ -200,7 +201,7 @@ TEST_F(Stm32Uart, APieceIsCleanedBeforeTheStreamReadsIt) {
 }
 
 TEST_F(Stm32Uart, TheEndIsReportedOnceAndOnlyOfWhatWasStarted) {
-  uart.status = COMPLETE;  // as after reset: no transmission
+  uart.status = COMPLETE;  // no transmission, as after reset
   tide_stm32_uart_interrupt();
   EXPECT_EQ(completions, 0);
   tide_stm32_driver.start_transmit(piece.data(), 8);

@@ -25,7 +25,8 @@ struct Socket {
 };
 Socket *made;
 
-// The families' numbers, and the offset of the address in a sockaddr_in and a sockaddr_in6, for each system.
+// For each system: the numbers of the address families, and the offset of the address in a sockaddr_in and a
+// sockaddr_in6.
 struct System {
   const char *name;
   int ipv4, ipv6;
@@ -50,7 +51,7 @@ int parse(bool is_6, const char *text, void *address) { return inet_pton(is_6 ? 
 
 }  // namespace
 
-// The functions of the fake systems; addresses are compared as octets, as the systems' structures differ.
+// Functions of the fake systems. Addresses are compared as octets, because the structures of the systems differ.
 extern "C" {
 int zsock_socket(int family, int, int) { return create(family); }
 int zsock_close(int) { return close_it(); }

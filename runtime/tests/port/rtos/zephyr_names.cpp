@@ -11,7 +11,7 @@ bool a_wait_was_limited;
 
 namespace {
 FakeKernel::Task &task_of(const k_thread *thread) { return *static_cast<FakeKernel::Task *>(thread->task); }
-// The kernel's handle of a task that the test did not create.
+// The kernel's handle of a task that the test has not created itself.
 k_tid_t name_of(FakeKernel::Task *task) {
   static std::map<FakeKernel::Task *, k_thread> names;
   k_thread &name = names[task];

@@ -9,7 +9,7 @@
 #include "fake_kernel.h"
 
 constexpr int64_t ZEPHYR_TICK_NS = 100'000;
-extern std::function<void()> while_spinning;  // runs while another processor has a lock
+extern std::function<void()> while_spinning;  // called while another processor holds a lock
 extern bool a_wait_was_limited;               // by the kernel
 
 #endif

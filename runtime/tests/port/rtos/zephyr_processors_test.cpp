@@ -22,7 +22,7 @@ class ZephyrProcessors : public testing::Test {
   }
   ZephyrProcessors(const ZephyrProcessors &) = delete;
   ZephyrProcessors &operator=(const ZephyrProcessors &) = delete;
-  // The next actions happen on the other processor.
+  // The actions that follow happen on the other processor.
   void change() {
     std::swap(machine.current, other);
     std::swap(machine.masked, other_masked);
@@ -55,7 +55,7 @@ TEST_F(ZephyrProcessors, ASectionWaitsForThatOfAnotherProcessorAndNests) {
   EXPECT_EQ(machine.masked, 0u);
 }
 
-// A task that is switched out on one processor after a wake does not affect a section on the other.
+// If a task is switched out on one processor after a wake-up, a section on the other processor is not affected.
 TEST_F(ZephyrProcessors, ASectionIsNoLockOfTheKernels) {
   const uintptr_t state = enter();
   change();
@@ -98,7 +98,7 @@ TEST_F(ZephyrProcessors, TheClockDoesNotGoBack) {
   EXPECT_EQ(platform->now_ns(platform->context), before_ns + ZEPHYR_TICK_NS);
 }
 
-// The time limit of an earlier wait may end the thread's next wait, for another object.
+// The time limit of an earlier wait may end the thread's next wait, which is for another object.
 TEST_F(ZephyrProcessors, NoWaitHasALimitOfTheKernels) {
   tide_event_t first{};
   platform->event_init(platform->context, &first);
@@ -109,7 +109,7 @@ TEST_F(ZephyrProcessors, NoWaitHasALimitOfTheKernels) {
   EXPECT_FALSE(a_wait_was_limited);
 }
 
-// A locked scheduler blocks only the threads of its own processor.
+// A locked scheduler holds back only the threads of its own processor.
 TEST_F(ZephyrProcessors, TheSectionIsForLanesToo) {
   EXPECT_EQ(platform->lanes_enter, nullptr);
   EXPECT_EQ(platform->lanes_exit, nullptr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transport of runtime/port/zephyr by the interrupts of a UART. The rest of the port is in rtos_test.cpp.
+// The transport of runtime/port/zephyr by the interrupts of a UART. The other tests of the port are in rtos_test.cpp.
 #include <gtest/gtest.h>
 #include <zephyr/device.h>
 #include <zephyr/drivers/uart.h>
@@ -24,7 +24,7 @@ struct Uart {
   std::deque<uint8_t> arriving;
   std::vector<uint8_t> sent;
   bool receiving = false, sending = false, stuck = false;
-  int unguarded = 0;  // unprotected uses of data shared with another processor's interrupt
+  int unguarded = 0;  // counts unprotected uses of data shared with an interrupt of another processor
   void use() { unguarded += fake->masked == 0 ? 1 : 0; }
   void interrupt() {
     fake->take([this] {
@@ -42,7 +42,7 @@ int uart_irq_callback_user_data_set(const device *, uart_irq_callback_user_data_
 }
 int uart_irq_update(const device *) { return 1; }
 int uart_irq_rx_ready(const device *) { return uart->receiving && !uart->arriving.empty(); }
-// As reported by a driver whose line is free, whether or not its interrupt is enabled.
+// The state reported by a driver whose line is free, whether or not its interrupt is enabled.
 int uart_irq_tx_ready(const device *) { return !uart->stuck; }
 void uart_irq_rx_enable(const device *) { uart->receiving = true; }
 void uart_irq_rx_disable(const device *) { uart->receiving = false; }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contents of a project's main.h: names of the HAL and of CMSIS that the package uses. */
+/* What a project's main.h contains: the names of the HAL and of CMSIS that the package uses. */
 #ifndef TIDE_TEST_CUBE_MAIN_H
 #define TIDE_TEST_CUBE_MAIN_H
 
@@ -34,7 +34,7 @@ typedef struct {
 #define SCB ((SCB_Type *)0xE000ED00u)
 #define SCB_ICSR_PENDSTSET_Msk (1u << 26)
 #if defined(__ARM_ARCH_7EM__) && defined(__ARM_FP) && (__ARM_FP & 8)
-#define __DCACHE_PRESENT 1 /* the families with a Cortex-M7 */
+#define __DCACHE_PRESENT 1 /* the families that have a Cortex-M7 */
 void SCB_InvalidateDCache_by_Addr(uint32_t *address, int32_t bytes);
 void SCB_CleanDCache_by_Addr(uint32_t *address, int32_t bytes);
 #endif

@@ -12,7 +12,7 @@
 typedef int BaseType_t;
 typedef unsigned int UBaseType_t;
 typedef uint32_t TickType_t;
-typedef uint8_t StackType_t; /* stacks are counted in bytes */
+typedef uint8_t StackType_t; /* the size of a stack is counted in bytes */
 typedef void *TaskHandle_t;
 typedef void (*TaskFunction_t)(void *argument);
 typedef struct spinlock {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of Zephyr that runtime/port/zephyr uses, as its documentation gives them: enough to compile the port here.
+/* The names of Zephyr that runtime/port/zephyr uses, as in Zephyr's documentation: enough to compile the port here.
  */
 #ifndef TIDE_TEST_ZEPHYR_KERNEL_H
 #define TIDE_TEST_ZEPHYR_KERNEL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of NuttX that runtime/port/nuttx/nuttx.c uses, as in its headers, included before it. The neighbouring
- * headers include this one. nuttx_names.cpp implements them. A test defines CONFIG_TIDE_BUDGETS, or
+/* The names of NuttX that runtime/port/nuttx/nuttx.c uses, as in NuttX's headers; included before it. The neighbouring
+ * headers include this one. nuttx_names.cpp implements them. A test defines either CONFIG_TIDE_BUDGETS or
  * CONFIG_SCHED_SPORADIC. */
 #ifndef TIDE_TEST_NUTTX_SCHED_H
 #define TIDE_TEST_NUTTX_SCHED_H
