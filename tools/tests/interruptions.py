@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interruptions of the commands at random moments, and the conditions that must hold then: the command ends soon, with
-130 or by the signal, without a traceback or an abort. No process is left, whatever its session. Older results are
+"""Interruptions of the commands at random moments, and the conditions that must hold then. The command ends soon, with
+status 130 or by the signal, without a traceback or an abort. No process is left, in whatever session. Older results are
 unchanged, and there are no other files."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import reserved
 ROOT = Path(__file__).parents[2]
 
 EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
-MARK = "TIDE_INTERRUPTION"  # variable in the environment of every process of a trial; children inherit it
+MARK = "TIDE_INTERRUPTION"  # a variable in the environment of every process of a trial, inherited by its children
 LIMIT_S = 60.0
 GONE_LIMIT_S = 5.0
 OVER_S = 0.3  # a process that ends within this time may already have been ending by itself
@@ -50,9 +50,9 @@ except KeyboardInterrupt:
 
 @dataclass(frozen=True)
 class Subject:
-    """words: the interpreter's arguments; {out} is a folder that holds older results. from_ready: moments count from
-    its first line, and it runs until it is interrupted. about_s: its length if nothing else runs. ends: the statuses of
-    a run that was not interrupted in time."""
+    """words: the interpreter's arguments; {out} is a folder with older results. from_ready: moments are counted from
+    the subject's first line, and it runs until it is interrupted. about_s: how long it takes if nothing else runs.
+    ends: the exit statuses of a run that was not interrupted in time."""
 
     words: tuple[str, ...]
     from_ready: bool = False
@@ -79,7 +79,7 @@ SUBJECTS = {
 
 @dataclass
 class Found:
-    """The results of a campaign against one subject. `bad` has a line for each trial that broke a rule."""
+    """The results of a campaign against one subject. `bad` has a line for each trial that broke a condition."""
 
     trials: int = 0
     endings: Counter[str] = field(default_factory=Counter)
@@ -94,7 +94,7 @@ def environment(mark: str) -> dict[str, str]:
 
 
 def left_behind(mark: str) -> list[str]:
-    """Processes of the trial, without zombies, which only wait for their parent."""
+    """The processes of the trial, except zombies, which only wait for their parent."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for process in Path("/proc").iterdir():
@@ -120,7 +120,7 @@ def _content(folder: Path) -> dict[str, bytes]:
 
 
 def _is_whole(content: dict[str, bytes]) -> bool:
-    """True if the folder contains only the results, and the machine-readable files can be read."""
+    """True if the folder contains only the results, and if the machine-readable files among them can be read."""
     names = all(not name.startswith((".", "unfinished")) for name in content)
     texts = [text for name, text in content.items() if name.endswith(".json") and text != b"old"]
     try:
@@ -173,14 +173,14 @@ def trial(
             _, errors = process.communicate()
             problems.append(f"did not end in {LIMIT_S:g} s")
         if asked and _before_the_command(errors):
-            found.endings["before the command began"] += 1  # Python itself was still starting
+            found.endings["before the command began"] += 1  # Python itself was still starting up
             return
         found.trials += 1
         status = process.returncode
         ending = str(status) if asked else f"{status} by itself"
         found.endings[ending] += 1
         was_over = status == 0 and time.monotonic() - told < OVER_S
-        # Python ends itself by SIGINT if a KeyboardInterrupt has passed through an exec, as in imports.
+        # Python ends by SIGINT if a KeyboardInterrupt has passed through an exec, as in imports.
         if not asked and status not in subject.ends:
             problems.append(f"status {status} by itself")
         if asked and not was_over and status not in (130, -signal.SIGINT, *(-number for number in signals)):
@@ -203,7 +203,7 @@ def _wait(process: subprocess.Popen[str], moment_s: float) -> None:
 
 
 def _before_the_command(errors: str) -> bool:
-    if "init_import_site" in errors:  # an editable install runs some of its own code there
+    if "init_import_site" in errors:  # an editable install runs some code of its own there
         return True
     return "KeyboardInterrupt" in errors and "tide" not in errors.replace(str(ROOT), "").replace("tide_tools.start", "")
 
@@ -216,7 +216,7 @@ def _wait_until_gone(mark: str) -> list[str]:
 
 
 def campaign(name: str, times: int, seed: int) -> Found:
-    """The moment of each trial is drawn over the whole length of the subject."""
+    """The moment of each trial is drawn from the subject's whole duration."""
     subject = SUBJECTS[name]
     found = Found()
     for number in range(times):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random systems on ROS 2 hosts: several executors with one or more lanes, groups, branches, priorities of callbacks,
-deadlines around periods; and systems with a microcontroller and a line."""
+"""Random systems on ROS 2 hosts, with several executors with one or more lanes, groups, branches, priorities of
+callbacks, and deadlines around periods; also systems with a microcontroller and a line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PERIODS_MS = (4, 10, 20, 25, 40, 50, 100)
 
 
 def random_host(draw: random.Random, own: bool | None = None) -> System | None:
-    """None: the description exceeds the capacity. own: whether callbacks have their own priorities; by default, some
-    do."""
+    """None if the description exceeds the capacity. own: whether callbacks have priorities of their own; by default,
+    some do."""
     executors = draw.choice([1, 1, 2, 2, 3])
     lanes = [draw.choice([1, 1, 1, 2, 3]) for _ in range(executors)]
     own = draw.random() < 0.3 if own is None else own
@@ -57,7 +57,7 @@ def random_host(draw: random.Random, own: bool | None = None) -> System | None:
 
 
 def random_board(draw: random.Random) -> System | None:
-    """A microcontroller, a line and hosts."""
+    """A system with a microcontroller, a line and hosts."""
     text = '[system]\nname = "s"\n[[executors]]\nname = "client"\nwhere = "mcu"\n'
     text += f"lanes = {draw.choice([1, 4])}\nsubmit_ms = {draw.choice([0, 0.1])}\n"
     text += f'[[executors]]\nname = "host"\nwhere = "host"\nlanes = {draw.choice([1, 2])}\n'
@@ -79,8 +79,8 @@ def random_board(draw: random.Random) -> System | None:
 
 
 def long_urgent_chain(draw: random.Random) -> System | None:
-    """One lane: an urgent chain of many callbacks, and one callback less urgent than these. By rclcpp's ready set the
-    latter waits for two of the former; by priority, for all."""
+    """On one lane: an urgent chain of many callbacks, and one callback that is less urgent. With rclcpp's ready set,
+    the latter waits for two of the chain's callbacks; with priorities, for all of them."""
     text = _one_lane()
     length = draw.randint(3, 9)
     execution_ms = round(draw.uniform(1, 10), 1)
@@ -90,8 +90,8 @@ def long_urgent_chain(draw: random.Random) -> System | None:
 
 
 def fast_timer(draw: random.Random) -> System | None:
-    """One lane: chains of a short timer and a long subscription, and a timer that expires many times while a ready set
-    of these subscriptions runs."""
+    """On one lane: chains of a short timer and a long subscription, and a timer that expires many times while a ready
+    set of these subscriptions runs."""
     text = _one_lane() + _chain("fast", 20, 4, [1], lambda _: "", 20)
     for number in range(draw.randint(6, 13)):
         text += _chain(f"work{number}", 19 - number, 100, [0.1, round(draw.uniform(2.5, 3.5), 1)])

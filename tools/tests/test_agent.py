@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide agent as a command: its first line, its answers to unknown arguments, its end."""
+"""tide agent as a command: its first line, its answers to unknown arguments, and its end."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_first_line_says_who_can_reach_it_and_a_port_in_use_who_has_it(child
     assert second.returncode == 1
     assert f"tide doctor --agent 127.0.0.1:{port}" in second.stderr
     assert len(second.stderr.splitlines()) == 1
-    child.process.send_signal(signal.SIGHUP)  # the terminal is closed
+    child.process.send_signal(signal.SIGHUP)  # what happens when the terminal is closed
     assert child.process.wait() == 0
     assert '{"clients": 0' in (tmp_path / "agent.log").read_text(), "it ended as with SIGINT"
 

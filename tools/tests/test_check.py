@@ -43,7 +43,8 @@ def checked(*words: str | Path) -> dict[str, Any]:
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """The example with fixed executions, text without escaped bytes and best effort: its bounds are tight."""
+    """The example with fixed execution times, text without escaped bytes, and best effort, so that its bounds are
+    tight."""
     text = EXAMPLE.read_text(encoding="utf-8")
     text = text.replace("ms = 10\n", "ms = 10.5\n").replace('"reliable"', '"best_effort"')
     text = text.replace(
@@ -66,8 +67,8 @@ def test_every_deadline_is_met(example: Path) -> None:
     assert data["met"]
     assert [chain["name"] for chain in data["chains"]] == ["brake", "steer", "battery"]
     brake = data["chains"][0]
-    # Its own callbacks and frames, and the agent; a less urgent callback before each of the two, and a less urgent
-    # answer. The node's callback takes no time, which counts as one nanosecond.
+    # The chain's own callbacks and frames and the agent, a less urgent callback before each of its two callbacks, and a
+    # less urgent answer. The node's callback takes no time, which counts as one nanosecond.
     own_ns = 2 * 10_500_000 + 1 + 10_329_862 + 2_517_362 + 1_000_000
     assert brake["bound_ns"] == own_ns + 2 * 10_500_000 + 2_517_362
     assert brake["slack_ns"] == brake["deadline_ns"] - brake["bound_ns"]
@@ -122,7 +123,7 @@ def test_compare_shows_what_is_gained(example: Path) -> None:
 
 
 def test_executors_without_an_analysis_do_not_hide_the_others() -> None:
-    file = ROOT / "examples/systems/robots/linorobot2.toml"  # its loop pings the agent
+    file = ROOT / "examples/systems/robots/linorobot2.toml"  # the loop of this board pings the agent
     data = checked(file, "--compare")
     assert [one["executor"] for one in data["compared"]] == ["tide", "lanes", "batch"]
     assert list(data["refused"]) == ["batch_stock", "batch_blocking"]
@@ -133,7 +134,7 @@ def test_executors_without_an_analysis_do_not_hide_the_others() -> None:
 
 
 def test_parts_that_only_order_messages_are_not_shown() -> None:
-    """Each message of one callback is a chain to the analysis, with a nanosecond for that callback."""
+    """To the analysis, each message of one callback is a chain of its own, with a nanosecond for that callback."""
     file = ROOT / "examples/systems/robots/px4_offboard.toml"
     _, output = run(file, "--explain", "vehicle_odometry")
     assert "frames of vehicle_attitude" in output and " 0.000 " not in output
@@ -154,7 +155,7 @@ def test_losses_and_heartbeats_cost(example: Path) -> None:
 
     bounds = [brake(), brake("--losses", "1"), brake("--losses", "2")]
     example.write_text(text.replace('kind = "serial"', 'kind = "serial"\nagent_heartbeat_ms = 0'), encoding="utf-8")
-    bounds.insert(1, brake())  # sends a HEARTBEAT for every answer
+    bounds.insert(1, brake())  # it sends a HEARTBEAT for every answer
     assert bounds == sorted(set(bounds))
 
 
@@ -316,7 +317,7 @@ def test_a_firmware_that_cannot_be_read_is_one_line(example: Path, tmp_path: Pat
 
 
 def busy(priority: int) -> str:
-    """One fast chain keeps the board and the line busy; another calls a service once a second."""
+    """One fast chain keeps the board and the line busy, and another chain calls a service once a second."""
     told = {"service": "arm", "type": "std_srvs/srv/SetBool", "payload_bytes": 20}
     publishes = [{"topic": f"t{size}", "payload_bytes": size} for size in (320, 81, 80)]
     load = {"name": "loop", "execution_ms": 0.8, "period_ms": 2.5}
@@ -348,7 +349,8 @@ def test_a_chain_that_is_never_acknowledged_in_time_needs_a_higher_priority(tmp_
 
 
 def test_a_bound_that_does_not_settle_names_the_load(tmp_path: Path) -> None:
-    """Two sensors leave 6 % of the line; in the simulator no message of the third chain waits for its period."""
+    """Two sensors leave 6 % of the line; yet in the simulator no message of the third chain waits for as long as its
+    period."""
     values = [{"topic": f"remote{n}", "type": "std_msgs/msg/Bool", "payload_bytes": 1} for n in range(5)]
     system = d.described(
         d.board("m", submit_ms=0.05, process_ms=0.05),
@@ -369,7 +371,7 @@ def test_a_bound_that_does_not_settle_names_the_load(tmp_path: Path) -> None:
 
 
 def test_hold_counts_for_less_urgent_chains_only() -> None:
-    """Of the chain that has it, while its reliable message waits for the acknowledgment."""
+    """Of a chain with `hold`, while its reliable message waits for the acknowledgment."""
 
     def bounds(*holding: str) -> dict[str, int | None]:
         def reporting(name: str, priority: int, execution_ms: float, **more: Any) -> str:
@@ -388,7 +390,7 @@ def test_hold_counts_for_less_urgent_chains_only() -> None:
         return {one.name: one.bound_ns for one in bounds_of(parse(system)).chains}
 
     free, held = bounds(), bounds("stop")
-    assert bounds("imu") == free  # best effort waits for no acknowledgment
+    assert bounds("imu") == free  # a best-effort message waits for no acknowledgment
     assert {**bounds("battery"), "battery": free["battery"]} == free
     for name in ("imu", "battery"):
         assert (held[name] or 0) > (free[name] or 0) > 0

@@ -28,7 +28,7 @@ EXAMPLE = str(ROOT / "examples/three_chains/system.toml")
 
 
 def helps(name: str, command: Any) -> Iterator[tuple[str, str]]:
-    """Names and help texts of a command, its subcommands and their options."""
+    """The names and help texts of a command, of its subcommands, and of their options."""
     yield name, command.help or command.short_help or ""
     for parameter in command.params:
         yield f"{name} {parameter.opts[0]}", getattr(parameter, "help", None) or ""
@@ -134,7 +134,7 @@ def test_a_defect_has_a_status_that_no_verdict_has(
         with pytest.raises(SystemExit) as ending:
             importlib.import_module("tide_tools.start").main()
     finally:
-        signal.signal(signal.SIGINT, before)  # main leaves signals as a process needs them at its end
+        signal.signal(signal.SIGINT, before)  # at its end, main leaves the signals as a process needs them
     assert ending.value.code == 70
     errors = capsys.readouterr().err
     assert "KeyError: 'release_ns'" in errors
@@ -143,7 +143,7 @@ def test_a_defect_has_a_status_that_no_verdict_has(
 
 @pytest.mark.parametrize("name", [name for name in command_names() if name not in ("agent", "line")])
 def test_help_breaks_where_the_terminal_does_and_gives_flags_no_value(name: str) -> None:
-    """Within 80 columns, no word is broken: neither a choice nor a limit."""
+    """Within 80 columns, neither a choice nor a limit is broken in the middle of a word."""
     for words, command in _commands(name, load_command(name)):
         for paragraph in re.split(r"\n\s*\n", command.help or ""):
             assert paragraph.startswith("  ") or "\n" not in paragraph, f"{words}: {paragraph}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide trace describe: systems from traces of ROS 2. The trace is text of babeltrace2 2.0.4 of a CTF trace that its own
-writer made."""
+"""tide trace describe: systems derived from traces of ROS 2. The trace is babeltrace2 2.0.4's text of a CTF trace that
+babeltrace2's own writer has made."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_trace_becomes_chains(tmp_path: Path) -> None:
     assert [(one.name, one.lanes) for one in system.executors] == [("sensors", 1), ("drive", 2)]
     names = {chain.name: [one.name for one in chain.callbacks] for chain in system.chains}
     assert names == {
-        "camera_timer": ["camera_timer", "planner_image", "motor_cmd_vel"],  # the same pointers in two processes
+        "camera_timer": ["camera_timer", "planner_image", "motor_cmd_vel"],  # both processes use the same pointers
         "logger_image": ["logger_image"],
         "logger_timer": ["logger_timer"],
     }

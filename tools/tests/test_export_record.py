@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded boards exported: each on the host's clock, told apart, named by the description; read back by the formats'
-own libraries. TIDE_SEED is the first seed of generated data."""
+"""The export of recorded boards: each board is on the host's clock, distinct from the others, and named by the
+description; the files are read back by the formats' own libraries. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def agent_trace(file: Path, boards: dict[str, Board]) -> Path:
 
 
 def export(*words: object) -> tuple[str, list[str]]:
-    """Standard output, and lines of standard error."""
+    """Standard output, and the lines of standard error."""
     result = CliRunner().invoke(app, ["trace", "export", *map(str, words)])
     assert result.exit_code == 0, result.output
     return result.stdout, result.stderr.splitlines()
@@ -164,7 +164,7 @@ def test_perfetto_and_mcap_read_it_back(tmp_path: Path) -> None:
 
 
 def test_clock_records_are_no_steps(tmp_path: Path) -> None:
-    """A plain trace file exports like a folder of recordings."""
+    """A plain trace file is exported like a folder of recordings."""
     board = Board(random.Random(SEED), is_synchronised=True)
     file = tmp_path / "board.trace"
     file.write_bytes(b"".join(one.octets for one in board.messages(3)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output of tide trace export for a recorded run: read back by Perfetto's own library, and as CSV.
+"""What tide trace export writes for a recorded run, read back by Perfetto's own library, and as CSV.
 
 TIDE_SEED is the seed of drawn recordings."""
 
@@ -32,7 +32,7 @@ run = partial(tide, COLUMNS="160")
 
 
 def drawn(source: random.Random) -> list[Step]:
-    """Random steps: also instances that overlap, steps that take no time, and names of any kind."""
+    """Random steps, including instances that overlap, steps that take no time, and arbitrary names."""
     steps = []
     for chain in ("brake", "länge", "a b"):
         for instance in range(source.randint(1, 300)):
@@ -45,7 +45,7 @@ def drawn(source: random.Random) -> list[Step]:
 
 
 def slices_of(octets: bytes) -> list[tuple[str, str, str, int, int, int]]:
-    """Place, chain, name, start, end and flow, as Perfetto's own reader has them; slices of a track nest."""
+    """Place, chain, name, start, end and flow, as Perfetto's own reader returns them; slices of a track must nest."""
     trace = perfetto.Trace.FromString(octets)
     tracks: dict[int, Any] = {}
     open_on: dict[int, list[Any]] = defaultdict(list)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of tide run exported: one instance of brake is one flow over board, wire, agent and node, and back.
+"""The export of a folder of tide run: one instance of brake is one flow through board, wire, agent and node, and back.
 
 TIDE_SEED is the seed of the generated runs."""
 
@@ -46,10 +46,10 @@ ROUND = (TracedCallback("read", "timer"), TracedCallback("move", "subscription")
 
 @dataclass
 class Run:
-    """A run as recorded by its programs. batch: without levels, so all chains share the streams of level 0."""
+    """A run as its programs record it. batch: without levels, so that all chains share the streams of level 0."""
 
     batch: bool = False
-    first_sequence: int = 65_530  # numbers come round
+    first_sequence: int = 65_530  # the numbers wrap around
     daemon: list[Row] = field(default_factory=list)
     lane: list[Row] = field(default_factory=list)
     agent: list[Row] = field(default_factory=list)
@@ -74,7 +74,7 @@ class Run:
         self.lane.append((end_ns, (chain + 1) << 24 | index, priority, trace.END, 0))
 
     def up(self, chain: int, index: int, start_ns: int, lost: int) -> int:
-        """Time of arrival at the agent. Each frame takes 100, and is sent again after 150."""
+        """The time at which the frame arrives at the agent. Each frame takes 100, and is sent again after 150."""
         number, stream, priority = self.next_number("up", chain), self.stream(chain), self.level(chain) << 8
         for turn in range(lost + 1):
             at_ns = start_ns + 150 * turn
@@ -88,7 +88,8 @@ class Run:
         return came_ns + 20
 
     def down(self, chain: int, start_ns: int, lost: int, reader: int | None = None) -> int:
-        """Time at which the board has received it. reader: id of its object; None: that of the chain's subscription."""
+        """The time at which the board has received it. reader: id of its object; None: the object of the chain's
+        subscription."""
         number, stream, priority = self.next_number("down", chain), self.stream(chain), self.level(chain) << 8
         name = (0x16 + 16 * chain if reader is None else reader) << 16 | number
         for turn in range(lost + 1):
@@ -136,7 +137,7 @@ def ways(steps: list[Step]) -> dict[tuple[str, int], list[Step]]:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_every_instance_goes_from_board_over_wire_agent_and_node_back(tmp_path: Path, batch: bool) -> None:
-    """This also holds if frames are sent again."""
+    """This also holds if frames are retransmitted."""
     for seed in range(SEED, SEED + 20):
         source = random.Random(seed)
         run = Run(batch)
@@ -161,7 +162,7 @@ def test_every_instance_goes_from_board_over_wire_agent_and_node_back(tmp_path: 
 
 
 def test_numbers_that_begin_anew_are_told_apart(tmp_path: Path) -> None:
-    """A client that connects again counts its frames from the beginning."""
+    """A client that connects again counts its frames from the beginning again."""
     run = Run(first_sequence=0)
     for index in range(6):
         run.instance(0, index)
@@ -175,7 +176,7 @@ def test_numbers_that_begin_anew_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_subscription_runs_with_what_was_given_to_it_not_to_another(tmp_path: Path) -> None:
-    """Of two messages delivered one after the other, the first one's callback runs last."""
+    """Two messages are delivered one after the other, and the callback of the first one runs last."""
     run = Run(batch=True)
     run.instance(0, 0)
     run.instance(1, 0)
@@ -199,7 +200,7 @@ def test_subscriptions_services_and_clients_have_numbers_of_their_own(tmp_path: 
         for index in range(4):
             at_ns = START_NS + index * PERIOD_NS
             run.callback(0, index, TIMER, at_ns + 5, at_ns + 10)
-            # Messages that arrive together, each as chain, id of the object, kind of its callback.
+            # Messages that arrive together; each is given as chain, id of the object, and kind of its callback.
             for together in ([(0, 0x17, CLIENT), (1, 0x18, SERVICE)], [(0, 0x27, CLIENT), (1, 0x16, SUBSCRIPTION)]):
                 for chain, reader, _ in source.sample(together, 2):
                     taken.setdefault((CHAINS[chain], index), []).append(at_ns + 100)
@@ -228,7 +229,7 @@ def test_a_run_leaves_what_starts_each_callback() -> None:
 
 
 def test_a_message_that_never_came_leaves_the_others_as_they_are(tmp_path: Path) -> None:
-    """Best effort: the second of three is lost on the way up, and the third has an answer that is lost."""
+    """Best effort: the second of three messages is lost on the way up, and the answer to the third one is lost."""
     run = Run()
     run.instance(0, 0)
     mark = len(run.agent), len(run.daemon), len(run.lane), len(run.nodes)
@@ -262,7 +263,8 @@ def test_perfetto_has_one_flow_for_one_brake(tmp_path: Path) -> None:
 
 
 def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
-    """Without a selection, the instance of median latency is drawn: instances with retransmissions take longer."""
+    """Without a selection, the instance with the median latency is drawn, because instances with retransmissions take
+    longer."""
     run = Run()
     for index, lost in enumerate((2, 0, 1, 3, 0)):
         run.instance(0, index, lost)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of programs, read whole, truncated and damaged, and exported; MCAP is read back by its own library.
+"""Traces of programs, read whole, truncated and damaged, and exported; MCAP files are read back by MCAP's own library.
 
-TIDE_SEED is the seed of damage."""
+TIDE_SEED is the seed for the damage."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that `tide footprint` derives from a description, and its bound on the stack, without a compiler. The command
-itself: tests/firmware/test_footprint_command.py."""
+"""Values that `tide footprint` derives from a description, and its bound for the stack, without a compiler. The command
+itself is tested in tests/firmware/test_footprint_command.py."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SYSTEM = ROOT / "tools/tests/data/systems/three_chains.toml"
 def test_pools_hold_what_the_description_names() -> None:
     sizes = pools(client_of(load(SYSTEM)))
     assert sizes["TIDE_TIMERS"] == sizes["TIDE_PUBLISHERS"] == sizes["TIDE_SUBSCRIPTIONS"] == 3
-    assert sizes["TIDE_STREAMS"] == 3 + 1  # one reliable stream for each level, and that of level 0
+    assert sizes["TIDE_STREAMS"] == 3 + 1  # one reliable stream for each level, and one for level 0
     assert sizes["TIDE_NAME_BYTES"] >= len("rt/battery/request") + 1
     assert sizes["TIDE_REASSEMBLIES"] == 0
     assert all(sizes[name] % 4 == 0 for name in sizes if name.endswith("_NODE_BYTES"))

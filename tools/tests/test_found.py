@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions that once failed: a response exceeded its printed bound, a reason was wrong, or it could not be played.
-Each is checked and played in virtual time."""
+"""Descriptions that once revealed a defect: a response exceeded its printed bound, a reason was wrong, or the
+description could not be simulated. Each of them is checked, and run in virtual time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tide_tools.system.model import System
 
 
 def _fan(listeners: int, baud: int, period_ms: int) -> System:
-    """One message of an Imu and several receiving nodes."""
+    """One message of type Imu and several nodes that receive it."""
     branches = (
         chain(f"log{n}", n + 1, period_ms, f"{'ijklno'[n]}", (), 'branches_from = "imu.b0"') for n in range(listeners)
     )
@@ -34,7 +34,7 @@ def _host(executors: int, chains: int, lanes: int, letters: int) -> System:
 
 
 def _services(count: int) -> list[str]:
-    """Chains of nodes that call one service of a board, with requests of 8 frames."""
+    """Chains of nodes that call one service of a board, with requests of 8 frames each."""
     every = []
     for n in range(count):
         one = chain(f"c{n}", n + 1, 900, f"{'hijk'[n]}m{'hijk'[n]}", (4000, 20))
@@ -94,7 +94,7 @@ def _best_effort(text: str) -> str:
 
 
 def _stock(period_ms: int) -> System:
-    """rclc's own way to publish: two messages of a board every 20 ms, and a command of a node."""
+    """The usual way to publish with rclc: two messages of a board every 20 ms, and a command of a node."""
     out = chain("imu", 4, 20, "mh", (320,)), chain("odom", 3, 20, "mh", (720,))
     return system(*out, chain("cmd", 5, period_ms, "gm", (48,)), baud=12_000_000, board='policy = "batch_stock"')
 
@@ -186,7 +186,7 @@ def test_the_length_of_a_message_between_nodes_takes_no_bound(beside: tuple[str,
 
 @pytest.mark.parametrize(("period_ms", "times"), [(400, 1), (12, 2)])
 def test_a_less_urgent_callback_blocks_once_an_execution(period_ms: int, times: int) -> None:
-    """The chain has two callbacks on the board, and the less urgent one seldom, or often, runs beside them."""
+    """The chain has two callbacks on the board. A less urgent callback runs beside them, seldom or often."""
     slow = hosted("slow", 1, ("m", 8), period_ms=period_ms, deadline_ms=400)
     bounds = bounds_of(system(chain("fast", 2, 400, "mhm", (12, 12)), slow))
     (blocked_ns,) = (part.value_ns for part in bounds.chain("fast").parts if part.kind == "client_blocking")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of tide check are correct: no response of the shipped executor exceeds a bound, a bound is the sum of its
-parts, and each chain without a bound has one cause. TIDE_SEED replays the random searches, TIDE_SEEDS lengthens
-them."""
+"""The results of tide check are correct: no response of the shipped executor exceeds a bound, a bound is the sum of its
+parts, and each chain without a bound has one cause. TIDE_SEED replays the random searches; TIDE_SEEDS makes them
+longer."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DATA = Path(__file__).parent / "data/check"
 EXAMPLE = Path(__file__).parents[2] / "examples/three_chains/system.toml"
 SEED = int(os.environ.get("TIDE_SEED", "1"))
 SEEDS = int(os.environ.get("TIDE_SEEDS", "0"))
-MOST_QUESTIONS = 10  # usually at most three
+MOST_QUESTIONS = 10  # usually three at most
 PLAYED: tuple[tuple[str, Policy], ...] = (("default", "readyset"), ("any_order", "readyset"), ("priority", "tide"))
 
 
@@ -46,7 +46,7 @@ def checked(*words: str | Path) -> dict[str, Any]:
 
 
 def worst_ns(plan: str) -> tuple[int, ...]:
-    """The longest responses of the shipped executor in virtual time, with every rule checked."""
+    """The longest responses of the shipped executor in virtual time; every rule is checked."""
     server = Server(PROGRAM)
     try:
         played = server.play(plan)
@@ -57,7 +57,7 @@ def worst_ns(plan: str) -> tuple[int, ...]:
 
 
 def held(system: System, bounds: Bounds, plan: str) -> int:
-    """Checks every response of a run against its bound, and returns how many bounds there were."""
+    """Checks every response of a run against its bound, and returns the number of bounds."""
     count = 0
     for chain, seen_ns in zip(system.chains, worst_ns(plan), strict=True):
         bound = bounds.chain(chain.name)
@@ -86,7 +86,7 @@ def test_the_shipped_executor_is_never_above_a_bound(file: str, executor: str, p
 
 
 def test_a_set_with_live_timers_takes_longer_than_one_with_cached_timers() -> None:
-    """The bound for cached timers is that of rclcpp, and the shipped policy exceeds it."""
+    """The bound for cached timers is that of rclcpp; the shipped policy exceeds it."""
     system = load(DATA / "live_timers_in_a_large_ready_set.toml")
     cached, live = (bounds_of(system, name).chain("victim") for name in ("rclcpp", "default"))
     assert cached is not None and live is not None and cached.bound_ns is not None and live.bound_ns is not None
@@ -141,7 +141,7 @@ def test_parts_add_up_and_reasons_have_one_root(make: Any, executors: tuple[str,
         roots = {}
         for chain in bounds.chains:
             shown = json.dumps(chain.reason) + json.dumps(chain.depends_on) + json.dumps([*chain.parts])
-            assert not any(letter in shown for letter in "!@"), shown  # they occur in internal names only
+            assert not any(letter in shown for letter in "!@"), shown  # these characters occur only in internal names
             assert "#" not in shown.replace("rclcpp#2360, #2645, #2702", ""), shown
             if chain.bound_ns is not None:
                 bounded += 1
@@ -154,14 +154,14 @@ def test_parts_add_up_and_reasons_have_one_root(make: Any, executors: tuple[str,
         for root in roots.values():
             if root.reached_ns is not None:
                 assert (root.limit_ns is not None and root.reached_ns >= root.limit_ns) or root.kind == "effort"
-            if root.chain is not None and root.chain in roots:  # the root of a root is the root itself
+            if root.chain is not None and root.chain in roots:  # the root of a root is that root itself
                 assert roots[root.chain].chain == root.chain
             assert root.chain is None or bounds.chain(root.chain) is None or root.chain in roots
     assert bounded > len(every) // 2
 
 
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Every call of the native analysis from here on: their number shows that rounds end, on any machine."""
+    """Counts every call of the native analysis from here on. The number shows that rounds end, on any machine."""
     asked: list[Any] = []
 
     def ask(document: Any, **options: bool) -> Any:
@@ -189,7 +189,7 @@ def test_a_ring_of_executors_ends_and_says_why(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_chain_over_a_line_may_be_longer_than_its_period() -> None:
-    """Its bound then counts several active instances at once. The only condition is that no timer is late by a
+    """Its bound then counts several active instances at a time. The only condition is that no timer is late by a whole
     period."""
     text = re.sub(r"^deadline_ms = .*$", "deadline_ms = 900", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
@@ -207,7 +207,7 @@ def test_a_chain_over_a_line_may_be_longer_than_its_period() -> None:
 
 
 def test_a_large_system_of_several_executors_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """100 chains of 20 callbacks that go back and forth between four executors, close to their capacity."""
+    """100 chains of 20 callbacks that go back and forth between four executors, which are close to their capacity."""
     asked = questions(monkeypatch)
     for load_share, own, policy in ((0.3, False, "default"), (0.9, False, "priority"), (0.3, True, "priority")):
         asked.clear()
@@ -257,7 +257,7 @@ def group_of_the_user(group: str) -> System:
 
 
 def test_a_group_of_any_name_is_the_user_s_alone() -> None:
-    """Whatever its name, the group of `d` contains no other callback."""
+    """Whatever the name of `d`'s group, it contains no other callback."""
     found = set()
     for group in ("own", "a_b_itself", "a_itself_itself", "a_1", "b", "a", "main"):
         bounds = bounds_of(group_of_the_user(group))
@@ -278,9 +278,9 @@ def itself(long_ms: float) -> System:
 
 @pytest.mark.parametrize("executor", ["default", "priority", "any_order"])
 def test_a_callback_that_waits_for_itself_may_be_late_without_end(executor: str) -> None:
-    """An instance that ends after the next release meets the next one and delays its own callback. Only one lane can
-    run that callback, so the two others do not help. Chains that share the executor of its last callback have no bound
-    either."""
+    """An instance that ends after the next release overlaps the next instance and delays its own callback there. Only
+    one lane at a time can run that callback, so the two other lanes do not help. Chains that share the executor of its
+    last callback have no bound either."""
     fast, late = (bounds_of(itself(long_ms), executor) for long_ms in (50, 79.9))
     assert [(chain.bound_ns is not None, chain.met) for chain in fast.chains] == [(True, True)] * 2
     assert [(chain.bound_ns, chain.met) for chain in late.chains] == [(None, False)] * 2
@@ -311,7 +311,8 @@ def test_a_budget_that_is_too_small_is_found() -> None:
     assert "asks for 50.0 %; raise budget_ms" in line
     enough = file.read_text(encoding="utf-8").replace("budget_ms = 10\n", "budget_ms = 60\n")
     (bound,) = bounds_of(parse(enough)).chains
-    # At worst the lane gets no time for twice 40 ms; the deadline is missed, but the number is still a bound.
+    # In the worst case the lane gets no time for twice 40 ms. The deadline is then missed, but the number is still a
+    # bound.
     assert bound.bound_ns == 130_000_000 and not bound.met and bound.root is None
 
 
@@ -347,7 +348,7 @@ def test_the_reason_is_the_first_chain_that_fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["period_too_short_over_a_line", "two_boards"])
 def test_chains_that_are_longer_than_their_periods_are_told_how_long(name: str) -> None:
-    """On one board, and on two with lines of their own whose chains meet on the host."""
+    """Chains on one board, and chains on two boards with a line each, which meet on the host."""
     status, output = told(DATA / f"{name}.toml")
     chains = checked(DATA / f"{name}.toml")["chains"]
     late = [one for one in chains if not one["met"]]
@@ -375,7 +376,7 @@ def test_the_model_is_named_and_stock_rclcpp_is_not_trusted() -> None:
 
 
 def test_a_group_of_the_host_is_waited_for_behind_a_line_too() -> None:
-    """Four callbacks of 20 ms that exclude each other: the last has waited for three, for any number of lanes."""
+    """Four callbacks of 20 ms exclude each other, so the last one waits for three, whatever the number of lanes."""
     mutex = {"group": "mutex"}
     chains = [d.chain(f"c{n}", n + 1, ("board", 0), ("host", 20, mutex), payload=8, period_ms=1000) for n in range(4)]
     group = d.entry("groups", name="mutex", kind="exclusive")
@@ -390,7 +391,7 @@ def with_lanes(lanes: int) -> str:
 
 
 def test_lanes_that_chains_share_have_no_bound(tmp_path: Path) -> None:
-    """Two lanes for three priorities: chains that share one wait for the callback that has begun there."""
+    """Two lanes for three priorities: chains that share a lane wait for the callback that has begun there."""
     file = tmp_path / "system.toml"
     text = with_lanes(2)
     file.write_text(text, encoding="utf-8")

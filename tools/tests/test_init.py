@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide new system: its output can be checked, simulated and completed by editors; and the pages generated from the
-schema."""
+"""tide new system: its output can be checked and simulated, and editors can complete it; also the pages that are
+generated from the schema."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and SIGTERM at random moments, and at the most critical ones."""
+"""Ctrl-C and SIGTERM, at random moments and at the most critical ones."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.full
 @pytest.mark.parametrize("name", ["run", "run", "simulate", "record", "tide_ros-1", "tide_ros-2"])
 def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(name: str) -> None:
-    """Each run of the test interrupts at another moment, which a failure reports."""
+    """Each run of the test interrupts at another moment; a failure reports the moment."""
     found = campaign(name, times=1, seed=time.monotonic_ns())
     assert not found.bad, "\n".join(found.bad)
 
 
 def test_an_interruption_while_children_are_ended_is_not_lost(tmp_path: Path) -> None:
-    """The child interrupts us when it is ended; it does not matter if the work had already ended."""
+    """The child interrupts this process when the child is ended; it does not matter if the work has already ended."""
     code = (
         "import os, signal; signal.signal(15, lambda *_: (os.kill(os.getppid(), 2), exit(0))); print('up', flush=True)"
     )

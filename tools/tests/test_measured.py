@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured execution times: from the lines of a program to a description that `tide check` takes."""
+"""Measured execution times: from the lines that a program prints to a description that `tide check` accepts."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_check_takes_measured_times(tmp_path: Path) -> None:
 
     plain, measured = bound_ns(), bound_ns("--measured", str(log))
     more = bound_ns("--measured", str(log), "--margin", "10")
-    assert measured >= plain + 9_000_000  # measured 19 ms, described 10
+    assert measured >= plain + 9_000_000  # 19 ms were measured, but 10 are described
     assert more >= measured + 1_900_000
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analysis in this process: answers and refusals, immutable results, and other threads that run meanwhile."""
+"""The analysis within this process: its answers and refusals, immutable results, and other threads that run
+meanwhile."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def seeds() -> random.Random:
 
 
 def window_parts(chain: native.ChainAnswer) -> list[tuple[str, int, str | None]]:
-    """The parts of the window over which the demand is divided, followed by those of the rest."""
+    """The parts of the window over which the demand is divided, then those of the rest."""
     whole = chain.breakdown
     if whole is None:
         return []
@@ -244,7 +245,7 @@ def test_results_do_not_change() -> None:
 
 
 def test_other_threads_run_while_bounds_are_computed() -> None:
-    """The interpreter switches threads too rarely here, so the other one runs only if the analysis releases the
+    """The interpreter switches threads too rarely here, so the other thread runs only if the analysis releases the
     lock."""
     document = link_system(random.Random(1))
     document["chains"] = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide optimise: as few changes as possible, the user's order last, each with its reason."""
+"""tide optimise: as few changes as possible, changes of the user's order last, and a reason for each change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fewest(system: System, tries: int = 300, **keep: bool) -> tuple[Found, Searc
 
 
 def small_system(seed: int) -> System:
-    """Four chains of one or two callbacks on one executor, in an order that may be wrong."""
+    """Four chains of one or two callbacks on one executor, whose order may be wrong."""
     draw = random.Random(seed)
     parts = [host("main")]
     for number, level in enumerate(draw.sample(range(1, 120), 4)):
@@ -56,7 +56,7 @@ def test_what_is_met_needs_no_change(tmp_path: Path) -> None:
 
 
 def test_the_users_order_is_kept(tmp_path: Path) -> None:
-    """Lanes or another executor are enough, so priorities stay."""
+    """Lanes or another executor are enough, so the priorities stay as they are."""
     file, out = DATA / "optimise_two_priorities.toml", tmp_path / "better.toml"
     assert tide("check", file)[0] == 1
     status, output = run(file, "--write", out)
@@ -101,7 +101,7 @@ def test_two_boards_on_one_serial_line_are_one_line(tmp_path: Path) -> None:
 
 
 def test_two_boards_are_optimised() -> None:
-    """The arm's line is too slow for any order; only this is reported."""
+    """The arm's line is too slow for any order, and this is all that is reported."""
     status, result = tide("optimise", DATA / "optimise_two_boards.toml", "--dry-run")
     assert status == 1, result
     assert "arm_servo" in result
@@ -122,7 +122,7 @@ def test_more_lanes_than_callbacks_or_processors_are_never_tried(cores: float | 
 
 @each_seed(range(40))
 def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: int) -> None:
-    """Compared with all orders of four chains; and none of the changes is superfluous."""
+    """Compares with all orders of four chains; none of the changes may be superfluous."""
     system = small_system(seed)
     found, search = fewest(system, keep_lanes=True, keep_places=True)
     now = present(system)
@@ -138,7 +138,8 @@ def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: in
 
 
 def test_what_is_not_needed_is_taken_back() -> None:
-    """Starts from a choice that meets every deadline with far too many changes, which the search may find."""
+    """The search starts from a choice that meets every deadline with far too many changes, which the search may find
+    itself."""
     system = parse(host_system((17, 26, 34)))
     moves = Moves(system, cores=8.0)
     search = Search(system, 1, 400, 0, moves)

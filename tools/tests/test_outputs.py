@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that commands write: tested before the work, written next to their place and renamed, never
-half-written."""
+"""Files and folders that commands write: they are tested before the work begins, written beside their place and then
+renamed, and never left half-written."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ FILES = (
 
 @contextlib.contextmanager
 def full_disk(left_bytes: int = 0) -> Iterator[None]:
-    """No file can grow beyond this size, which looks like a full disk to programs. Python would store half of a module
-    that is imported meanwhile, and every later import of it would fail."""
+    """No file can grow beyond this size, so to programs it looks like a full disk. Python would store half of a module
+    that is imported meanwhile, and every later import of that module would fail."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (left_bytes, hard))
@@ -51,7 +51,7 @@ def full_disk(left_bytes: int = 0) -> Iterator[None]:
 
 
 def refused(command: str, place: Path | str) -> str:
-    """Checks that the command refuses, and returns the one line that it prints."""
+    """Checks that the command refuses its arguments, and returns the one line that it prints."""
     status, output = tide(*command.split(), place)
     assert status == 2, f"{command}: {output}"
     (line,) = output.splitlines()
@@ -73,7 +73,7 @@ def test_every_command_tries_its_output_before_the_work(tmp_path: Path, monkeypa
             assert "file too large" in refused(command, tmp_path / "x.png"), command
     for command in FOLDERS:
         with full_disk():
-            refused(command, tmp_path / "deep" / "results")  # created folders are removed again
+            refused(command, tmp_path / "deep" / "results")  # folders that the command has created are removed again
     assert [one.name for one in tmp_path.iterdir()] == ["file.toml"] and file.read_text(encoding="utf-8") == "mine"
 
 
@@ -123,9 +123,9 @@ def test_what_was_printed_in_vain_is_one_line() -> None:
 
 
 def test_a_new_project_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
-    """Its sources are copied as trees: an error of a copy names its cause, too."""
+    """The sources are copied as trees; the error message of a copy names its cause, too."""
     place, other = tmp_path / "deep/down", tmp_path / "mine"
-    for size in (0, 20_000):  # nothing fits; some of the sources do
+    for size in (0, 20_000):  # no file fits completely; some of the sources do
         with full_disk(size):
             status, output = tide("new", "firmware", "robot", "--in", place)
         assert status == 2 and output.startswith(f"{place}/robot: cannot be written: file too large; "), output

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows of streams and pools of boards and agents belong to a bound: the messages in transfer are counted, compared
-with the pools, written by `tide footprint`, and used by the simulator."""
+"""A bound depends on the windows of streams and on the pools of boards and agents: the messages in transfer are counted
+and compared with the pools, `tide footprint` writes the pool sizes, and the simulator uses them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def chain(name: str, priority: int, period_ms: int, way: str, sizes: tuple[int, ...], extra: str = "") -> str:
-    """way: m for the board, any other letter for an executor of the host."""
+    """way: m stands for the board, any other letter for an executor of the host."""
     continues = {"branches_from": extra.split('"')[1]} if extra else {}
     steps = []
     for place, where in enumerate(way):
@@ -59,7 +59,8 @@ def bound_ms(bounds: Bounds, name: str) -> float | None:
     return None if found_ns is None else found_ns / 1e6
 
 
-# A chain whose ACKNACKs wait behind one large frame of a less urgent one has 16 frames out before the first comes.
+# If a chain's ACKNACKs wait behind one large frame of a less urgent chain, it has sent 16 frames before the first
+# ACKNACK comes.
 FULL_WINDOW = (chain("a", 9, 2, "mh", (12,)), chain("u", 2, 800, "gm", (8100,)))
 
 
@@ -71,7 +72,8 @@ def test_a_window_that_runs_full_takes_the_bound_with_its_numbers() -> None:
     assert "lower mtu_bytes" in (reason or "")
     slower = (FULL_WINDOW[0].replace("_ms = 2\n", "_ms = 20\n"), FULL_WINDOW[1])
     assert bounds_of(system(*slower, mtu=4096, agent=0.5, back=0.5)).met
-    # With a second message of its callback in the stream: none is fragmented, so shorter ones would not help.
+    # With a second message of its callback in the stream. None of them is fragmented, so shorter messages would not
+    # help.
     both = [{"topic": f"a/t{n}", "payload_bytes": 12} for n in (0, 1)]
     steps = (("m", 0.1, {"publishes": both}), ("h", 0.1, {"topic": "a/t0"}))
     pair = written("a", 9, *steps, period_ms=3, reliability="reliable")
@@ -80,14 +82,14 @@ def test_a_window_that_runs_full_takes_the_bound_with_its_numbers() -> None:
 
 
 def test_the_simulator_sees_what_a_full_window_does() -> None:
-    """A chain of 2 ms next to a message of 88 ms, which needs a longer run."""
+    """A chain of 2 ms beside a message of 88 ms, which needs a longer run."""
     outcome = simulate_description(system(*FULL_WINDOW, mtu=4096, agent=0.5, back=0.5), None, 6, 1, False)
     worst_ms = next(one.worst_ns for one in outcome.seen if one.chain == "a") / 1e6
     assert worst_ms > 2 and not outcome.is_broken
 
 
 def test_a_run_whose_pools_an_unbounded_chain_fills_says_so() -> None:
-    """The more urgent chain has a bound, and its instances end, but such a run is no evidence for it."""
+    """The more urgent chain has a bound and its instances end, but such a run is no evidence for the bound."""
     (full, large) = (
         FULL_WINDOW[0].replace("_ms = 2\n", "_ms = 4\n"),
         FULL_WINDOW[1].replace("priority = 2", "priority = 10"),
@@ -109,7 +111,7 @@ ONE_LARGE = (
 )
 ORDINARY = (chain("a", 9, 9, "mh", (8,)), chain("u", 2, 500, "gm", (480,)))
 BATCH = tuple(chain(f"c{n}", n + 1, 900, f"m{'hijkno'[n]}m", (6000, 8)) for n in range(6))
-# Several messages wait for one subscription, and every subscription reserves as many slots as its queue may hold.
+# If several messages wait for one subscription, every subscription reserves as many slots as its queue may hold.
 UNEQUAL = (
     chain("fast", 99, 4, "hm", (46,)).replace("deadline_ms = 4", "deadline_ms = 80"),
     *(
@@ -142,12 +144,12 @@ def test_nothing_is_above_its_bound_with_the_pools_of_the_bound(what: str) -> No
     assert all(one.lost == 0 and one.ended > 0 for one in outcome.seen)
 
 
-# For each description: pool sizes as a defect would set them.
+# For each description: the pool sizes that a defect would set.
 TOO_SMALL = [
     ("slots hold a message while a callback runs", {"slots": 4}),  # fewer than `tide footprint` writes (two per reader)
     ("slots hold a message while a callback runs", {"slots": 12}),
     ("readers reserve what others do not use", {"slots": 29}),  # enough for the frames, not for what readers reserve
-    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # as the simulator had
+    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # the sizes that the simulator had
     ("each fragmented message has a reassembly", {"reassemblies": 1}),
     ("slots hold a message while a callback runs", {"reassemblies": 0}),
     ("nodes hold what is not acknowledged", {"small_nodes": 2}),
@@ -208,14 +210,14 @@ def test_footprint_writes_what_check_says_and_the_simulator_plays() -> None:
     assert need.sizes["reassemblies"] == written["TIDE_REASSEMBLIES"] == 1
     nodes = FOUND["nodes hold what is not acknowledged"]()
     written = pools(client_of(only_board(nodes, "m"), uses_of(nodes)))
-    assert written["TIDE_SMALL_NODES"] > 4  # two messages per writer do not suffice
+    assert written["TIDE_SMALL_NODES"] > 4  # two messages for each writer do not suffice
     (words,) = (one.text for one in bounds_of(nodes).assumptions if one.id == "pools")
     assert words.startswith(f"board 'm' has at least {written['TIDE_SMALL_NODES']} small nodes of 128 bytes")
     assert "the runtime's defaults are too small: up to 14 of 12 small nodes may be in use" in words
 
 
 def test_what_piled_up_without_a_bound_arrives_before_a_run_ends() -> None:
-    """Publishing waits for a node, of which there are fewer than messages without an acknowledgment."""
+    """Publishing waits for a node, because there are fewer nodes than messages without an acknowledgment."""
     slow = chain("slow", 4, 400, "m", ()).replace("execution_ms = 0.1", "execution_ms = 4")
     described = system(chain("late", 5, 4, "mhm", (40, 20)), slow, agent=40, back=40)
     assert bound_ms(bounds_of(described), "late") is None
@@ -224,7 +226,7 @@ def test_what_piled_up_without_a_bound_arrives_before_a_run_ends() -> None:
 
 
 def test_a_best_effort_message_on_a_slow_line_ends_before_the_run() -> None:
-    """A run waits for a message that takes longer than its chain's period and is never repeated."""
+    """A run waits for a message that takes longer than the period of its chain and is never repeated."""
     slow = chain("slow", 5, 146, "mm", (106,)).replace("deadline_ms = 146", "deadline_ms = 600")
     slow = slow.replace('"reliable"', '"best_effort"')
     described = system(slow, baud=9600, mtu=16_000, agent=10)
@@ -266,7 +268,7 @@ def test_sizes_of_the_runtime_and_the_agent_are_those_of_their_headers() -> None
 
 
 def test_nodes_of_the_agent_are_counted() -> None:
-    """Ten nodes hold messages of more than 1 kB for one board."""
+    """Ten nodes hold messages of more than 1 kB that are meant for one board."""
     crowd = [chain(f"c{n}", n + 1, 3000, f"{'hijknopqrst'[n]}m", (2000,)) for n in range(11)]
     assert bounds_of(system(*crowd[:10])).met
     bounds = bounds_of(system(*crowd))
@@ -333,7 +335,7 @@ def test_what_executors_must_keep_is_said_in_numbers() -> None:
 
 
 def test_subscriptions_are_as_deep_as_instances_may_wait() -> None:
-    """A command of a node is under way for 35 ms and comes each 10: four of them may wait at the board."""
+    """A command of a node takes 35 ms and comes every 10 ms, so four commands may wait at the board."""
     bounds = bounds_of(system(chain("a", 9, 10, "gm", (12,)), back=35))
     (need,) = bounds.needs
     assert 30 < (bound_ms(bounds, "a") or 0) <= 40

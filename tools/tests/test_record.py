@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces that boards publish: messages lost, late, damaged or doubled, boards that restart, files that
+"""Traces that boards publish: messages that are lost, late, damaged or duplicated, boards that restart, and files that
 cannot be written. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def test_a_board_that_starts_anew_begins_a_segment_and_keeps_the_old_one(tmp_pat
                 board.restart(clock_ns, at_ns - clock_ns)
             parts.append(board.messages(source.uniform(1, 8)))
             offsets.append(board.offset_ns)
-        # The first messages after a start are often lost: the topic is not discovered yet.
+        # The first messages after a start are often lost, because the topic is not discovered yet.
         skipped = [0, *(source.randrange(0, 3) for _ in parts[1:])]
         sent = [part[skip:] for part, skip in zip(parts, skipped, strict=True)]
         found, _, lines = recorded(tmp_path / str(seed), [one for part in sent for one in part])

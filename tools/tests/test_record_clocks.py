@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offset of a board's clock to the host's: from the arrival of messages, from the agent's wall clock, and from frames
-at both ends, also with drift. TIDE_SEED is the first seed of generated data."""
+"""The offset of a board's clock to the host's clock, found from the arrival of messages, from the agent's wall clock,
+and from frames at both ends, also with drift. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def segment_of(folder: Path, messages: list[Message]) -> tuple[RecordedSegment, 
 
 
 def errors(clock: Clock, board: Board, seconds: float) -> list[int]:
-    """The clock's errors at eleven times of the board."""
+    """The errors of the clock at eleven times of the board."""
     moments = [round(part * seconds * 1e9 / 10) for part in range(11)]
     return [clock.host_ns(at_ns) - board.host_ns(at_ns) for at_ns in moments]
 
@@ -50,7 +50,7 @@ def test_a_clock_is_moved_as_little_as_limits_need() -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 80e-6, -0.004])
 def test_messages_alone_say_what_their_shortest_way_leaves(tmp_path: Path, rate: float) -> None:
-    """The shortest message took at least 2 ms, the longest 30."""
+    """The fastest message took at least 2 ms, the slowest 30 ms."""
     for seed in range(SEED, SEED + 5):
         source = random.Random(seed)
         board = Board(source, source.randrange(-(10**15), 10**15), rate)
@@ -89,7 +89,7 @@ def test_a_board_that_never_tells_its_time_is_taken_by_its_records(tmp_path: Pat
 @pytest.mark.parametrize("is_synchronised", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 50e-6, -0.003])
 def test_frames_at_both_ends_make_it_exact(tmp_path: Path, rate: float, is_synchronised: bool) -> None:
-    """The shortest of many frames takes a little more than 1 ms in each direction, so the middle is close for any
+    """The fastest of many frames takes slightly more than 1 ms in each direction, so the middle is close for any
     clock."""
     for seed in range(SEED, SEED + 4):
         source = random.Random(seed)
@@ -155,7 +155,7 @@ def test_frames_of_one_direction_move_a_clock_as_little_as_they_need() -> None:
 
 
 def test_each_board_finds_its_client_among_alike_ones() -> None:
-    """The same program on three boards, started one after the other."""
+    """The same program on three boards, which are started one after the other."""
     for seed in range(SEED, SEED + 10):
         source = random.Random(seed)
         starts = source.sample(range(0, 2000, 7), 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results: statistics, file form, table, plots and page."""
+"""Results: statistics, the form of the file, table, plots and page."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def results(line_loss: float = 0.0) -> Results:
 
 
 def answered() -> Results:
-    """results() with bounds, parts and answers."""
+    """results(), with bounds, parts and answers."""
     batch, tide = results().runs
     parts = [PartResult(name="start", most_ns=2_000_000, slowest_ns=1_000_000, bound_ns=5_000_000)]
     parts.append(PartResult(name="wire", most_ns=13_000_000, slowest_ns=13_000_000, bound_ns=13_500_000))
@@ -230,7 +230,7 @@ def test_page_and_pictures_are_complete_and_self_contained(tmp_path: Path) -> No
 
 
 def test_a_page_of_many_instances_stays_small(tmp_path: Path) -> None:
-    """300 marks of each chain and executor, or 6,000 together: sixteen chains, four executors, an hour."""
+    """up to 300 marks of each chain and executor, or 6,000 together: sixteen chains, four executors, an hour"""
     chains = [chain(f"chain_{number}", 99 - number, *range(1, 3601)) for number in range(16)]
     labels = (("batch", "stock"), ("batch", "blocking"), ("tide", "asynchronous"), ("tide-preemptive", "asynchronous"))
     runs = [Run(executor=executor, send=send, periods=3600, chains=chains) for executor, send in labels]
@@ -257,7 +257,7 @@ def test_report_command(tmp_path: Path) -> None:
     assert tide("report", tmp_path / "none.json")[0] == 2
 
 
-# ---- use of the processor ----
+# ---- how the processor is used ----
 
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -268,8 +268,8 @@ def drawn(spans: list[Span]) -> list[tuple[float, float, str]]:
 
 
 def board_of(picture: str) -> list[tuple[float, float, str]]:
-    """Bars of the board's row as they appear in the picture, by the numbers of its axis: begin, end and chain, in
-    drawing order, so that of two at one place the later one is visible."""
+    """The bars of the board's row as they appear in the picture, in the numbers of its axis: begin, end and chain. They
+    are in drawing order, so of two bars at one place the later one is visible."""
     root = ElementTree.fromstring(picture)
 
     def percent(one: ElementTree.Element, key: str) -> float:
@@ -292,7 +292,7 @@ def board_of(picture: str) -> list[tuple[float, float, str]]:
 
 
 def test_a_preempted_callback_has_a_gap_in_which_the_urgent_one_is_seen() -> None:
-    """A preempted callback must not be drawn over those that preempt it."""
+    """A preempted callback must not be drawn over the callbacks that preempt it."""
     spans = [
         Span("mcu", "map", "plan", 0, 8_000_000),
         Span("mcu", "brake", "sample", 1_000_000, 2_000_000),
@@ -318,8 +318,8 @@ def test_the_guides_timeline_shows_callbacks_messages_and_who_preempts() -> None
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=8))
 def test_pieces_are_all_the_time_that_the_processor_is_taken(times: list[tuple[int, int]]) -> None:
-    """No bars overlap or are lost: the callback that began last is running, for every nesting and every order of
-    ends."""
+    """No bars overlap or are lost: the callback that began last is the one that runs, for every nesting and every order
+    of ends."""
     spans = [Span("mcu", str(n), "", start, start + length) for n, (start, length) in enumerate(times)]
     pieces = running(spans)
     for at in range(100):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run: the plan, the frames of the line, the child processes, and refused arguments."""
+"""tide run: the plan, the frames on the line, the child processes, and the arguments that are refused."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_escaped_bytes_are_undone() -> None:
 
 
 def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
-    """As on a machine that is too busy, there may be none: instances were begun, and none completed."""
+    """On a machine that is too busy there may be none: instances were begun, and none was completed."""
     recorded = Recorded(0, end_ns=10**10)
     for chain in SYSTEM.chains:
         for index in range(instances_of(SYSTEM, chain, 3)):
@@ -151,8 +151,8 @@ def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
 
 
 class Machine:
-    """A simulated machine: its time, the processor time of this process and its descendants, and the time for which
-    they waited for a processor."""
+    """A simulated machine: its time, the processor time of this process and its descendants, and how long they waited
+    for a processor."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = self.computed_s = self.waited_s = 0.0
@@ -205,7 +205,7 @@ def test_descendants_are_seen_with_their_times(tmp_path: Path) -> None:
     with Children() as children:
         child = children.start("parent", python(code), tmp_path / "log", is_group=True)
         lines = 0
-        while patience._times()[0] < before_s + 1:  # the grandchild's, nearly all
+        while patience._times()[0] < before_s + 1:  # almost all of it is the grandchild's
             child.wait_line("1".__eq__, 60, "computing")
             lines += 1
         assert lines > 0 and len(patience._times()[1]) >= len(threads) + 2

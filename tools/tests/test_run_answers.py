@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run reports about the premises of its bounds, and how it splits each instance's time into parts."""
+"""What a run reports about the premises of its bounds, and how it divides the time of each instance into parts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def step(place: str, start_ns: int, end_ns: int, chain: str = "brake", index: in
 
 @st.composite
 def instances(draw: st.DrawFn) -> tuple[Instance, list[Step], list[Frame]]:
-    """Several clocks' readings are recorded, so frames may begin before the callback that sent them has ended."""
+    """The readings of several clocks are recorded, so a frame may begin before the callback that sent it has ended."""
     release = draw(st.integers(0, 10**12))
     sample = release + draw(times)
     sample_end = sample + draw(times)
@@ -101,7 +101,7 @@ def test_parts_are_what_they_are_called() -> None:
 
 
 def test_the_spans_of_a_period_are_those_of_the_traces() -> None:
-    """The preempting callback is in front of the one that it preempts, which has a gap."""
+    """The callback that preempts is drawn in front of the preempted one, which has a gap."""
     steps = [step("client", 0, 30 * MS, "battery", what="read"), step("client", 10 * MS, 20 * MS, "steer", what="read")]
     steps += [
         step("client", 0, MS, what="read"),
@@ -350,11 +350,11 @@ def test_programs_of_the_user_may_have_more_than_can_be_seen() -> None:
     assert (found["undescribed"], found["interrupts"]) == (UNSEEN, UNSEEN)
 
 
-# ---- evidence from one place proves nothing about another ----
+# ---- evidence from one place proves nothing about other places ----
 
 
 def two_boards(**of_arm: Any) -> System:
-    """A board with a load, another board, and a node that may be the user's."""
+    """A board with a load, another board, and a node that may belong to the user."""
     steps = ("base", 1), ("nodes", 1), ("base", 1)
     others = ("arm", 1), ("nodes", 1), ("arm", 1)
     load = {"name": "flash", "execution_ms": 5, "period_ms": 1000}
@@ -373,7 +373,7 @@ def two_boards(**of_arm: Any) -> System:
 
 
 def told_of(system: System, premise: str, seen: dict[str, Any], counters: dict[str, Any]) -> dict[str, str]:
-    """Verdicts and counters of a premise, without what else the run may have recorded."""
+    """The verdict and the counters of a premise, whatever else the run may have recorded."""
     run = Run(executor="described", send="", periods=2, chains=[], evidence=seen, counters=counters)
     return {one.verdict: one.counter for one in judge(system, bounds_of(system), run) if one.id == premise}
 
@@ -501,7 +501,7 @@ def test_each_line_of_several_boards_answers_for_its_own() -> None:
 
 @pytest.mark.parametrize(("track", "to"), [("up", "to the host"), ("down", "to the board")])
 def test_a_frame_that_the_emulator_got_late_makes_its_line_late(track: str, to: str) -> None:
-    """As a board or the agent recorded it; a lost frame is in the agent's record without an end."""
+    """Frames as a board or the agent recorded them; in the agent's record a lost frame has no end."""
     given_ms = [(10, 12, "message"), (20, 20, "lost message"), (40, 42, "message")]
     steps = [Step("brake", 1, a * MS, b * MS, f"uart, {to}", what, 0) for a, b, what in given_ms]
     traced = Traced(SYSTEM, steps)
@@ -520,15 +520,15 @@ def test_only_what_leaves_no_doubt_tells_how_late_a_board_starts() -> None:
     down = [on_line("down", at_ms, kind) for at_ms, kind in ((15, 9), (40, 9), (40.5, 9), (71, 9), (80, 10), (80.2, 9))]
     runs: dict[str, list[tuple[str, int | None, int, int]]] = {
         "base": [
-            ("brake", 0, 200_000, 2 * ms),  # idle: 0.2 ms late
+            ("brake", 0, 200_000, 2 * ms),  # the lane was idle: 0.2 ms late
             ("brake", 10 * ms, 10 * ms + 100_000, 14 * ms),
-            ("act", None, 15 * ms + 300_000, 16 * ms),  # one frame, lane idle: 0.3 ms late
+            ("act", None, 15 * ms + 300_000, 16 * ms),  # one frame, and the lane was idle: 0.3 ms late
             ("act", None, 41 * ms, 42 * ms),  # two frames
             ("act", None, 42 * ms + 150_000, 43 * ms),  # the second frame, as soon as the callback ended
             ("brake", 50 * ms, 50 * ms + 50_000, 60 * ms),
             ("steer", 55 * ms, 60 * ms + 50_000, 61 * ms),  # brake ran
-            ("brake", 70 * ms, 72 * ms, 73 * ms),  # a frame came meanwhile
-            ("act", None, 80 * ms + 900_000, 81 * ms),  # >= 0.7 ms: the other frame may be an ACKNACK
+            ("brake", 70 * ms, 72 * ms, 73 * ms),  # a frame came in between
+            ("act", None, 80 * ms + 900_000, 81 * ms),  # at least 0.7 ms, because the other frame may be an ACKNACK
         ],
         "other": [("lamp", 0, 9 * ms, 10 * ms)],  # its inputs are unknown
     }

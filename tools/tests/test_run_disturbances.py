@@ -55,7 +55,7 @@ def instances(draw: st.DrawFn) -> list[UnderWay]:
 
 
 def spread_by_the_moment(every: list[UnderWay], pauses: list[Span], blamed: dict[int, int]) -> list[bool]:
-    """blamed: the late instances that are not affected by others, each with the time from which it affects others."""
+    """blamed: the late instances that no other instance affects, each with the time from which it affects others."""
     reaching = [False] * len(every)
     for now in range(50):
         under_way = [number for number, one in enumerate(every) if one.from_ns <= now <= one.until_ns]
@@ -72,7 +72,7 @@ def spread_by_the_moment(every: list[UnderWay], pauses: list[Span], blamed: dict
 
 
 def by_the_moment(every: list[UnderWay], pauses: list[Span]) -> list[bool]:
-    """The definition, evaluated moment by moment."""
+    """Evaluates the definition moment by moment."""
     blamed: dict[int, int] = {}
     found = spread_by_the_moment(every, pauses, blamed)
     late = sorted((one.late_from_ns, number) for number, one in enumerate(every) if one.late_from_ns is not None)
@@ -91,7 +91,7 @@ def test_what_was_broken_reaches_whom_it_meets(every: list[UnderWay], starts: li
 
 
 def test_what_is_reached_again_before_reaches_more() -> None:
-    """The second is affected by the third at 10, and by the late first one at 3, when the last was active."""
+    """The second is affected by the third at 10, and by the late first one at 3, at which time the last was active."""
 
     def one(from_ns: int, until_ns: int, shared: str, *, broken: bool = False, late_ns: int | None = None) -> UnderWay:
         return UnderWay("one", 0, from_ns, until_ns, True, broken, frozenset(shared), late_ns)
@@ -151,7 +151,7 @@ def test_what_nothing_explains_is_told(late_ms: int) -> None:
 
 
 def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:
-    """Like a load that was longer than described, which a board reports at its end."""
+    """Like a load that was longer than described, which a board reports at the end."""
     system = parse(SYSTEM)
     recorded = run_of(system)
     start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
@@ -232,9 +232,9 @@ def test_what_surrounds_a_callback_is_left_free() -> None:
 # ---- the program ----
 
 
-@pytest.mark.full  # it measures this machine
+@pytest.mark.full  # because it measures this machine
 def test_a_processor_that_stands_still_is_seen() -> None:
-    """The program itself is stopped, which to its threads looks like a pause of their processor."""
+    """The program itself is stopped, which looks to its threads like a pause of their processor."""
     if not may_use_fifo():
         done = subprocess.run([find_binary("tide-pauses")], capture_output=True, text=True)
         assert done.returncode == 1 and "no real-time priority" in done.stderr

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of the user's boards in the folder of a run: which board each is from, and one number for an instance that the
-board and the nodes count from different starts. TIDE_SEED is the first seed of generated data."""
+"""Traces of the user's boards in the folder of a run: which board each trace is from, and one number for an instance
+that board and nodes count from different starts. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_chains_that_begin_on_the_host_have_the_numbers_of_the_board_too() -> No
 
 
 def test_a_chain_over_two_boards_has_the_numbers_of_the_one_where_it_begins() -> None:
-    """The order of reading does not matter."""
+    """The order in which they are read does not matter."""
     arm = BoardSteps("arm", [step("grip", index + 3, 100 * index + 40, "arm") for index in range(10)], ())
     base = BoardSteps("base", [step("grip", index + 11, 100 * index, "base") for index in range(10)], ("grip",))
     nodes = [step("grip", index, 100 * index + 20, "node") for index in range(10)]

@@ -42,7 +42,8 @@ def step(start_us: int, end_us: int, place: str, what: str, chain: str = "loop",
 
 
 def way(begin_us: int, sent_us: int) -> list[Step]:
-    """Times of an instance: the agent has the message at 600, the callback ends a millisecond after its beginning."""
+    """The times of an instance: the agent has the message at 600, and the callback ends a millisecond after its
+    beginning."""
     end_us = begin_us + 1000
     return [
         step(0, 200, "board", "look"),
@@ -59,7 +60,7 @@ def way(begin_us: int, sent_us: int) -> list[Step]:
     ("lanes", "others", "sure_us"),
     [
         (1, [], 1400),
-        (1, [(700, 1500, "sit")], 600),  # the only lane was busy
+        (1, [(700, 1500, "sit")], 600),  # because the only lane was busy
         (2, [(700, 1500, "sit")], 1400),
         (2, [(700, 1500, "sit"), (1000, 1400, "sit")], 1000),
         (1, [(0, 300, "sit"), (500, 800, "sit")], 1200),
@@ -81,7 +82,8 @@ def test_a_wait_for_a_node_that_was_busy_is_taken_off(
     ("index", "came_us", "expected"), [(8, [600, 700, 900], 1100), (8, [600, 700], None), (7, [600], None)]
 )
 def test_a_message_of_several_is_told_by_its_place(index: int, came_us: list[int], expected: int | None) -> None:
-    """A callback that publishes three topics, one of them in every second run; a chain that joins its second one."""
+    """A callback that publishes three topics, one of them in every second run, and a chain that joins the second
+    topic."""
     topics = [{"topic": name, "type": FLOAT, "payload_bytes": 8} for name in ("/a", "/b", "/c")]
     topics[1]["every"] = topics[2]["every"] = 2
     system = parse(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of a run for paths over chains of different periods."""
+"""The results of a run for paths over chains with different periods."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def outcome(system: System, made: Recorded) -> Outcome:
 
 
 def test_reaction_and_age_are_those_of_the_instances() -> None:
-    """A change just after a sample of the fast chain waits 100 ms for the next sample, and the value 400 ms less 2 ms
-    for the slow chain. The slow chain takes a value released 100 ms before, as the instance released at the same time
-    has not ended."""
+    """A change just after a sample of the fast chain waits 100 ms for the next sample, and that value waits 400 ms less
+    2 ms for the slow chain. The slow chain takes a value that was released 100 ms before, because the instance released
+    at the same time has not ended yet."""
     system = parse(TEXT)
     reaction, age = paths_of(system, recorded(system, 2, 5), PERIODS)
     assert (reaction.path, reaction.what, age.what) == ("way", "reaction", "age")
@@ -105,7 +105,7 @@ def results_of(system: System, made: Recorded) -> Results:
 def test_the_limit_of_a_path_is_judged_as_a_deadline(
     reaction_ms: float, state: State, says: str, status: int, tmp_path: Path
 ) -> None:
-    """All chains were in time, and the answer to the question that was asked was missing."""
+    """All chains were on time, but the answer to the question was missing."""
     system = limited(reaction_ms)
     results = results_of(system, recorded(system, 1, 1))
     one, found = results.runs[0].judged[-1]

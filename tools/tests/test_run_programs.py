@@ -20,7 +20,8 @@ PYTHON = "import sys; print(sys.stdin.readline().strip()); sys.stdin.read()"
 
 @pytest.mark.parametrize("program", ["sed p lines", shlex.join([sys.executable, "-c", PYTHON])])
 def test_what_a_program_has_said_is_in_its_log_while_it_runs(program: str, tmp_path: Path) -> None:
-    """The run must prevent buffering: without a terminal, programs buffer their output, and they end by a signal."""
+    """The run must prevent buffering, because programs buffer their output without a terminal, and here they end by a
+    signal."""
     os.mkfifo(tmp_path / "lines")
     executor = Executor(name="mine", where="host", command=program)
     log = tmp_path / "mine.log"

@@ -113,7 +113,7 @@ def test_each_callback_is_planned_once_with_what_it_takes_and_sends(file: Path) 
 
 
 def _sent(callback: Callback) -> tuple[str, str, int] | None:
-    """Name, type and bytes of the message sent at its end."""
+    """Name, type and bytes of the message that is sent at its end."""
     sent = callback.sends
     if sent is None:
         return None
@@ -143,8 +143,8 @@ def test_what_the_user_gives_counts_its_messages() -> None:
 
 
 def test_types_that_are_not_installed_are_played_by_others_of_their_size() -> None:
-    """Types are replaced only if no program of the user reads their messages; otherwise, each message that cannot be
-    made is an entry of the description."""
+    """Types are replaced only if no program of the user reads their messages. Otherwise each message that cannot be
+    made needs an entry in the description."""
     system = load(ROOT / "examples/systems/robots/fishbot.toml")
     found, names = with_stand_ins(system)
     assert names == ["fishbot_interfaces/srv/FishBotConfig"] and not list(unplayable(found))
@@ -160,7 +160,7 @@ def test_types_that_are_not_installed_are_played_by_others_of_their_size() -> No
 
 
 def test_each_event_of_a_burst_is_told_apart_by_its_message() -> None:
-    """A Bool has one bit for the number of its instance, so of three events at once one would seem unanswered."""
+    """A Bool has one bit for the number of its instance, so one of three simultaneous events would seem unanswered."""
     stop = {"publishes": {"topic": "stop", "type": "std_msgs/msg/Bool", "payload_bytes": 1}, "kind": "event"}
     text = d.described(d.board("m"), d.line("l"), d.host("h"), d.chain("stop", 1, ("m", 1, stop), ("h", 1), burst=3))
     system, names = with_stand_ins(parse(text))
@@ -220,7 +220,7 @@ def test_executors_are_compared_only_where_all_are_played(tmp_path: Path) -> Non
 
 
 def played(system: System, periods: int, source: random.Random) -> tuple[Recorded, dict[str, list[int]]]:
-    """A run in which some instances end early: its records, and the latencies of the others."""
+    """A run in which some instances end early: the records of the run, and the latencies of the other instances."""
     recorded = Recorded(1000 * MS)
     wanted: dict[str, list[int]] = {}
     for chain in system.chains:
@@ -268,13 +268,13 @@ def given_rover(*names: str) -> System:
 
 
 def ended(periods: int) -> Recorded:
-    """A run of this many periods of 100 ms."""
+    """A run of this many periods, each of 100 ms."""
     return Recorded(0, end_ns=periods * 100 * MS, seen_until_ns=periods * 100 * MS)
 
 
 @given(st.lists(st.tuples(st.integers(0, 40 * MS), st.integers(0, 40 * MS)), min_size=4, max_size=50))
 def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]]) -> None:
-    """Latencies are exact if an instance ends before the next one begins."""
+    """Latencies are exact if each instance ends before the next one begins."""
     system = given_rover("rover", "drive")
     recorded = ended(len(delays) + 2)
     encoders = [100 * MS * (n + 1) + before for n, (before, _) in enumerate(delays)]
@@ -293,7 +293,7 @@ def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]])
 
 
 def test_what_is_played_of_a_chain_bounds_its_way() -> None:
-    """Measured from the release of its timer to the end of its last callback."""
+    """Measured from the release of the chain's timer to the end of its last callback."""
     system = given_rover("drive")
     recorded = ended(8)
     starts = [100 * MS * n for n in range(8)]
@@ -315,7 +315,7 @@ def test_what_is_played_of_a_chain_bounds_its_way() -> None:
 
 @given(st.lists(st.sampled_from(["answered", "unanswered", "skipped"]), min_size=8, max_size=24), st.integers(1, 9))
 def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: list[str], step: int) -> None:
-    """The board counts answers, so after a lost answer it assigns each one to an earlier instance; times are not
+    """The board counts answers, so after a lost answer it assigns each answer to an earlier instance; the times are not
     affected."""
     system = given_rover("drive")
     recorded = ended(len(ends))
@@ -340,7 +340,7 @@ def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: lis
 
 
 class Told:
-    """A child that prints some lines when it gets SIGTERM, and ends."""
+    """A child process that prints some lines when it gets SIGTERM, and then ends."""
 
     name = "observer"
 

@@ -94,7 +94,7 @@ ARM = ROOT / "examples/systems/arm_and_base.toml"
 
 
 def test_a_deadline_that_a_run_misses_is_said_first_and_ends_with_1(tmp_path: Path) -> None:
-    """A late chain ends with 1 even if it stays within its bound."""
+    """If a chain is late, the command ends with status 1 even if the chain stays within its bound."""
     text = (ROOT / "examples/systems/warehouse_cart.toml").read_text(encoding="utf-8")
     file, out = tmp_path / "tight.toml", tmp_path / "out"
     file.write_text(text.replace("deadline_ms = 80", "deadline_ms = 12"), encoding="utf-8")
@@ -154,7 +154,7 @@ def test_what_takes_longer_than_it_says_is_above(
     assert f"chain '{chain}'{where} is above its bound; replay by tide-sim --serve: " in output
 
 
-# A chain of two callbacks that repeats every 100 ms, and one callback each of two others, on one executor.
+# A chain of two callbacks that repeats every 100 ms, and one callback of each of two other chains, on one executor.
 MS = 1_000_000
 OWN = [
     Ran(0, 0, 0, 10 * MS, 11 * MS, "node"),
@@ -182,7 +182,7 @@ def test_a_search_moves_others_to_the_steps_of_the_slowest_instance() -> None:
         assert moved == [0] or 0 not in moved
         if 1 in moved:
             begins[(changed[1] + MS - 110 * MS) % PERIODS[1]] += 1
-    # Just before the chain is released, and before its second callback, whose message takes 1 ms, is ready.
+    # Just before the chain is released, and just before its second callback is ready, whose message takes 1 ms.
     assert begins[-1000 % PERIODS[1]] > 60 and begins[4 * MS - 1000] > 20, begins
 
 
@@ -193,7 +193,7 @@ def test_a_search_begins_a_chain_where_another_one_waited_longest() -> None:
 @pytest.mark.parametrize(
     ("robot", "chains"),
     [
-        # All four lanes are busy when the chain is released, and when its second callback is ready.
+        # All four lanes are busy when the chain is released, and again when its second callback is ready.
         ("autoware_reference", ("lanelet", "visual")),
         # A message arrives just after a callback that publishes nine topics in every twentieth run.
         pytest.param("rosbot", ("led",), marks=pytest.mark.full),
@@ -205,7 +205,7 @@ def test_a_search_comes_near_the_bounds_of_chains_that_seldom_wait(robot: str, c
 
 
 def test_a_chain_begins_when_it_says() -> None:
-    """Two chains that share an executor of the host at separate times do not meet, whatever is drawn."""
+    """Two chains that share an executor of the host, but at separate times, do not meet, whatever is drawn."""
     text = ARM.read_text(encoding="utf-8")
     for name, offset in (("stop", 3), ("grip", 11)):
         text = text.replace(f'name = "{name}"\npriority', f'name = "{name}"\noffset_ms = {offset}\npriority')
@@ -236,7 +236,7 @@ def server() -> Iterator[Server]:
         yield each
 
 
-# Lines of a plan: a callback of board x publishes, and a node takes the message and may publish one for board y.
+# Lines of a plan: a callback of board x publishes, and a node takes the message and may publish a message for board y.
 LOOK = "callback=name=look on=x level=1 period_us=100000 execution_us=3000"
 SEEN = "message=name=seen from=look to=plan bytes=20 reliable=false;path=name=a callbacks=look,plan"
 ACT = "callback=name=act on=y level=1 execution_us=2000"
@@ -265,8 +265,8 @@ def test_a_message_goes_on_to_another_board(server: Server) -> None:
 
 
 def test_every_nth_instance_and_several_receivers(server: Server) -> None:
-    """Two callbacks of a board receive a message sent with every third instance, and one of them answers the other
-    board."""
+    """Two callbacks of a board receive a message that is sent with every third instance, and one of them answers the
+    other board."""
     graph = (
         "callback=name=look on=x level=1 period_us=50000 execution_us=1000;callback=name=log on=y level=1;"
         "callback=name=act on=y level=2 execution_us=500;callback=name=done on=x level=1;"
@@ -314,7 +314,7 @@ def test_loads_that_do_not_fit_are_refused(server: Server) -> None:
 
 
 def test_events_and_late_timers_of_the_host(server: Server) -> None:
-    """Bursts meet on the one lane, and a late timer counts from its expiry."""
+    """Bursts meet on the single lane, and a late timer counts from its expiry."""
     tail = "callback=name=act on=x level=1;message=name=m from=go to=act bytes=8;path=name=p callbacks=go,act"
     go = "callback=name=go on=host1 execution_us=1000 period_us=50000"
     plain, burst, late = (

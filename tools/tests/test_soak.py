@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide soak: its bounds, its counts, and the steps of unplugging a board. A board: tests/firmware."""
+"""tide soak: its limits, its counts, and the steps of unplugging a board. The test with a board is in
+tests/firmware."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains that branch and join with boards: valid descriptions, bounds, levels, and the shipped runtime in virtual
+"""Chains that branch and join, with boards: valid descriptions, bounds, levels, and the shipped runtime in virtual
 time."""
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def test_a_join_is_no_earlier_than_either_branch() -> None:
 
 
 def test_what_waits_for_both_inputs_counts_for_neither() -> None:
-    """Nodes on two threads, which others keep busy, too."""
+    """The nodes are on two threads, which other chains keep busy, too."""
 
     def sends(name: str, priority: int, execution_ms: float, **more: Any) -> str:
         publishes = {"topic": name, "payload_bytes": 8}
@@ -77,7 +77,7 @@ def test_what_waits_for_both_inputs_counts_for_neither() -> None:
 
 
 def test_what_lies_on_one_path_keeps_one_lane_busy() -> None:
-    """Before the join, and after it, two callbacks of one timer run at a time, so one of three lanes is free."""
+    """Before the join, and after it, two callbacks of one timer run at a time, so that one of three lanes is free."""
 
     def sends(name: str, priority: int, **more: Any) -> str:
         return d.chain(name, priority, ("h", 4, {"publishes": {"topic": name, "payload_bytes": 8}}), **more)
@@ -111,8 +111,8 @@ def test_chains_of_one_timer_have_one_level_on_a_board() -> None:
 
 
 def test_what_ways_share_counts_once() -> None:
-    """One message of 20 bytes answered by several nodes is sent once on the line, and each chain ends with its own last
-    callback."""
+    """If several nodes answer one message of 20 bytes, it is sent only once on the line, and each chain ends with its
+    own last callback."""
 
     def listeners(count: int, work_ms: float) -> str:
         imu = ("m", 1, {"name": "sample", "publishes": {"topic": "imu", "payload_bytes": 20}})
@@ -133,14 +133,14 @@ def test_what_ways_share_counts_once() -> None:
 
 
 def test_who_is_between_their_priorities_waits_for_all_of_them() -> None:
-    """The belt is less urgent than the gate's move, and more urgent than each chain before it."""
+    """The belt is less urgent than the gate's move, but more urgent than each chain before it."""
     text = described().replace("priority = 20", "priority = 12")
     below_ns = bound_ns(text.replace("priority = 30", "priority = 14"), "belt")
-    assert bound_ns(text, "belt") >= below_ns + MS // 2  # see, at least
+    assert bound_ns(text, "belt") >= below_ns + MS // 2  # at least that of `see`
 
 
 def test_one_message_may_bring_several_answers() -> None:
-    """A more urgent message waits for the second answer on the line, although either answer alone would have been sent
+    """A more urgent message waits on the line for the second answer, although either answer alone would have been sent
     by then."""
 
     def step(name: str, executor: str, topic: str = "", payload_bytes: int = 0) -> tuple[str, float, dict[str, Any]]:
@@ -165,7 +165,7 @@ def test_one_message_may_bring_several_answers() -> None:
         "payload_bytes": tuple(tuple(one.sent_bytes or 8 for one in chain.callbacks) for chain in system.chains),
     }
     with closing(Server("tide-sim")) as server:
-        runs = [  # the urgent one begins while their common message is on the line
+        runs = [  # the urgent chain begins while their common message is on the line
             replace(player.drawn(), phases_ns=(offset_ms * MS + 3000, 0, 0), **most) for offset_ms in range(16)
         ]
         worst_ns = max(player.of_chains(server.play(player.words(run))).worst_ns[0] for run in runs)
@@ -218,7 +218,8 @@ def test_the_plan_of_a_board_has_what_a_callback_joins(tmp_path: Path) -> None:
 
 
 def several(publishes: list[dict[str, Any]], *more: str, work_ms: float = 1, **of_link: Any) -> str:
-    """A board's timer of 100 ms that publishes these topics, and the host's callbacks for them."""
+    """A timer of a board with a period of 100 ms that publishes these topics, and the callbacks of the host for
+    them."""
     link = {"baud": 100_000, "escaped_bytes": 0, "agent_ms": 1, "return_ms": 0, "mtu_bytes": 1000, **of_link}
     tick = ("m", work_ms, {"name": "tick", "publishes": publishes})
     parts = (d.board("m", submit_ms=0.5), d.line("l", **link), d.host("h"), d.host("g"))
@@ -250,7 +251,7 @@ def test_a_callback_that_publishes_several_topics_runs_once() -> None:
 
 
 def test_a_run_makes_each_of_its_messages_once() -> None:
-    """The run that also publishes the seldom topic is that of the timer: 1 ms, and 0.5 ms for each message."""
+    """The run that also publishes the seldom topic is that of the timer: it takes 1 ms, and 0.5 ms for each message."""
     text = several([topic("a"), topic("b", every=10)], listens("a", 8, "a"), listens("b", 7, "b", period_ms=1000))
     assert bound_ms(text, "own") == pytest.approx(1 + 2 * 0.5, abs=0.01)
 
@@ -269,7 +270,7 @@ def test_a_topic_of_which_no_chain_is_is_sent_all_the_same(executor: str) -> Non
 
 @pytest.mark.parametrize("seldom", [{"every": 10}, {"distance_ms": 1000}])
 def test_what_not_each_run_publishes_asks_for_its_part_of_the_line(seldom: dict[str, Any]) -> None:
-    """A frame of 619 bytes takes 61.9 ms of each second, the urgent message 3.9 ms of each 100 ms."""
+    """A frame of 619 bytes takes 61.9 ms of each second, and the urgent message 3.9 ms of every 100 ms."""
     long = topic("b", 600, **seldom)
     other = d.chain("other", 5, ("m", 0.1), ("g", 1), period_ms=500)
     text = several([topic("a", 20), long], listens("a", 8, "a"), listens("b", 7, "b", period_ms=1000), other)
@@ -312,7 +313,7 @@ def test_what_several_topics_must_say(change: tuple[str, str], what: str) -> Non
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
 @pytest.mark.parametrize("seldom", [{}, {"every": 3}, {"distance_ms": 250}])
 def test_several_topics_of_one_callback_are_played(executor: str, seldom: dict[str, Any]) -> None:
-    """Two messages go to chains, one of which returns, and one has no receiver."""
+    """Two messages go to chains, one of which returns; one message has no receiver."""
     period_ms = 250 if "distance_ms" in seldom else 300 if seldom else 100
     text = several(
         [topic("a", 30), topic("b", 200, **seldom), topic("c", 50)],
@@ -360,7 +361,8 @@ def test_a_board_with_several_cores_is_played_on_one(tmp_path: Path) -> None:
 
 
 def test_messages_of_one_level_leave_in_the_order_of_submission() -> None:
-    """Three frames of one run take 136 ms, and the next run's 62 ms come after 100: none of the first waits for it."""
+    """Three frames of one run take 136 ms, and those of the next run, 62 ms, come after 100 ms: none of the first run's
+    frames waits for them."""
     published = [topic("a", 600), topic("b", 300, every=5), topic("c", 400, every=10)]
     tick = ("m", 1, {"name": "tick", "publishes": published})
     more = {"branches_from": "own.tick"}
@@ -377,7 +379,7 @@ def test_messages_of_one_level_leave_in_the_order_of_submission() -> None:
 
 
 def test_more_urgent_messages_go_first_whenever_they_come() -> None:
-    """With the order of submission in place of levels the long message had a bound of 98 ms."""
+    """With the order of submission instead of levels, the bound of the long message was 98 ms."""
     text = d.described(
         *(d.board("m"), d.host("h"), d.host("g")),
         d.line("l", baud=1_000_000, escaped_bytes=0, agent_ms=40, return_ms=0, mtu_bytes=512),
@@ -390,7 +392,7 @@ def test_more_urgent_messages_go_first_whenever_they_come() -> None:
 
 
 def test_a_run_plays_each_topic_as_often_as_it_is_published(tmp_path: Path) -> None:
-    """A chain that branches from the message has those instances of the timer that publish it."""
+    """A chain that branches from the message has only those instances of the timer that publish the message."""
     seldom = [topic("b", 30, every=3), topic("c", 30, distance_ms=250)]
     text = several(
         [topic("a", 30), *seldom],
@@ -437,7 +439,7 @@ def test_no_response_is_above_its_bound_where_a_callback_publishes_several(execu
 
 
 def calls(name: str, priority: int, *more: str, service: str = "tighten") -> str:
-    """A chain that begins with the seldom topic `b` and calls a service of the board."""
+    """A chain that begins with the seldom topic `b`, and calls a service of the board."""
     told = {"service": service, "type": "std_srvs/srv/SetBool", "payload_bytes": 20}
     steps = (
         ("h", 1, {"topic": "b", "requests": told, "publishes": None}),
@@ -478,7 +480,7 @@ def test_a_service_amid_branches_has_no_bound(more: str, told: str) -> None:
 
 
 def test_a_node_makes_a_seldom_message_in_a_run_of_its_timer() -> None:
-    """A controller of 500 Hz that publishes each tenth state would else run twice in a period."""
+    """Otherwise, a controller of 500 Hz that publishes every tenth state would run twice in a period."""
     tick = ("h", 1.2, {"publishes": [topic("a", 20), topic("b", 20, every=10)]})
     parts = (d.board("m"), d.line("l", kind="udp", baud=None, agent_ms=0.1, return_ms=0.1), d.host("h"), d.host("g"))
     own = d.chain("own", 9, tick, ("m", 0.05, {"topic": "a"}), period_ms=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Evaluation of times and statuses by tide watch, without ROS 2."""
+"""How tide watch evaluates times and statuses, without ROS 2."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROOT = Path(__file__).parents[2]
 MS = 1_000_000
 
 
-# ---- observable parts of a chain ----
+# ---- the parts of a chain that can be observed ----
 
 
 def test_each_publication_of_a_chain_is_a_point_with_its_place() -> None:
@@ -90,7 +90,7 @@ def test_an_end_waits_until_its_beginning_is_known() -> None:
     latencies = Latencies([first, last], 100 * MS)
     last.take(30 * MS, 1)
     settle(latencies)
-    first.take(10 * MS, 1)  # published before, received after
+    first.take(10 * MS, 1)  # published before the last topic's message, received after it
     settle(latencies)
     assert latencies.count == 0, "another one may still come that is nearer"
     first.take(20 * MS, 2)
@@ -100,7 +100,7 @@ def test_an_end_waits_until_its_beginning_is_known() -> None:
 
 
 def test_an_end_without_a_beginning_of_its_own_is_no_latency() -> None:
-    """The chain's first topic stops while its last one goes on."""
+    """The first topic of the chain stops, while its last topic continues."""
     first, last = TopicTimes(), TopicTimes()
     latencies = Latencies([first, last], 10 * MS)
     first.take(0, 1)
@@ -129,8 +129,8 @@ def test_a_clock_that_was_set_back_makes_no_latency() -> None:
 
 @each_seed(range(200))
 def test_what_is_seen_is_never_more_than_what_was(seed: int) -> None:
-    """Instances with latencies also beyond their period, lost ones, and messages missed only by the watch, in batches
-    of any size."""
+    """Instances with latencies that may exceed their period, lost instances, and messages that only the watch misses,
+    in batches of any size."""
     source = random.Random(seed)
     period_ns = 10 * MS
     first, last = TopicTimes(), TopicTimes()
@@ -203,7 +203,7 @@ def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
     for number in (1, 2, 5, 6):
         topic.take(number * MS, number)
     assert topic.missed == 2 and topic.holes == {2 * MS}
-    topic.take(7 * MS, 1)  # another one replaces it
+    topic.take(7 * MS, 1)  # another publisher replaces it
     assert topic.missed == 2 and 6 * MS in topic.holes
 
 
@@ -211,7 +211,7 @@ def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
 
 
 def steps(answers: Answers, starts: list[int], ends: list[int], seconds: float) -> None:
-    """Processed twice a second, as in a watch; times in ms."""
+    """Messages are processed twice a second, as in a watch; times are in ms."""
     for step in range(int(seconds * 2)):
         inside = range(step * 500, step * 500 + 500)
         answers.take([at * MS for at in starts if at in inside], [at * MS for at in ends if at in inside])
@@ -221,8 +221,8 @@ STARTS = list(range(0, 20_000, 40))
 
 
 def watched(system: System) -> _Watched:
-    """The system's only chain, as a watch sees it when all publishers are on this machine and have long been
-    subscribed."""
+    """The only chain of the system, as a watch sees it when all publishers are on this machine and have been subscribed
+    to for a long time."""
     (points,) = points_of(system, 65_536)
     topics = {
         one.topic: WatchedTopic(one, 40 * MS, state="seen", publishers=1)
@@ -234,8 +234,8 @@ def watched(system: System) -> _Watched:
 
 
 def play(chain: _Watched, every: Sequence[int], seconds: range, step_s: float = 1.0) -> Verdict | None:
-    """Publishes each topic in every nth run (0: never) during these seconds, the topics 10 ms apart. Asks for a verdict
-    after each step, as a watch does, and returns the last one."""
+    """Publishes each topic in every nth run (0: never) for these seconds; the topics are 10 ms apart. After each step
+    it asks for a verdict, as a watch does, and it returns the last verdict."""
     found = None
     for step in range(int(seconds.start / step_s), int(seconds.stop / step_s)):
         first, last = (int(number * step_s * 1000) // 40 for number in (step, step + 1))
@@ -251,7 +251,7 @@ def play(chain: _Watched, every: Sequence[int], seconds: range, step_s: float = 
 
 
 def drive(*publications: dict[str, Any] | list[dict[str, Any]]) -> System:
-    """One chain; each callback takes the first topic of the one before it."""
+    """One chain, in which each callback takes the first topic of the one before it."""
     steps: list[tuple[str, int, dict[str, Any]]] = []
     for one in publications:
         several = [{"payload_bytes": 8, **each} for each in (one if isinstance(one, list) else [one])]
@@ -262,7 +262,7 @@ def drive(*publications: dict[str, Any] | list[dict[str, Any]]) -> System:
 
 @pytest.mark.parametrize(("every", "state"), [(1, State.NO_GUARANTEE), (10, State.NOT_MET)])
 def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds(every: int, state: State) -> None:
-    """The watch processes messages in two steps a second, like a session."""
+    """The watch processes messages in two steps a second, as in a session."""
     found = play(watched(drive({"topic": "imu"}, {"topic": "cmd"})), (1, every), range(2), 0.5)
     assert found is not None and found.state is state
     assert (every == 1) != ("unanswered" in found.reasons[0])
@@ -284,7 +284,7 @@ def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds(ever
 def test_a_topic_is_expected_as_often_as_described(
     imu: dict[str, int], cmd: dict[str, int], every: tuple[int, int], state: State
 ) -> None:
-    """every: for each topic, how many runs of its callback there are for each message."""
+    """every: for each topic, the number of its callback's runs for each message."""
     one = watched(drive({"topic": "imu", **imu}, {"topic": "cmd", **cmd}))
     found = play(one, every, range(10))
     assert found is not None and found.state is state, found
@@ -329,7 +329,7 @@ def test_what_is_missing_beside_the_way_is_named() -> None:
 
 
 def test_what_was_measured_long_ago_is_no_verdict() -> None:
-    """A second publisher appears, so nothing can be measured any more."""
+    """When a second publisher appears, nothing can be measured any more."""
     one = watched(drive({"topic": "imu"}, {"topic": "cmd"}))
     assert play(one, (1, 1), range(10)) is not None
     one.topics[1].publishers = 2
@@ -347,7 +347,7 @@ def test_answers_in_time_are_none_that_are_missing(delay_ms: int) -> None:
 
 
 def test_an_end_that_was_taken_before_its_start_is_an_answer() -> None:
-    """A step takes the topics one after the other, and the watch begins in between."""
+    """A step takes the topics one after the other, and the watch begins in the middle of a step."""
     answers = Answers(40 * MS)
     answers.restart()
     for step in range(1, 20):
@@ -462,7 +462,7 @@ def test_an_empty_array_and_words_in_place_of_numbers_do_no_harm() -> None:
     assert told.told.level == "stale" and told.told.number("clients") == 0
 
 
-# ---- links of the description ----
+# ---- links in the description ----
 
 
 def test_a_link_of_the_agent_is_found_in_the_description() -> None:
@@ -479,7 +479,7 @@ def test_a_link_of_the_agent_is_found_in_the_description() -> None:
     assert described_link(two, line, [line]) == ""
 
 
-# ---- statements of the guide ----
+# ---- statements in the guide ----
 
 
 def test_the_guide_has_every_key() -> None:
@@ -630,8 +630,8 @@ def test_the_exit_status_is_that_of_a_run(seen: dict[str, Any], status: int) -> 
 
 
 def test_a_node_that_was_away_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node dies and is restarted before the watch ends: the last view shows it as well, but the status must be a
-    failure."""
+    """A node dies and is restarted before the watch ends. The last view shows it as well, but the exit status must be
+    that of a failure."""
     one = watched(drive({"topic": "imu"}, {"topic": "cmd"}))
     session = Session.__new__(Session)
     session.settings = Settings(0, 65_536)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reading of /diagnostics by tide watch, compared with rclpy's output."""
+"""How tide watch reads /diagnostics, compared with the output of rclpy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_part_of_an_array_is_none(seed: int) -> None:
     told, expected = _drawn(random.Random(seed))
     data = serialize_message(told)
     found = [read_array(data[:length]) for length in range(len(data))]
-    assert all(one in (None, expected) for one in found), f"seed {seed}"  # the end may be padding
+    assert all(one in (None, expected) for one in found), f"seed {seed}"  # the end of the message may be padding
     assert found[0] is None and found[len(data) // 2] is None
 
 

@@ -17,7 +17,7 @@ COMPILER = os.environ.get("CC", shutil.which("gcc") or "cc")
 
 
 def run_tide(*words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Runs `tide generate` like a user."""
+    """Runs `tide generate` as a user would."""
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
     command = [sys.executable, "-m", "tide_tools.main", "generate", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
@@ -30,8 +30,8 @@ def generated_sources(generated: Path) -> list[Path]:
 
 
 def compile_c(source: Path, generated: Path, output: Path, *options: str) -> Path:
-    """Builds one program or library from this source, the generated ones and tide's. The generated ones are one unit,
-    which also shows that no two of them define the same name."""
+    """Builds one program or library from this source, the generated sources and tide's library. The generated sources
+    are compiled as one unit, which also shows that no two of them define the same name."""
     own = sorted(
         [*(ROOT / "runtime" / "src" / "messages").glob("*.c"), *(ROOT / "runtime" / "src" / "cdr").glob("*.c")]
     )

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uses generated messages of the demo package like a user's program. Any mismatch aborts with its line. */
+/* Uses generated messages of the demo package, as a user's program would. Any mismatch aborts and prints its line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +118,7 @@ static void check_copy(const everything_t *message) {
   REQUIRE(!demo_msgs__msg__Everything__copy(message, NULL) && !demo_msgs__msg__Everything__are_equal(NULL, message));
 }
 
-/* A value that does not fit leaves its member empty; a sequence beyond its bound is not sent. */
+/* A value that does not fit leaves its member empty, and a sequence beyond its bound is not sent. */
 static void check_limits(everything_t *message) {
   static uint8_t bytes[demo_msgs__msg__Everything__STORED_BYTES];
   static everything_t small;
@@ -161,7 +161,7 @@ static void check_type_support(void) {
   REQUIRE(demo_msgs__msg__Uniform__type.maximum_bytes == 24);
 }
 
-/* Leaks end the program under AddressSanitizer. */
+/* With AddressSanitizer, a leak ends the program with an error. */
 static void check_heap(const everything_t *message) {
   demo_msgs__msg__Leaf *leaf = demo_msgs__msg__Leaf__create();
   REQUIRE(leaf != NULL && leaf->name.capacity == 64 && strcmp(leaf->name.data, "leaf") == 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves serialised messages of any generated type through their C structures: called from Python as a library, and as
- * a program (HARNESS_PROGRAM) that reads records from standard input under a sanitizer. */
+/* Moves serialised messages of any generated type through their C structures. Python calls it as a library; as a
+ * program (HARNESS_PROGRAM), it reads records from standard input under a sanitizer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,8 +35,8 @@ const tide_message_type_t *harness_type(size_t index) { return tide_message_regi
 
 size_t harness_stored_bytes(size_t index) { return tide_message_registry[index].stored_bytes; }
 
-/* Takes a body without encapsulation: decodes it, copies the message into other memory, and encodes the copy. Returns
- * its length, or the negative status. */
+/* Takes a body without encapsulation, decodes it, copies the message into other memory, and encodes the copy. Returns
+ * the length of the encoded copy, or the negative status. */
 int harness_round_trip(size_t index, const uint8_t *bytes, size_t length, bool big_endian, uint8_t *out,
                        size_t out_capacity, bool out_big_endian) {
   const tide_message_registry_entry_t *entry = &tide_message_registry[index];
@@ -79,7 +79,7 @@ static bool elements_are_sound(const tide_field_t *field, const uint8_t *element
   return true;
 }
 
-/* For any input, sizes are within the capacities of the memory and texts are terminated. */
+/* For any input, sizes must be within the capacities of the memory, and texts must be terminated. */
 static bool is_sound(const tide_message_type_t *type, const uint8_t *message) {
   for (size_t i = 0; i < type->field_count; ++i) {
     const tide_field_t *field = &type->fields[i];
@@ -93,7 +93,7 @@ static bool is_sound(const tide_message_type_t *type, const uint8_t *message) {
   return true;
 }
 
-/* Re-encodes what could be decoded, into memory of the exact size, and decodes that again. */
+/* Re-encodes what could be decoded into memory of exactly that size, and decodes the result again. */
 static bool survives(const tide_message_registry_entry_t *entry, const uint8_t *bytes, size_t length, bool big_endian) {
   memory_t memory = make(entry);
   tide_cdr_t cdr;
@@ -115,8 +115,8 @@ static bool survives(const tide_message_registry_entry_t *entry, const uint8_t *
   return decoded;
 }
 
-/* Reads records of index, length (32 bits each, of this machine), byte order (one byte) and bytes. Prints the numbers
- * of read and of decoded records. */
+/* Reads records of index, length (each 32 bits, in the byte order of this machine), byte order (one byte) and bytes.
+ * Prints the number of records read and the number decoded. */
 int main(void) {
   size_t records = 0, decoded = 0;
   uint32_t head[2];

@@ -42,14 +42,14 @@ _Type._fields_ = [
 
 
 def class_in_action(package: str, name: str) -> Any:
-    """rclpy has these in separate modules."""
+    """rclpy has these types in separate modules."""
     stem = convert_camel_case_to_lower_case_underscore(name.split("_")[0])
     return getattr(importlib.import_module(f"{package}.action._{stem}"), name)
 
 
 @dataclass(frozen=True)
 class MessageType:
-    """One generated type, and rclpy's class of the same name."""
+    """One generated type, with rclpy's class of the same name."""
 
     index: int
     package: str
@@ -112,7 +112,8 @@ class Harness:
     def round_trip(
         self, kind: MessageType, body: bytes, *, big_endian: bool = False, out_big_endian: bool = False
     ) -> bytes | int:
-        """The body after its conversion to a C structure and back, or the status (tide/status.h) that refused it."""
+        """The body after its conversion to a C structure and back, or the status (tide/status.h) with which it was
+        refused."""
         size = self._library.harness_round_trip(
             kind.index, body, len(body), big_endian, self._out, len(self._out), out_big_endian
         )

@@ -40,9 +40,9 @@ def test_a_program_uses_every_construct(tmp_path: Path) -> None:
 )
 def test_all_common_compiles_freestanding(common: Path, command: list[str], tmp_path: Path) -> None:
     if shutil.which(command[0]) is None:
-        command = [COMPILER, *command[1:3]]  # without this compiler, the machine's own is used
+        command = [COMPILER, *command[1:3]]  # without this compiler, the machine's own compiler is used
     sources = generated_sources(common)
-    if command[0] != COMPILER:  # checking each file separately once suffices
+    if command[0] != COMPILER:  # it is sufficient to check each file separately once
         joined = tmp_path / "all.c"
         joined.write_text("".join(f'#include "{f.relative_to(common)}"\n' for f in sources))
         sources = [joined]
@@ -66,7 +66,7 @@ def test_output_depends_on_the_definitions_only(tmp_path: Path) -> None:
     first = tree(tmp_path / "a")
     assert first == tree(tmp_path / "b")
     assert "geometry_msgs/msg/pose_stamped.h" in first
-    assert "builtin_interfaces/msg/time.c" in first  # contained, not asked for
+    assert "builtin_interfaces/msg/time.c" in first  # contained in another type, but not requested
     assert "std_msgs/msg/int32.h" not in first
     assert not any(str(tmp_path).encode() in content for content in first.values())
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C structures have the sizes, offsets and constants of rosidl's own headers, which come with ROS 2's wheels."""
+"""The C structures have the sizes, offsets and constants of rosidl's own headers, which the ROS 2 wheels contain."""
 
 from __future__ import annotations
 

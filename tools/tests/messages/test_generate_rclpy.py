@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated C compared with rclpy's own serialisation, for every common type. TIDE_FUZZ_EXAMPLES: messages of each type
-(default 4); TIDE_FUZZ_RECORDS: mutated messages in all (default 10000)."""
+"""Generated C compared with rclpy's own serialisation, for every common type. TIDE_FUZZ_EXAMPLES is the number of
+messages of each type (default 4); TIDE_FUZZ_RECORDS is the total number of mutated messages (default 10000)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def test_all_common_packages_are_covered(harness: Harness) -> None:
 
 
 def check_type(harness: Harness, kind: MessageType, message: Any) -> None:
-    """rclpy to C and back, in both byte orders."""
+    """Converts from rclpy to C and back, in both byte orders."""
     python = kind.python
     body = serialize_message(message)[4:]
     again = harness.round_trip(kind, body)
     assert isinstance(again, bytes), f"{kind}: status {again}"
     assert deserialize_message(LITTLE + again, python) == message, kind
-    # rclpy does not clear padding, nor its buffer beyond the message; ours are zero.
+    # rclpy clears neither padding nor its buffer beyond the message; in generated C these octets are zero.
     assert all(ours in (theirs, 0) for ours, theirs in zip(again, body, strict=False)), kind
     assert len(again) <= len(body), kind
     big = harness.round_trip(kind, body, out_big_endian=True)
@@ -52,7 +52,7 @@ def test_default_messages(harness: Harness) -> None:
         check_type(harness, kind, kind.python())
 
 
-# A failing seed does not shrink to a simpler message, so the search stops there.
+# A failing seed cannot be shrunk to a simpler message, so the search stops there.
 @settings(
     max_examples=EXAMPLES,
     database=None,
@@ -75,7 +75,7 @@ def test_members_have_the_names_of_rclpy(harness: Harness) -> None:
 
 
 def _mutated(body: bytes, source: random.Random) -> bytes:
-    """Truncated, changed in a few bytes, or with a wrong count."""
+    """Messages that are truncated, changed in a few bytes, or given a wrong count."""
     data = bytearray(body)
     for _ in range(source.randint(0, 3)):
         data[source.randrange(len(data))] = source.choice((0, 1, 127, 128, 255, source.randrange(256)))
@@ -102,7 +102,7 @@ def test_mutated_bytes_never_break_memory(harness: Harness, sanitized: Path) -> 
     assert done.returncode == 0, f"TIDE_FUZZ_SEED={seed}\n{done.stderr.decode()[-3000:]}"
     read, decoded = map(int, done.stdout.split())
     assert read == len(records)
-    assert len(harness.types) <= decoded < read  # some survive, some are refused
+    assert len(harness.types) <= decoded < read  # some records are accepted and some are refused
 
 
 def test_too_small_memory_is_a_capacity_error(harness: Harness) -> None:

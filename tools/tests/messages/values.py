@@ -28,7 +28,7 @@ _MESSAGES = 3
 
 
 def random_message(kind: Any, source: random.Random, excess: int = 0) -> Any:
-    """excess: how many characters and elements there may be beyond the default capacities."""
+    """excess: by how many characters and elements the default capacities may be exceeded."""
     message = kind()
     for name, slot in zip(kind.get_fields_and_field_types(), kind.SLOT_TYPES, strict=True):
         setattr(message, name, _value(slot, source, excess))
