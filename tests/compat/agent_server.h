@@ -22,7 +22,7 @@ using agent::Bytes;
 using agent::Endpoint;
 using Octets = std::vector<uint8_t>;
 
-// The program's end of a custom transport: datagrams, or a stream that arrives in pieces of any length.
+// The program's end of a custom transport: datagrams, or a stream whose bytes arrive in pieces of any length.
 class ClientEnd {
  public:
   explicit ClientEnd(bool stream) : stream_(stream) {
@@ -32,7 +32,7 @@ class ClientEnd {
     waiting_.push_back(std::move(bytes));
     tide_port_platform()->event_set(tide_port_platform()->context, &arrived_);
   }
-  // Returns the number of bytes read; 0: none arrived in time.
+  // Returns the number of bytes read; 0 if none arrived in time.
   size_t read(uint8_t *bytes, size_t count, int timeout_ms) {
     const tide_platform_t *platform = tide_port_platform();
     const Time deadline = now_ns() + timeout_ms * sim::kMillisecond;
@@ -56,9 +56,9 @@ class ClientEnd {
 
 class AgentServer {
  public:
-  enum class Kind { kUdp, kDatagrams, kStream };  // the last two: a custom transport at client_end
+  enum class Kind { kUdp, kDatagrams, kStream };  // the last two are a custom transport at client_end
 
-  // port: as of World::listen.
+  // `port` is as in World::listen.
   explicit AgentServer(Kind kind = Kind::kUdp, uint16_t port = 0)
       : client_end(kind == Kind::kStream), kind_(kind), agent_(middleware_, options()) {
     port_ = World::current().listen(this, port);
@@ -75,26 +75,26 @@ class AgentServer {
 
   std::string port() const { return std::to_string(port_); }
 
-  // A muted server neither receives nor sends, and messages in transfer are lost.
+  // A muted server neither receives nor sends; messages in transfer are lost.
   void mute(bool muted) { muted_ = muted; }
   bool is_muted() const { return muted_; }
-  // One in this many incoming and outgoing messages is lost at random; 0: none.
+  // One in this many messages, incoming or outgoing, is lost at random; 0: none is lost.
   void lose_one_in(unsigned messages, unsigned seed = 1) {
     one_in_ = messages;
     chance_ = sim::Random(World::current().random.next() + seed);
   }
   void refuse(bool refuse) { middleware_.refuse = refuse; }
 
-  // A sample from ROS 2 for all readers of the topic. False: the topic has no readers.
+  // Publishes a sample in ROS 2 for all readers of the topic. Returns false if the topic has no readers.
   bool offer(const std::string &topic, const Octets &payload, bool big_endian = false) {
     return offer_sample(topic, {payload, big_endian, {}, 0, 0});
   }
-  // A ROS 2 client calls a service of the program. False: no service has this name.
+  // Lets a ROS 2 client call a service of the program. Returns false if no service has this name.
   bool ask(const std::string &service, const Octets &request, const agent::SampleIdentity &identity,
            bool big_endian = false) {
     return offer_sample("rq" + service + "Request", {request, big_endian, identity, 0, 0});
   }
-  // A ROS 2 server answers a request of the program, by its number in `requests`.
+  // Lets a ROS 2 server answer a request of the program; `requests` gives its number.
   bool answer(const std::string &service, const Octets &reply, uint64_t number, bool big_endian = false) {
     return offer_sample("rr" + service + "Reply", {reply, big_endian, {}, number, 0});
   }
@@ -119,7 +119,7 @@ class AgentServer {
   size_t entities() { return agent_.entity_count(); }
   agent::Counters counters() { return agent_.counters(); }
   size_t clients() { return agent_.client_count(); }
-  // Streams on which submessages of this kind arrived, in order.
+  // The streams on which submessages of this kind arrived, in order.
   std::vector<uint8_t> streams_of(uint8_t submessage) {
     std::vector<uint8_t> streams;
     for (const Octets &message : received_) {
@@ -128,7 +128,7 @@ class AgentServer {
     }
     return streams;
   }
-  // Whether the text was in any message.
+  // True if any message contained the text.
   bool heard(const std::string &text) {
     return std::any_of(received_.begin(), received_.end(), [&](const Octets &message) {
       return std::search(message.begin(), message.end(), text.begin(), text.end()) != message.end();
@@ -143,7 +143,7 @@ class AgentServer {
     return {};
   }
 
-  // Called by the links: a datagram, or bytes of the stream, have arrived.
+  // Called by the links when a datagram or bytes of the stream have arrived.
   void receive(Endpoint endpoint, const Octets &input) {
     if (muted_ || is_lost()) return;
     if (kind_ == Kind::kStream) {
@@ -153,7 +153,7 @@ class AgentServer {
     }
     pump();
   }
-  // A client's socket; returns the agent's endpoint for it.
+  // The socket of a client; returns the agent's endpoint for it.
   Endpoint accept(Connection &connection) {
     connections_.push_back(&connection);
     return connections_.size();
@@ -169,18 +169,18 @@ class AgentServer {
     agent::Options options;
     options.wake = [this] { wake_at(now_ns()); };
     options.wall_clock_ns = wall_ns;
-    options.host_of = [](agent::Endpoint) { return agent::Host{0}; };  // all clients are on this machine
+    options.host_of = [](agent::Endpoint) { return agent::Host{0}; };  // because all clients are on this machine
     return options;
   }
 
-  // Runs the action later, but not before those of earlier messages, and not after the end of this server.
+  // Runs the action later, but not before the actions of earlier messages, and not after the end of this server.
   void later(Time time, Time &last, sim::Engine::Action action) {
     last = std::max(last, time);
     World::current().engine.at(last, [alive = std::weak_ptr(alive_), action = std::move(action)] {
       if (!alive.expired()) action();
     });
   }
-  // May be called within a call of the agent.
+  // May be called during a call of the agent.
   void wake_at(Time time) {
     if (time >= next_pump_) return;
     next_pump_ = time;
@@ -279,7 +279,7 @@ class AgentServer {
   bool muted_ = false;
   unsigned one_in_ = 0;
   sim::Random chance_{0};
-  std::vector<Connection *> connections_;  // by endpoint, from 1
+  std::vector<Connection *> connections_;  // by endpoint, numbered from 1
   std::vector<Endpoint> ready_;
   std::vector<Octets> received_;
   tide_framing_reader_t reader_{};

@@ -27,7 +27,7 @@ class Asking : public Services {
     EXPECT_OK(rcl_send_request(&client, &request, &number));
     return number;
   }
-  // The numbers that DDS gave the requests, as far as they have arrived.
+  // The numbers that DDS gave to those requests that have arrived.
   std::vector<uint64_t> numbers() {
     std::vector<uint64_t> all;
     for (const auto &request : server.requests("/sums")) all.push_back(request.number);
@@ -134,7 +134,8 @@ TEST_F(Asking, ARequestWaitsForAPlaceAsLongAsTheProgramSays) {
   later.join();
 }
 
-// Threads send more requests than the pool holds: each request waits for room, arrives once, and has its own number.
+// Threads send more requests than the pool holds: each request waits for a free entry, arrives once, and has a number
+// of its own.
 TEST_F(Asking, ThreadsThatWaitForPlacesSendEachRequestOnce) {
   constexpr int64_t kThreads = 4, kRequests = 100;
   ASSERT_EQ(rmw_uros_set_client_session_timeout(rcl_client_get_rmw_handle(&client), 30'000), RMW_RET_OK);
@@ -253,7 +254,7 @@ TEST_F(Asking, LimitsAndMistakesAreNamed) {
 
 // ---- with other callbacks ----
 
-// Callbacks of every kind, whose order of runs is recorded: t(imer), s(ubscription), S(ervice), C(lient).
+// Callbacks of every kind, of which the order of runs is recorded: t(imer), s(ubscription), S(ervice), C(lient).
 class Ordered : public Asking {
  protected:
   void SetUp() override {
@@ -264,7 +265,8 @@ class Ordered : public Asking {
     ASSERT_OK(
         rclc_timer_init_default(&timer, &support, 10 * kMillisecond, [](rcl_timer_t *, int64_t) { order += 't'; }));
   }
-  // Registered against the order of the kinds, then one of each becomes ready, then one round of all.
+  // They are registered against the order of the kinds; then one callback of each kind becomes ready, and one round
+  // runs all.
   void run_one_of_each() {
     ASSERT_OK(rclc_executor_add_client(&executor, &client, &response, [](const void *) { order += 'C'; }));
     ASSERT_OK(rclc_executor_add_service(&executor, &service, &own_request, &own_response,
@@ -288,7 +290,7 @@ class Ordered : public Asking {
              order.find('s') != std::string::npos && order.find('t') != std::string::npos;
     }));
   }
-  // Kinds of the callbacks, in the order of their first runs.
+  // The kinds of the callbacks, in the order of their first runs.
   static std::string first() {
     std::string kinds;
     for (const char one : order) {

@@ -66,7 +66,7 @@ class Diagnostics : public Spinning {
     }
     return condition();
   }
-  // The first status with this name after the first `behind` ones.
+  // The first status with this name that follows the first `behind` ones.
   Status told(const std::string &name, size_t behind = 0) {
     Status found;
     EXPECT_TRUE(spin_until([&] {
@@ -295,7 +295,7 @@ TEST_F(Diagnostics, ThereIsOneAndItsEndsAreDefined) {
   (void)told("node: link");
 }
 
-/* After the end of the support, other objects use the pool entries of the diagnostics. */
+/* When the support has ended, other objects use the pool entries of the diagnostics. */
 TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   ASSERT_OK(begin());
   ASSERT_OK(rclc_executor_fini(&executor));
@@ -309,7 +309,7 @@ TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   EXPECT_TRUE(server.written("rt/number").empty());
 }
 
-/* Half of the objects exist when an init fails. */
+/* When an init call fails, half of the objects exist. */
 TEST_F(Diagnostics, NothingIsLeftOfOneThatFails) {
   rclc_executor_t full = executor_of(1);
   rcl_timer_t timer = rcl_get_zero_initialized_timer();

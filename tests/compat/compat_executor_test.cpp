@@ -69,8 +69,8 @@ TEST_F(Executing, SpinSomeRunsAtMostAsManyCallbacksAsHandles) {
   ASSERT_OK(rclc_executor_fini(&executor));
   ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
   add(0);
-  // Four of the twelve slots are free for this reader: one is being filled, seven are reserved for others and for data
-  // without a reader.
+  // Four of the twelve slots are free for this reader: one is being filled, and seven are reserved for others and for
+  // data without a reader.
   for (int32_t number = 0; number < 4; number++) deliver(0, number);
   for (const size_t expected : {2u, 4u, 4u}) {
     EXPECT_OK(rclc_executor_spin_some(&executor, 0));
@@ -274,7 +274,7 @@ TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
   ASSERT_OK(rclc_timer_init_default(&timer, &support, 10 * kMillisecond, on_timer));
   const Time grid_ns = timer.impl->timer.next_ns;
   EXPECT_GE(grid_ns, begin_ns + 10'000'000);
-  pass_time(4ms); /* the timer has been running since its init */
+  pass_time(4ms); /* the timer has been running since it was initialised */
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   EXPECT_EQ(timer.impl->timer.next_ns, grid_ns);
   spin_for(105);
@@ -373,7 +373,7 @@ TEST_F(Executing, AFinishedSubscriptionIsForgotten) {
   deliver(0, 1);
   EXPECT_OK(rcl_subscription_fini(&subscribed[0].subscription, &node));
   std::memset(&subscribed[0].subscription, 0x5A,
-              sizeof subscribed[0].subscription); /* the structure's memory belongs to the program again */
+              sizeof subscribed[0].subscription); /* the memory of the structure belongs to the program again */
   EXPECT_FALSE(executor.handles[0].initialized);
   deliver(1, 10);
   EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
@@ -399,7 +399,7 @@ TEST_F(Executing, ASubscriptionWithoutAnExecutorIsTakenByHand) {
   rmw_message_info_t info{};
   EXPECT_EQ(rcl_take(&subscribed[0].subscription, &message, nullptr, nullptr), RCL_RET_SUBSCRIPTION_TAKE_FAILED);
   deliver(0, 8);
-  EXPECT_OK(rclc_executor_spin_some(&executor, 0)); /* digests received frames */
+  EXPECT_OK(rclc_executor_spin_some(&executor, 0)); /* this processes received frames */
   EXPECT_OK(rcl_take(&subscribed[0].subscription, &message, &info, nullptr));
   EXPECT_EQ(message.data, 8);
   EXPECT_GT(info.received_timestamp, 0);
@@ -418,7 +418,7 @@ TEST_F(Executing, ThePolicyIsChosenBeforeHandlesAreAdded) {
       eventually([&] { return rclc_executor_spin_some(&executor, kMillisecond) == RCL_RET_OK && count() == 2; }));
 }
 
-// As in helper functions that return an executor.
+// As in helper functions that return an executor by value.
 TEST_F(Connected, AnExecutorMayBeCopiedAfterItsInit) {
   (void)publisher_of(int32_type(), "copied");
   rcl_subscription_t subscription = subscription_of(int32_type(), "copied");

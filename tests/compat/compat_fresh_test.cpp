@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KEEP_LAST: with any slow callback or line, arriving samples are no older than the history depth permits. Downwards
-// the age is the time from the sample's arrival at the agent to the start of the callback, upwards that from the
-// publish to the sample's arrival at the agent.
+// KEEP_LAST: with any slow callback or line, arriving samples are no older than the history depth permits. Downwards,
+// the age is the time from the sample's arrival at the agent to the start of the callback. Upwards, it is the time from
+// the publish to the sample's arrival at the agent.
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -18,7 +18,7 @@ struct Case {
   int rate_hz;
   Time callback;
   bool reliable;
-  bool flood;  // another topic of the same level, 500 a second, with a callback of 1 ms
+  bool flood;  // another topic of the same level, with 500 messages a second and a callback of 1 ms
 };
 
 class Fresh : public Spinning {
@@ -28,7 +28,7 @@ class Fresh : public Spinning {
     rcl_subscription_t subscription{};
     std_msgs__msg__Int32 message{};
     Time callback = 0;
-    std::vector<Time> ages, at;  // the second: times of the offers, in microseconds
+    std::vector<Time> ages, at;  // for the second reader: times of the offers, in microseconds
   };
 
   void subscribe(Topic &topic, const char *name, size_t depth, bool reliable) {
@@ -123,14 +123,14 @@ TEST_F(Fresh, EachOfSeveralSlowCallbacksIsGivenTheNewest) {
   }
 }
 
-// Several topics of one level, with callbacks that are too slow, share the slots.
+// Several topics of one level, whose callbacks are too slow, share the slots.
 class FreshShared : public Fresh, public ::testing::WithParamInterface<Case> {
  protected:
   using Publishers = std::vector<std::unique_ptr<Thread>>;
   void publish(Publishers &publishers, const char *name, Time period, Time end) {
     publishers.push_back(std::make_unique<Thread>([this, name, period, end] { offer_until(name, period, end); }));
   }
-  // The publishers outlive the last callback.
+  // The publishers live longer than the last callback.
   void spin_until_end(Publishers &publishers, Time end) {
     while (now_ns() < end) ASSERT_OK(rclc_executor_spin_some(&executor, 10'000'000));
     for (const auto &publisher : publishers) publisher->join();
@@ -178,9 +178,9 @@ TEST_P(FreshShared, ARareTopicWaitsForOneCallback) {
   expect_fresh("rare", rare, one.callback + kWay);
 }
 
-// Until the callback ends, no frame of a flood fits unless the board drops what is older than a burst. What it drops
-// was preceded by samples that the agent repeats, which are older by another burst. Each repetition of a case is
-// another world.
+// Until the callback ends, no frame of a flood fits unless the board drops samples that are older than a burst. Dropped
+// samples were preceded by samples that the agent repeats, and these are older by another burst. Each repetition of a
+// case is a world of its own.
 class FreshFlood : public FreshShared {};
 
 TEST_P(FreshFlood, BesideASlowCallback) {
@@ -226,12 +226,12 @@ std::vector<Case> floods() {
 }
 INSTANTIATE_TEST_SUITE_P(All, FreshFlood, ::testing::ValuesIn(floods()));
 
-// ---- samples that do not arrive, by the rules of the history ----
+// ---- samples that must not arrive, by the rules of the history ----
 
 struct Overload {
   size_t depth;
   Time callback;
-  unsigned lost_one_in;  // one in this many messages of either direction is lost; 0: none
+  unsigned lost_one_in;  // one in this many messages is lost, in either direction; 0: none is lost
 };
 class FreshOverload : public Fresh, public ::testing::WithParamInterface<Overload> {};
 
@@ -271,7 +271,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Overload{1, 200 * sim::kMillisecond, 50}, Overload{10, 200 * sim::kMillisecond, 50},
                       Overload{10, 3 * sim::kMillisecond, 50}));
 
-// Samples that wait for a running callback are acknowledged, so the next session does not bring them again.
+// Samples that wait for a running callback are acknowledged, so the next session does not repeat them.
 TEST_F(Fresh, WhatWasAcknowledgedOutlivesTheSession) {
   Topic slow, flood;
   subscribe(slow, "slow", 10, true);
@@ -300,7 +300,7 @@ TEST_F(Fresh, WhatWasAcknowledgedOutlivesTheSession) {
   EXPECT_EQ(slow.at, offered);
 }
 
-// ---- samples waiting for a trigger, and messages longer than a frame ----
+// ---- samples that wait for a trigger, and messages longer than a frame ----
 
 TEST_F(Fresh, ATriggerIsGivenTheNewest) {
   Topic fast, seldom;
@@ -357,7 +357,7 @@ TEST_P(FreshLong, ASlowCallbackIsGivenTheNewest) {
   const Time greatest = *std::max_element(ages.begin(), ages.end());
   std::printf("depth %2zu %3zu octets: greatest age %4d ms, of %zu\n", one.depth, one.octets,
               int(greatest / sim::kMillisecond), ages.size());
-  // The newest message waits in fragments while a callback runs.
+  // The newest message waits in fragments while a callback is running.
   const Time on_its_way = one.octets > TIDE_MTU_BYTES ? kCallback : 0;
   EXPECT_LE(greatest, kCallback + on_its_way + static_cast<Time>(one.depth - 1) * kPeriod + kWay);
 }
@@ -368,12 +368,12 @@ INSTANTIATE_TEST_SUITE_P(All, FreshLong,
 // ---- a best-effort publisher on a line that cannot carry everything ----
 
 constexpr uint64_t kBaud = 9600;
-constexpr Time kFrame = 30 * sim::kMillisecond;  // time of an Int32, and of the session's own frames
+constexpr Time kFrame = 30 * sim::kMillisecond;  // time of an Int32 and of the session's own frames
 
 struct Output {
   size_t depth;
   int rate_hz;
-  bool flood;  // another publisher of the same level, depth 1, 500 a second
+  bool flood;  // another publisher of the same level, with depth 1 and 500 messages a second
 };
 
 class FreshOutput : public Connected, public ::testing::WithParamInterface<Output> {

@@ -36,7 +36,7 @@ class Lanes : public Spinning {
     }
   }
 
-  // Numbers count from 1. The callback does not end while it is held.
+  // Numbers are counted from 1. The callback does not end as long as it is held.
   static void on_number(const void *message, void *context) {
     auto *one = static_cast<Subscribed *>(context);
     one->inside = true;
@@ -54,7 +54,7 @@ class Lanes : public Spinning {
   void offer(size_t place, int32_t number) {
     ASSERT_TRUE(eventually([&] { return server.offer("rt/" + subscribed[place].topic, int32_bytes(number)); }));
   }
-  // The agent knows the streams chosen by the levels.
+  // The agent knows the streams that the levels have selected.
   void settle() {
     ASSERT_TRUE(eventually([&] {
       const bool waits = masked([](const tide_session_t &session) { return session.readers_waiting; });
@@ -95,7 +95,7 @@ TEST_F(Lanes, ABusyExecutorLosesNothingReliableWhileAnotherIsAwake) {
   Thread first([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   Thread second([&] { EXPECT_OK(rclc_executor_spin(&other)); });
   Subscribed &busy = subscribed[0], &awake = subscribed[1];
-  constexpr int kMessages = 10;  // far more than its queue of four
+  constexpr int kMessages = 10;  // far more than fit into its queue of four
   busy.held = true;
   for (int number = 1; number <= kMessages; number++) {
     offer(0, number);

@@ -177,7 +177,7 @@ void keep(const rcutils_log_location_t *location, int severity, const char *name
 }
 
 TEST(Logging, GoesToTheHandlerFromItsLevelOn) {
-  static bool again = false;  // messages that are logged once per process do not come again in a repetition
+  static bool again = false;  // messages that a process logs only once do not come again in a repetition
   const std::string once = again ? "" : "30  once 0 TestBody\n";
   again = true;
   logged.clear();

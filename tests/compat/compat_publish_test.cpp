@@ -60,7 +60,7 @@ TEST_F(Connected, TheLinkMayTakeLessThanThePools) {
   std::string text(100, 'w');
   std_msgs__msg__String message = {{text.data(), text.size(), text.size() + 1}};
   EXPECT_REFUSED(rcl_publish(&wide, &message, nullptr), RCL_RET_ERROR, TIDE_ERROR_TOO_LARGE);
-  EXPECT_OK(rcl_publish(&whole, &message, nullptr)); /* in fragments */
+  EXPECT_OK(rcl_publish(&whole, &message, nullptr)); /* sent in fragments */
   EXPECT_TRUE(eventually([&] { return server.written("rt/whole").size() == 1; }));
   EXPECT_EQ(server.written("rt/whole")[0], string_bytes(text));
 }
@@ -79,7 +79,7 @@ TEST_F(Publishing, ABestEffortMessageThatNeverFitsIsTooLargeAlsoWhenThePoolIsFul
 }
 
 TEST_F(Publishing, AFullPoolIsWaitedForOrTold) {
-  server.mute(true); /* acknowledges nothing */
+  server.mute(true); /* the agent acknowledges nothing */
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
   int kept = 0;
   while (publish(10) == RCL_RET_OK && kept < 100) kept++;
@@ -117,7 +117,7 @@ TEST_F(Publishing, WhatWaitsForTheNextSessionIsNotThereYet) {
 
 TEST_F(Publishing, TheProgramMayWaitUntilTheAgentHasEverything) {
   EXPECT_EQ(rcl_publisher_wait_for_all_acked(&publisher, 0), RCL_RET_OK) << "nothing was published";
-  server.mute(true); /* acknowledges nothing */
+  server.mute(true); /* the agent acknowledges nothing */
   EXPECT_OK(publish(10));
   const Time begin_ns = now_ns();
   EXPECT_REFUSED(rcl_publisher_wait_for_all_acked(&publisher, 50'000'000), RCL_RET_TIMEOUT, TIDE_ERROR_TIMEOUT);
@@ -133,12 +133,12 @@ TEST_F(Publishing, TheProgramMayWaitUntilTheAgentHasEverything) {
   EXPECT_EQ(rcl_publisher_wait_for_all_acked(&none, 0), RCL_RET_PUBLISHER_INVALID);
 }
 
-/* A flood takes every returned node before another writer of its level, until that writer has found none once. */
+/* A flood takes every node that is returned, until another writer of its level has found none free once. */
 TEST_F(Publishing, APublisherThatFoundNoNodeHasOneFromThenOn) {
   const std_msgs__msg__Int32 number = {1};
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
   for (const bool has_starved : {false, true}) {
-    server.mute(true); /* acknowledges nothing */
+    server.mute(true); /* the agent acknowledges nothing */
     while (publish(10) == RCL_RET_OK) continue;
     ASSERT_EQ(tide_rclc_last_status(), TIDE_ERROR_FULL);
     EXPECT_EQ(rcl_publish(&quick, &number, nullptr) == RCL_RET_OK, has_starved);
@@ -167,7 +167,7 @@ TEST_F(Publishing, FinishingWaitsForTheLastMessages) {
     ASSERT_OK(rclc_publisher_init_default(&last, &node, int32_type(), topic.c_str()));
     ASSERT_OK(tide_rclc_publisher_set_priority(&last, TIDE_PRIORITY(level, 0)));
     std_msgs__msg__Int32 number = {level};
-    server.mute(true); /* these messages are lost, and sent again after the next one */
+    server.mute(true); /* these messages are lost, and are sent again after the next one */
     for (int i = 0; i < 5; i++) ASSERT_OK(rcl_publish(&last, &number, nullptr));
     pass_time(20ms);
     server.mute(false);
@@ -197,7 +197,7 @@ TEST_F(Publishing, FinishingWithoutAFreeNodeCanBeTriedAgain) {
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
   while (publish(10) == RCL_RET_OK) {
   }
-  /* One node stays free for objects, but finalising a publisher needs three for its deletions. */
+  /* One node stays free for objects, but finalising a publisher needs three nodes, for its deletions. */
   EXPECT_REFUSED(rcl_publisher_fini(&publisher, &node), RCL_RET_ERROR, TIDE_ERROR_FULL);
   EXPECT_TRUE(rcl_publisher_is_valid(&publisher));
   server.mute(false);
@@ -226,7 +226,7 @@ TEST_F(Publishing, FromSeveralThreadsAtOnce) {
         std_msgs__msg__String message = {{one.data(), one.size(), one.size() + 1}};
         EXPECT_OK(rcl_publish(&publisher, &message, nullptr));
         std_msgs__msg__Int32 number = {i};
-        (void)rcl_publish(&quick, &number, nullptr); /* may find no room */
+        (void)rcl_publish(&quick, &number, nullptr); /* may find no free node */
         if (i % 50 == 0) server.offer("rt/down", int32_bytes(i));
         if (i % 100 == 0) {
           EXPECT_EQ(rmw_uros_ping_agent(2000, 3), RMW_RET_OK);
@@ -319,7 +319,7 @@ TEST_F(Publishing, AChainGivesItsPrioritiesToCallbacksAndStreams) {
   EXPECT_EQ(TIDE_PRIORITY_LEVEL(first->priority), 2);
   EXPECT_EQ(TIDE_PRIORITY_LEVEL(last->priority), 2);
   EXPECT_GT(last->priority, first->priority);
-  /* The agent is requested to send on the stream of the level. */
+  /* The agent is requested to send on the stream of this level. */
   ASSERT_TRUE(eventually([&] { return !server.streams_of(TIDE_XRCE_READ_DATA).empty(); }));
   EXPECT_OK(publish(3));
   EXPECT_TRUE(eventually([&] {

@@ -178,7 +178,7 @@ TEST_F(Rosout, ALongTextIsCutBehindAWholeCharacter) {
 TEST_F(Rosout, WhatFitsNoNodeOrCannotBeFormattedIsLost) {
   const std::string name(70'000, 'n');
   RCUTILS_LOG_INFO_NAMED(name.c_str(), "no place");
-  const wchar_t unknown[] = {static_cast<wchar_t>(0x110000), 0}; /* no character */
+  const wchar_t unknown[] = {static_cast<wchar_t>(0x110000), 0}; /* there is no such character */
   RCUTILS_LOG_INFO("%ls", unknown);
   EXPECT_EQ(published(), 0u);
   EXPECT_EQ(lost(), 2u);
@@ -189,7 +189,7 @@ TEST_F(Rosout, WhatFitsNoNodeOrCannotBeFormattedIsLost) {
 TEST_F(Rosout, AFloodLeavesHalfOfTheNodesToTheProgram) {
   rcl_publisher_t publisher = publisher_of(int32_type(), "number");
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
-  server.mute(true); /* acknowledges nothing */
+  server.mute(true); /* the agent acknowledges nothing */
   for (int i = 0; i < 100; i++) RCUTILS_LOG_INFO("line %d", i);
   const uint32_t kept = published();
   EXPECT_GE(kept, 1u);
@@ -227,7 +227,7 @@ TEST_F(Rosout, AFunctionForErrorsMayLogWhileAPublishFails) {
   });
   server.mute(true);
   std_msgs__msg__Int32 number = {1};
-  while (rcl_publish(&publisher, &number, nullptr) == RCL_RET_OK) continue; /* the log has no node, either */
+  while (rcl_publish(&publisher, &number, nullptr) == RCL_RET_OK) continue; /* the log has no node either */
   for (int i = 0; i < 5; i++) EXPECT_NE(rcl_publish(&publisher, &number, nullptr), RCL_RET_OK);
   EXPECT_EQ(errors, 6);
   EXPECT_EQ(lost(), 6u);
@@ -260,7 +260,7 @@ int print_within(FILE *, const printf_info *, const void *const *) {
 }
 int no_arguments(const printf_info *, size_t, int *, int *) { return 0; }
 
-/* A conversion defined by the program, which the C library allows, runs while the line is formatted. */
+/* A conversion that the program has defined, which the C library permits, runs while the line is formatted. */
 TEST_F(Rosout, WithinALineItLogsAndDoesNotEnd) {
   ASSERT_EQ(register_printf_specifier('Y', print_within, no_arguments), 0);
   node_within = &node;
@@ -296,7 +296,7 @@ TEST_F(Rosout, LinesTravelAtTheirLevel) {
   for (const uint8_t stream : server.streams_of(TIDE_XRCE_WRITE_DATA)) EXPECT_EQ(stream, TIDE_STREAM_RELIABLE(2));
 }
 
-/* Each thread's lines that have a node arrive once and in order; the others are counted. */
+/* The lines of each thread for which there is a node arrive once and in order; the others are counted. */
 TEST_F(Rosout, ThreadsLoseNothingUncounted) {
   constexpr int kThreads = 4, kLines = 300;
   std::vector<Thread> threads;

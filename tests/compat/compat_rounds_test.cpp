@@ -51,7 +51,7 @@ TEST_F(Rounds, EveryInputIsThereBeforeTheFirstCallback) {
       add(1);
     }
     inputs[0].message.data = inputs[1].message.data = 0;
-    std::vector<int32_t> seen;  // by each callback, from the other one's message
+    std::vector<int32_t> seen;  // number of callbacks' runs by the other one's message
     inputs[0].act = [&] { seen.push_back(inputs[1].message.data); };
     inputs[1].act = [&] { seen.push_back(inputs[0].message.data); };
     deliver(0, 7);
@@ -107,7 +107,7 @@ TEST_F(Rounds, AnotherThreadsOutputsDoNotWait) {
   ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
   add(0);
   inputs[0].act = [&] {
-    std::thread other([&] { publish(9); });  // a real one, as the round is known by a variable of the thread
+    std::thread other([&] { publish(9); });  // a real thread, because the round is known by a variable of the thread
     other.join();
     EXPECT_TRUE(writes_within(std::chrono::seconds(5)));
   };
@@ -148,7 +148,7 @@ TEST_F(Rounds, AreRefusedFromWithinAndWithLanes) {
                  TIDE_ERROR_UNSUPPORTED);
 }
 
-// What another thread does while an input is decoded.
+// What another thread does while an input is being decoded.
 std::function<void()> meanwhile;
 void decode_slowly(tide_cdr_t *cdr, void *message) {
   static_cast<const tide_message_type_t *>(int32_type()->data)->decode(cdr, message);
@@ -187,7 +187,8 @@ TEST_F(Rounds, ACallbackMayBeRemovedWhileInputsAreTaken) {
   EXPECT_EQ(inputs[2].numbers, (std::vector<int32_t>{1, 3, 4})) << "not an old one again";
 }
 
-// Whatever the order of events, each sample runs its callback once, in order, and each output arrives once, in order.
+// Whatever the order of events, each sample runs its callback once and in order, and each output arrives once and in
+// order.
 TEST_F(Rounds, NothingIsLostOrDoubledWhateverComesWhen) {
   const auto seed = static_cast<unsigned>(World::current().random.next());
   std::mt19937 random(seed);

@@ -16,7 +16,7 @@ int own_priority() { return sim::Task::current() == nullptr ? 0 : sim::Task::cur
 
 void on_high(const void *) {
   priorities[1] = own_priority();
-  while (counts[1] == 0 && own_priority() != 0) pass_time(100us);  // its budget ends
+  while (counts[1] == 0 && own_priority() != 0) pass_time(100us);  // when its budget ends
   if (own_priority() == 0) fell = true;
   counts[1]++;
 }

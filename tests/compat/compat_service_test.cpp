@@ -281,7 +281,7 @@ TEST_F(Serving, ComesAndGoes) {
   }
 }
 
-// Some requests are answered at once, others later: every request gets its answer, once, at the client that asked.
+// Some requests are answered at once and others later: every request gets its answer, once, at the client that sent it.
 TEST_F(Serving, EveryRequestHasExactlyOneAnswer) {
   struct World {
     std::mt19937 random;

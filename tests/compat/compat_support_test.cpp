@@ -228,9 +228,9 @@ TEST_F(Connected, NothingIsMadeWithoutASupport) {
   EXPECT_EQ(rmw_uros_epoch_nanos(), 0);
 }
 
-// A program may end its objects in any order, and after the support.
+// A program may end its objects in any order, even after the support.
 TEST_F(Connected, EndsInEveryOrderLeaveNothing) {
-  std::string order = "EPSNW";  // executor, publisher, subscription, node, whole
+  std::string order = "EPSNW";  // executor, publisher, subscription, node, and the whole
   std::sort(order.begin(), order.end());
   do {
     if (!rcl_context_is_valid(&support.context)) connect();
@@ -315,9 +315,9 @@ TEST_F(Connected, TheParticipantHasTheNodesFullNameAndDomain) {
   EXPECT_EQ(server.domains(), (std::vector<int>{0, 7, 7}));
 }
 
-// ---- starting again ----
+// ---- starting again and again ----
 
-// Descriptors would run out, and the leak sanitizer sees memory.
+// A leak of descriptors would exhaust them, and the leak sanitizer detects one of memory.
 TEST_F(Connected, ManyLivesLeaveNothingBehind) {
   const int lives = 1000;
   for (int life = 0; life < lives; life++) {
@@ -342,7 +342,7 @@ TEST_F(Connected, ManyLivesLeaveNothingBehind) {
       ASSERT_OK(rcl_node_fini(&node));
     }
     ASSERT_OK(rclc_support_fini(&support));
-    ASSERT_OK(rcl_publisher_fini(&publisher, &node)); /* too late, but harmless */
+    ASSERT_OK(rcl_publisher_fini(&publisher, &node)); /* too late, but without harm */
     connect();
   }
   EXPECT_EQ(server.written("rt/topic").size(),
@@ -398,7 +398,7 @@ TEST_F(Connected, TimeIsSynchronised) {
     pass_time(100ms);
     server.mute(false);
   });
-  EXPECT_OK(rmw_uros_sync_session(2000)); /* the first request is lost, another is not */
+  EXPECT_OK(rmw_uros_sync_session(2000)); /* the first request is lost, the next one is not */
   later.join();
   EXPECT_TRUE(rmw_uros_epoch_synchronized());
   const int64_t now = wall_ns();
@@ -526,7 +526,7 @@ TEST_P(CustomTransport, CarriesASession) {
   ASSERT_OK(rclc_publisher_init_default(&publisher, &node, string_type(), "up"));
   rcl_subscription_t subscription{};
   ASSERT_OK(rclc_subscription_init_default(&subscription, &node, int32_type(), "down"));
-  std::string text(800, '~'); /* escaped octets, in fragments */
+  std::string text(800, '~'); /* with escaped octets, in fragments */
   std_msgs__msg__String message = {{text.data(), text.size(), text.size() + 1}};
   for (int i = 0; i < 20; i++) ASSERT_OK(rcl_publish(&publisher, &message, nullptr));
   EXPECT_TRUE(eventually([&] { return server.written("rt/up").size() == 20; }));
@@ -551,7 +551,7 @@ TEST_P(CustomTransport, CarriesASession) {
   EXPECT_EQ(server.clients(), 0u);
 }
 
-// The transport is set after the options were initialised, as some programs do. A chosen address is kept.
+// The transport is set after the options were initialised, as in some programs. An address that was chosen is kept.
 TEST_P(CustomTransport, IsUsedByOptionsThatWereMadeBefore) {
   const bool framed = GetParam();
   AgentServer server(framed ? AgentServer::Kind::kStream : AgentServer::Kind::kDatagrams);

@@ -143,7 +143,7 @@ TEST_F(Waiting, ServicesAndClientsWithoutAnExecutor) {
   }
 }
 
-// rclcpp and similar programs resize their wait sets before each wait.
+// Programs such as rclcpp resize their wait sets before each wait.
 TEST_F(Waiting, PlacesMayBecomeMoreAndLess) {
   static size_t blocks, octets;
   blocks = octets = 0;
@@ -207,7 +207,7 @@ TEST_F(Waiting, AllocatorThatRefusesLeavesThePlaces) {
   EXPECT_OK(rcl_wait_set_fini(&other));
 }
 
-// The agents report no events; the stock client returns the same codes.
+// No agent reports events; the stock client returns the same codes.
 TEST_F(Waiting, EventsAreRefused) {
   rcl_subscription_t subscription{};
   rcl_publisher_t publisher = publisher_of(int32_type(), "up");
@@ -230,7 +230,7 @@ TEST_F(Waiting, EventsAreRefused) {
   EXPECT_OK(rcl_event_fini(&event));
 }
 
-// Programs add the entities that exist at the moment, possibly none.
+// Programs add the entities that exist at that moment, possibly none.
 TEST_F(Waiting, PlacesWithoutAnythingInThemWaitTheirTime) {
   const Time begin = now_ns();
   EXPECT_EQ(rcl_wait(&wait_set, ms(20)), RCL_RET_TIMEOUT);

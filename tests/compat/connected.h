@@ -57,11 +57,11 @@ struct Outcome {
 inline void PrintTo(const Outcome &outcome, std::ostream *out) {
   *out << outcome.code << " (" << text_of(outcome.cause) << ")";
 }
-// Expects that the call fails with this rcl code and this cause (tide_rclc_last_status).
+// Expects the call to fail with this rcl code and this cause (tide_rclc_last_status).
 #define EXPECT_REFUSED(call, code, cause) \
   EXPECT_EQ((rcl_reset_error(), Outcome{(call), tide_rclc_last_status()}), (Outcome{(code), (cause)}))
 
-// The functions of a custom transport whose args are a ClientEnd.
+// The functions of a custom transport; their args are a ClientEnd.
 inline bool open_transport(uxrCustomTransport *transport) { return transport->args != nullptr; }
 inline bool close_transport(uxrCustomTransport *) { return true; }
 inline size_t write_transport(uxrCustomTransport *transport, const uint8_t *bytes, size_t count, uint8_t *error) {
@@ -94,7 +94,7 @@ class Connected : public ::testing::Test {
     ASSERT_OK(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator));
     ASSERT_OK(rclc_node_init_default(&node, "node", "", &support));
   }
-  // A value of the session, read as its own code reads it.
+  // A value of the session, read in the same way as by the session's code.
   template <typename Read>
   auto masked(Read read) {
     const tide_platform_t *platform = tide_port_platform();
@@ -106,18 +106,18 @@ class Connected : public ::testing::Test {
   tide_session_state_t state() {
     return masked([](const tide_session_t &session) { return session.state; });
   }
-  // Frames that have reached the program's slots.
+  // Number of frames that have reached the program's slots.
   size_t noted() {
     return masked([](const tide_session_t &session) { return session.daemon.receiver.counters.noted; });
   }
-  // Returns when `send` has brought a frame into a slot.
+  // Returns when `send` has put a frame into a slot.
   void bring(const std::function<bool()> &send) {
     const size_t before = noted();
     ASSERT_TRUE(eventually(send));
     ASSERT_TRUE(eventually([&] { return noted() > before; }));
   }
-  // True if all sent messages have arrived. Messages unacknowledged at the end of the session are sent again in the
-  // next one.
+  // True if all messages that were sent have arrived. Messages that are unacknowledged at the end of a session are sent
+  // again in the next one.
   bool is_acknowledged() {
     return eventually([&] { return tide_session_is_idle(session(), 0); });
   }
@@ -146,16 +146,16 @@ class Connected : public ::testing::Test {
   rcl_node_t node{};
 };
 
-// A subscription to std_msgs/Int32, and what its callback got; -1 for a call without a message.
+// A subscription to std_msgs/Int32, and the values that its callback got; -1 for a call without a message.
 struct Heard {
   rcl_subscription_t subscription{};
   std_msgs__msg__Int32 message{};
   std::string topic;
   std::vector<int32_t> numbers;
-  std::function<void()> act;  // in each callback; unset: nothing
+  std::function<void()> act;  // called in each callback; unset: nothing
 };
 
-// A connected program with an executor.
+// A program that is connected and has an executor.
 class Spinning : public Connected {
  protected:
   explicit Spinning(size_t handles) : handles_(handles) {}
@@ -188,7 +188,7 @@ class Spinning : public Connected {
         },
         &heard, invocation));
   }
-  // Runs callbacks in a thread of its own until stopped.
+  // Runs callbacks in a separate thread until it is stopped.
   struct Spinner {
     explicit Spinner(rclc_executor_t &spun)
         : core(tide_rclc_executor_core(&spun)), thread([&spun] { EXPECT_OK(rclc_executor_spin(&spun)); }) {}

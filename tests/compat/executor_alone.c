@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that programs use after including only <rclc/executor.h>, as with the stock header. The test is that this
+/* Names that programs use when they include only <rclc/executor.h>, as with the stock header. The test is that this
  * compiles. */
 #include <rclc/executor.h>
 

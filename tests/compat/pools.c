@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small pools, so that each can be exhausted. */
+/* Small pools, so that each of them can be exhausted. */
 #define TIDE_NODES 2
 #define TIDE_PUBLISHERS 3
 #define TIDE_SUBSCRIPTIONS 3
@@ -22,7 +22,7 @@
 #define TIDE_SMALL_NODES 8
 #define TIDE_SMALL_NODE_BYTES 128
 #define TIDE_LARGE_NODES 2
-#define TIDE_LARGE_NODE_BYTES 1020 /* no multiple of the alignment */
+#define TIDE_LARGE_NODE_BYTES 1020 /* not a multiple of the alignment */
 #define TIDE_REASSEMBLY_BYTES 1024
 #define TIDE_MTU_BYTES 256
 #define TIDE_SLOTS 12

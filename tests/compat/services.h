@@ -36,7 +36,7 @@ inline int64_t word_of(const Octets &bytes) {
   return word;
 }
 
-// Identity of a client: every octet of the GUID matters, the number is wider than 32 bits.
+// Identity of a client: every octet of the GUID matters, and the number is wider than 32 bits.
 inline agent::SampleIdentity identity_of(uint8_t asker, uint32_t number) {
   agent::SampleIdentity identity;
   for (size_t octet = 0; octet < 16; octet++) identity[octet] = static_cast<uint8_t>(asker + 16 * octet);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each test's world: a machine in virtual time on which the test and its threads run, determined by a seed. The seed of
-// a repetition (--gtest_repeat) is TIDE_SEED plus its number; a failed test prints the command for its replay.
+// a repetition (--gtest_repeat) is TIDE_SEED plus its number; a failed test prints the command that replays it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,16 +20,16 @@ using sim::Time;
 
 class AgentServer;
 
-// A datagram link of the program and its destination.
+// A datagram link of the program, and where it leads.
 struct Connection {
   Connection(sim::Machine &machine, tide_session_t &session, Time latency, uint64_t seed);
   void deliver(std::vector<uint8_t> datagram);
 
   sim::Random random;
   Time latency_most, last_up = 0, last_down = 0;  // datagrams keep their order
-  AgentServer *server = nullptr;                  // null: no server (any more)
+  AgentServer *server = nullptr;                  // null if there is no server, or no longer one
   uint64_t endpoint = 0;
-  size_t place = 0;  // of its server
+  size_t place = 0;  // index of its server
   sim::Line up;
   sim::Link link;
 };
@@ -40,15 +40,16 @@ class World {
   static World &current();
 
   Time latency() { return random.between(1, latency_most_); }
-  // Opens a server's port. port: of an earlier server, so that its clients find the new one; 0: a new port.
+  // Opens the port of a server. `port` is that of an earlier server, so that its clients find the new one; 0: a new
+  // port.
   uint16_t listen(AgentServer *server, uint16_t port = 0);
   void close(AgentServer *server);
 
   sim::Engine engine;
   sim::Random random;
   sim::Machine machine;
-  uint64_t up_baud = 0;  // of links opened from now on, towards the agent; 0: frames take no time
-  Time wall_step = 0;    // of the agent's clock of the day
+  uint64_t up_baud = 0;  // rate towards the agent on links opened from now on; 0: frames take no time
+  Time wall_step = 0;    // step of the agent's clock of the day
 
  private:
   sim::Link *open(tide_session_t &session, const tide_link_address_t &address);
@@ -67,7 +68,7 @@ inline Time wall_ns() {
 
 inline void pass_time(std::chrono::nanoseconds duration) { sim::Port::current()->pause(duration.count()); }
 
-// False: the condition did not hold in time.
+// Returns false if the condition did not hold in time.
 inline bool eventually(const std::function<bool()> &condition, std::chrono::nanoseconds limit = 10s) {
   const Time end = now_ns() + limit.count();
   while (!condition()) {

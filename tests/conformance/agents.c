@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent: finding and calling it, its end and restart. */
+/* The agent: how it is found and called, its end and its restart. */
 #include "behaviours.h"
 
 static void say_time(int64_t begin_ms) { say(" after %s", about(now_ms() - begin_ms)); }

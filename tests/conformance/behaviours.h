@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common parts of the files of behaviours: a behaviour reports its observations in one line. shared.c has the parts
- * common to all clients; the environment, with clock, threads, agent and ROS 2, is real (real.c, any client) or virtual
- * (conformance_test.cpp, tide in the gate). */
+/* What the files of behaviours share; each behaviour reports its observations in one line. shared.c has the parts
+ * common to all clients. The environment (clock, threads, agent and ROS 2) is real (real.c, for any client) or virtual
+ * (conformance_test.cpp, for tide in the gate). */
 #ifndef BEHAVIOURS_H
 #define BEHAVIOURS_H
 
@@ -30,15 +30,15 @@ extern const behaviour_t behaviours_of_objects[], behaviours_of_executors[], beh
     behaviours_of_memory[]; /* each array ends with a null name */
 extern const behaviour_t *const behaviour_lists[8];
 
-extern char line[4000]; /* the reported line */
+extern char line[4000]; /* the line that is reported */
 extern const char *agent_port;
 
-/* Appends a part to the line. */
+/* Appends a part to the reported line. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* " NAME CODE" */
 void say_code(const char *name, rcl_ret_t code);
 
-/* Start of most behaviours: connects and creates a node "node". Ends the program if there is no agent. */
+/* How most behaviours start: connects, and creates a node "node". Ends the program if there is no agent. */
 extern rcl_allocator_t allocator;
 extern rclc_support_t support;
 extern rcl_node_t node;
@@ -50,11 +50,11 @@ rcl_init_options_t options_of_agent(void);
 #define STRING ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String)
 #define SET_BOOL ROSIDL_GET_SRV_TYPE_SUPPORT(std_srvs, srv, SetBool)
 
-/* Gives the program its own agent, and removes that agent. */
+/* Gives the program an agent of its own, and ends that agent. */
 void kill_agent(void);
 void start_agent(void);
 
-/* A ROS 2 node that observes the topic (peer.py), and its answers; say_peer adds " [QUESTION ANSWER]". */
+/* A ROS 2 node (peer.py) that observes the topic, and its answers; say_peer appends " [QUESTION ANSWER]". */
 void start_peer(const char *topic);
 int ask_peer(const char *question);
 void say_peer(const char *question);
@@ -65,16 +65,16 @@ void sleep_ms(int64_t time_ms);
 typedef int thread_t;
 thread_t start_thread(void *(*body)(void *), void *argument);
 void join_thread(thread_t thread);
-/* Ends the program, because no more can be observed, and reports the step. */
+/* Ends the program, because nothing more can be observed, and reports the step. */
 void require(bool holds, const char *step);
-/* A duration, rounded so that all runs report the same: "0 s", "0.1 s", "0.5 s", "1 s", "2 s", "5 s", "10 s", "15 s" or
-   "long". */
+/* A duration, rounded so that all runs report the same value: "0 s", "0.1 s", "0.5 s", "1 s", "2 s", "5 s", "10 s", "15
+   s" or "long". */
 const char *about(int64_t time_ms);
 /* A name that no other behaviour uses. */
 const char *fresh(const char *base);
 
-extern int seen;           /* callbacks that ran */
-extern int32_t last_value; /* of the last message */
+extern int seen;           /* number of callbacks that ran */
+extern int32_t last_value; /* value of the last message */
 void on_int32(const void *message);
 rcl_publisher_t publisher_of(const char *topic);
 rcl_subscription_t subscription_of(const char *topic);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finalising objects in every order, and while the agent is away; a ROS 2 node observes. */
+/* Objects are finalised in every order, and while the agent is away; a ROS 2 node observes this. */
 #include <string.h>
 
 #include "behaviours.h"
@@ -229,7 +229,7 @@ static void fifty_times(void) {
   say_peer("publishers 0");
 }
 
-/* The agent is away when everything is finalised; then it returns, and everything is initialised again. */
+/* The agent is away while everything is finalised; then it returns, and everything is initialised again. */
 static void agent_gone(const char *order) {
   begin_watched();
   kill_agent();
@@ -263,7 +263,7 @@ static void agent_gone_for_services(void) {
   say(" after %s", about(now_ms() - begin_ms));
 }
 
-/* A finalisation that did not reach the old agent does not affect the new one. */
+/* A finalisation that did not reach the old agent has no effect in the new one. */
 static void agent_back_between_the_ends(void) {
   begin_watched();
   kill_agent();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of messages: functions that assign, initialise, end and copy strings and sequences. */
+/* Memory of messages: functions that assign, initialise, finalise and copy strings and sequences. */
 #include <micro_ros_utilities/string_utilities.h>
 #include <rosidl_runtime_c/primitives_sequence_functions.h>
 #include <rosidl_runtime_c/string_functions.h>

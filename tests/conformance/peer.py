@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS 2 node for the behaviours: reports the state of one of their topics, std_msgs/msg/Int32, as seen in ROS 2.
+"""A ROS 2 node for the behaviours: it reports the state of one of their topics, std_msgs/msg/Int32, as ROS 2 sees it.
 
 The first line that it reads is the topic. Then it answers each line:
 
@@ -54,7 +54,7 @@ def main() -> None:
     threading.Thread(target=spin, daemon=True).start()
     counts: dict[str, Callable[[], int]] = {
         "publishers": lambda: node.count_publishers(topic),
-        "subscriptions": lambda: node.count_subscribers(topic) - 1,  # without its own
+        "subscriptions": lambda: node.count_subscribers(topic) - 1,  # without the node's own endpoint
         "nodes": lambda: node.get_node_names().count("node"),
     }
     say("ready")
@@ -67,7 +67,7 @@ def main() -> None:
             say(len(seen))
         else:
             say(settled(counts[words[0]], int(words[1])))
-    os._exit(0)  # no orderly end is needed
+    os._exit(0)  # an orderly end is not needed
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Behaviours of a micro-ROS client that a program can observe, one line each: NAME | OBSERVATION.
+/* The behaviours of a micro-ROS client that a program can observe, one in each line: NAME | OBSERVATION.
  *
  *   behaviours PORT [-n NAME] [-p PEER] AGENT [ARGUMENT...]
  *
- * Only the public interface is used, so it links with any client; lab/bench/behaviours.py builds and compares. Each
- * behaviour runs in its own process with its own agent (the command, which serves UDP on PORT). PEER is the command, in
- * one word, of the observing ROS 2 node (peer.py). Without PEER, behaviours that need the node are omitted. */
+ * Only the public interface is used, so the program links with any client; lab/bench/behaviours.py builds and compares
+ * it. Each behaviour runs in a process of its own, with an agent of its own (the command, which serves UDP on PORT).
+ * PEER is the command, as one argument, that starts the observing ROS 2 node (peer.py). Without PEER, behaviours that
+ * need the node are omitted. */
 #define _GNU_SOURCE
 #include "behaviours.h"
 
@@ -119,7 +120,7 @@ static void run(const behaviour_t *behaviour) {
   }
   if (ended == 0) puts(" does not return");
   if (ended != 0 && WIFSIGNALED(status)) printf(" ends the program: %s\n", strsignal(WTERMSIG(status)));
-  kill(-process, SIGKILL); /* with its agent */
+  kill(-process, SIGKILL); /* including its agent */
   if (ended == 0) waitpid(process, NULL, 0);
   fflush(stdout);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start of behaviours, and reports of their observations. */
+/* How behaviours start, and how they report their observations. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

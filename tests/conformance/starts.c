@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent is killed and restarted at each step of a program's start; a ROS 2 node observes. */
+/* The agent is killed and restarted at each step of a program's start; a ROS 2 node observes this. */
 
 #include "behaviours.h"
 
@@ -21,7 +21,7 @@ static void on_timer(rcl_timer_t *one, int64_t last_call_time) {
   (void)publish_int32(&publisher, 1);
 }
 
-/* Reports whether messages arrive in ROS 2, and in the program, within 15 s. */
+/* Reports whether messages arrive in ROS 2 and in the program, each within 15 s. */
 static void say_who_hears(void) {
   seen = 0;
   int heard = ask_peer("forget");
@@ -72,7 +72,7 @@ static void restarted_before(int restarted) {
     if (step == restarted) restart_agent();
     const rcl_ret_t code = take_step(step);
     if (step >= restarted) say_code(names[step], code);
-    if (code != RCL_RET_OK) break; /* as in programs */
+    if (code != RCL_RET_OK) break; /* as in real programs */
   }
   if (restarted == LATER) {
     spin_for(&executor, 500);
@@ -118,7 +118,7 @@ static void twice(void) {
   }
 }
 
-/* As in reconnection examples: everything is finalised and initialised again when the agent does not answer. */
+/* As in examples of reconnection: everything is finalised and initialised again when the agent does not answer. */
 static void with_a_program_that_begins_again(void) {
   topic = fresh("start");
   start_peer(topic);

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of the firmware tests: an image on an emulated board alone, in lockstep with the simulated world, and
-with the real agent on its line.
+"""What the firmware tests share: an image on an emulated board that runs alone, in lockstep with the simulated world,
+or with the real agent on its line.
 
-The first two are exact: QEMU counts instructions as time, and in lockstep bytes arrive at instruction counts
-(sim/board/board.h). Only a board alone that sleeps may wake up a few instructions later in some run. Only the third
-depends on this machine; tests that use it run in `make test-all`."""
+The first two are exact: QEMU counts instructions as time, and in lockstep bytes arrive at given instruction counts
+(sim/board/board.h). Only if a board runs alone and sleeps, it may wake up a few instructions later in some runs. Only
+the third form depends on this machine; tests that use it run in `make test-all`."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = str(build_folder() / "bin" / "tide-sim")
-BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for the MPS2 board; with FreeRTOS both for MPS2 boards
+BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for the MPS2 board; with FreeRTOS, both are for MPS2 boards
 CORES = ["cortex-m4f", pytest.param("cortex-m7", marks=pytest.mark.full)]
 VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
-PROCESSOR_LIMIT_S = 120  # processor time after which the system ends a program
+PROCESSOR_LIMIT_S = 120  # processor time after which the operating system ends a program
 DOMAIN = domain()
-PICO_NEEDS = ("PICO_SDK_PATH", "RP2040JS", "RP2040_BOOTROM")  # test_pico.py
+PICO_NEEDS = ("PICO_SDK_PATH", "RP2040JS", "RP2040_BOOTROM")  # used by test_pico.py
 PICO_IS_GIVEN = all(os.environ.get(name) for name in PICO_NEEDS)
 
 
@@ -62,14 +62,14 @@ def run_program(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def run_alone(core: str, name: str) -> tuple[int, str]:
-    """Runs in exact virtual time, without a peer on the line: exit code, and output."""
+    """Runs in exact virtual time, without a peer on the line; returns exit code and output."""
     done = run_program(qemu(core, name, *VIRTUAL_TIME))
     return done.returncode, done.stderr
 
 
 @dataclass
 class Lockstep:
-    samples: list[tuple[int, bytes]]  # (virtual time in ns, octets) of each sample of the topic
+    samples: list[tuple[int, bytes]]  # (virtual time in ns, number of octets) of each sample of the topic
     code: int
     output: str
 
@@ -78,7 +78,7 @@ class Lockstep:
 
 
 def lockstep(core: str, name: str, topic: str, *more: str) -> Lockstep:
-    """Runs in exact virtual time, with the agent's core in the simulated world on the line."""
+    """Runs in exact virtual time, with the agent's core in the simulated world at the other end of the line."""
     elf = image(core, name)
     command = [SIMULATOR, "--board", str(elf), "--machine", machine(elf), "--listen", topic, *more]
     done = run_program(command)
@@ -109,7 +109,7 @@ def wait_for(log: Path, pattern: str) -> str:
 
 @contextmanager
 def ros_node(name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
-    """A node in a domain of this process, and a function that runs its callbacks for a moment."""
+    """A node in a domain of this process, and a function that runs the node's callbacks for a moment."""
     import rclpy
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
@@ -128,7 +128,7 @@ def ros_node(name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
 def run_with_agent(
     core: str, name: str, folder: Path, spin: Callable[[], None], *more: str, limit_s: float = LIMIT_S
 ) -> tuple[int | None, str]:
-    """Waits until the image ends: its exit code (None: the image did not end in time) and output."""
+    """Waits until the image ends; returns its exit code (None if it did not end in time) and its output."""
     arguments = qemu(core, name, "-chardev", "pty,id=line", "-serial", "chardev:line", *more)
     with running(arguments, folder / "qemu.log") as board:
         line = wait_for(folder / "qemu.log", r"/dev/pts/\d+")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images with a FreeRTOS kernel in the builds."""
+"""Images with a FreeRTOS kernel, if the builds contain them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import re
 
 from board import BUILDS, ROOT, image
 
-FORMS = ("freertos", "freertos-tick")  # a fine clock and an alarm; the tick alone
+FORMS = ("freertos", "freertos-tick")  # one has a fine clock and an alarm, the other only the tick
 PROGRAMS = ("exchange", "three_chains", "lateness", "reopen")
 
 
 def kernel_of(core: str) -> str:
-    """The kernel that the build was configured with; empty: none."""
+    """The kernel with which the build was configured; empty if none."""
     cache = ROOT / "build" / core / "CMakeCache.txt"
     found = re.search(r"^FREERTOS_KERNEL_PATH:PATH=(.*)$", cache.read_text() if cache.exists() else "", re.MULTILINE)
     return found[1] if found else ""

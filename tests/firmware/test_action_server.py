@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of an action, unchanged, on the emulated Cortex-M7: ROS 2 finds it and gets answers. rclpy has no type for
-this action, so the test uses the one service whose type all actions share."""
+"""The action server of micro-ROS, unchanged, on the emulated Cortex-M7: ROS 2 finds it and gets answers. rclpy has no
+type for this action, so the test uses the one service whose type is the same for all actions."""
 
 from __future__ import annotations
 

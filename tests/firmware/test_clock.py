@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Cortex-M port's promises on time (tests/images/clock), in virtual time. The image itself judges each latency
-by its limit. Runs need not be equal: QEMU's timers end in a thread of their own, so a wake-up is five instructions
-later in one run of sixty."""
+"""What the Cortex-M port promises about time (tests/images/clock), in virtual time. The image itself judges each
+latency by its limit. Runs need not be equal, because QEMU's timers end in a thread of their own: in one run of sixty, a
+wake-up is five instructions later."""
 
 from __future__ import annotations
 

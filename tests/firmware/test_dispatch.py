@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of a dispatch on the microcontroller, in instructions: at 100 timers at most a tenth of the stock executor's
-55,603, growing with the logarithm of their number; and the added cost of watching a deadline (docs/guide/chains.md)."""
+"""The cost of a dispatch on the microcontroller, in instructions. At 100 timers it is at most a tenth of the stock
+executor's 55,603, and it grows with the logarithm of their number. Also the additional cost of watching a deadline
+(docs/guide/chains.md)."""
 
 from __future__ import annotations
 

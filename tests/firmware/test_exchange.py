@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of runtime/port/exchange on an STM32F405 and an MPS2 board in QEMU with `tide soak`, whose agent is
-killed and restarted: no accepted message is lost, changed or out of order. The STM32's UART is driven by
-its registers and interrupts; QEMU has no DMA there and sends at once, so baud times are not tested here."""
+"""The program of runtime/port/exchange on an STM32F405 and an MPS2 board in QEMU, with `tide soak`, which kills and
+restarts the agent: no accepted message is lost, changed or out of order. The STM32's UART is driven by its registers
+and interrupts. QEMU has no DMA there and sends at once, so byte times are not tested here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from board import BUILDS, DOMAIN, image
 from tide_tools.soak.host import WINDOW
 
 CHAINS, ROUNDS = 3, 2
-KEPT_BY_THE_BOARD = 16  # unacknowledged messages of a chain: the window of its stream
+KEPT_BY_THE_BOARD = 16  # limit of a chain's unacknowledged messages: the window of its stream
 
 
 def exchange(file: Path, folder: Path, restarts: int, messages: int = 300) -> tuple[int, dict[str, Any], str]:
@@ -48,7 +48,7 @@ def test_nothing_is_lost_when_the_agent_is_killed(core: str, messages: int, rest
     assert code == 0, output
     print(output)
     assert_nothing_lost(found, output, messages)
-    # A board that a busy machine keeps waiting for the agent begins a session more than the agent is killed.
+    # If a busy machine makes a board wait for the agent, it may begin one session more than the agent is killed.
     sessions = found["board"]["reconnects"]
     assert sessions >= len(found["agent_gone_s"]) == restarts, output
     # Within a session each message comes once. Across sessions, messages that the agent had passed on but not

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of reduced runtimes (tide/options.h) exchange messages with ROS 2: each publishes the last received number
-plus one, and ends after 20. Their sizes stay below the promised ones."""
+"""Images of reduced runtimes (tide/options.h) exchange messages with ROS 2. Each publishes the number received last
+plus one, and ends after 20 messages. Their sizes stay below the ones promised."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide footprint` builds the client of a description; the result starts and searches for an agent."""
+"""`tide footprint` builds the client of a description; the resulting program starts and searches for an agent."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ callbacks = [
   {{ name = "go_on", kind = "client", executor = "{_asks}", execution_ms = 0 }},
 ]
 """
-# Functions that a program may set and this one does not, and functions without a known caller.
+# Functions that a program may set and this one does not, and functions of which no caller is known.
 OF_THE_PROGRAM = {"on_start", "on_end", "on_state", "wall_ns", "gc_callback", "done", "block", "handlers", "sink"}
 OF_THE_PROGRAM |= {f"service_callback{form}" for form in ("", "_with_request_id", "_with_context")}
 OF_THE_PROGRAM |= {"client_callback", "client_callback_with_request_id"}
-OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # the allocator that a wait set gets
+OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # the allocator that a wait set is given
 OF_THE_PROGRAM |= {"on_goal", "on_result", "on_cancel", "on_modification", "first_edition", "save"}
-OF_THE_PROGRAM |= {"ready"}  # hook of budgets, which a Cortex-M without an operating system lacks
+OF_THE_PROGRAM |= {"ready"}  # the hook of budgets, which a Cortex-M without an operating system does not have
 
 
 def asks_for_an_agent(image: Path, sent: Path) -> bool:
-    """Started in QEMU it sends the beginning of a frame within a second of its own time."""
+    """Started in QEMU, it sends the beginning of a frame within a second of its own time."""
     words = [
         "qemu-system-arm",
         "-M",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lock between preemptive lanes (tests/images/locked_lanes), in exact virtual time. On FreeRTOS: test_freertos.py."""
+"""A lock between preemptive lanes (tests/images/locked_lanes), in exact virtual time. For FreeRTOS, see
+test_freertos.py."""
 
 from __future__ import annotations
 

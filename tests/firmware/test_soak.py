@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide soak at a serial port: an STM32F405 in QEMU behind a cable that is unplugged when the command asks for it."""
+"""tide soak on a serial port: an STM32F405 in QEMU, whose cable is unplugged when the command asks for it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_board_is_unplugged_step_by_step_and_loses_nothing(tmp_path: Path, chi
     soak = children.start("soak", [sys.executable, "-m", "tide_tools.main", "soak", *words], tmp_path / "soak.log")
     for step in (1, 2):
         soak.wait_line(lambda line, step=step: f"Step {step} of 2" in line, LIMIT_S, f"at step {step}")
-        cable.process.send_signal(signal.SIGUSR2)  # out, and in again
+        cable.process.send_signal(signal.SIGUSR2)  # unplugged and plugged in again
     soak.wait_line(lambda line: "The board answers again" in line, LIMIT_S, "answered")
     assert soak.ends(LIMIT_S), soak.tail()
     page = (tmp_path / "out/soak.md").read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The three-chain system on the real binary (sim/workloads/three_chains/mps2) in QEMU, in the simulated world: exact
-virtual time. Clock, wake-ups, priorities, lanes and budgets by the registers of an STM32F405."""
+virtual time. Clock, wake-ups, priorities, lanes and budgets use the registers of an STM32F405."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tide_tools.run.board_image import machine
 MASKED_LIMIT_INSTRUCTIONS = 6000
 IMAGE = image("cortex-m4f", "three_chains")
 PLAN = ROOT / "examples/published/pods/pods-reliable.plan"
-SIMULATED_PERMILLE = 10  # largest difference of a chain's latency from the simulator's
+SIMULATED_PERMILLE = 10  # largest difference between a chain's latency here and in the simulator
 
 
 def board(*words: str, plan: Path = PLAN) -> dict[str, Any]:
@@ -31,7 +31,7 @@ def simulated(*words: str, plan: Path = PLAN) -> dict[str, Any]:
 
 
 def test_runs_are_equal() -> None:
-    """With losses and preemption, the same seed gives the same run."""
+    """The same seed gives the same run, even with losses and preemption."""
     words = ("--systems", "tide-preemptive", "success_percent=40", "periods=6", "seed=3")
     first = board(*words)
     assert first["chains"][0]["samples"] == 6
@@ -52,7 +52,7 @@ def test_chains_are_as_late_as_in_the_simulator(executor: str) -> None:
 
 @pytest.mark.parametrize("chains", [1, 3])
 def test_critical_sections_of_the_example_are_bounded(chains: int) -> None:
-    """The limit holds for the whole run, including the line's driver and losses, and for any number of handles."""
+    """The limit holds for the whole run, including the driver of the line and losses, and for any number of handles."""
     plan = ("--systems", "tide", f"chains={chains}", "periods=4", "success_percent=50", "seed=2")
     masked = board(*plan)["masked_instructions"]
     print(f"{masked} instructions masked at most, {chains} chains")
@@ -69,8 +69,8 @@ def longest(run: dict[str, Any], chain: int) -> int:
 
 
 def test_budgets_of_lanes_are_kept() -> None:
-    """Lanes work 20 ms in each period. With a budget of 5 ms the urgent lane is lowered below the others; with 100 ms
-    it never is."""
+    """Lanes have work for 20 ms in each period. With a budget of 5 ms, the urgent lane is lowered below the others;
+    with 100 ms it never is."""
     none = preemptive()
     tight, ample = (preemptive(f"budget_us={budget}", "budget_period_us=500000") for budget in (5000, 100_000))
     assert none["budgets"] == []
@@ -91,7 +91,7 @@ def test_a_batch_executor_has_no_lane_for_a_budget() -> None:
 
 
 def test_hold_and_heartbeat_of_the_plan_reach_the_board() -> None:
-    idle = ("chains.sample_us=0", "chains.act_us=0")  # no execution, so that chains wait only for the line
+    idle = ("chains.sample_us=0", "chains.act_us=0")  # without execution time, so that chains wait only for the line
     plain = preemptive(*idle, "heartbeat_delay_us=400000")
     held = preemptive(*idle, "heartbeat_delay_us=400000", "chains.hold=true")
     assert longest(held, 2) > longest(plain, 2) + 1_000_000  # held until more urgent messages are acknowledged
@@ -100,7 +100,7 @@ def test_hold_and_heartbeat_of_the_plan_reach_the_board() -> None:
 
 
 def test_execution_times_are_told() -> None:
-    """In exact virtual time: 10 ms of counted instructions, plus the cost of publishing and of interrupts."""
+    """In exact virtual time, it takes 10 ms of counted instructions, and the cost of publishing and of interrupts."""
     lines = [line.split() for line in preemptive()["execution_times"]]
     assert [line[1] for line in lines] == [f"{chain}/{what}" for chain in names() for what in ("sample", "act")]
     for _, name, count, least, most, _ in lines:

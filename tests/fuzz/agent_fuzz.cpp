@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 extern "C" const char *__asan_default_options();
 
-// As Debian ships it, Fast DDS deletes its own readers with another size than it allocated.
+// As built by Debian, Fast DDS deletes its own readers with a size that differs from the allocated one.
 extern "C" const char *__asan_default_options() { return "new_delete_type_mismatch=0"; }
 
 namespace {
@@ -20,7 +20,7 @@ constexpr uint32_t kOperations = 48;
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count) {
   using namespace tide::agent;
-  // Never deleted: threads of DDS run until the process ends.
+  // Never deleted, because threads of DDS run until the process ends.
   static Middleware *const real = make_fast_dds({}).release();
   test::Sequences sequences(*real, kDomain);
   test::Choices choices(Bytes(bytes, count));

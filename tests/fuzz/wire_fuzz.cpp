@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All decoders of the wire: headers, submessages, every body, serial framing, CDR, input streams. The checked
-// conditions are in runtime/tests/support/exercise.h, which a test also runs on a bounded number of inputs.
+// All decoders of the wire: headers, submessages, every body, serial framing, CDR, input streams. The conditions that
+// are checked are in runtime/tests/support/exercise.h; a test runs them, too, on a limited number of inputs.
 #include "exercise.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);

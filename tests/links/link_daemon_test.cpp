@@ -20,7 +20,7 @@
 #include "tide/port.h"
 #include "tide/status.h"
 
-// The links drive a session; here it consists only of its daemon.
+// The links drive a session, which consists here only of its daemon.
 extern "C" {
 int64_t tide_session_poll(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
 int64_t tide_session_poll_received(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
@@ -31,7 +31,7 @@ namespace link_daemon_test {
 constexpr uint8_t kSession = 0x81;
 constexpr uint16_t kMtu = 256;
 
-// One end: a daemon with its memory, its link, and a thread in place of the executor.
+// One end of a link: a daemon with its memory, the link, and a thread in place of the executor.
 class End {
  public:
   End() {
@@ -77,7 +77,8 @@ class End {
     return tide_port_open_link(&session, &address);
   }
 
-  // Submits a reliable message on the stream of the level; waits while every node is taken. False: given up.
+  // Submits a reliable message on the stream of the level; waits as long as every node is taken. Returns false if it
+  // gave up.
   bool submit(uint8_t level, uint16_t number, uint32_t body_bytes) {
     tide_node_t *node = nullptr;
     if (!tide::test::eventually([&] {
@@ -196,7 +197,7 @@ TEST(DaemonsOnALine, RepairWhatTheLineLosesOrDamages) {
   }
 }
 
-// Waits until this many more messages have arrived, or all.
+// Waits until this many more messages have arrived, or all of them.
 void wait_for_more(End &end, size_t count) {
   const size_t begin = end.heard();
   tide::test::eventually([&] { return end.heard() >= std::min<size_t>(begin + count, 80); });

@@ -62,7 +62,7 @@ TEST(SerialLink, ReportsTheEndOfATransmissionWhenItsLastByteHasLeftTheLine) {
     late_ns.push_back(sent.completed_ns - sent.started_ns - tide_serial_duration_ns(bytes, 115200));
     EXPECT_GE(late_ns.back(), 0) << index;
   }
-  // Never early. Single wake-ups may be late because of other load, but not all hundred.
+  // A frame is never early. Other load may make single wake-ups late, but not all hundred.
   std::printf("late by %lld us in the median\n", static_cast<long long>(median(late_ns) / 1000));
   EXPECT_LT(*std::min_element(late_ns.begin(), late_ns.end()), 1'000'000);
   EXPECT_EQ(client.wrong_completions, 0);
@@ -75,7 +75,7 @@ TEST(SerialLink, APeerThatStopsReadingDelaysNobodyAndLosesNothing) {
   FakeDaemon client;
   ASSERT_EQ(client.open(serial(terminal.path, 4'000'000)), TIDE_OK);
   const auto messages = random_messages(7, 400, 400);
-  for (const auto &message : messages) client.submit(message);  // which does not wait
+  for (const auto &message : messages) client.submit(message);  // a caller that does not wait
   EXPECT_TRUE(tide::test::eventually([&] { return client.counters().writes_partial > 0; }));
   const auto waiting = client.look<size_t>([](const FakeDaemon &fake) { return fake.waiting(); });
   EXPECT_GT(waiting, 100u);
@@ -126,7 +126,7 @@ TEST(SerialLink, IsCutInTheMiddleOfAFrame) {
   EXPECT_EQ(client.counters().messages_lost, 1u);
   terminal = std::make_unique<PseudoTerminal>();
   point(path, terminal->path);
-  EXPECT_EQ(read_some(terminal->master, frame.size()), frame);  // the daemon sends it again
+  EXPECT_EQ(read_some(terminal->master, frame.size()), frame);  // the daemon sends the message again
   EXPECT_TRUE(client.eventually([](const FakeDaemon &fake) { return fake.sent.size() == 1; }));
   EXPECT_EQ(client.wrong_completions, 0);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users' projects, each in its own folder, with access only to installed or named parts of tide."""
+"""Projects of users, each in its own folder, with access only to those parts of tide that are installed or named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# For builds of which only the parts and names are tested: optimising takes ten times as long as compiling.
+# For builds of which only the parts and names are tested, because optimising takes ten times as long as compiling.
 UNOPTIMISED = "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O0"
 PROGRAM = """\
 #include <rclc/executor.h>
@@ -37,7 +37,7 @@ int main(int count, char **words) {
 
 
 def run(words: Sequence[str | Path], folder: Path, more: Mapping[str, str] | None = None) -> str:
-    """Returns the command's output. If the command fails, the test fails with the whole output."""
+    """Returns the command's output. If the command fails, the test fails and shows the whole output."""
     environment = {**os.environ, **(more or {})}
     done = subprocess.run([str(word) for word in words], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
@@ -45,7 +45,7 @@ def run(words: Sequence[str | Path], folder: Path, more: Mapping[str, str] | Non
 
 
 def copy_tree(folder: Path) -> Path:
-    """The contents of a fresh clone, with uncommitted changes: no environment and no build."""
+    """The contents of a fresh clone, with uncommitted changes, but without an environment and a build."""
     for name in run(["git", "ls-files", "-co", "--exclude-standard"], ROOT).splitlines():
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

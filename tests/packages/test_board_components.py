@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages for the systems of boards: for each core supported by an installed compiler, the package's own sources
+"""Packages for the systems of boards, for each core that an installed compiler supports. The package's own sources
 compile without a warning with declarations of the system's names (folders of runtime/tests/port), and a program links
 with only those names undefined."""
 
@@ -19,17 +19,17 @@ import pytest
 from projects import ROOT, run
 
 DECLARATIONS = ROOT / "runtime/tests/port"
-KERNELS = DECLARATIONS / "rtos"  # of FreeRTOS and Zephyr
+KERNELS = DECLARATIONS / "rtos"  # the boards of FreeRTOS and Zephyr
 
 
 @dataclass(frozen=True)
 class Core:
-    """Flags of a compiler from this machine's package archive. Linking only checks names."""
+    """Flags for a compiler from this machine's package archive. Linking here only checks names."""
 
     compiler: str
     flags: tuple[str, ...]
     link: tuple[str, ...]
-    own: tuple[str, ...] = ()  # names that the board's system has besides the declared ones
+    own: tuple[str, ...] = ()  # names that the board's system has in addition to the declared ones
 
 
 def arm(*flags: str) -> Core:
@@ -42,7 +42,7 @@ def riscv(architecture: str, *own: str) -> Core:
 
 
 OF_IDF = ("__atomic_exchange_1", "__atomic_fetch_add_4")  # functions for chips without atomic instructions
-# Arithmetic of an ESP8266; the compiler's library is not linked here.
+# Arithmetic functions of an ESP8266, because the compiler's library is not linked here.
 OF_ITS_ROM = ("__divdi3", "__divsi3", "__muldi3", "__udivdi3", "__udivsi3", "__umodsi3", "__umulsidi3")
 CORES = {
     "cortex-m0plus": arm("-mcpu=cortex-m0plus"),
@@ -90,17 +90,17 @@ int main(void) {{
 
 @dataclass(frozen=True)
 class Case:
-    """A package with one selection of its sources."""
+    """A package together with one selection of its sources."""
 
-    package: str  # folder below dist/boards
+    package: str  # name of the folder below dist/boards
     cores: tuple[str, ...]
     sources: tuple[str, ...]
-    includes: tuple[str, ...]  # of the package
+    includes: tuple[str, ...]  # sources of the package
     declarations: tuple[Path, ...]
-    program: tuple[str, str]  # includes, how it begins
+    program: tuple[str, str]  # how the program begins, with its includes
     defines: tuple[str, ...] = ()
     runtime: str = ""
-    own: tuple[str, ...] = field(default=())  # names that the program's project defines
+    own: tuple[str, ...] = field(default=())  # names that the program's project must define
 
 
 FREERTOS = ("port/freertos/freertos.c", *(f"port/rtos/{name}.c" for name in ("platform", "lanes", "link")))
@@ -208,7 +208,7 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def archives(boards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The runtime and some messages, from one of the packages: they are the same in all."""
+    """The runtime and some messages, from one of the packages, because they are the same in all packages."""
     package = boards / "pico/tide_micro_ros"
     sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
     sources += sorted((package / "messages").glob("*.c"))
@@ -268,7 +268,7 @@ def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Pa
 
 
 def test_programs_of_micro_ros_find_their_names_in_the_menu_of_esp_idf() -> None:
-    """Otherwise the network and the agent's address would be missing without a message."""
+    """Otherwise, the network and the agent's address could be missing without any message."""
     menu = (ROOT / "runtime/port/esp_idf/Kconfig").read_text(encoding="utf-8")
     configured = (DECLARATIONS / "esp_idf/sdkconfig.h").read_text(encoding="utf-8")
     names = {f"CONFIG_{name}" for name in re.findall(r"^config (\w+)", menu, re.MULTILINE)}
@@ -297,7 +297,7 @@ def test_a_program_lacks_the_names_of_its_system_alone(
     assert float(row[2]) == pytest.approx(ram_kb, rel=0.05), f"{page.name}: {measured}"
 
 
-# Rows of a page's memory table: the core, and the selection of the package's sources.
+# The rows of the memory table on a page: the core, and the selection of the package's sources.
 LABELS = {
     "cortex-m0plus": "Cortex-M0+",
     "cortex-m3": "Cortex-M3",
@@ -321,11 +321,11 @@ ROOM = ["-Wl,--defsym=__flash_size=0x400000", "-Wl,--defsym=__ram_size=0x400000"
 
 
 def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
-    """Flash and RAM in kB of the files compiled by `lacks`, without those of the system itself."""
+    """Flash and RAM in kB of the files that `lacks` compiled, without those of the system itself."""
     compiler = CORES[core].compiler
     link = [compiler, *CORES[core].flags, "-nostartfiles", "-Wl,--entry=main", "-Wl,--gc-sections", *ROOM]
     link += ["-Wl,--unresolved-symbols=ignore-all", *(str(path) for path in sorted(folder.glob("*.o")))]
-    # picolibc's layout does not suit the literals of Xtensa; the linker warns, but writes the file
+    # picolibc's layout does not suit the literals of Xtensa, so the linker warns but writes the file
     link += ["-Wl,--noinhibit-exec", "-Wl,--start-group", str(archive), "-Wl,--end-group", "-o", "weighed.elf"]
     subprocess.run(link, cwd=folder, capture_output=True, check=CORES[core].compiler[:6] != "xtensa")
     listed = run([compiler.removesuffix("gcc") + "size", "weighed.elf"], folder)
@@ -333,7 +333,7 @@ def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
     return (text + data) / 1000, (data + bss) / 1000
 
 
-# Projects of tide new for boards: selection of sources, folder of the runtime, program and entry point.
+# The projects that tide new makes for boards: selection of sources, folder of the runtime, program, and entry point.
 PROJECTS = {
     "pico": ("pico", "tide_micro_ros", "main.c", ""),
     "stm32": ("stm32cube", "tide_micro_ros", "main.c", "my_robot_run(0)"),
@@ -359,12 +359,12 @@ def test_a_new_project_lacks_the_names_of_its_system_alone(
     case = CASES[name]
     core = case.cores[0]
     found = lacks(case, core, project / runtime, sources, archives[core], tmp_path)
-    assert found <= {"huart3"}  # the project of STM32CubeMX defines it
-    if board == "pico":  # its standard output is the agent's line: a printed byte would be noise there
+    assert found <= {"huart3"}  # because the project of STM32CubeMX defines it
+    if board == "pico":  # its standard output is the agent's line, where a printed byte would be noise
         (main,) = tmp_path.glob("*_main.o")
         printing = {"printf", "puts", "putchar", "fflush", "fwrite"}
         assert not printing & set(run(["arm-none-eabi-nm", "--undefined-only", main], tmp_path).split())
-    if board == "zephyr":  # its minimal C library lacks this name, because it writes at once
+    if board == "zephyr":  # its minimal C library does not have this name, because it writes at once
         assert "fflush" not in (project / program).read_text(encoding="utf-8")
 
 
@@ -403,8 +403,8 @@ def test_what_describes_a_package_names_what_is_there(boards: Path) -> None:
 
 
 def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_path: Path) -> None:
-    """NuttX has POSIX's names, so this machine's compiler compiles its sources; for its simulator see
-    docs/install.md."""
+    """NuttX has the names of POSIX, so the compiler of this machine compiles its sources; docs/install.md describes its
+    simulator."""
     package = boards / "nuttx/tide_micro_ros"
     ports = [f"posix/{name}.c" for name in ("platform", "wake_up_lead", "measure")]
     ports += ["rtos/lanes.c", "nuttx/nuttx.c", "nuttx/link.c"]
@@ -417,7 +417,7 @@ def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_p
     words += ['-DCONFIG_TIDE_EXAMPLE_DEVICE="/nonexistent"', "-DCONFIG_TIDE_EXCHANGE_STACKSIZE=65536"]
     words.append("-Wno-deprecated-declarations")  # glibc's mallinfo
     trial = [package / "port/exchange/tide_exchange.c", package / "example/exchange_main.c"]
-    run([*words, "-r", *sources, "-o", tmp_path / "tide.o"], tmp_path)  # once for both programs
+    run([*words, "-r", *sources, "-o", tmp_path / "tide.o"], tmp_path)  # one object for both programs
     programs = {"1": ([package / "example/int32_publisher_main.c"], 1), "/nonexistent": (trial, 3)}
     for argument, (own, code) in programs.items():
         run([*words, *own, "tide.o", "-o", tmp_path / "program", "-lpthread"], tmp_path)
@@ -437,7 +437,7 @@ $(COBJS) $(MAINCOBJ): %.o: %
 
 
 def test_an_option_of_nuttx_that_is_switched_later_compiles_all_again(boards: Path, tmp_path: Path) -> None:
-    """NuttX's own list of dependencies names objects without folders, so it contains none of ours."""
+    """NuttX's own list of dependencies names objects without their folders, so it must contain none of the package."""
     package = Path(shutil.copytree(boards / "nuttx/tide_micro_ros", tmp_path / "apps/tide"))
     (tmp_path / "apps/Make.defs").touch()
     (tmp_path / "apps/Application.mk").write_text(APPLICATION)
@@ -477,7 +477,7 @@ int main(void) {
 
 
 def test_a_byte_is_exchanged_out_of_its_word(boards: Path, tmp_path: Path) -> None:
-    """The package's functions for RISC-V chips with old compilers, built by this machine's compiler."""
+    """The package's functions for RISC-V chips with old compilers, built by the compiler of this machine."""
     (tmp_path / "main.c").write_text(EXCHANGES)
     source = boards / "esp_idf/tide_micro_ros/port/esp_idf/atomics.c"
     old = ["-D__riscv_atomic=1", "-U__GNUC__", "-D__GNUC__=12"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages for boards: everything in them compiles for their cores, and a sketch needs only its Arduino core."""
+"""Packages for boards: everything in them compiles for the boards' cores, and a sketch needs only its Arduino core."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CORES = {
     "cortex-m7": ["-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16"],  # Teensy 4
 }
 ALWAYS = ["-mthumb", "-Os", "-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Werror", "-DARDUINO=10819"]
-OF_THE_BOARD = {  # C++ names that every Arduino core defines
+OF_THE_BOARD = {  # names of C++ that every Arduino core defines
     "operator delete(void*, unsigned int)",
     "operator delete(void*)",
     "__cxa_pure_virtual",
@@ -43,8 +43,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compile_all(library: Path, core: str, folder: Path) -> Path:
-    """Compiles every source like Arduino, with src as the only header folder, but unoptimised: test_board_components
-    optimises the same runtime for these cores. Returns the archive."""
+    """Compiles every source as Arduino does, with src as the only folder of headers, but without optimisation, because
+    test_board_components optimises the same runtime for these cores. Returns the archive."""
     folder.mkdir()
     includes = [f"-I{library / 'src'}", f"-I{HERE}"]
     sources = sorted(library.rglob("src/**/*.c")) + sorted(library.rglob("src/**/*.cpp"))
@@ -96,7 +96,7 @@ def test_a_sketch_needs_its_arduino_core_alone(
     assert lacks, "it is linked against declarations only"
 
 
-# Definitions of a board's core or a project's flags, and the headers of its network.
+# The definitions of a board's core or the flags of a project, and the headers of its network.
 NETWORKS = {
     "ESP32": ["WiFi.h", "WiFiUdp.h"],
     "ARDUINO_NANO_RP2040_CONNECT": ["SPI.h", "WiFiNINA.h"],

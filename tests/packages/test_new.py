@@ -31,7 +31,7 @@ def children() -> Iterator[Children]:
 
 def make(folder: Path, name: str, board: str) -> Path:
     run([ROOT / ".venv/bin/tide", "new", "firmware", name, "--board", board, "--in", folder], folder)
-    run(["make", "all"], folder / name, {"CXX": "/nonexistent/c++"})  # without tide
+    run(["make", "all"], folder / name, {"CXX": "/nonexistent/c++"})  # in an environment without tide
     return folder / name
 
 
@@ -45,7 +45,7 @@ def wait_for_answers(log: Path, count: int) -> None:
         return [line for line in text.splitlines() if line.startswith("answer: ")]
 
     eventually(lambda: len(answers()) > count, f"{count} answers in {log}", lambda: len(answers()))
-    assert all(int(line.split()[1]) % 2 == 0 for line in answers()[:count])  # a later answer may be incomplete
+    assert all(int(line.split()[1]) % 2 == 0 for line in answers()[:count])  # because a later answer may be incomplete
 
 
 def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Children) -> None:
@@ -66,7 +66,7 @@ def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Childr
 
 
 def serial_line(children: Children, name: str, project: Path, words: list[str], log: Path) -> str:
-    """The image in QEMU: the terminal at the end of its line."""
+    """The image in QEMU, and the terminal at the end of its line."""
     command = ["qemu-system-arm", "-M", BOARDS[name].machine, "-display", "none", "-monitor", "none", "-kernel"]
     command += [str(project / f"build/{project.name}.elf"), "-chardev", "pty,id=line", "-serial", "chardev:line"]
     board: Child = children.start("board", [*command, *words], log)
@@ -81,7 +81,7 @@ SEMIHOSTING = ["-semihosting-config", "enable=on,target=native"]
 def test_an_image_for_an_emulated_board_is_answered(
     name: str, words: list[str], tmp_path: Path, children: Children
 ) -> None:
-    """The board connects although its agent starts after it has given up waiting once."""
+    """The board connects although its agent starts only after the board has given up waiting once."""
     project = make(tmp_path, "my_board", name)
     run(["make", "test"], project, TOOLS)
     log = tmp_path / "board.log"
@@ -94,7 +94,7 @@ def test_an_image_for_an_emulated_board_is_answered(
 
 
 def test_registers_of_the_stm32f405_are_the_vendors(tmp_path: Path) -> None:
-    """The vendor's headers are not a part of tide: STM32_HEADERS names their folders, separated by semicolons."""
+    """The vendor's headers are not a part of tide; STM32_HEADERS names their folders, separated by semicolons."""
     headers = os.environ.get("STM32_HEADERS", "")
     if not headers:
         pytest.skip("STM32_HEADERS names no folders of stm32f405xx.h and core_cm4.h")
@@ -103,7 +103,8 @@ def test_registers_of_the_stm32f405_are_the_vendors(tmp_path: Path) -> None:
 
 
 def test_an_image_with_freertos_needs_a_kernel_and_is_answered_with_one(tmp_path: Path, children: Children) -> None:
-    """FREERTOS_KERNEL_PATH names the kernel of the image. Without it the project reports that it needs one."""
+    """FREERTOS_KERNEL_PATH names the kernel of the image. If it is unset, the project reports that it needs a
+    kernel."""
     run([ROOT / ".venv/bin/tide", "new", "firmware", "my_tasks", "--board", "freertos", "--in", tmp_path], tmp_path)
     project, kernel = tmp_path / "my_tasks", os.environ.get("FREERTOS_KERNEL_PATH", "")
     environment = {**os.environ, "FREERTOS_KERNEL_PATH": kernel}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Makefile that STM32CubeMX writes builds the package by one line, although several sources have the same name."""
+"""One line makes the Makefile that STM32CubeMX writes build the package, although several sources have the same
+name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel in a fresh environment outside any clone: its dependencies are those of this environment, tide is its
+"""The wheel in a fresh environment outside of any clone. Its dependencies are those of this environment; tide is its
 own."""
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ RELEASE = ROOT / "build/release"
 
 
 def built(folder: Path, mask: int) -> Path:
-    """Built from a copy of the tree, so that no files remain in it, with the already built programs."""
+    """Built from a copy of the tree, so that no files of the build remain in the tree, and with the programs that are
+    already built."""
     tree = copy_tree(folder / "tree")
     before = os.umask(mask)
     try:
@@ -55,7 +56,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tide(environment: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith(("TIDE_", "PYTHON", "VIRTUAL_ENV"))}
-    own["AMENT_PREFIX_PATH"] = sys.prefix  # the definitions of messages belong to the dependencies
+    own["AMENT_PREFIX_PATH"] = sys.prefix  # the definitions of messages are in the dependencies
     return subprocess.run([str(environment / "bin/tide"), *words], cwd=folder, env=own, capture_output=True, text=True)
 
 

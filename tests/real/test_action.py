@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions of boards with real ROS 2: rclpy calls a board, a board calls rclpy, over UDP and a serial line, with loss,
-and with an agent that is killed in the middle of a goal."""
+"""Actions of boards with real ROS 2: rclpy calls a board, and a board calls rclpy, over UDP and a serial line, with
+loss, and with an agent that is killed in the middle of a goal."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def outcome(future: Any, limit_s: float = LIMIT_S) -> Any:
 
 @dataclass
 class Board:
-    """An action_peer and its output so far."""
+    """An action_peer, and the output that it has printed so far."""
 
     child: Child
     lines: list[dict[str, Any]] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Board:
             self.lines += links.told(self.child)
 
     def values(self, what: str) -> dict[int, Any]:
-        """Events of this kind by the goal's order; fails if one that must occur once occurred again."""
+        """Events of this kind, in the order of the goals; fails if an event that must occur once occurred again."""
         self.read()
         told = [line for line in self.lines if what in line]
         assert what == "feedback" or len({line[what] for line in told}) == len(told), told
@@ -90,12 +90,12 @@ class Board:
 
 @dataclass(kw_only=True)
 class World(links.World):
-    """A world whose ROS 2 node has callbacks that may wait for each other."""
+    """A world in which callbacks of the ROS 2 node may wait for one another."""
 
     threads: ClassVar[int] = 8
     group: ReentrantCallbackGroup = field(default_factory=ReentrantCallbackGroup)
     executed: list[int] = field(default_factory=list)
-    may_end: threading.Event = field(default_factory=threading.Event)  # time for goals of the node's servers to end
+    may_end: threading.Event = field(default_factory=threading.Event)  # time in which goals of the node's servers end
 
     def __post_init__(self) -> None:
         self.may_end.set()
@@ -108,14 +108,14 @@ class World(links.World):
         return Board(self.start_board("action_peer", *baud, "--key", "0xAC", *arguments, log=log))
 
     def client(self, name: str) -> ActionClient:
-        """One callback at a time, because two threads of rclpy could exchange two pieces of feedback."""
+        """One callback at a time, because two threads of rclpy could change the order of two feedback messages."""
         client = ActionClient(self.host.node, Fibonacci, name, callback_group=MutuallyExclusiveCallbackGroup())
         assert client.wait_for_server(timeout_sec=LIMIT_S), name
         return client
 
     def serve(self, name: str, step_s: float, is_heard: Callable[[int], bool]) -> ActionServer:
-        """Refuses orders above 200 and agrees to cancel even ones, as the board does. The first feedback is repeated
-        until the board has received it: DDS matches each topic and service separately."""
+        """Refuses orders above 200, and accepts the cancellation of even ones, as the board does. The first feedback is
+        repeated until the board has received it: DDS matches each topic and service separately."""
 
         def execute(goal: Any) -> Any:
             self.executed.append(goal.request.order)
@@ -152,7 +152,7 @@ only_udp = pytest.mark.parametrize("world", [udp], ids=["udp"], indirect=True)
 
 
 class Goal:
-    """A goal that rclpy has sent, with its received feedback."""
+    """A goal that rclpy has sent, with the feedback that it has received."""
 
     def __init__(self, client: ActionClient, order: int) -> None:
         self.order = order
@@ -193,7 +193,8 @@ def test_ros_asks_a_board(world: World, threads: list[str]) -> None:
 
 @pytest.mark.full
 def test_feedback_is_complete(world: World) -> None:
-    """Feedback that rclpy drops is left out: before it has received the acceptance, and after the result."""
+    """Feedback that rclpy drops is excluded: what comes before it has received the acceptance, and what comes after the
+    result."""
     world.board("--serve", "count", "--step-ms", "200")
     goal = Goal(world.client("count"), 12)
     goal.require_result()
@@ -250,7 +251,7 @@ def test_results_are_there_later_and_again(world: World) -> None:
 @pytest.mark.full
 @only_udp
 def test_states_are_there_for_who_comes_late(world: World) -> None:
-    """Reliable, transient local, depth 1, as in ROS 2; the status of ended goals stays for a while."""
+    """Reliable, transient local, depth 1, as in ROS 2; the status of goals that have ended stays for a while."""
     board = world.board("--serve", "count", "--step-ms", "5")
     client = world.client("count")
     goals = [Goal(client, order) for order in (5, 6, 7)]
@@ -271,8 +272,8 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_graph_shows_the_action(world: World) -> None:
-    """The graph has what `ros2 node info`, `topic list`, `service list` and `action list` show, also with a new agent,
-    until the board ends."""
+    """The graph contains what `ros2 node info`, `topic list`, `service list` and `action list` show, also with a new
+    agent, until the board ends."""
     board = world.board("--serve", "count", "--ask", "other")
     node, kind = world.host.node, "test_msgs/action/Fibonacci"
     world.client("count")
@@ -293,7 +294,7 @@ def test_the_graph_shows_the_action(world: World) -> None:
         )
 
     eventually(is_shown, LIMIT_S, "node, topics, services, server and client")
-    world.agents[-1].process.terminate()  # the ending agent removes the board's node from the graph
+    world.agents[-1].process.terminate()  # the agent that ends removes the board's node from the graph
     world.agents[-1].process.wait()
     eventually(lambda: "peer" not in node.get_node_names(), LIMIT_S, "no agent, no node")
     world.start_agent()
@@ -326,7 +327,7 @@ def test_a_board_asks_ros(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
-    """No goal is lost or runs twice; a repeated request gets the result."""
+    """No goal is lost or runs twice; a repeated request gets the same result."""
     board = world.board("--serve", "count", "--step-ms", "100")
     client = world.client("count")
     short, long = Goal(client, 10), Goal(client, 30)
@@ -357,7 +358,7 @@ def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
     board = world.board("--ask", "count", "--goals", "2", "--order", "40", "--at-once", "2")
     world.may_end.clear()
     server = world.serve("count", 0.02, board.has_heard)
-    board.wait("accepted", {40, 41})  # an answer is lost with an agent that ends
+    board.wait("accepted", {40, 41})  # an answer is lost together with an agent that ends
     board.wait("feedback", {40, 41})
     world.restart_agent()
     world.may_end.set()
@@ -381,7 +382,7 @@ def test_boards_ask_each_other(world: World) -> None:
 @pytest.mark.full
 @only_udp
 def test_a_board_asks_itself(world: World) -> None:
-    """Server and client are two callbacks of one executor."""
+    """Server and client are two callbacks of the same executor."""
     board = world.board("--serve", "count", "--step-ms", "10", "--ask", "count", "--goals", "12", "--order", "5",
                         "--at-once", "6")  # fmt: skip
     results = board.wait("result", set(range(5, 17)))

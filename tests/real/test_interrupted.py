@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C in the middle of tide run: the real line, agent and board, and a program of the user that does not end."""
+"""Ctrl-C in the middle of tide run: with the real line, agent and board, and with a program of the user that does not
+end."""
 
 from __future__ import annotations
 

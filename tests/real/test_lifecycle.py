@@ -67,7 +67,7 @@ def watch(node: Host, manager: Manager) -> None:
     eventually(lambda: node.node.count_publishers(topic) > 0, LIMIT_S, "the events")
     for name, client in manager.clients.items():
         eventually(client.service_is_ready, LIMIT_S, f"service {name}")
-    # The agent's writer of the events has found the subscription once an event has arrived.
+    # When an event has arrived, the agent's writer of the events has found the subscription.
     while not manager.events:
         assert manager.change(Transition.TRANSITION_CONFIGURE) and manager.change(Transition.TRANSITION_CLEANUP)
         for callback in ("configure", "cleanup"):
@@ -98,8 +98,8 @@ def test_a_manager_takes_it_through_its_states(manager: Manager) -> None:
     assert called == ["configure", "activate", "activate", "deactivate", "cleanup"]
 
 
-# Transitions of a primary state that a manager may request; no state offers the ends of callbacks, which belong to the
-# node.
+# The transitions that a manager may request in a primary state; no state offers the ends of callbacks, which belong to
+# the node.
 HAS = {
     "unconfigured": {Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_UNCONFIGURED_SHUTDOWN},
     "inactive": {
@@ -118,7 +118,7 @@ ENDS_OF_CALLBACKS = [10, 11, 12, 20, 21, 22, 30, 31, 32, 40, 41, 42, 50, 51, 52,
 def test_what_a_state_does_not_have_is_refused_and_changes_nothing(manager: Manager) -> None:
     steps = [
         ("unconfigured", [Transition.TRANSITION_CONFIGURE]),
-        ("inactive", [Transition.TRANSITION_ACTIVATE, Transition.TRANSITION_ACTIVATE]),  # the first is refused
+        ("inactive", [Transition.TRANSITION_ACTIVATE, Transition.TRANSITION_ACTIVATE]),  # the first one is refused
         ("active", [Transition.TRANSITION_ACTIVE_SHUTDOWN]),
         ("finalized", []),
     ]
@@ -155,7 +155,7 @@ def test_states_and_transitions_are_listed(manager: Manager) -> None:
 
 @pytest.mark.full
 def test_the_agent_is_killed_and_comes_back(manager: Manager) -> None:
-    """The board stores the state, and a new manager continues from it."""
+    """The board keeps its state, and a new manager continues from that state."""
     assert manager.change(Transition.TRANSITION_CONFIGURE)
     manager.restart_agent()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbered messages over lossy links: UDP and a serial line. Every reliable message arrives once and in order."""
+"""Numbered messages over lossy links: UDP, and a serial line. Every reliable message arrives once and in order."""
 
 from __future__ import annotations
 

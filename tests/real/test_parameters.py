@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a board as rclpy's client of parameters sees them, over UDP and over a serial line, with loss, through
+"""Parameters of a board, as rclpy's parameter client sees them: over UDP and over a serial line, with loss, and through
 an agent that may end and restart."""
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class World(links.World):
         return client
 
     def await_events(self, client: AsyncParameterClient) -> int:
-        """The agent's writer of the events has found the subscription once an event has arrived. Returns the number of
-        changes needed."""
+        """When an event has arrived, the agent's writer of the events has found the subscription. Returns the number of
+        changes that were needed."""
         changes = 0
         while not self.events:
             changes += 1
@@ -189,7 +189,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
 
 @pytest.mark.full
 def test_what_is_listed_can_be_described_and_read(world: World) -> None:
-    """As `ros2 param dump` does: by the listed names."""
+    """As `ros2 param dump` does: it reads the parameters by the names in the list."""
     world.start_server()
     client = world.client()
     names = list(result(client.list_parameters([], 0)).result.names)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interruptions: the agent killed, the client restarted, the line cut. A program continues to publish and receive
-without code for them."""
+"""Interruptions: the agent is killed, the client restarted, the line cut. A program continues to publish and receive,
+although it contains no code for them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KINDS = ["string", "imu"]
 
 @dataclass(kw_only=True)
 class World(links.World):
-    """A client that publishes endlessly, and ROS 2 on the other side."""
+    """A client that publishes without end, and ROS 2 at the other end."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     downwards: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
@@ -46,7 +46,7 @@ class World(links.World):
         return self.exchanges[-1]
 
     def both_ways(self, exchange: Exchange, more: int) -> None:
-        """Waits until this many more messages arrive on both sides."""
+        """Waits until this many more messages have arrived at both ends."""
         wanted_up = {name: len(flow.received) + more for name, flow in exchange.flows.items()}
         wanted_down = {name: flow.confirmed + more for name, flow in exchange.flows.items()}
 
@@ -68,15 +68,16 @@ class World(links.World):
 
     def end(self, exchange: Exchange) -> dict[str, Any]:
         exchange.client.process.send_signal(signal.SIGTERM)
-        return exchange.finish(2.0)  # messages lost with an agent never arrive
+        return exchange.finish(2.0)  # messages that were lost with an agent never arrive
 
 
 world = links.worlds(World, udp, *in_full(serial))
 
 
 def require_sound(exchange: Exchange, end: dict[str, Any], killed: int = 0) -> None:
-    """Some may have been lost with the ended part, but none arrived changed or out of order. Messages that a killed
-    agent had passed on without acknowledgment are repeated, with those after them: at most a window of 16 frames."""
+    """Some messages may have been lost with the part that ended, but none has arrived changed or out of order. Messages
+    that a killed agent had passed on without acknowledging them are repeated, with those after them: at most a window
+    of 16 frames."""
     for name, flow in exchange.flows.items():
         back = [before - after for before, after in itertools.pairwise(flow.received) if after <= before]
         assert flow.wrong == [] and len(back) <= killed and all(by < 16 for by in back), (name, flow.received)
@@ -97,12 +98,12 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
 
 @pytest.mark.full
 def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
-    """Reliable messages wait in the client's pool. A new agent receives them before ROS 2 has discovered its
+    """Reliable messages wait in the client's pool. A new agent receives them before ROS 2 has discovered the agent's
     writers, so the test counts the messages that the agent passed on."""
     exchange = world.start_client()
     world.both_ways(exchange, 5)
     agent = world.agents[-1]
-    agent.process.send_signal(signal.SIGSTOP)  # like an unplugged network, without refusals
+    agent.process.send_signal(signal.SIGSTOP)  # like a network that is unplugged, which does not refuse packets
     time.sleep(5 * PERIOD_MS / 1000)  # clock: messages in transfer to ROS 2 arrive, and the client continues
     passed_on = sum(len(flow.received) for flow in exchange.flows.values())
     world.kill_agent()
@@ -112,7 +113,7 @@ def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
     sent = sum(end[kind]["sent"] for kind in KINDS)
     agent.process.terminate()
     counters = agent.wait_json("samples_to_dds", 5, "counted")
-    # A few samples may arrive twice: those whose acknowledgment was lost with the first agent.
+    # A few samples may arrive twice: those whose acknowledgments were lost with the first agent.
     assert 0 <= counters["samples_to_dds"] - (sent - passed_on) <= 16, (sent, passed_on, counters)
     assert counters["write_unknown"] == 0, counters
     require_sound(exchange, end, killed=1)
@@ -137,7 +138,7 @@ def test_the_client_is_killed_and_comes_back(world: World) -> None:
 
 @dataclass
 class Cable:
-    """The emulated line of a test, which can be unplugged."""
+    """The emulated line of a test; it can be unplugged."""
 
     line: Child
 
@@ -146,7 +147,7 @@ class Cable:
         eventually(lambda: self._states("unplugged") == {int(unplugged)}, LIMIT_S, "the plug")
 
     def await_lost(self) -> None:
-        """Unplugs the line: messages in both directions are lost."""
+        """Unplugs the line, so that messages in both directions are lost."""
         eventually(lambda: min(self._states("bytes_cut")) > 0, LIMIT_S, "lost both ways")
 
     def _states(self, name: str) -> set[int]:
@@ -183,11 +184,11 @@ def test_the_line_is_cut_for_a_moment(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_cut_that_ends_the_session_loses_nothing(tmp_path: Path) -> None:
-    """Messages that the agent had taken from DDS and the board had not acknowledged are sent again in the next session;
-    some may arrive twice."""
+    """Messages that the agent had taken from DDS, but that the board had not acknowledged, are sent again in the next
+    session; some may arrive twice."""
     with cable(tmp_path) as (world, exchange, line):
         line.toggle(unplugged=True)
-        for _ in range(20):  # at most 16 messages are in transfer; the others wait in DDS
+        for _ in range(20):  # at most 16 messages are in transfer, and the others wait in DDS
             world.publish_down(exchange)
         time.sleep(SESSION_S)  # clock: time for the board to detect the end of its session
         line.toggle(unplugged=False)

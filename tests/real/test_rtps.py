@@ -41,7 +41,7 @@ def ended(board: Child) -> dict[str, Any]:
 
 
 class Echo:
-    """A topic that the board sends back."""
+    """A topic whose messages the board sends back."""
 
     def __init__(self, ros: Host, name: str) -> None:
         qos = quality(reliable=True, depth=100)
@@ -52,11 +52,11 @@ class Echo:
         return [message.data for message in self.received if message.data != PROBE]
 
     def open(self) -> None:
-        """Returns when both directions are matched on both sides."""
+        """Returns when both directions are matched at both ends."""
         probe(lambda: self.publisher.publish(String(data=PROBE)), lambda: self.received, "the board sends back")
 
     def send(self, texts: list[str]) -> None:
-        """All at once; returns when all have come back, once and in order."""
+        """Sends all messages at once; returns when all have come back, once and in order."""
         wanted = self.texts() + texts
         for text in texts:
             self.publisher.publish(String(data=text))
@@ -74,7 +74,7 @@ def test_samples_both_ways_and_nodes_that_come_and_go(tmp_path: Path) -> None:
             small.send([f"{index} {'x' * index}" for index in range(50)])
             for size in LARGE:
                 large.send([chr(97 + size % 26) * size])
-        with host(domain()) as ros:  # another participant
+        with host(domain()) as ros:  # from another participant
             small = Echo(ros, "small")
             small.open()
             small.send([str(index) for index in range(50)])
@@ -120,7 +120,7 @@ def test_the_board_is_a_node_with_its_endpoints(tmp_path: Path) -> None:
 
 
 def test_services_both_ways(tmp_path: Path) -> None:
-    """Two clients, whose replies the board must not mix up; it passes each request on to a service of the host."""
+    """Two clients, whose replies the board must not confuse; it passes each request on to a service of the host."""
     passed_on: list[bool] = []
 
     def on_request(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
@@ -133,7 +133,7 @@ def test_services_both_ways(tmp_path: Path) -> None:
         clients = [ros.client(SetBool, "/board/set") for _ in range(2)]
         board = start_board(children, tmp_path)
         eventually(lambda: all(client.service_is_ready() for client in clients), "the board's service is there")
-        for _ in range(6):  # both topics of two clients, and of one service
+        for _ in range(6):  # both topics of two clients and of one service
             board.wait_line(lambda line: '"matched"' in line, START_LIMIT_S, "matched")
         wanted = [index % 3 == 0 for index in range(20)]
         for index in range(0, len(wanted), AT_ONCE):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run of a few periods on the real line, agent, ROS 2 nodes and client; its measurements do not replace the
+"""tide run for a few periods with the real line, agent, ROS 2 nodes and client; its measurements do not replace the
 user's."""
 
 from __future__ import annotations

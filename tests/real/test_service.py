@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of boards with real ROS 2: a board serves rclpy, a board calls rclpy, boards call each other, through an
+"""Services of boards with real ROS 2: a board serves rclpy, a board calls rclpy, and boards call each other, through an
 agent that may end and restart."""
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tide_tools.programs.child import Child, Children
 
 LIMIT_S = 30.0
 TYPE = "test_msgs/srv/BasicTypes"
-AT_ONCE = ["--at-once", "8"]  # a server of rclpy keeps the last ten requests
+AT_ONCE = ["--at-once", "8"]  # because a server of rclpy keeps the last ten requests
 
 
 @dataclass
 class Board:
-    """A service_peer and its output so far."""
+    """A service_peer, and the output that it has printed so far."""
 
     child: Child
     key: int
@@ -81,7 +81,7 @@ world = links.worlds(World, links.udp)
 
 
 def require_all(replies: list[int]) -> None:
-    """The first request is answered, too: the agent waits until the server can reply."""
+    """Even the first request is answered, because the agent waits until the server can reply."""
     assert replies == list(range(1, len(replies) + 1))
 
 
@@ -101,7 +101,7 @@ def results(futures: list[Any]) -> list[Any]:
 def test_a_board_serves_ros(world: World) -> None:
     world.board(0xB1, "--serve", "sums")
     client = world.client("sums")
-    for start in range(0, 40, 8):  # eight at a time, as many as the board keeps
+    for start in range(0, 40, 8):  # eight at a time, which is as many as the board keeps
         futures = [client.call_async(request(start + number, f"text {number}")) for number in range(8)]
         for number, result in enumerate(results(futures)):
             assert (result.int64_value, result.string_value) == (start + number + 7, f"text {number}")
@@ -187,7 +187,7 @@ def test_a_board_asks_at_length(world: World) -> None:
 @pytest.mark.full
 def test_requests_wait_for_a_server_that_comes_later(world: World) -> None:
     world.board(0xB1)
-    await_nodes(world.host, "peer")  # the agent and rclpy have found each other
+    await_nodes(world.host, "peer")  # until the agent and rclpy have found each other
     board = world.board(0xA1, "--node", "asker", "--ask", "sums", "--period-ms", "200")
     eventually(lambda: world.agent_counters()["requests_waited"] >= 3, LIMIT_S, "requests for nobody")
     seen: list[int] = []
@@ -223,8 +223,8 @@ def test_boards_ask_each_other(world: World) -> None:
 
 @pytest.mark.full
 def test_the_agent_is_killed_and_comes_back(world: World) -> None:
-    """Requests in the agent are lost with it. The board continues by itself, nothing arrives twice, and unanswered
-    requests are counted."""
+    """Requests that are in the agent are lost with it. The board continues without help, nothing arrives twice, and
+    unanswered requests are counted."""
     seen: list[int] = []
     world.serve("sums", seen)
     board = world.board(0xA1, "--serve", "board", "--ask", "sums", "--period-ms", "50")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS 2 and a client exchange numbered messages of three types, among them images of 40 kB in fragments: every message
-arrives once, in order and unchanged."""
+"""ROS 2 and a client exchange numbered messages of three types, among them images of 40 kB, which are sent in
+fragments: every message arrives once, in order and unchanged."""
 
 from __future__ import annotations
 

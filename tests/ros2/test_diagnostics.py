@@ -75,7 +75,7 @@ def test_a_client_is_told_from_its_coming_to_its_end(children: Children, tmp_pat
         link = reader.newest()[f"tide_agent: link udp 127.0.0.1:{port}"]
         assert int(values(link)["bytes in"]) > 0 and int(values(link)["frames out"]) > 0
 
-        client.process.kill()  # the agent probes the client, then removes it
+        client.process.kill()  # the agent probes the client and then removes it
         eventually(lambda: values(reader.newest()[name]).get("connected") == "no", "the client is gone")
         assert reader.newest()[name].level == ERROR
         assert reader.newest()["tide_agent"].level == WARN

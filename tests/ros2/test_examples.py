@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plain micro-ROS examples against the agent over UDP and a real ROS 2 node; all of them at once, with one
+"""The plain micro-ROS examples with the agent over UDP and a real ROS 2 node; all of them run at once, with one
 agent."""
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def test_string_publisher_says_hello_and_listens(world: World) -> None:
     publisher = world.host.publisher(String, "reply", quality(reliable=False))
     eventually(lambda: len(said) >= 2 and bool(publisher.get_subscription_count()), "two lines")
     assert re.fullmatch(r"hello \d+", said[0].data)
-    publisher.publish(String(data="z" * 64))  # too long because of the NUL; the program must continue
+    publisher.publish(String(data="z" * 64))  # too long because of its NUL; the program must continue
     publisher.publish(String(data="grüße zurück"))
     world.examples["string_publisher"].wait_line("received: grüße zurück".__eq__, LIMIT_S, "answered")
 
@@ -119,7 +119,8 @@ SEEN = re.compile(r"^```text\n(.*?)```", re.S | re.M)
     "readme", [page for page in READMES if SEEN.search(page.read_text())], ids=lambda p: p.parent.name
 )
 def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: Path, tmp_path: Path) -> None:
-    """The commands of a README, run at the same time, print every line that the README shows; numbers may differ."""
+    """The commands of a README, run at the same time, print every line that the README shows; only numbers may
+    differ."""
     text = readme.read_text(encoding="utf-8")
     commands = [line for block in TYPED.findall(text) for line in block.splitlines()]
     expected = [line for block in SEEN.findall(text) for line in block.splitlines()]
@@ -140,7 +141,7 @@ def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: P
 
 
 def test_each_example_has_a_readme_and_a_place_in_the_order() -> None:
-    # published: descriptions from papers, run by tests and by the laboratory
+    # published: descriptions from papers, which tests and the laboratory run
     folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()} - {"published"}
     assert {page.parent.name for page in READMES} == folders
     order = re.findall(r"^\| \d+ \| \[\w+\]\((\w+)/README\.md\)", (ROOT / "examples/README.md").read_text(), re.M)
@@ -170,7 +171,7 @@ def test_nothing_that_was_accepted_is_lost_when_the_agent_ends(world: World, tmp
         here = example.wait_line(lambda line: line.startswith("the agent is here"), 2 * LIMIT_S, "here again")
         accepted = int(re.findall(r"(\d+) accepted", here)[0])
         eventually(lambda: any(message.data > accepted for message in received), "what came after")
-    numbers = sorted({message.data for message in received})  # unacknowledged messages may arrive twice
+    numbers = sorted({message.data for message in received})  # because unacknowledged messages may arrive twice
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
 
 

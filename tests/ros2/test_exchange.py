@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbered messages in both directions like in tests/real, but with more kinds of loss and over a slower line."""
+"""Numbered messages in both directions as in tests/real, but with more kinds of loss and over a slower line."""
 
 from __future__ import annotations
 

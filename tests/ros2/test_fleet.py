@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients of one agent: they share a DDS participant, or have one each, and behave towards ROS 2 and each other as
-with separate agents."""
+"""Many clients of one agent. They share a DDS participant or have one each, and to ROS 2 and to each other they behave
+as with separate agents."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def other_host() -> Iterator[Host]:
-    """A separate process for ROS 2: a single one cannot have a topic with two types."""
+    """A separate process of ROS 2, because a single process cannot have one topic with two types."""
     with host(DOMAIN) as node:
         yield node
 
@@ -133,7 +133,8 @@ def test_clients_that_come_and_go_leave_nothing(world: World) -> None:
         after.append((world.state("Threads"), world.state("VmRSS")))
     assert {threads for threads, _ in after} == {after[0][0]}
     grown = [later[1] - earlier[1] for earlier, later in itertools.pairwise(after)]
-    # Memory of the allocator and of DDS grows by steps of up to 5 MB; what a fleet leaves would add up in each.
+    # Memory of the allocator and of DDS grows in steps of up to 5 MB; memory that a fleet leaves behind would add up in
+    # each.
     assert statistics.median(grown[-4:]) < 400, f"kB after each: {after}"
     resident.leave()
 
@@ -198,7 +199,7 @@ def test_a_topic_has_five_types_in_a_domain_at_most(world: World) -> None:
 def test_clients_of_one_agent_hear_each_other_and_themselves(world: World, participants: str) -> None:
     world.start_agent("--participants", participants)
     fleet = world.fleet(3, "--shared", "--hear", "--reliable")
-    # Waits until the participants, if there are several, have found each other.
+    # Waits until the participants, if there are several, have discovered one another.
     while (count := fleet.say("publish 30 0.5", "published"))["received"] < 3 * count["sent"]:
         world.agent.require_alive()
     count = fleet.say("publish 90 1", "published")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images that are longer than the board's whole pool, as rclpy receives them: over UDP and a serial line, each with
-loss, and with the agent killed in the middle of one. They arrive whole or not at all."""
+loss, and with an agent that is killed in the middle of an image. An image arrives whole or not at all."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def serial(children: Children, folder: Path) -> Iterator[Link]:
 
 @dataclass
 class Images:
-    """Received images by number; a wrong one ends the test."""
+    """The images received, by number; a wrong image ends the test."""
 
     image_bytes: int
     numbers: list[int] = field(default_factory=list)

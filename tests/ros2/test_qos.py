@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QoS of a board as ROS 2 sees it: matching, reports of incompatibility, and samples for late readers. A board's
-publisher is compared with one of rclpy that has the same profile."""
+"""QoS of a board as ROS 2 sees it: matching, reports of incompatibility, and samples for readers that come late. A
+publisher of the board is compared with a publisher of rclpy that has the same profile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tide_tools.programs.child import Child, Children, json_line
 
 DOMAIN = domain()
 LIMIT_S = 30.0
-DEPTH = 3  # of the board
+DEPTH = 3  # profiles of the board
 KINDS = ("reliable_volatile", "reliable_kept", "effort_volatile", "effort_kept")
 
 
@@ -35,7 +35,7 @@ def profile(kind: str, depth: int) -> QoSProfile:
 
 
 def lacks(offered: str, asked: str) -> set[Any]:
-    """Requested policies that are not offered."""
+    """Policies that are requested but not offered."""
     missing: set[Any] = set()
     if asked.startswith("reliable") and not offered.startswith("reliable"):
         missing.add(QoSPolicyKind.RELIABILITY)
@@ -46,11 +46,11 @@ def lacks(offered: str, asked: str) -> set[Any]:
 
 @dataclass
 class Heard:
-    """Messages received at one end of a topic."""
+    """The messages received at one end of a topic."""
 
     numbers: list[int] = field(default_factory=list)
     matched: int = 0
-    refused: list[Any] = field(default_factory=list)  # policies of incompatible ends
+    refused: list[Any] = field(default_factory=list)  # policies that made ends incompatible
 
     def on_message(self, message: Int32) -> None:
         self.numbers.append(message.data)
@@ -81,7 +81,7 @@ class Place:
     start: Callable[[], Child]
 
     def publishers(self, topic: str) -> dict[str, tuple[Any, Heard]]:
-        """A publisher of rclpy for each kind of QoS."""
+        """One publisher of rclpy for each kind of QoS."""
         made = {}
         for kind in KINDS:
             heard = Heard()
@@ -132,7 +132,8 @@ def test_a_boards_publisher_is_matched_and_refused_as_one_of_rclpy(place: Place)
             count = 0
 
             def both_hear() -> bool:
-                """A reader may know its writer before the writer knows it, and misses samples published between."""
+                """A reader may know its writer before the writer knows the reader; it then misses samples that are
+                published in between."""
                 nonlocal count
                 count += 1
                 publish(board, count)
@@ -191,7 +192,7 @@ def test_a_late_board_gets_what_the_host_has_kept(place: Place) -> None:
 
 
 def test_a_board_of_other_qos_is_refused_without_harm(place: Place) -> None:
-    """The host offers less than the board's subscriptions request; compatible ones continue."""
+    """The host offers less than the board's subscriptions request; compatible subscriptions continue to receive."""
     board = place.start()
     weak = Heard()
     callbacks = PublisherEventCallbacks(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide trace record of traces in a real ROS 2 graph, published by rclpy nodes with the messages of boards."""
+"""tide trace record for traces in a real ROS 2 graph, which rclpy nodes publish with the messages of boards."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ ROOT = Path(__file__).parents[2]
 DOMAIN = domain()
 EMPTY = second_domain()
 LIMIT_S = 60.0
-BEHIND_NS = 10**15  # the boards' clocks, behind that of this machine
+BEHIND_NS = 10**15  # by how much the clocks of the boards are behind that of this machine
 PERIOD_S = 0.02
 
 
 class Publisher:
-    """A board that is an rclpy node: its clock is this machine's less an offset, which the recorder must find."""
+    """A board that is played by an rclpy node: its clock is that of this machine less an offset, which the recorder
+    must find."""
 
     def __init__(self, node: Host, name: str, behind_ns: int) -> None:
         self.behind_ns, self.count, self.first_ns = behind_ns, 0, 0
@@ -206,7 +207,7 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path: Path) -> None:
 
 
 def test_random_messages_break_nothing(children: Children, tmp_path: Path) -> None:
-    """Any node may publish any data on that topic."""
+    """Any node may publish any data on the topic."""
     source = random.Random(int(os.environ.get("TIDE_SEED", "1")))
     out = tmp_path / "recorded"
     child = start(children, out)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the nodes of tide run end: rclpy may be shut down at any point."""
+"""How the nodes of tide run end, although rclpy may be shut down at any point."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import sys
 
 import reserved
 
-# Shuts rclpy down at the point where SIGTERM did in one of twenty runs: between its check and the creation of its wait
-# set.
+# Shuts rclpy down where SIGTERM did so in one of twenty runs: between rclpy's check and the creation of its wait set.
 LATE = """
 import rclpy
 import rclpy.executors as executors

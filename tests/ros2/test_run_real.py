@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run on the built programs: the real line, agent, ROS 2 nodes and client."""
+"""tide run with the built programs: the real line, agent, ROS 2 nodes and client."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def tide_run(out: Path, *arguments: str) -> dict[str, object]:
 
 
 def recorded(out: Path, folder: str) -> list[dict[str, Any]]:
-    """Instances that completed."""
+    """The instances that completed."""
     lines = (out / folder / "client.log").read_text(encoding="utf-8").splitlines()
     return [one for line in lines if line.startswith('{"chain"') and "latency_ns" in (one := json.loads(line))]
 
 
 def flows_of(folder: Path) -> dict[tuple[str, int], list[str]]:
-    """The points of each instance's flow, as read by Perfetto."""
+    """The points of each instance's flow, as Perfetto reads them."""
     out = folder / "run.pftrace"
     assert tide("trace", "export", folder, "--to", "perfetto", "--out", out) == (0, "")
     trace = perfetto.Trace.FromString(out.read_bytes())
@@ -79,7 +79,8 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
         assert [(chain["samples"], chain["lost"]) for chain in run["chains"]] == [(6, 0)] * 3
         line = run["counters"]["lines"]["client"]
         assert line["a_to_b"]["frames_dropped"] == 0 and line["a_to_b"]["bytes"] > 9 * 3 * 119
-    # No response can be shorter than the executions and the frames of the chain itself; batch waits for three frames.
+    # No response can be shorter than the execution times and the frames of the chain itself; with batch it waits for
+    # three frames.
     assert tide["chains"][0]["min_ns"] > 33_000_000
     assert tide["chains"][0]["p50_ns"] < batch["chains"][0]["p50_ns"]
     frames = [
@@ -96,7 +97,7 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
 
 
 def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:
-    """Callbacks and the agent are slower than stated, frames are lost; and a chain has an offset."""
+    """Callbacks and the agent are slower than described, frames are lost, and a chain has an offset."""
     text = EXAMPLE.read_text(encoding="utf-8")
     for old, new in (
         ("agent_ms = 3", "agent_ms = 0.01"),
@@ -112,9 +113,10 @@ def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:
     (run,) = judged(done, tmp_path)["runs"]
     broken = {one["id"] for one in run["answers"] if one["verdict"] == "broken"}
     assert {"execution", "agent", "losses"} <= broken, run["answers"]
-    # These do not depend on time: a busy machine breaks others, too, such as the least delay of a HEARTBEAT.
+    # These premises do not depend on time. A busy machine violates others as well, such as the least delay of a
+    # HEARTBEAT.
     assert not broken & {"sizes", "escapes", "pools", "line_alone"}, run["answers"]
-    # For a chain that was late, the output says how late instead of naming its premises.
+    # For a chain that was late, the output says by how much instead of naming its premises.
     has_premises = any(one["verdict"]["state"] == "met, guarantee void" for one in run["chains"])
     assert ("lost frames (" in " ".join(done.stdout.split())) is has_premises, done.stdout
     releases = {(one["chain"], one["index"]): one["release_ns"] for one in recorded(tmp_path, "tide")}
@@ -141,7 +143,7 @@ def described(folder: Path, old: str, new: str) -> Path:
 
 @pytest.mark.parametrize("executor", ["tide", "batch_stock"])
 def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
-    """A budget of 5 ms in each 500 for 60 ms of work; then more than needed."""
+    """A budget of 5 ms in every 500 ms for 60 ms of work; then a larger budget than needed."""
     for budget_ms in (5, 400):
         budget = f'where = "mcu"\nbudget_ms = {budget_ms}\nbudget_period_ms = 500'
         file = described(tmp_path, 'where = "mcu"', budget)
@@ -154,7 +156,7 @@ def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
         (one,) = run["counters"]["boards"]["client"]["budgets"]
         assert "ran out of it" in done.stdout
         spent_ns = one["used_ns"] + one["low_ns"]
-        assert spent_ns >= 7 * 60_000_000  # with the warm-up
+        assert spent_ns >= 7 * 60_000_000  # including the warm-up
         if budget_ms == 5:
             assert one["exhaustions"] > 0
             assert one["used_ns"] - one["overrun_ns"] <= 12 * 5_000_000  # at most 12 full budgets
@@ -193,7 +195,7 @@ def test_the_client_says_that_there_is_no_device(tmp_path: Path) -> None:
 
 @pytest.fixture
 def played(tmp_path: Path) -> Callable[[str], Path]:
-    """A build whose chain_client is a shell script, which gets the path of the real one."""
+    """A build whose chain_client is a shell script, to which the path of the real one is passed."""
     client = find_binary("chain_client")
 
     def made(script: str) -> Path:
@@ -232,7 +234,7 @@ def test_an_interrupted_run_leaves_no_process(tmp_path: Path, played: Callable[[
     eventually(lambda: began() or run.poll() is not None, "the client runs")
     assert run.poll() is None, run.communicate()
     pid = next(json.loads(one)["pid"] for one in log.read_text(encoding="utf-8").splitlines() if '"pid"' in one)
-    run.send_signal(signal.SIGTERM)  # ends it like Ctrl-C
+    run.send_signal(signal.SIGTERM)  # this ends it like Ctrl-C
     run.send_signal(signal.SIGINT)  # an impatient user
     _, errors = run.communicate()
     assert run.returncode == 130 and "every part has been stopped" in errors, errors

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run of whole descriptions: several boards, both directions, any type, the user's programs; with the real lines,
-agent, ROS 2 nodes and boards."""
+"""tide run for whole descriptions, with several boards, both directions, any type, and the user's programs; with the
+real lines, agent, ROS 2 nodes and boards."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def assert_whole_ways(system: System, parts: Path, finished: dict[str, int]) -> 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
-    """Every instance of every chain is accounted for, and so is the time of the slowest one."""
+    """Every instance of every chain is accounted for, and so is the time of the slowest instance."""
     periods, is_public = 2, file.parent.name == "robots"
     done = tide_run(file, tmp_path, "--periods", str(periods), *(["--execution", "wait"] if is_public else []))
     system, run = load(file), results_of(done, tmp_path)
@@ -95,7 +95,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         assert seen["min_ns"] >= sum(one.least_ns for one in system.path(chain))
         assert sum(part["slowest_ns"] for part in seen["parts"]) == seen["max_ns"], seen["parts"]
         if chain.reliability == "reliable" and not is_public:  # public robots need more than a busy machine can provide
-            # A line that this machine delays by more than a period brings messages whose instance is not known.
+            # If this machine delays a line by more than a period, it delivers messages whose instance is unknown.
             assert seen["lost"] == 0 or seen["lost"] <= unexpected, done.stdout
     measured = run["evidence"]["executions"]
     assert measured.keys() == {f"{chain.name}/{one.name}" for chain in system.chains for one in chain.callbacks}
@@ -103,7 +103,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         sum(before.executor != after.executor for before, after in pairwise(path))
         for chain in system.chains
         if len(path := [one for one in chain.callbacks if system.where(one) == "mcu"])
-        and path[0].executor != path[-1].executor  # chains that return to their first executor do not count
+        and path[0].executor != path[-1].executor  # chains that return to their first executor are not counted
     ]
     until = [one for chain in run["chains"] for one in chain["undisturbed"] if one["until"]]
     assert len(until) <= sum(crossed)
@@ -111,7 +111,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
 
 
 def test_the_action_of_the_guide_runs(tmp_path: Path) -> None:
-    """A goal, its result and the feedback, as services and a topic, between a node and a board."""
+    """A goal, its result and the feedback between a node and a board, as services and a topic."""
     found = re.search(r"<!-- file: action.toml -->\n```toml\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.S)
     assert found is not None
     file = tmp_path / "action.toml"
@@ -210,7 +210,7 @@ def command(*parts: str) -> str:
 
 @pytest.fixture
 def publisher() -> Iterator[str]:
-    """A micro-ROS program that is independent of tide run and expects its agent on port 8888."""
+    """A micro-ROS program that knows nothing of tide run, and expects its agent on port 8888."""
     with port(EXAMPLES_PORT):
         yield command(str(find_binary("int32_publisher")))
 
@@ -260,8 +260,8 @@ def yours(board: str, host: str) -> str:
 
 
 def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, tmp_path: Path) -> None:
-    """examples/int32_publisher and examples/ros/brake.py, which are independent of both commands, with a simulated
-    board that calls a service, reported to the watch by its agent."""
+    """examples/int32_publisher and examples/ros/brake.py, which know nothing of the two commands, together with a
+    simulated board that calls a service; its agent reports to the watch."""
     node = command(sys.executable, str(ROOT / "examples/ros/brake.py"), "--seconds", "1000")
     file = tmp_path / "system.toml"
     file.write_text(yours(publisher, node), encoding="utf-8")
@@ -323,7 +323,8 @@ node.create_subscription(Int32, "counter", take, 10)""",
 @pytest.mark.full
 @pytest.mark.parametrize("node", [None, FORKS], ids=["played", "of the user, which forgets every third at one end"])
 def test_a_chain_with_two_ends_is_judged_at_each(node: str | None, tmp_path: Path) -> None:
-    """A board's message goes to a node, which publishes two: one goes back to the board, the other to a node."""
+    """A board's message goes to a node, which publishes two messages: one goes back to the board, the other to a
+    node."""
     ends = [{"topic": one, "type": "std_msgs/msg/Int32", "payload_bytes": 4} for one in ("doubled", "logged")]
     fork = ("node", 1, {"name": "fork", "topic": "counter", "publishes": ends})
     tick = d.sends("tick", "base", 0.1, "counter")
@@ -352,8 +353,8 @@ def test_a_chain_with_two_ends_is_judged_at_each(node: str | None, tmp_path: Pat
 
 
 def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:
-    """The run knows when a simulated program has ended. DDS may find its peers three seconds late, and messages until
-    then are missed."""
+    """The run knows when a simulated program has ended. DDS may find its peers only after three seconds, and messages
+    sent until then are missed."""
     done = tide_run(described(tmp_path, board=publisher), tmp_path / "out", "--periods", "8")
     run = results_of(done, tmp_path / "out")
     (chain,) = run["chains"]
@@ -364,8 +365,8 @@ def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_
 
 
 def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> None:
-    """Measured from its release to its last callback, over a serial line. The node starts after the agent, and often
-    misses its first announcement."""
+    """The chain is measured from its release to the end of its last callback, over a serial line. The node starts after
+    the agent, and often misses the agent's first announcement."""
     file = described(tmp_path, host=DOUBLER, link=SERIAL, period=100, last=True)
     done = tide_run(file, tmp_path / "out", "--periods", "20")
     run = results_of(done, tmp_path / "out")
@@ -381,7 +382,7 @@ def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> Non
 
 
 def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
-    """chain_client as the user's program, with its own plan."""
+    """chain_client as a program of the user, with a plan of its own."""
     (tmp_path / "message.cdr").write_bytes(bytes(4))
     (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
     board = command(
@@ -390,11 +391,11 @@ def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
     file = described(tmp_path, board=board, host=DOUBLER, link=SERIAL, period=100)
     done = tide_run(file, tmp_path / "out", "--periods", "20")
     (chain,) = results_of(done, tmp_path / "out")["chains"]
-    assert chain["samples"] >= 12  # 20 are sent; a busy machine may miss some
+    assert chain["samples"] >= 12  # 20 are sent, but a busy machine may miss some
 
 
 def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
-    """The board exists at the end of a line before the run; it connects once the agent runs."""
+    """The board is at the end of a line before the run begins, and connects when the agent runs."""
     (tmp_path / "message.cdr").write_bytes(bytes(4))
     (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
     with Children() as children:
@@ -405,17 +406,17 @@ def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
             words(file, tmp_path / "out", "--periods", "20"), env=environment(), stdout=subprocess.PIPE, text=True
         )
         board = [str(find_binary("chain_client")), "--plan", str(tmp_path / "plan.txt"), "--device", ends["a"]]
-        while run.poll() is None:  # like a board that is reset until it finds its agent
+        while run.poll() is None:  # like a board that is reset again and again until it finds its agent
             client = children.start("board", [*board, "--baud", "460800"], tmp_path / "board.log")
             ended = lambda client=client: run.poll() is not None or client.process.poll() is not None  # noqa: E731
             eventually(ended, "one of them ends", None, LIMIT_S)
         said, _ = run.communicate()
     done = subprocess.CompletedProcess(run.args, run.returncode, said, "")
     (chain,) = results_of(done, tmp_path / "out")["chains"]
-    assert chain["samples"] >= 12  # 20 are sent; a busy machine may miss some
+    assert chain["samples"] >= 12  # 20 are sent, but a busy machine may miss some
 
 
-# ---- errors: one line first, no remaining processes ----
+# ---- errors: one line first, and no remaining processes ----
 
 
 def refused(file: Path, out: Path, *options: str) -> str:
@@ -475,7 +476,7 @@ JOIN = "join t std_msgs/msg/Bool bool 0 1 reliable -"
         "",
         "surprise",
         "callback a 1 0 1 - -",  # of no chain
-        CHAIN,  # without a callback
+        CHAIN,  # a line without a callback
         "chain a 127 10 0 5 0 reliable",
         "chain a 1 10 -1 5 0 reliable",
         "chain a 1 10 0 0 0 reliable",
@@ -486,7 +487,7 @@ JOIN = "join t std_msgs/msg/Bool bool 0 1 reliable -"
         f"{CHAIN}\ncallback a 1 0 1 t std_msgs/msg/Bool i7 0 1 reliable - -",
         f"{CHAIN}\ncallback a 1 0 1 - t std_msgs/msg/Bool bool 0",
         f"{CHAIN}\ncallback a 1 0 1 - t std_msgs/msg/Bool bool -4 1 reliable f",
-        f"{CHAIN}\ncallback a 1 0 1 {SERVES} u8 0",  # half of a mark
+        f"{CHAIN}\ncallback a 1 0 1 {SERVES} u8 0",  # only half of a mark
         f"{CHAIN}\ncallback a 1 0 1 {SERVES}\nchain b 1 10 0 5 0 reliable\ncallback b 1 0 1 {SERVES}",  # no mark
         f"{TIMER_PLAN}\ncallback b 1 0 1 - -",  # a second timer in a chain
         "send t std_msgs/msg/Bool bool 0 1 reliable f",
@@ -496,7 +497,7 @@ JOIN = "join t std_msgs/msg/Bool bool 0 1 reliable -"
         "load flash 1 10 0",
         "load flash 1 0 0 0",
         JOIN,
-        f"{TIMER_PLAN}\n{JOIN}",  # a join after a timer, which is no subscription
+        f"{TIMER_PLAN}\n{JOIN}",  # a join after a timer, which is not a subscription
         f"{TAKER_PLAN}\njoin -",
         f"{TAKER_PLAN}\njoin t std_msgs/msg/Bool bool",
         f"{TAKER_PLAN}\n{JOIN} more",

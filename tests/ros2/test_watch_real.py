@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide watch of systems started independently: a client on a pseudo terminal behind an agent, and rclpy nodes."""
+"""tide watch for systems that were started independently: a client on a pseudo terminal behind an agent, and rclpy
+nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ from tide_tools.programs.patience import Patience
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = domain()
-EMPTY = second_domain()  # the tests' nodes stay in the other domain until this process ends
+EMPTY = second_domain()  # because the tests' nodes stay in the other domain until this process ends
 LIMIT_S = 60.0
 PERIOD_MS = 50
 BAUD = 115_200
@@ -62,7 +63,7 @@ def environment() -> dict[str, str]:
 
 
 class Watch:
-    """A running tide watch and its views."""
+    """A running tide watch, and the views that it has printed."""
 
     def __init__(self, children: Children, file: Path, *options: str) -> None:
         command = words(file, "--json", "--every-s", "0.3", *options)
@@ -88,7 +89,7 @@ def children() -> Iterator[Children]:
 
 
 class Robot:
-    """A client on a pseudo terminal, an agent at the other end of the line, and an answering node."""
+    """A client on a pseudo terminal, an agent at the other end of the line, and a node that answers."""
 
     def __init__(self, children: Children, folder: Path) -> None:
         self.children, self.folder = children, folder
@@ -139,12 +140,12 @@ def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp
         agent = robot.start_agent()
         answer(node)
         robot.start_client()
-        # A board that this machine holds up for two periods has not started in time, and catches up afterwards.
+        # A board that this machine delays by two periods has not started in time, and catches up afterwards.
         seen = watch.until(
             lambda view: chain(view)["instances"] > 20 and chain(view)["not_started"] == 0, "instances of the chain"
         )
         row = chain(seen)
-        # On a machine that is too busy for the bound, instances exceed it, and the guarantee is void.
+        # If the machine is too busy for the bound, instances exceed it, and the guarantee is void.
         verdict = "met, guarantee void" if row["above"] else "met, bound not judged"
         assert (row["state"], row["verdict"], row["clock"]) == ("running", verdict, "one machine"), row
         assert (row["start"], row["end"]) == ("/exchange/string/up at the agent", "/answered")
@@ -200,7 +201,8 @@ def test_a_missed_deadline_is_a_warning_for_others(children: Children, tmp_path:
 
 
 def test_a_node_that_answers_every_tenth_message_is_red_within_two_seconds(children: Children, tmp_path: Path) -> None:
-    """For two seconds of the board's time: as many messages as it sends in them, however busy the machine is."""
+    """For two seconds of the board's time, that is, for as many messages as it sends in them, however busy the machine
+    is."""
     taken, since = 0, 0
 
     def wanted() -> bool:
@@ -247,7 +249,7 @@ def test_what_cannot_be_measured_is_said(children: Children, tmp_path: Path) -> 
 def test_a_type_that_this_python_does_not_know(
     children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The topic's publisher runs elsewhere; none can be created here, as the class of its type is missing."""
+    """The topic's publisher runs elsewhere. None can be created here, because the class of its type is missing."""
     from tide_tools.run.messages import MessageError
     from tide_tools.watch import topics
     from tide_tools.watch.chains import Point
@@ -308,7 +310,7 @@ def read_terminal(process: int, descriptor: int, until: Callable[[bytes], bool])
             continue
         try:
             octets = os.read(descriptor, 65536)
-        except OSError:  # its end is closed
+        except OSError:  # when its end is closed
             break
         if not octets:
             break

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command, in this process."""
+"""Runs the command within this process."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptions for tests, a call for each part: board("m"), host("h"), line("l"), chain("c", 1, ("m", 1), ("h", 2))."""
+"""Builds descriptions for tests, with a call for each part: board("m"), host("h"), line("l"), chain("c", 1, ("m", 1),
+("h", 2))."""
 
 from __future__ import annotations
 
@@ -32,8 +33,9 @@ def line(name: str, **more: Any) -> str:
 
 
 def chain(name: str, priority: int, *steps: tuple[Any, ...], payload: int = 20, **more: Any) -> str:
-    """steps: executor and execution_ms of each callback, and a dictionary of its other fields. Callbacks are b0, b1 and
-    so on: a timer (or the first one after branches_from), then subscriptions; each except the last publishes."""
+    """steps: for each callback, its executor and execution_ms, and a dictionary of its other fields. Callbacks are
+    called b0, b1 and so on: first a timer (unless branches_from is given), then subscriptions. Each callback except the
+    last publishes."""
     fields = {"period_ms": 100, "deadline_ms": more.get("period_ms", 100), "reliability": "best_effort", **more}
     text = entry("chains", name=name, priority=priority, **fields)
     for number, (executor, execution_ms, *rest) in enumerate(steps):
@@ -53,6 +55,6 @@ def described(*parts: str, name: str = "s") -> str:
 def sends(
     name: str, executor: str, execution_ms: float, topic: str, type: str = "std_msgs/msg/Int32", payload_bytes: int = 4
 ) -> tuple[Any, ...]:
-    """A step for `chain` with its own name that publishes a message of a type."""
+    """A step for `chain` that has a name of its own and publishes a message of a type."""
     publishes = {"topic": topic, "type": type, "payload_bytes": payload_bytes}
     return executor, execution_ms, {"name": name, "publishes": publishes}

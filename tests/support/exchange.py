@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 side of sim/workloads/exchange: the same numbered messages with the same checks."""
+"""The ROS 2 side of sim/workloads/exchange: the same numbered messages, with the same checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIGITS = 6
 _STRING_VARIATION = 97
 _SIDE = 200
 _PROBE = 999999
-_AHEAD = 48  # messages that may be sent before the client reports the first as received
+_AHEAD = 48  # number of messages that may be sent before the client reports the first one as received
 
 
 def make_string(index: int) -> String:
@@ -71,8 +71,8 @@ class Flow:
     name: str
     received: list[int] = field(default_factory=list)
     wrong: list[int] = field(default_factory=list)
-    confirmed: int = 0  # received by the client
-    is_open: bool = False  # whether messages from the client have arrived here
+    confirmed: int = 0  # number received by the client
+    is_open: bool = False  # true if messages from the client have arrived here
 
     def __post_init__(self) -> None:
         self.kind, self.make = _KINDS[self.name]
@@ -118,7 +118,7 @@ class Exchange:
     def start(self, _: float = 0.0) -> None:
         self.client.wait_event("ready", START_LIMIT_S)
         eventually(lambda: all(flow.is_matched() for flow in self.flows.values()), "matched both ways")
-        # Messages down are repeated until the agent's readers have them. The direction up is open once a message
+        # Messages down are repeated until the agent's readers receive them. The direction up is open when a message has
         # arrived.
         probe(lambda: self.client.say("probe"), lambda: all(flow.is_open for flow in self.flows.values()), "a probe")
         self._reader.start()
@@ -134,7 +134,7 @@ class Exchange:
                     flow.confirmed += 1
 
     def send(self, counts: dict[str, int]) -> None:
-        """Sends messages down, only a few ahead of those that the client has."""
+        """Sends messages down, but only a few ahead of those that the client has received."""
         sent = dict.fromkeys(counts, 0)
 
         def send_some() -> bool:
@@ -147,13 +147,13 @@ class Exchange:
         eventually(send_some, "all are sent", lambda: (self.state(), self.client.process.poll()))
 
     def state(self) -> dict[str, tuple[int, int]]:
-        """For each flow, the messages received by the client and those received here."""
+        """For each flow, the number of messages received by the client, and the number received here."""
         return {name: (flow.confirmed, len(flow.received)) for name, flow in self.flows.items()}
 
     def finish(self, limit_s: float | None = None) -> dict[str, Any]:
-        """The client's last report, when all its messages have arrived here. With a limit it also returns when no
-        message has arrived for that time, for example because an agent that held messages ended; the caller checks
-        for losses."""
+        """The client's last report, when all of its messages have arrived here. With a limit, it also returns when no
+        message has arrived for that time, for example because an agent that held messages has ended; the caller then
+        checks for losses."""
         patience, seen = Patience(limit_s or HANG_S), self.state()
 
         def is_over() -> bool:
@@ -173,8 +173,8 @@ class Exchange:
 def require_exchange(
     children: Children, folder: Path, domain: int, link: list[str], counts: dict[str, int]
 ) -> dict[str, Any]:
-    """Exchanges this many messages of each kind in both directions with a new client: all arrive once and in order.
-    Returns the client's report."""
+    """Exchanges this many messages of each kind, in both directions, with a new client: all of them arrive once and in
+    order. Returns the client's report."""
     arguments = [argument for name, count in counts.items() for argument in (f"--{name}", str(count))]
     with host(domain) as node:
         client = children.start("exchange", [program("exchange"), *link, *arguments], folder / "client.log")

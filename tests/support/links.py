@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links between a board and an agent: UDP and a serial line, without and with 1 % of loss; and the world of a test at
+"""Links between a board and an agent: UDP and a serial line, each without and with 1 % of loss. Also what a test has at
 both ends: boards, an agent that may be killed and restarted, and a ROS 2 node."""
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ LIMIT_S = 30.0
 
 @dataclass
 class Link:
-    """Arguments for the two programs, and the relay between them."""
+    """Arguments for the two programs, and the relay between the programs."""
 
     board: list[str]
     agent: list[str]
     between: Child | None = None
 
     def lost(self) -> tuple[int, int]:
-        """Counts of lost frames or datagrams towards the agent and towards the board; ends the link."""
+        """Ends the link; returns the numbers of frames or datagrams lost towards the agent and towards the board."""
         assert self.between is not None and self.between.process.stdin is not None
         self.between.process.stdin.close()
         self.between.process.wait()
@@ -90,9 +90,9 @@ Build = Callable[[Children, Path], Link]
 
 @dataclass(kw_only=True)
 class World:
-    """Programs of one test, their agents, the newest last, and a ROS 2 node."""
+    """The programs of one test, its agents with the newest last, and a ROS 2 node."""
 
-    threads: ClassVar[int] = 1  # of the node's executor
+    threads: ClassVar[int] = 1  # number of threads of the node's executor
     host: Host
     children: Children
     folder: Path
@@ -105,13 +105,13 @@ class World:
         return self.agents[-1]
 
     def start_board(self, name: str, *words: str, log: str = "board") -> Child:
-        """A program of tests/compat/peers, once it is ready."""
+        """A program of tests/compat/peers, when it is ready."""
         child: Child = self.children.start(log, [program(name), *self.link.board, *words], self.folder / f"{log}.log")
         child.wait_event("ready", START_LIMIT_S)
         return child
 
     def agent_counters(self) -> dict[str, Any]:
-        """Port of the running agent."""
+        """The port of the agent that is running."""
         self.agents[-1].process.send_signal(signal.SIGUSR1)
         counters: dict[str, Any] = self.agents[-1].wait_json("samples_to_dds", LIMIT_S, "counted")
         return counters
@@ -121,7 +121,7 @@ class World:
         self.agents[-1].process.wait()
 
     def close(self) -> None:
-        """Ends the parts that must end before the others."""
+        """Ends those parts that must end before the others."""
 
     def restart_agent(self) -> None:
         self.kill_agent()
@@ -142,7 +142,7 @@ def world_of(kind: type[Kind], build: Build, folder: Path) -> Iterator[Kind]:
 
 
 def worlds(kind: type[Kind], *builds: Any) -> Any:
-    """A fixture: a world over each of the links, with an agent."""
+    """A fixture that gives a world over each of the links, with an agent."""
 
     @pytest.fixture(params=builds, ids=lambda build: build.__name__)
     def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kind]:
@@ -154,11 +154,11 @@ def worlds(kind: type[Kind], *builds: Any) -> Any:
 
 
 def in_full(*builds: Build) -> list[Any]:
-    """Links that only `make test-all` tests."""
+    """Links that are tested only by `make test-all`."""
     return [pytest.param(build, marks=pytest.mark.full) for build in builds]
 
 
 def told(child: Child) -> list[dict[str, Any]]:
-    """The lines that a board has printed since the last call."""
+    """The lines that a board has printed since the previous call."""
     lines = [child.lines.get() for _ in range(child.lines.qsize())]
     return [json_line(line) for line in lines if line is not None]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A UDP relay between one client and an agent that loses datagrams by a seed.
+"""A UDP relay between one client and an agent; a seed determines which datagrams it loses.
 
-Run as `python lossy_relay.py AGENT_PORT LOSS SEED`: prints its own port, relays on loopback until standard input is
-closed, then prints the numbers of passed and lost datagrams in each direction."""
+Run as `python lossy_relay.py AGENT_PORT LOSS SEED`, it prints its own port, relays on loopback until standard input is
+closed, and then prints the numbers of datagrams passed and lost in each direction."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that only one process of this machine may use at a time: ROS domains and fixed ports. Tests run in
-parallel, also with those of other clones."""
+"""Resources that only one process on this machine may use at a time: ROS domains and fixed ports. Tests run in
+parallel, also with tests of other clones."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from typing import IO
 
 from tide_tools.programs.patience import Patience
 
-DOMAINS = range(1, 51)  # a process's second domain is 50 above; domains up to 100 do not use ephemeral ports
+DOMAINS = range(1, 51)  # a process's second domain has a number higher by 50; domains up to 100 use no ephemeral ports
 
 
 def _lock(name: str, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> IO[str] | None:
     try:
         file = (Path(tempfile.gettempdir()) / f"tide-test-{name}.lock").open("w")
     except OSError:
-        return None  # another user's lock file
+        return None  # the lock file of another user
     try:
         fcntl.flock(file, how)
     except OSError:
@@ -39,12 +39,12 @@ def _reserve() -> tuple[int, IO[str]]:
         lock = _lock(f"domain-{domain}")
         if lock is not None:
             os.environ["ROS_DOMAIN_ID"] = str(domain)
-            return domain, lock  # until the process ends
+            return domain, lock  # held until the process ends
     raise AssertionError(f"all ROS domains for tests are taken: {DOMAINS}")
 
 
 def domain() -> int:
-    """The ROS domain of this process, and of the processes that it starts."""
+    """The ROS domain of this process and of the processes that it starts."""
     return _reserve()[0]
 
 

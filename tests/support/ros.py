@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Common parts of the tests of whole systems: built programs as children, and the ROS 2 side as a real rclpy node."""
+"""What the tests of whole systems share: built programs as child processes, and the ROS 2 side as a real rclpy node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tide_tools.programs.child import Child, Children
 os.environ["ROS_LOCALHOST_ONLY"] = "1"
 
 EXAMPLES_PORT = 8888  # the agent's port, as in the stock library
-START_LIMIT_S = 60.0  # limit of a patience: an agent with sanitizers takes seconds to load
+START_LIMIT_S = 60.0  # limit of a wait: an agent with sanitizers takes seconds to load
 
 
 def program(name: str) -> str:
@@ -44,7 +44,7 @@ def quality(reliable: bool, depth: int = 4000) -> QoSProfile:
 
 
 def eventually(condition: Callable[[], object], *words: Any, progress: Callable[[], object] | None = None) -> None:
-    _eventually(condition, words[-1], progress)  # some tests pass the limit before the text
+    _eventually(condition, words[-1], progress)  # some tests pass the time limit before the text
 
 
 def free_port() -> int:
@@ -55,7 +55,7 @@ def free_port() -> int:
 
 
 class Host:
-    """A ROS 2 node in its own context, spun by a thread."""
+    """A ROS 2 node in a context of its own; a thread spins it."""
 
     def __init__(self, domain: int, threads: int = 1) -> None:
         self.context = Context()
@@ -77,7 +77,7 @@ class Host:
         return subscription
 
     def wake(self) -> None:
-        """Call after an entity was created on the node itself."""
+        """Call this after an entity was created on the node itself."""
         self._executor.wake()
 
     def collect(self, kind: Any, topic: str, qos: QoSProfile) -> list[Any]:
@@ -102,7 +102,7 @@ class Host:
         rclpy.shutdown(context=self.context)
         self._thread.join(HANG_S)
         self._executor.shutdown()
-        self.node.destroy_node()  # otherwise the next test may still discover this one's publishers
+        self.node.destroy_node()  # otherwise, the next test could still discover this test's publishers
 
 
 @contextlib.contextmanager
@@ -115,8 +115,8 @@ def host(domain: int, threads: int = 1) -> Iterator[Host]:
 
 
 def start_agent(children: Children, domain: int, log: Path, *arguments: str) -> Child:
-    """With the arguments in TIDE_AGENT_ARGUMENTS, so that all tests can be run with an option (--participants
-    client)."""
+    """The agent also gets the arguments in TIDE_AGENT_ARGUMENTS, so that all tests can be run with an option
+    (--participants client)."""
     more = shlex.split(os.environ.get("TIDE_AGENT_ARGUMENTS", ""))
     command = [program("tide-agent"), "--domain", str(domain), "--json-stats", *more, *arguments]
     agent: Child = children.start("tide-agent", command, log)

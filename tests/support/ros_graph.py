@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes on a domain of this process, for the tests of executors: with their own topics, and messages known to have
-arrived."""
+"""Nodes in a domain of this process, for the tests of executors, with topics of their own and with messages that are
+known to have arrived."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def nothing(*_arguments: Any) -> None:
 
 
 class Graph:
-    """A context with nodes; ``name`` makes names that no other graph has."""
+    """A context with nodes; ``name`` makes names that are in no other graph."""
 
     def __init__(self) -> None:
         self.prefix = f"g{os.getpid()}_{next(_numbers)}"
@@ -50,7 +50,8 @@ class Graph:
         return node
 
     def link(self, kind: Any, topic: str, publisher_node: Any, depth: int = 1000) -> Any:
-        """A publisher for existing subscriptions; when this returns, it is matched with all those of this graph."""
+        """A publisher for existing subscriptions; when this returns, it is matched with all such subscriptions in this
+        graph."""
         name = self.name(topic)
         publisher = publisher_node.create_publisher(kind, name, QoSProfile(depth=depth))
         expected = sum(
@@ -75,7 +76,8 @@ def graph() -> Iterator[Graph]:
 
 
 def await_messages(context: Context, subscriptions: Sequence[Any]) -> None:
-    """Waits until each of these has a message that nobody has taken. Nobody else may be waiting for them."""
+    """Waits until each of these subscriptions has a message that nobody has taken. Nobody else may be waiting for
+    them."""
     for subscription in subscriptions:
 
         def has_one(subscription: Any = subscription) -> bool:
@@ -90,7 +92,8 @@ def await_messages(context: Context, subscriptions: Sequence[Any]) -> None:
 
 
 class Spinning:
-    """An executor that a thread spins; leaving shuts it down. ``error`` is the exception that ended spin."""
+    """An executor that a thread spins; leaving the context shuts it down. ``error`` is the exception that has ended the
+    spin."""
 
     def __init__(self, executor: Any) -> None:
         self.executor = executor
@@ -130,8 +133,8 @@ class Spinning:
 
 
 class ActionClient(rclpy.action.ActionClient):
-    """rclpy notes the number of a request only after it has sent it, without a lock. An answer that another thread
-    reads in between counts as unexpected, and its future never completes."""
+    """rclpy stores the number of a request only after it has sent the request, and without a lock. If another thread
+    reads the answer in between, the answer counts as unexpected, and its future never completes."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._sending = threading.RLock()

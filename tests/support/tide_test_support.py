@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For all tests: marks, waiting for events, checks of ended runs, and the processor seconds of each file
-(--processor-seconds prints all)."""
+"""For all tests: marks, waiting for events, checks of runs that have ended, and the processor time of each file in
+seconds (--processor-seconds prints all of them)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ import reserved
 from tide_tools.programs.patience import Patience
 from tide_tools.report.results import Results
 
-# A shell starts background programs with SIGINT ignored, and programs inherit that; the tests send it.
+# A shell starts background programs with SIGINT ignored, and programs inherit this setting, but the tests send SIGINT.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-hypothesis.settings.register_profile("tide", deadline=None)  # its limit is in wall time
+hypothesis.settings.register_profile("tide", deadline=None)  # its limit is in wall-clock time
 hypothesis.settings.load_profile("tide")
 reserved.domain()  # sets ROS_DOMAIN_ID for programs that read it
 
@@ -42,8 +42,8 @@ def eventually(
     progress: Callable[[], object] | None = None,
     limit_s: float = _PATIENCE_S,
 ) -> None:
-    """Waits until the condition holds. Gives up when the test's processes have used the limit without progress, which
-    is a new value of `progress` (tide_tools.programs.patience)."""
+    """Waits until the condition holds. Gives up when the test's processes have used up the limit without progress;
+    progress is a new value of `progress` (tide_tools.programs.patience)."""
     patience = Patience(limit_s)
     seen = progress() if progress else None
     while not condition():
@@ -55,8 +55,8 @@ def eventually(
 
 
 def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) -> None:
-    """Repeats a request until there is an answer: DDS reports a match to its two sides at different times, and messages
-    sent in between are lost. A test must count messages only after this call."""
+    """Repeats a request until there is an answer. DDS reports a match to its two sides at different times, and messages
+    sent in between are lost. A test must not count messages before this call has returned."""
     patience = Patience(_PATIENCE_S)
     while not answered():
         assert not patience.is_over(), f"no answer: {what}"
@@ -67,8 +67,8 @@ def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) 
 
 
 def judged(done: subprocess.CompletedProcess[str], folder: Path) -> dict[str, Any]:
-    """Results of a `tide run` that ended by itself. Lateness depends on the machine, so any verdict is accepted, but
-    the exit status must be that of the verdicts."""
+    """The results of a `tide run` that ended by itself. Lateness depends on the machine, so any verdict is accepted,
+    but the exit status must agree with the verdicts."""
     assert done.returncode != 2 and "Traceback" not in done.stderr, done.stdout + done.stderr
     text = (folder / "results.json").read_text(encoding="utf-8")
     assert done.returncode == Results.from_json(text).exit_status(), done.stdout + done.stderr
@@ -77,7 +77,7 @@ def judged(done: subprocess.CompletedProcess[str], folder: Path) -> dict[str, An
 
 
 def each_seed(seeds: Iterable[int]) -> Callable[[Callable[[int], None]], Callable[[], None]]:
-    """One test for all seeds; a failure names its seed."""
+    """Makes one test that runs all seeds; a failure names its seed."""
 
     def make(test: Callable[[int], None]) -> Callable[[], None]:
         def run() -> None:
@@ -117,7 +117,7 @@ _used_s: Counter[str] = Counter()
 
 
 def _now_s() -> float:
-    """Processor time of this process and of the children that it has waited for."""
+    """Processor time of this process, and of the children for which it has waited."""
     return sum(os.times()[:4])
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A board that publishes its trace as tide_rclc_trace_init does, and its agent. Both are simulated, with different
-clocks, so that the right result is known."""
+"""A board that publishes its trace as tide_rclc_trace_init does, and the board's agent. Both are simulated, and their
+clocks differ, so that the right result is known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tide_tools.trace import format as trace
 from tide_tools.trace.folders import RecordedBoard, read_record
 from tide_tools.trace.record import Received, Recorder
 
-Row = tuple[int, int, int, int, int]  # time, instance, priority, kind, detail
+Row = tuple[int, int, int, int, int]  # time, instance, priority, kind and detail
 DAEMON, LANE, CLOCKS = 0, 1, 65535
 WALL_NS = 1_700_000_000_000_000_000  # difference of the wall clock from the monotonic one
 MILLISECOND = 1_000_000
@@ -117,7 +117,7 @@ class Board:
         return rows
 
     def messages(self, seconds: float) -> list[Message]:
-        """Messages with about 40 ms of events each, and the board's time once a second."""
+        """Messages with the events of about 40 ms each, and once a second the board's time."""
         found = []
         clock_ns = self.now_ns
         end_ns = self.now_ns + round(seconds * 1e9)
@@ -135,7 +135,7 @@ class Board:
         return found
 
     def restart(self, clock_ns: int | None, offset_ns: int) -> None:
-        """clock_ns: time at which the board's clock restarts; None: never."""
+        """clock_ns: time at which the clock of the board restarts; None: it does not."""
         self.now_ns = self.now_ns + 500 * MILLISECOND if clock_ns is None else clock_ns
         self.offset_ns = offset_ns
         self.instance = self.sequence = 0
@@ -154,8 +154,8 @@ class Board:
 def recorded(
     folder: Path, messages: list[Message], topic: str = "/arm/tide_trace"
 ) -> tuple[RecordedBoard, bytes, list[str]]:
-    """Records one board's messages. Returns the board's entry in record.json, the contents of its file, and the
-    recorder's printed lines."""
+    """Records the messages of one board. Returns the board's entry in record.json, the contents of its file, and the
+    lines that the recorder printed."""
     folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(folder)
     for one in messages:
@@ -168,7 +168,7 @@ def recorded(
 def write_boards(
     folder: Path, boards: dict[str, Board], seconds: float = 3, lost: float = 0.0, description: str | None = None
 ) -> Path:
-    """Records the boards, which are given by the names of their nodes."""
+    """Records the boards; the names of their nodes select them."""
     folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(folder, description)
     source = random.Random(1)
@@ -181,7 +181,7 @@ def write_boards(
 
 
 def two_boards(source: random.Random) -> dict[str, Board]:
-    """The boards of `described`. Their clocks are unrelated, and they act at the same times."""
+    """The boards in `described`. Their clocks are unrelated, but the boards act at the same times."""
     arm = Board(source, 10**13, 40e-6, level=6, key=1)
     base = Board(source, 10**13 - 5 * 10**12, -30e-6, level=5, key=2, now_ns=5 * 10**12)
     return {"/robot/arm": arm, "/robot/base": base}

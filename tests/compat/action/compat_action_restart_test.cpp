@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goals of a client whose agent ends, losing messages in transfer; sim_actions_test draws such losses at random. The
-// server of ROS 2 is a model with a checker: each goal is executed at most once, its request is answered once, and an
-// accepted goal has one result.
+// server of ROS 2 is a model that checks the rules: each goal is executed at most once, its request is answered once,
+// and an accepted goal has one result.
 #include <map>
 
 #include "actions.h"
@@ -166,7 +166,7 @@ class Restarts : public Actions {
   std::map<GoalId, Heard> heard;
   size_t goals_seen = 0, questions_seen = 0;
   bool requests_die = false, answers_die = false;
-  bool strict = false;  // refuses a repeated id, like servers of rclcpp and rclpy
+  bool strict = false;  // refuses a repeated id, as servers of rclcpp and rclpy do
 };
 
 TEST_F(Restarts, AnAcceptedGoalWhoseAnswerDiedIsFoundByItsResult) {
@@ -203,7 +203,7 @@ TEST_F(Restarts, AGoalWhoseMemoryHasOtherThingsNowIsRefused) {
   EXPECT_TRUE(known.empty());
 }
 
-// A slow server: the query about the goal overtakes its request, which is then sent a second time.
+// The server is slow, so the query about the goal overtakes its request, which is then sent a second time.
 TEST_F(Restarts, ARefusalOfTheSecondRequestIsNotBelieved) {
   strict = true;
   ASSERT_TRUE(send(0));
@@ -213,14 +213,14 @@ TEST_F(Restarts, ARefusalOfTheSecondRequestIsNotBelieved) {
   ASSERT_TRUE(is_asked("get_result", 1));
   tell(asked("get_result")[questions_seen++]);
   ASSERT_TRUE(is_asked("send_goal", 2));
-  serve();  // takes the first, and refuses the second
+  serve();  // it takes the first request and refuses the second
   ASSERT_EQ(known.size(), 1u);
   ASSERT_TRUE(eventually([&] { return turn(), end_goals(), all_settled(); }));
   EXPECT_EQ(violations(), std::vector<std::string>{});
   EXPECT_TRUE(heard.begin()->second.accepted);
 }
 
-// The goal request is still in transfer, and cannot be sent again, because its memory was reused.
+// The goal request is still in transfer and cannot be sent again, because the program has reused its memory.
 TEST_F(Restarts, AnUnknownGoalIsAskedForOnceMoreBeforeItCountsAsRefused) {
   ASSERT_TRUE(send(0));
   ASSERT_TRUE(is_asked("send_goal", 1));

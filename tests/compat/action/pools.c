@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small pools, so that each can be exhausted. */
+/* Small pools, so that each of them can be exhausted. */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
 #define TIDE_SUBSCRIPTIONS 0

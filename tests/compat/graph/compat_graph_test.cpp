@@ -20,7 +20,7 @@ struct Node {
   std::vector<Entity> entities;
 };
 
-// micro_ros_msgs/Graph.
+// Decodes micro_ros_msgs/Graph.
 class Payload {
  public:
   explicit Payload(const std::vector<Node> &nodes) {
@@ -181,7 +181,7 @@ TEST_F(Graph, OneThatIsTooLargeIsDroppedAndAMalformedOneIsNoReasonToFail) {
   EXPECT_TRUE(eventually([&] { return rcl_count_publishers(&node, "numbers", &count) == RCL_RET_ERROR; }));
 }
 
-// Memory still allocated: every name is released.
+// Memory that is still allocated: every name was released.
 struct Heap {
   static int blocks;
   static int refuse_after;

@@ -58,7 +58,7 @@ class Servers : public Parameters {
   }
   static bool on_cancel(rclc_action_goal_handle_t *, void *) { return true; }
 
-  // A thread of the program: feedback, a parameter, the result.
+  // What a thread of the program does: feedback, a parameter, the result.
   void run(rclc_action_goal_handle_t *goal) {
     const int32_t target = static_cast<const GoalRequest *>(goal->ros_goal_request)->goal.target;
     GoalFeedback feedback{};

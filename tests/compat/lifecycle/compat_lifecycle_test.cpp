@@ -119,7 +119,7 @@ class Lifecycle : public Spinning {
   }
 
   rcl_lifecycle_state_machine_t machine = rcl_lifecycle_get_zero_initialized_state_machine();
-  rclc_lifecycle_node_t lifecycle;  // not initialised, as in programs
+  rclc_lifecycle_node_t lifecycle;  // not initialised, as in real programs
   rclc_lifecycle_service_context_t context{};
 };
 
@@ -144,7 +144,7 @@ TEST_F(Lifecycle, GoesThroughItsStatesAsAClientAsks) {
                              "shuttingdown to finalized"}));
 }
 
-// Whatever a primary state does not offer, including the ends of callbacks, which belong to the node.
+// All requests that a primary state does not offer, including the ends of callbacks, which belong to the node.
 TEST_F(Lifecycle, WhatAStateDoesNotOfferIsRefusedAndChangesNothing) {
   for (const char *next : {"configure", "activate", "shutdown", ""}) {
     const std::string before = asked_state();
@@ -208,7 +208,7 @@ TEST_F(Lifecycle, ListsStatesAndTransitions) {
   EXPECT_EQ(std::set<std::string>(graph.begin(), graph.end()).size(), 25u);
 }
 
-// Checks the table: the valid transitions of each state are those of the map that start there.
+// Checks the table: the valid transitions of each state are those of the whole map that start in this state.
 TEST_F(Lifecycle, TheMapIsConsistent) {
   const auto &map = machine.transition_map;
   std::set<unsigned> ids;

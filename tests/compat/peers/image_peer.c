@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board whose images are longer than its pool, for tests against real ROS 2.
+/* A board whose images are longer than its pool, for tests with real ROS 2.
  *
  *   image_peer (--udp PORT | --serial DEVICE (921,600 baud)) --bytes N
  *
- * Publishes images of N octets, the first four of which are their number, until SIGTERM. Prints a line of JSON when an
- * image is half written, and one with the code of each rcl_publish. */
+ * Until SIGTERM, it publishes images of N octets; the first four octets are the image's number. It prints a line of
+ * JSON when an image is half written, and one with the code of each rcl_publish. */
 #include <rclc/sleep.h>
 #include <std_msgs/msg/u_int8_multi_array.h>
 
@@ -30,7 +30,7 @@ static void add_size(uint32_t *topic_length) { *topic_length += image_bytes; }
 
 static void write_image(ucdrBuffer *buffer) {
   uint8_t piece[PIECE_BYTES];
-  buffer->iterator -= COUNT_BYTES; /* the message declares an empty array */
+  buffer->iterator -= COUNT_BYTES; /* the message announces an empty array */
   ucdr_serialize_uint32_t(buffer, image_bytes);
   for (uint32_t at = 0; at < image_bytes; at += PIECE_BYTES) {
     const uint32_t count = image_bytes - at < PIECE_BYTES ? image_bytes - at : PIECE_BYTES;

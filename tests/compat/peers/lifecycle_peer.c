@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with a lifecycle node, for tests against real ROS 2: lifecycle_peer --udp PORT|--serial DEVICE (921,600
- * baud). The first "activate" is refused. Its callbacks print lines of JSON. */
+/* A board with a lifecycle node, for tests with real ROS 2: lifecycle_peer --udp PORT|--serial DEVICE (921,600 baud).
+ * It refuses the first "activate". Its callbacks print lines of JSON. */
 #include <rclc_lifecycle/rclc_lifecycle.h>
 #include <tide/rclc_lifecycle.h>
 

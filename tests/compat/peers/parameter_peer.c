@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with parameters, for tests against real ROS 2.
+/* A board with parameters, for tests with real ROS 2.
  *
  *   parameter_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--node NAME] [--store FILE]
  *
  * "on" (bool), "count" (integer, 0 to 100 in steps of 5), "gain" (double) and "fixed" (integer, read-only); clients may
- * create others. Requests to the program are printed as lines of JSON, and "count" above 90 is refused. --store keeps
- * "gain" in a file across restarts. SIGTERM prints the counters and ends it. */
+ * create others. Requests that reach the program are printed as lines of JSON, and a "count" above 90 is refused.
+ * --store keeps "gain" in a file across restarts. On SIGTERM it prints the counters and ends. */
 #include <rclc_parameter/rclc_parameter.h>
 #include <tide/rclc_parameter.h>
 

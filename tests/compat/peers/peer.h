@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Common parts of boards in the tests against real ROS 2: options, a connection with a node and an executor, steps that
- * must succeed, an end by SIGTERM. Included once, by a program that has first defined the sizes of its pools, if any.
+/* What the boards in the tests with real ROS 2 share: options, a connection with a node and an executor, steps that
+ * must succeed, and an end by SIGTERM. A program includes this file once, after it has defined the sizes of its pools,
+ * if it does so.
  *
  *   NAME_peer (--udp PORT | --serial DEVICE [--baud N] | --rtps ADDRESS --domain N) [--key N] [--node NAME]
  *     [own options]
@@ -37,7 +38,7 @@ typedef struct peer_option {
   const char *name;
   int64_t *number;
   const char **text;
-  bool *flag; /* one of the three */
+  bool *flag; /* one of these three is used */
 } peer_option_t;
 
 static rcl_allocator_t allocator;
@@ -65,7 +66,7 @@ static inline void require(rcl_ret_t result, const char *step) {
   exit(1);
 }
 
-/* own: the program's options, ended by one without a name; null: none. */
+/* `own` lists the program's own options and ends with one that has no name; null: it has none. */
 static inline void read_options(int count, char **words, const peer_option_t *own) {
   const char *udp = NULL, *serial = NULL, *rtps = NULL;
   int64_t baud = 921600, domain = 0;
@@ -103,11 +104,11 @@ static inline void read_options(int count, char **words, const peer_option_t *ow
   if (key != 0) require(rmw_uros_options_set_client_key((uint32_t)key, link), "the key");
 }
 
-/* handles: number of the executor's handles; 0: no executor. */
+/* `handles` is the number of the executor's handles; 0: there is no executor. */
 static inline void connect_board(int count, char **words, const peer_option_t *own, const char *namespace_,
                                  size_t handles) {
   read_options(count, words, own);
-  setvbuf(stdin, NULL, _IONBF, 0); /* poll would miss buffered input */
+  setvbuf(stdin, NULL, _IONBF, 0); /* because poll would miss buffered input */
   require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting");
   require(rclc_node_init_default(&node, node_name, namespace_, &support), "the node");
   if (handles > 0) require(rclc_executor_init(&executor, &support.context, handles, &allocator), "the executor");
@@ -118,7 +119,7 @@ static inline void tell_ready(void) {
   fflush(stdout);
 }
 
-/* A line of the standard input; null: none yet. Ends the program at the end of input. */
+/* Returns a line of the standard input; null if there is none yet. Ends the program at the end of the input. */
 static inline char *next_order(void) {
   static char line[32];
   struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board that logs to /rosout, for tests against real ROS 2.
+/* A board that logs to /rosout, for tests with real ROS 2.
  *
  *   rosout_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N
  *
- * Logs "line N" every 20 ms: each fourth one as WARN of the logger "wheel", the others as INFO of the node's. SIGTERM
- * prints the counters as a line of JSON and ends it once everything is acknowledged. */
+ * Every 20 ms it logs "line N": each fourth line as WARN of the logger "wheel", the others as INFO of the node's
+ * logger. On SIGTERM it prints the counters as a line of JSON, and ends when everything is acknowledged. */
 #include <rclc/sleep.h>
 #include <rcutils/logging_macros.h>
 #include <tide/rclc_rosout.h>

@@ -5,8 +5,7 @@
  *
  *   rtps_peer --domain N
  *
- * Matches, losses and replies are printed as lines of JSON; SIGTERM says goodbye, prints the counters and ends the
- * program. */
+ * It prints matches, losses and replies as lines of JSON; on SIGTERM it says goodbye, prints the counters and ends. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -22,7 +21,7 @@
 #include "tide/rtps_participant.h"
 #include "tide/status.h"
 
-#define PARTICIPANTS 32 /* to which Fast DDS announces itself on this interface */
+#define PARTICIPANTS 32 /* number to which Fast DDS announces itself on this interface */
 #define DEPTH 64
 #define SMALL_BYTES 1000
 #define LARGE_BYTES 200000
@@ -114,7 +113,7 @@ static void add(tide_rtps_endpoint_t *endpoint, const char *topic, const char *t
   endpoint->qos = tide_rtps_qos_default();
 }
 
-/* Binds the port of a participant that no other process has, and returns its number. */
+/* Binds a participant port that no other process has, and returns the participant's number. */
 static uint16_t bind_free(int socket_fd, uint32_t domain) {
   for (uint16_t number = PARTICIPANTS - 1; number > 0; number--) {
     struct sockaddr_in own = {.sin_family = AF_INET,
@@ -188,11 +187,12 @@ int main(int count, char **arguments) {
     while (tide_participant_poll(&participant, now_ns(), &datagram)) {
       struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(datagram.to.port)};
       memcpy(&to.sin_addr, datagram.to.address, sizeof to.sin_addr);
-      /* A port without a socket is reported by the next call; what is lost is sent again. */
+      /* The next call reports a port without a socket; what is lost is sent again. */
       (void)!sendto(fd, datagram.bytes, datagram.length, 0, (struct sockaddr *)&to, sizeof to);
     }
     if (has_left) break;
-    /* The service and the client come when a participant's endpoints are known, so that these are announced again. */
+    /* The service and the client are added when a participant's endpoints are already known, so that these are
+     * announced again. */
     const tide_rtps_proxy_t *known = &peers[0].writers[0];
     for (; added < 4 && peers[0].port != 0 && known->answered && known->next > 1 && known->next >= known->end;
          added++) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with services, for tests against real ROS 2: test_msgs/BasicTypes, int64_value + int32_value is returned as
- * int64_value, string_value unchanged, and uint64_value is the key of the answering board.
+/* A board with services, for tests with real ROS 2, of type test_msgs/BasicTypes. It returns int64_value + int32_value
+ * as int64_value, string_value unchanged, and the key of the answering board as uint64_value.
  *
  *   service_peer (--udp PORT | --rtps ADDRESS --domain N) --key N [--node NAME] [--serve NAME]
  *     [--ask NAME --period-ms N --bytes N --at-once N]
  *
- * A request with bool_value is answered later, by a timer. At most at-once requests may be without a reply; 0: no
- * limit. Requests and replies are printed as lines of JSON; SIGTERM prints the counters and ends the program. */
+ * A request with bool_value is answered later, by a timer. At most at-once requests may be without a reply; 0 means no
+ * limit. It prints requests and replies as lines of JSON; on SIGTERM it prints the counters and ends. */
 #include <test_msgs/srv/basic_types.h>
 #include <tide/rclc_service.h>
 
@@ -61,7 +61,7 @@ static void on_request(const void *request, rmw_request_id_t *id, void *response
   require(tide_rclc_service_defer(&service), "deferring");
 }
 
-/* The latest first. */
+/* The latest request comes first. */
 static void send_late(rcl_timer_t *timer, int64_t last_call_time) {
   RCLC_UNUSED(timer);
   RCLC_UNUSED(last_call_time);
@@ -86,7 +86,7 @@ static void ask(rcl_timer_t *timer, int64_t last_call_time) {
   if (rcl_send_request(&client, &outgoing, &number) == RCL_RET_OK) asked++;
 }
 
-/* Numbers of the sent requests, as counted by the program, to check a reply's number. */
+/* The numbers of the requests sent, as the program counts them, to check the number of a reply. */
 static void on_reply(const void *response, rmw_request_id_t *id) {
   replied++;
   const test_msgs__srv__BasicTypes_Response *given = response;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board that reports on itself, for tests against real ROS 2: its trace over its own link, and /diagnostics.
+/* A board that reports on itself, for tests with real ROS 2: its trace over its own link, and /diagnostics.
  *
  *   telling_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--records N] [--budget] [--unsynchronised]
  *
- * A timer of level 3 publishes a number on "count" each 20 ms, and a subscription of level 5 takes messages from "echo"
- * and publishes them on "again". Two lanes: from level 4 on, and the others. SIGTERM prints the counters as a line of
- * JSON and ends it. */
+ * A timer of level 3 publishes a number on "count" every 20 ms. A subscription of level 5 takes messages from "echo"
+ * and publishes them on "again". It has two lanes: one for levels from 4 on, and one for the others. On SIGTERM it
+ * prints the counters as a line of JSON and ends. */
 #include <std_msgs/msg/int32.h>
 #include <tide/rclc_diagnostics.h>
 #include <tide/rclc_trace.h>
@@ -18,7 +18,7 @@
 #define TIDE_EXECUTORS 1
 #define TIDE_EXECUTOR_LANES 2
 #define TIDE_HANDLES 4
-#define TIDE_CONNECT_TIMEOUT_MS 20000 /* long, for lines with losses and busy machines */
+#define TIDE_CONNECT_TIMEOUT_MS 20000 /* long enough for lines with losses and for busy machines */
 #include "peer.h"
 
 enum { LANES = 2, RINGS = 1 + LANES, MOST_RECORDS = 1024, PERIOD_MS = 20 };

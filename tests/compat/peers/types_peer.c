@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with rarely used types, for tests against real ROS 2:
+/* A board with rarely used types, for tests with real ROS 2:
  *
  *   types_peer (--udp PORT | --serial DEVICE (921,600 baud))
  *
- * For each type it returns messages from "down/TYPE" on "up/TYPE". For each line of its standard input it publishes a
- * message of each type, initialised only by X__init, on "new/TYPE". */
+ * For each type, it returns messages from "down/TYPE" on "up/TYPE". For each line of its standard input, it publishes a
+ * message of each type on "new/TYPE", initialised only by X__init. */
 #include <micro_ros_utilities/type_utilities.h>
 #include <robot_msgs/msg/reading.h>
 #include <test_msgs/msg/bounded_sequences.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with one action and nothing else: the cost of the action is the difference from int32_publisher. */
+/* A board with one action and nothing else. The cost of the action is the difference from int32_publisher. */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 0
 #define TIDE_SUBSCRIPTIONS 0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The port's promises on time, tested in exact virtual time (run it with -icount shift=5,sleep=off): wake-ups are never
- * early and at most LATE_MAXIMUM_NS late; urgent interrupts are not delayed by the runtime's critical sections; no
- * event is missed by a sleep, however close to its beginning it occurs; the clock continues across a wrap of its timer.
- * The exit code names the broken promise. */
+/* What the port promises about time, tested in exact virtual time (run it with -icount shift=5,sleep=off). Wake-ups are
+ * never early, and at most LATE_MAXIMUM_NS late. Urgent interrupts are not delayed by the runtime's critical sections.
+ * No sleep misses an event, however close to the beginning of the sleep it occurs. The clock continues across a
+ * wrap-around of its timer. The exit code names the broken promise. */
 #include <stddef.h>
 
 #include "board.h"
@@ -25,7 +25,7 @@ static volatile uint32_t interrupts;
 static bool sets_event;
 
 static uint32_t random_below(uint32_t bound) {
-  static uint32_t state = 2463534242u; /* xorshift: the same run every time */
+  static uint32_t state = 2463534242u; /* xorshift, so that every run is the same */
   state ^= state << 13;
   state ^= state >> 17;
   state ^= state << 5;
@@ -49,7 +49,7 @@ static void urgent(size_t index) {
   interrupts++;
 }
 
-/* Sets the clock's counter to this many ticks before its wrap. */
+/* Sets the clock's counter to this many ticks before its wrap-around. */
 static void wrap_after(uint32_t ticks) {
 #if TIDE_STM32F405
   STM32_TIM2_CNT = 0u - ticks;
@@ -69,7 +69,7 @@ static int check_wake_ups(int64_t *latest_ns) {
   return *latest_ns > LATE_MAXIMUM_NS ? 4 : 0;
 }
 
-/* An interrupt more urgent than the runtime comes in the middle of a long critical section. */
+/* An interrupt that is more urgent than the runtime comes in the middle of a long critical section. */
 static int check_urgent_interrupts(int64_t *longest_ns) {
   tide_software_start(0, 0, urgent);
   for (int i = 0; i < CRITICAL_SECTIONS; i++) {
@@ -87,7 +87,7 @@ static int check_urgent_interrupts(int64_t *longest_ns) {
   return *longest_ns > URGENT_MAXIMUM_NS ? 6 : 0;
 }
 
-/* One of the runtime's own priority waits for the end of the section. */
+/* An interrupt of the runtime's own priority waits for the end of the section. */
 static int check_own_interrupts(void) {
   const uint32_t before = interrupts;
   const uintptr_t critical = platform->critical_enter(NULL);
@@ -99,8 +99,8 @@ static int check_own_interrupts(void) {
   return too_early || interrupts != before + 1u ? 7 : 0;
 }
 
-/* Sets the event by interrupts at every instruction from before the wait's check to after the start of its sleep. If
- * one is missed, the wait ends at the deadline. */
+/* Sets the event by an interrupt, at every instruction from before the wait's check to after the start of its sleep. If
+ * an event is missed, the wait ends only at the deadline. */
 static int check_events(void) {
   sets_event = true;
   for (int i = 0; i < EVENTS; i++) {
@@ -111,7 +111,7 @@ static int check_events(void) {
   return 0;
 }
 
-/* Every other wrap comes in a critical section. */
+/* Every other wrap-around comes in a critical section. */
 static int check_wrap(void) {
   for (int i = 0; i < WRAPS; i++) {
     wrap_after(200u + (uint32_t)i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounds of an executor with many timers of which one is due. The clock is virtual, so that only the executor is
- * counted, on this machine and on a board. */
+/* Rounds of an executor with many timers, of which one is due. The clock is virtual, so that only the executor's
+ * instructions are counted, on this machine and on a board. */
 #ifndef TIDE_BENCH_DISPATCH_H
 #define TIDE_BENCH_DISPATCH_H
 
@@ -13,11 +13,12 @@
 #define DISPATCH_HANDLES_MAXIMUM 1000
 #define DISPATCH_WATCHES_MAXIMUM 10
 
-/* Periods are equal and phases spread evenly: one timer is due at a time. */
+/* The periods are equal and the phases spread evenly, so one timer is due at a time. */
 bool dispatch_prepare(tide_policy_t policy, size_t handles);
-/* Call after dispatch_prepare: makes each timer a chain whose deadline the runtime watches (tide/chain_watch.h). */
+/* Call this after dispatch_prepare: it makes each timer a chain whose deadline the runtime watches
+ * (tide/chain_watch.h). */
 bool dispatch_watch(size_t handles);
-/* Returns the number of callbacks that ran. Never inlined: callgrind collects inside it. */
+/* Returns the number of callbacks that ran. Never inlined, because callgrind collects inside it. */
 uint64_t measured_rounds(uint32_t rounds);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instructions of a dispatch, with 10, 100 and 1,000 timers of which one is due: of the TIDE executor, of the batch
- * executor, and of the TIDE executor that watches the deadline of each timer. Run it with -icount shift=5, where an
+/* Instructions of a dispatch with 10, 100 and 1,000 timers, of which one is due: by the TIDE executor, by the batch
+ * executor, and by the TIDE executor when it watches the deadline of each timer. Run it with -icount shift=5, where an
  * instruction takes 32 ns. */
 #include "board.h"
 #include "dispatch.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cost of one feature: a publishing board, linked without (FEATURE 0) and with one additional feature. scripts/sizes.py
- * prints the difference. Pools are those of tide/pools.h, with room for the used objects. */
+/* The cost of one feature: a board that publishes, linked without any (FEATURE 0) and with one additional feature.
+ * scripts/sizes.py prints the difference. The pools are those of tide/pools.h, with room for the objects that are
+ * used. */
 #define FEATURE_NONE 0
 #define FEATURE_SUBSCRIPTION 1
 #define FEATURE_SERVICE 2

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RAM for one more object of a kind, as the length of an array that scripts/sizes.py reads, without payloads of
- * messages. Compiled, never linked. */
+/* RAM for one more object of a kind, as the length of an array that scripts/sizes.py reads; payloads of messages are
+ * not included. This file is compiled but never linked. */
 #define TIDE_DEFINE_POOLS
 #include "tide/pool_actions.h"
 #include "tide/pools.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The smallest program on the runtime's own interface: a publisher, a subscription and a timer on an executor.
- * Publishes the last received number plus one; ends with exit code 0 after a number of received messages.
+ * It publishes the number received last plus one, and ends with exit code 0 after a number of received messages.
  * FOOTPRINT_RELIABLE: 0 or 1.
  */
 #include <string.h>
@@ -17,7 +17,7 @@
 #define ID(number, kind) TIDE_XRCE_OBJECT(number, TIDE_XRCE_KIND_##kind)
 enum { MTU_BYTES = 128, NODES = 4, SLOTS = 4, STREAMS = 1 + RELIABLE, CALLBACKS = 2, HEARD_ENOUGH = 20 };
 
-/* Messages: the program's choice. */
+/* Memory for messages, whose size the program chooses. */
 struct {
   uint32_t nodes[NODES][MTU_BYTES / 4], slots[SLOTS][MTU_BYTES / 4];
 } tide_message_memory;
@@ -33,7 +33,7 @@ static tide_sample_t sample;
 static uint8_t piece[32], ring[64];
 const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
 
-/* The program's objects on the agent, parents first. */
+/* The program's objects on the agent; parents come first. */
 static const struct entity {
   uint8_t kind;
   uint16_t parent, topic;
@@ -91,7 +91,7 @@ static void on_sample(void *context, tide_reader_t *reader_) {
 static tide_timer_t timer;
 
 static int32_t most_urgent(void *context, tide_priority_t least, tide_priority_t most) {
-  (void)least; /* one lane takes all */
+  (void)least; /* one lane takes all callbacks */
   (void)most;
   return tide_daemon_most_urgent(context);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same program as native.c on the rclc interface, with pools of the same size. */
+/* The same program as native.c, on the rclc interface, with pools of the same size. */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
 #define TIDE_SUBSCRIPTIONS 1
@@ -44,7 +44,7 @@ static void publish(rcl_timer_t *expired, int64_t last_call_time) {
 }
 
 static void hear(const void *message) {
-  (void)message; /* it is in `heard` */
+  (void)message; /* the message is in `heard` */
   if (heard.data >= HEARD_ENOUGH) tide_executor_stop(tide_rclc_executor_core(&executor));
 }
 

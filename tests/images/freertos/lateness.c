@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How late waits end on FreeRTOS, by the board's own timer, in exact virtual time: 400 delays of all lengths, alone and
- * while less urgent tasks wait and compute. Prints the greatest lateness in nanoseconds; an early end is a failure. */
+/* How late waits end on FreeRTOS, measured by the board's own timer in exact virtual time: 400 delays of all lengths,
+ * alone and while less urgent tasks wait and compute. Prints the greatest lateness in nanoseconds; if a wait ends
+ * early, this is a failure. */
 #include "board.h"
 #include "chip.h"
 #include "measure.h"
@@ -8,7 +9,7 @@
 #include "tide_freertos.h"
 
 void vApplicationIdleHook(void);
-/* Does not sleep: in virtual time QEMU 7.2 runs the tick at half its rate while the processor sleeps. */
+/* Does not sleep, because in virtual time QEMU 7.2 runs the tick at half its rate while the processor sleeps. */
 void vApplicationIdleHook(void) {}
 
 #define DELAYS 400

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lock between preemptive lanes, without a system and on FreeRTOS, in exact virtual time (-icount shift=5,sleep=off):
+/* A lock between preemptive lanes, without an operating system and on FreeRTOS, in exact virtual time (-icount
+ *shift=5,sleep=off):
  *
  *   stop      an event from an interrupt; above the ceiling, takes nothing
  *   steer     an event from an interrupt; takes the lock for 0.1 ms
  *   middle    every 3 ms, for 1 ms; takes nothing
  *   map       every 7 ms, for 3 ms, of which it has the lock for 2 ms
  *
- * steer may wait for one section of map, but not additionally for middle; stop never waits. The exit code names the
- * broken promise. */
+ * steer may wait for one section of map, but not for middle in addition; stop never waits. The exit code names the
+ * promise that was broken. */
 #include <stddef.h>
 
 #include "board.h"
@@ -22,7 +23,7 @@
 #define SECTION_TIME (2 * MILLISECOND)
 #define STEER_TIME (MILLISECOND / 10)
 #define DURATION (1000 * MILLISECOND)
-/* Allowed lateness in addition to executions: entering lanes, the executor, the interrupts of timers. */
+/* Lateness allowed in addition to execution times: entering lanes, the executor, and timer interrupts. */
 #define LATE_NS 60000
 
 enum { MAP, MIDDLE, STEER, STOP, LANES };
@@ -47,14 +48,14 @@ static void expect(int found, int wanted, int broken) {
 }
 
 static void arm_signal(void) {
-  static uint32_t state = 2463534242u; /* xorshift: the same run every time */
+  static uint32_t state = 2463534242u; /* xorshift, so that every run is the same */
   state ^= state << 13;
   state ^= state >> 17;
   state ^= state << 5;
   board_alarm(0, (110000 + state % 90000u) * INT64_C(40)); /* 4.4 to 8 ms */
 }
 
-/* Alternates between the two. */
+/* Alternates between the two interrupts. */
 void board_alarm_interrupt(void) {
   static uint32_t signals;
   if (!board_alarm_due(0)) return;
@@ -162,12 +163,12 @@ static int check_promises(void) {
   measure_print("the lock was taken, times: ", lock.takes, "\n");
   measure_print("the lock was found taken, times: ", lock.waits, "\n");
   if (wrong != 0) return wrong;
-  if (steers_after_section == 0u || stops_in_section == 0u) return 4; /* nothing was tested */
+  if (steers_after_section == 0u || stops_in_section == 0u) return 4; /* otherwise nothing was tested */
   if (middles_in_section != 0u) return 5;
   if (latest_stop_ns > LATE_NS) return 6;
   if (latest_steer_ns > SECTION_TIME + 2 * LATE_NS) return 7;
   if (lock.takes != steers + maps || lock.owner != NULL) return 8;
-  /* A kernel with round-robin between equal priorities lets steer alternate with map, which is equally urgent then. */
+  /* A kernel with round-robin between equal priorities lets steer alternate with map, which is then equally urgent. */
   if (lock.waits > (tide_port_locks()->may_wait ? steers : 0u)) return 10;
   return 0;
 }

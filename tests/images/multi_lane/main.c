@@ -6,8 +6,8 @@
  *   planner   always busy; a budget of 2 ms in every 10 ms, and otherwise unused time
  *   logger    always busy, in pieces of 0.5 ms; above a planner without budget
  *
- * All promises of a lane are measured and printed; the exit code names the broken promise. Everything runs twice, as
- * lanes can be ended and started again. */
+ * All promises of a lane are measured and printed; the exit code names the promise that was broken. Everything runs
+ * twice, to show that lanes can be ended and started again. */
 #include <stddef.h>
 
 #include "board.h"
@@ -27,7 +27,8 @@
 #define PLANNER_TIME (7 * MILLISECOND)
 #define LOGGER_TIME (MILLISECOND / 2)
 #define DURATION (500 * MILLISECOND)
-/* Beyond executions: entering lanes, the executor, the interrupts of the timer and of the brake. */
+/* Allowed in addition to execution times: entering lanes, the executor, and the interrupts of the timer and of the
+ * brake. */
 #define BRAKE_LATE_MAXIMUM_NS 60000
 #define CONTROL_LATE_MAXIMUM_NS (2 * BRAKE_TIME + 250000) /* brakes are at least 1 ms apart */
 #define LOGGER_MINIMUM_PERMILLE 450                       /* 1000 less planner, control, brakes and the cost of lanes */
@@ -45,13 +46,13 @@ static tide_timer_t control, planner, logger;
 static int64_t started_ns, latest_brake_ns, latest_control_ns, planner_ns, logger_ns;
 static volatile int64_t signalled_ns;
 static uint32_t brakes, signals, controls;
-static volatile int depth[LANES]; /* number of lanes that each lane had preempted when it began */
+static volatile int depth[LANES]; /* number of lanes that each lane had preempted when it started */
 static volatile int running;
 static bool overlapped, inverted;
 
 static int64_t now(void) { return tide_cortex_m_platform.now_ns(NULL); }
 
-/* A lane may only preempt less urgent ones, and never itself. */
+/* A lane may preempt only less urgent lanes, and never itself. */
 static void begin(int lane) {
   static int stack[LANES];
   if (running > 0 && stack[running - 1] == lane) overlapped = true;
@@ -63,7 +64,7 @@ static void begin(int lane) {
 static void end(void) { running--; }
 
 static void arm_signal(void) {
-  static uint32_t state = 2463534242u; /* xorshift: the same run every time */
+  static uint32_t state = 2463534242u; /* xorshift, so that every run is the same */
   state ^= state << 13;
   state ^= state >> 17;
   state ^= state << 5;
@@ -166,13 +167,13 @@ static int set_up(void) {
   return tide_executor_add(&executor, &brake) == TIDE_OK ? 0 : 3;
 }
 
-/* No lane has run, and the index of the lane is returned. */
+/* If a lane is refused, no lane runs, and the index of the refused lane is returned. */
 static int check_refusals(void) {
   size_t refused = LANES;
   lanes[CONTROL].settings.scheduling = TIDE_SCHEDULING_DEADLINE;
   if (run_lanes(&refused) != TIDE_ERROR_UNSUPPORTED || refused != CONTROL) return 4;
   lanes[CONTROL].settings.scheduling =
-      TIDE_SCHEDULING_SPORADIC; /* refused: the program has memory for one budget only */
+      TIDE_SCHEDULING_SPORADIC; /* refused, because the program has memory for only one budget */
   lanes[CONTROL].settings.runtime_ns = lanes[CONTROL].settings.period_ns = BUDGET_PERIOD;
   if (run_lanes(&refused) != TIDE_ERROR_FULL || refused != CONTROL) return 5;
   lanes[CONTROL].settings.scheduling = TIDE_SCHEDULING_FIFO;

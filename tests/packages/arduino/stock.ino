@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sketch as people have it: nothing in it is tide's. */
+/* An ordinary micro-ROS sketch: it contains nothing specific to tide. */
 #include <micro_ros_arduino.h>
 #include <rcl/error_handling.h>
 #include <rcl/rcl.h>
