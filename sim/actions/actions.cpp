@@ -85,9 +85,10 @@ std::vector<std::string> Ledger::violations() const {
   return found;
 }
 
-// The ROS 2 side: a server and a client, both of an action and of a service. The server executes a goal once, however
-// often its request arrives. For a goal that it knows, it answers "accepted", as a board does; a strict server refuses
-// the goal, as servers of rclcpp and rclpy do. The client repeats requests that were lost with the agent.
+// The ROS 2 side: a server and a client of an action, and a server and a client of a service. The server executes a
+// goal once, however often its request arrives. For a goal that it knows, it answers "accepted", as a board does; a
+// strict server refuses the goal, as servers of rclcpp and rclpy do. The client repeats requests that were lost with
+// the agent.
 
 namespace {
 

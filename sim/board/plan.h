@@ -238,8 +238,8 @@ struct Plan {
   double success_percent = 100;
   Draw draw = Draw::kTogether;
 
-  // Largest number of frames (reliable messages and acknowledgments) lost of each instance of a chain; each is lost
-  // with this probability. Not for a batch client, whose chains share their streams.
+  // For each instance of a chain, at most this many frames (reliable messages and acknowledgments) are lost, each with
+  // this probability. Not for a batch client, whose chains share their streams.
   uint32_t instance_losses = 0;
   double instance_loss = 0.5;
 

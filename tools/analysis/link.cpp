@@ -806,7 +806,7 @@ class LinkModel {
         goes_on_[chain] = goes_on_[chain] || (alike && (!begins_alike(chain, other) || other < chain));
       }
     }
-    // Elements of longer paths that begin only after the chain has ended, because those paths continue it.
+    // Elements that begin only after the chain has ended; they are on longer paths that continue the chain.
     std::vector<std::set<SharedKey>> behind(size());
     for (size_t chain = 0; chain < size(); chain++) {
       for (size_t longer = 0; longer < size() && goes_on_[chain]; longer++) {
@@ -1057,8 +1057,8 @@ class LinkModel {
     return sum;
   }
 
-  // Time on the line of the loads' frames in this direction, which may be sent and received while the load waits or is
-  // late.
+  // How long the loads' frames in this direction occupy the line; they may be sent and received while the load waits or
+  // is late.
   Linear loads_on_line(Direction direction, time_ns window_ns) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {

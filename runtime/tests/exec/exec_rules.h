@@ -69,8 +69,8 @@ inline void rounds_until(Bench &bench, int64_t end) {
   }
 }
 
-// Tests of the policies tide and batch, on a platform with one kind of critical section, and on one that excludes lanes
-// and interrupts by separate sections.
+// Tests of the policies tide and batch on two platforms: one has a single kind of critical section, the other has
+// separate sections that exclude lanes and interrupts.
 class BothPolicies : public testing::TestWithParam<std::tuple<tide_policy_t, bool>> {
  protected:
   BothPolicies() : bench(policy()) {

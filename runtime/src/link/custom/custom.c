@@ -5,8 +5,7 @@
 #include "tide/status.h"
 
 #define MILLISECOND_NS INT64_C(1000000)
-#define WRITE_ATTEMPTS 100u /* number of attempts without progress, one slice apart, after which the message is lost \
-                             */
+#define WRITE_ATTEMPTS 100u /* attempts without progress, one slice apart, before the message is lost */
 #define MESSAGES_A_RUN 16u
 #define LONGEST_WAIT_MS 60000 /* longest read with a transport whose read can be ended early */
 

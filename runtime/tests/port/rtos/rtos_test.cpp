@@ -16,7 +16,7 @@
 #if defined(TIDE_FREERTOS_H)
 [[maybe_unused]] constexpr int64_t RESOLUTION_NS = TIDE_KERNEL_ALARM ? 0 : TIDE_TICK_NS + 1;
 [[maybe_unused]] constexpr int64_t SLACK_NS =
-    300'000;  // tolerance of budgets at both ends of a window: a step, and the delay of the keeper
+    300'000;  // tolerance of budgets at both ends of a window: a step, and the delay of the budget keeper
 #define RUNS_EVENTS 1
 #elif defined(TIDE_ZEPHYR)
 [[maybe_unused]] constexpr int64_t RESOLUTION_NS = 100'000 - 1;
