@@ -18,7 +18,7 @@ struct NodeClass {
 };
 
 // Delay on a serial line from a reliable message to the HEARTBEAT that requests its acknowledgment. A client
-// acknowledges a message when it processes the message, which its callbacks may delay.
+// acknowledges a message when it processes the message, so its callbacks may delay the acknowledgment.
 constexpr Time kLineHeartbeatDelay = 100'000'000;
 
 constexpr int kDomainMaximum = 232;

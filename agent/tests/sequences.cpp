@@ -239,7 +239,7 @@ void Sequences::exchange() {
   if (number_ % 4 != 0) {
     writer_.add(TIDE_XRCE_WRITE_DATA, 1, sample);
   } else {
-    add_in_pieces(writer_, 0x80, write_data(sample, 0), 7, true, now_);  // 0: to the end of the last piece
+    add_in_pieces(writer_, 0x80, write_data(sample, 0), 7, true, now_);  // length 0: up to the end of the last piece
   }
   writer_.send(now_);
   pump(nullptr);

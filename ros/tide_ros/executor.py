@@ -782,7 +782,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             finally:
                 self._ending -= own
         for thread in self._threads:
-            if own == 0:  # a lane must not wait for lanes
+            if own == 0:  # a lane must not wait for other lanes
                 with contextlib.suppress(RuntimeError):  # an interrupt arrived before the thread was started
                     thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         with self._nodes_lock:

@@ -273,7 +273,7 @@ class Nodes {
   std::map<GoalId, Known> known_;
 };
 
-// The board's program, on rclc: a server and a client, both of an action and of a service.
+// The board's program, on rclc: a server and a client of an action, and a server and a client of a service.
 
 // ---- the board's program ----
 

@@ -61,8 +61,8 @@ TEST(Generate, DirichletRescaleKeepsSumsAndLimits) {
   }
 }
 
-// Compared with points of the whole simplex of which only those within the limits are kept: each cell of a grid
-// contains the same share of points, by Pearson's chi-squared test.
+// The drawn points are compared with those points of the whole simplex that are within the limits: each cell of a grid
+// must contain the same share of both, by Pearson's chi-squared test.
 TEST(Generate, DirichletRescaleIsUniform) {
   struct Case {
     double sum;
