@@ -25,7 +25,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from test_msgs.action import Fibonacci
 
 import links
-from links import BAUD, answered, in_full, serial, serial_with_loss, udp, udp_with_loss
+from links import BAUD, answered, in_full, rtps, serial, serial_with_loss, udp, udp_with_loss
 from ros import eventually
 from ros_graph import ActionClient
 from tide_tools.programs.child import Child
@@ -143,7 +143,7 @@ class World(links.World):
         )
 
 
-world = links.worlds(World, udp, *in_full(udp_with_loss, serial, serial_with_loss))
+world = links.worlds(World, udp, *in_full(rtps, udp_with_loss, serial, serial_with_loss))
 only_plain = pytest.mark.parametrize("world", [udp, serial], ids=["udp", "serial"], indirect=True)
 only_lossy = pytest.mark.parametrize(
     "world", [udp_with_loss, serial_with_loss], ids=["udp_with_loss", "serial_with_loss"], indirect=True

@@ -11,7 +11,7 @@ from lifecycle_msgs.msg import State, Transition, TransitionEvent
 from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTransitions, GetState
 
 import links
-from links import answered, in_full, serial_with_loss, udp, udp_with_loss
+from links import answered, in_full, rtps, serial_with_loss, udp, udp_with_loss
 from ros import Host, eventually, quality
 from tide_tools.programs.child import Child
 
@@ -50,7 +50,7 @@ class Manager(links.World):
         ]
 
 
-world = links.worlds(Manager, udp, *in_full(udp_with_loss, serial_with_loss))
+world = links.worlds(Manager, udp, *in_full(rtps, udp_with_loss, serial_with_loss))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import qos_profile_parameter_events
 
 import links
-from links import answered, in_full, serial_with_loss, udp, udp_with_loss
+from links import answered, in_full, rtps, serial_with_loss, udp, udp_with_loss
 from ros import eventually
 from tide_tools.programs.child import Child, json_line
 
@@ -53,7 +53,7 @@ class World(links.World):
         return changes + 1
 
 
-world = links.worlds(World, udp, *in_full(udp_with_loss, serial_with_loss))
+world = links.worlds(World, udp, *in_full(rtps, udp_with_loss, serial_with_loss))
 
 
 def result(future: Any) -> Any:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links between a board and an agent: UDP and a serial line, each without and with 1 % of loss. Also what a test has at
-both ends: boards, an agent that may be killed and restarted, and a ROS 2 node."""
+"""Links between a board and an agent: UDP and a serial line, without and with 1 % of loss, and RTPS, without an agent.
+And the world of a test at both ends: boards, an agent that may be killed and restarted, and a ROS 2 node."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMIT_S = 30.0
 
 @dataclass
 class Link:
-    """Arguments for the two programs, and the relay between the programs."""
+    """Arguments for the two programs, and the relay between them. agent: empty if there is none."""
 
     board: list[str]
     agent: list[str]
@@ -48,6 +48,10 @@ class Link:
 def udp(_children: Children, _folder: Path) -> Link:
     port = str(free_port())
     return Link(["--udp", port], ["--udp", port])
+
+
+def rtps(_children: Children, _folder: Path) -> Link:
+    return Link(["--rtps", "127.0.0.1", "--domain", str(domain())], [])
 
 
 def udp_with_loss(children: Children, folder: Path) -> Link:
@@ -99,7 +103,12 @@ class World:
     link: Link
     agents: list[Child] = field(default_factory=list)
 
+    def require_agent(self) -> None:
+        if not self.link.agent:
+            pytest.skip("this wire has no agent")
+
     def start_agent(self) -> Child:
+        self.require_agent()
         log = self.folder / f"agent{len(self.agents)}.log"
         self.agents.append(start_agent(self.children, domain(), log, *self.link.agent))
         return self.agents[-1]
@@ -111,12 +120,14 @@ class World:
         return child
 
     def agent_counters(self) -> dict[str, Any]:
-        """The port of the agent that is running."""
+        """Port of the running agent."""
+        self.require_agent()
         self.agents[-1].process.send_signal(signal.SIGUSR1)
         counters: dict[str, Any] = self.agents[-1].wait_json("samples_to_dds", LIMIT_S, "counted")
         return counters
 
     def kill_agent(self) -> None:
+        self.require_agent()
         self.agents[-1].process.kill()
         self.agents[-1].process.wait()
 
@@ -142,12 +153,13 @@ def world_of(kind: type[Kind], build: Build, folder: Path) -> Iterator[Kind]:
 
 
 def worlds(kind: type[Kind], *builds: Any) -> Any:
-    """A fixture that gives a world over each of the links, with an agent."""
+    """A fixture: a world over each of the links, with its agent if it has one."""
 
     @pytest.fixture(params=builds, ids=lambda build: build.__name__)
     def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kind]:
         with world_of(kind, request.param, tmp_path) as found:
-            found.start_agent()
+            if found.link.agent:
+                found.start_agent()
             yield found
 
     return world

@@ -51,7 +51,8 @@ typedef struct tide_rtps_endpoint {
 
 typedef struct tide_rtps_slot { /* of a writer's history */
   uint32_t bytes;               /* of the sample, with its encapsulation header */
-  int64_t source_ns;
+  bool is_unheard;              /* no reader was matched when it was written, and none has been since */
+  int64_t source_ns, written_ns;
 } tide_rtps_slot_t;
 
 /* KEEP_LAST: depth slots of slot_bytes each (the largest sample + 4). What a reliable reader has not acknowledged when
@@ -64,6 +65,9 @@ typedef struct tide_rtps_writer {
    * replies. null: a topic. */
   tide_rtps_sample_identity_t *related;
   uint32_t depth, slot_bytes;
+  /* Of services and clients: a reader that is matched later than a sample was written, by no more than this, gets it
+   * although it is volatile: a request that nobody has heard, and a reply to this reader. 0: it does not. */
+  int64_t hold_ns;
   int64_t first, last; /* numbers of the samples in the slots; first = last + 1: none */
 } tide_rtps_writer_t;
 

@@ -288,6 +288,20 @@ static tide_rtps_match_t *free_match(tide_participant_t *participant, bool compa
   return found;
 }
 
+/* Newer samples, those that are kept for readers that come late, and those that are held for this one. */
+static int64_t first_for(tide_rtps_writer_t *writer, const tide_rtps_endpoint_data_t *remote, int64_t now) {
+  if (remote->qos.durability != 0) return writer->first;
+  int64_t next = writer->last + 1;
+  for (int64_t number = writer->last; writer->hold_ns != 0 && number >= writer->first; number--) {
+    const size_t index = (size_t)(number % writer->depth);
+    if (now - writer->slots[index].written_ns > writer->hold_ns) break;
+    const bool is_for_it = writer->related != NULL && tide_guid_equal(&writer->related[index].guid, &remote->guid);
+    if (writer->slots[index].is_unheard || is_for_it) next = number;
+    writer->slots[index].is_unheard = false;
+  }
+  return next;
+}
+
 static void match_endpoints(tide_participant_t *participant, tide_rtps_peer_t *peer, tide_rtps_endpoint_t *local,
                             const tide_rtps_endpoint_data_t *remote, int64_t now) {
   const uint16_t index = (uint16_t)(peer - participant->config.peers);
@@ -316,9 +330,8 @@ static void match_endpoints(tide_participant_t *participant, tide_rtps_peer_t *p
   match->reliable = requested->reliable;
   int64_t next = 1;
   if (local->is_writer) {
-    const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)local;
     match->wants_history = requested->durability != 0;
-    next = match->wants_history ? writer->first : writer->last + 1;
+    if (policy == 0) next = first_for((tide_rtps_writer_t *)local, remote, now);
   }
   proxy_init(&match->proxy, next, match->reliable && policy == 0 ? now : NEVER);
   if (policy == 0) tell_of(participant, TIDE_RTPS_EVENT_MATCHED, match, 0);
@@ -528,6 +541,9 @@ int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_wr
   memcpy(writer->memory + index * writer->slot_bytes, little_endian, sizeof little_endian);
   writer->slots[index].bytes = (uint32_t)(length + ENCAPSULATION_BYTES);
   writer->slots[index].source_ns = participant->wall_ns == 0 ? 0 : participant->wall_ns + now;
+  writer->slots[index].written_ns = now;
+  writer->slots[index].is_unheard =
+      writer->hold_ns != 0 && tide_participant_matched(participant, &writer->endpoint) == 0;
   if (writer->related != NULL) writer->related[index] = related == NULL ? (tide_rtps_sample_identity_t){0} : *related;
   return number;
 }

@@ -11,6 +11,7 @@
 #define NEVER INT64_MAX
 #define MS INT64_C(1000000)
 #define HEARTBEAT_NS (20 * MS) /* after a frame without acknowledgment; doubled with each try up to 640 ms */
+#define HOLD_NS (5000 * MS)    /* of requests and replies for a peer that is not discovered yet, as tide's agent does */
 #define IDENTITY_BYTES 24u     /* before a service's requests and replies: GUID and number of the request */
 #define REPLY_HEADER_BYTES 4u  /* before a client's replies: the request that is answered */
 #define DATA_HEADER_BYTES (TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + TIDE_XRCE_REQUEST_BYTES)
@@ -116,7 +117,10 @@ static uint8_t add_output(tide_rtps_agent_t *agent, uint16_t id, tide_rtps_agent
   writer->slot_bytes = slot_bytes;
   writer->depth =
       object->has_depth && object->depth > 0 && object->depth < config->history ? object->depth : config->history;
-  if (object->kind != TIDE_XRCE_KIND_DATAWRITER) writer->related = config->related + index;
+  if (object->kind != TIDE_XRCE_KIND_DATAWRITER) {
+    writer->related = config->related + index;
+    writer->hold_ns = HOLD_NS;
+  }
   if (tide_participant_add_writer(&agent->participant, writer, agent->now_ns) != TIDE_OK)
     return TIDE_XRCE_STATUS_ERR_RESOURCES;
   output->object = id;
@@ -281,8 +285,7 @@ static void on_delete(tide_rtps_agent_t *agent, tide_cdr_t *cdr) {
   answer_status(agent, request, TIDE_XRCE_STATUS_OK);
   if (request.object != TIDE_XRCE_OBJECT_CLIENT) {
     delete_object(agent, request.object);
-  } else {
-    forget_client(agent);
+  } else { /* its objects end with the participant */
     tide_rtps_agent_close(agent, agent->now_ns);
   }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A board with actions, for tests against real ROS 2: test_msgs/Fibonacci.
  *
- *   action_peer (--udp PORT | --serial DEVICE --baud N) --key N [--node NAME] [--serve NAME --step-ms N --threads]
- *     [--ask NAME --goals N --order N --at-once N]
+ *   action_peer (--udp PORT | --serial DEVICE --baud N | --rtps ADDRESS --domain N) --key N [--node NAME]
+ *     [--serve NAME --step-ms N --threads] [--ask NAME --goals N --order N --at-once N]
  *
  * The server refuses orders above 200, computes one number per step, sends it as feedback, and agrees to cancel even
  * orders. Each goal has an entry in a timer's list, or with --threads a thread. The client sends its goals, some at
@@ -27,6 +27,12 @@
 #define TIDE_TIMERS 2
 #define TIDE_SLOTS 64
 #define TIDE_SMALL_NODES 32
+#define TIDE_RTPS_WRITERS 8
+#define TIDE_RTPS_READERS 7
+#define TIDE_RTPS_FRAMES 16
+#define TIDE_RTPS_HISTORY 16
+#define TIDE_RTPS_SAMPLE_BYTES 1200
+#define TIDE_DEFINE_RTPS
 
 #include "peer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with a lifecycle node, for tests with real ROS 2: lifecycle_peer --udp PORT|--serial DEVICE (921,600 baud).
- * It refuses the first "activate". Its callbacks print lines of JSON. */
+/* A board with a lifecycle node, for tests against real ROS 2: lifecycle_peer --udp PORT|--serial DEVICE (921,600
+ * baud)|--rtps ADDRESS --domain N. The first "activate" is refused. Its callbacks print lines of JSON. */
 #include <rclc_lifecycle/rclc_lifecycle.h>
 #include <tide/rclc_lifecycle.h>
 
@@ -10,6 +10,10 @@
 #define TIDE_TIMERS 0
 #define TIDE_GUARD_CONDITIONS 0
 #define TIDE_LIFECYCLE_NODES 1
+#define TIDE_RTPS_WRITERS 6
+#define TIDE_RTPS_READERS 5
+#define TIDE_RTPS_SAMPLE_BYTES 2048
+#define TIDE_DEFINE_RTPS
 
 #include "peer.h"
 

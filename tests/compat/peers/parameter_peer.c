@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A board with parameters, for tests with real ROS 2.
  *
- *   parameter_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--node NAME] [--store FILE]
+ *   parameter_peer (--udp PORT | --rtps ADDRESS --domain N | --serial DEVICE (921,600 baud)) --key N [--node NAME]
+ * [--store FILE]
  *
  * "on" (bool), "count" (integer, 0 to 100 in steps of 5), "gain" (double) and "fixed" (integer, read-only); clients may
  * create others. Requests that reach the program are printed as lines of JSON, and a "count" above 90 is refused.
@@ -16,6 +17,11 @@
 #define TIDE_GUARD_CONDITIONS 0
 #define TIDE_PARAMETER_SERVERS 1
 #define TIDE_PARAMETERS 8
+#define TIDE_RTPS_WRITERS 7
+#define TIDE_RTPS_READERS 6
+#define TIDE_RTPS_HISTORY 8
+#define TIDE_RTPS_SAMPLE_BYTES 2048
+#define TIDE_DEFINE_RTPS
 #include "peer.h"
 
 static rclc_parameter_server_t server;
