@@ -14,10 +14,11 @@
 #define FEATURE_DIAGNOSTICS 9
 #define FEATURE_WATCH 10
 #define FEATURE_TRACE 11
+#define FEATURE_RTPS 12 /* with a subscription, and with the RTPS wire in place of the UART */
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS (1 + (FEATURE == FEATURE_DIAGNOSTICS || FEATURE == FEATURE_TRACE))
-#define TIDE_SUBSCRIPTIONS (FEATURE == FEATURE_SUBSCRIPTION)
+#define TIDE_SUBSCRIPTIONS (FEATURE == FEATURE_SUBSCRIPTION || FEATURE == FEATURE_RTPS)
 #define TIDE_SERVICES (FEATURE == FEATURE_SERVICE)
 #define TIDE_CLIENTS (FEATURE == FEATURE_CLIENT)
 #define TIDE_TIMERS (1 + (FEATURE == FEATURE_DIAGNOSTICS))
@@ -30,6 +31,13 @@
 #define TIDE_GRAPH_BYTES 1024
 #endif
 #define TIDE_DEFINE_POOLS
+#if FEATURE == FEATURE_RTPS
+#define TIDE_RTPS_WRITERS 1
+#define TIDE_RTPS_READERS 1
+#define TIDE_RTPS_PEERS 4
+#define TIDE_RTPS_SAMPLE_BYTES 256
+#define TIDE_DEFINE_RTPS
+#endif
 #include <example_interfaces/action/fibonacci.h>
 #include <rcl/graph.h>
 #include <rcl/rcl.h>
@@ -37,12 +45,15 @@
 #include <rclc/rclc.h>
 #include <rclc_lifecycle/rclc_lifecycle.h>
 #include <rclc_parameter/rclc_parameter.h>
+#include <rmw_microros/rmw_microros.h>
 #include <sim_interfaces/srv/twice.h>
 #include <std_msgs/msg/int32.h>
+#include <string.h>
 
 #include "tide/chain_watch.h"
 #include "tide/pools.h"
 #include "tide/rclc_diagnostics.h"
+#include "tide/rclc_rtps.h"
 #include "tide/rclc_trace.h"
 #include "tide/status.h"
 
@@ -60,7 +71,7 @@ static void publish(rcl_timer_t *expired, int64_t last_call_time) {
   (void)rcl_publish(&publisher, &message, NULL);
 }
 
-#if FEATURE == FEATURE_SUBSCRIPTION
+#if FEATURE == FEATURE_SUBSCRIPTION || FEATURE == FEATURE_RTPS
 static rcl_subscription_t subscription;
 static std_msgs__msg__Int32 heard;
 static void hear(const void *sample) { (void)sample; }
@@ -192,8 +203,67 @@ static bool add_feature(void) {
 static bool add_feature(void) { return true; }
 #endif
 
+#if FEATURE == FEATURE_RTPS
+/* A network controller that exchanges datagrams by a buffer each way; its driver is not part of the figures. */
+static volatile struct {
+  uint32_t received, sent; /* bytes; 0: none */
+  uint8_t address[4];
+} controller;
+static uint8_t received[TIDE_RTPS_DATAGRAM_BYTES], sent[TIDE_RTPS_DATAGRAM_BYTES];
+static tide_rtps_agent_t agent;
+
+static bool start(void *context, uint32_t domain, tide_participant_config_t *config) {
+  static const uint8_t prefix[TIDE_RTPS_PREFIX_BYTES] = {TIDE_RTPS_VENDOR >> 8, TIDE_RTPS_VENDOR & 0xFF, 1};
+  (void)context;
+  memcpy(config->prefix, prefix, sizeof config->prefix);
+  memcpy(config->address, (const uint8_t *)controller.address, sizeof config->address);
+  return domain == 0;
+}
+static bool open_wire(struct uxrCustomTransport *transport) {
+  tide_rtps_agent_config_t config = tide_rtps_memory;
+  (void)transport;
+  config.start = start;
+  tide_rtps_agent_init(&agent, &config);
+  return true;
+}
+static bool close_wire(struct uxrCustomTransport *transport) {
+  (void)transport;
+  tide_rtps_agent_close(&agent, tide_platform_now_ns(tide_port_platform()));
+  return true;
+}
+static size_t write_wire(struct uxrCustomTransport *transport, const uint8_t *bytes, size_t count, uint8_t *error) {
+  (void)transport;
+  (void)error;
+  return tide_rtps_agent_write(&agent, bytes, count, tide_platform_now_ns(tide_port_platform()), 0) ? count : 0;
+}
+static size_t read_wire(struct uxrCustomTransport *transport, uint8_t *bytes, size_t count, int timeout_ms,
+                        uint8_t *error) {
+  const int64_t now_ns = tide_platform_now_ns(tide_port_platform());
+  int64_t deadline_ns;
+  tide_rtps_datagram_t datagram = {.bytes = sent};
+  (void)transport;
+  (void)count;
+  (void)timeout_ms;
+  (void)error;
+  if (tide_rtps_agent_is_up(&agent) && controller.received != 0) {
+    uint8_t address[4];
+    memcpy(address, (const uint8_t *)controller.address, sizeof address);
+    tide_participant_receive(&agent.participant, received, controller.received, address, now_ns);
+  }
+  if (tide_rtps_agent_is_up(&agent) && tide_participant_poll(&agent.participant, now_ns, &datagram))
+    controller.sent = (uint32_t)datagram.length;
+  return tide_rtps_agent_read(&agent, bytes, now_ns, &deadline_ns);
+}
+static bool choose_wire(void) {
+  return rmw_uros_set_custom_transport(false, NULL, open_wire, close_wire, write_wire, read_wire) == RMW_RET_OK;
+}
+#else
+static bool choose_wire(void) { return true; }
+#endif
+
 int main(void) {
   rcl_allocator_t allocator = rcl_get_default_allocator();
+  if (!choose_wire()) return 1;
   if (rclc_support_init(&support, 0, NULL, &allocator) != RCL_RET_OK) return 2;
   if (rclc_node_init_default(&node, "features", "", &support) != RCL_RET_OK) return 3;
   const rosidl_message_type_support_t *type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
