@@ -247,6 +247,22 @@ def test_losses_that_no_bound_covers_are_named(best_effort: str, losses: int, sa
     assert "lost frames:" not in tide("check", file)[1]
 
 
+@pytest.mark.parametrize(
+    ("escaped_bytes", "deadline_ms", "hints"), [(None, 50, True), (None, 90, False), (340, 50, False), (12, 50, False)]
+)
+def test_a_bound_above_its_deadline_names_the_escapes_that_nobody_stated(
+    escaped_bytes: int | None, deadline_ms: int, hints: bool, tmp_path: Path
+) -> None:
+    """Half of the bound is a default, and the table looked as if the line were too slow."""
+    file = tmp_path / "system.toml"
+    imu = hosted("imu", 1, ("m", 0.1), ("h", 0.1), payload=320, deadline_ms=deadline_ms)
+    link = line("l", baud=115_200, escaped_bytes=escaped_bytes)
+    file.write_text(described(board("m"), host("h"), link, imu), encoding="utf-8")
+    status, output = tide("check", file)
+    assert status == (deadline_ms == 50 and escaped_bytes != 12)
+    assert ("'escaped_bytes' of the link lowers these bounds" in " ".join(output.split())) == hints
+
+
 def test_compared_executors_have_the_names_that_the_option_takes(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     for text, names in (

@@ -169,6 +169,12 @@ def print_bounds(
     if not details and all(chain.bound_ns is None for chain in bounds.chains):
         return
     print_wrapped(console, _counts_from(bounds))
+    late = any(not chain.met and chain.bound_ns is not None for chain in bounds.chains)
+    if late and any(one.id == "escapes" and "every byte" in one.text for one in bounds.assumptions):
+        text = (
+            "Each byte of a frame counts as escaped, which doubles its time on the line; 'escaped_bytes' of the link "
+        )
+        print_wrapped(console, f"{text}lowers these bounds.")
     for one in bounds.assumptions:
         if one.id == "losses" and one.values["losses"]:
             print_wrapped(console, f"These bounds permit lost frames: {one.text}.")
