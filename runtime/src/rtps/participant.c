@@ -1008,20 +1008,20 @@ static void put_acknack(tide_cdr_t *cdr, tide_participant_t *participant, tide_r
   }
 }
 
+static const uint8_t follows[1]; /* a payload that is written behind its DATA, so that it needs no memory of its own */
+
 /* Announced endpoint `number`, or that it is gone. */
 static void put_announced(tide_cdr_t *cdr, const tide_participant_t *participant, int kind, int64_t number) {
-  uint8_t list[LIST_BYTES];
+  const size_t start = cdr->position;
   tide_rtps_data_t data = {.reader = builtin_reader[kind], .writer = builtin_writer[kind], .sequence = number};
   const tide_rtps_endpoint_t *endpoint = participant->endpoints;
   while (endpoint != NULL && (endpoint->number != number || endpoint->is_writer != (kind == PUBLICATIONS)))
     endpoint = endpoint->next;
   if (endpoint != NULL) {
-    tide_cdr_t inner;
-    tide_cdr_writer(&inner, list, sizeof list);
-    put_endpoint(&inner, participant, endpoint);
-    data.payload = list;
-    data.payload_bytes = inner.position;
+    data.payload = follows;
     tide_rtps_put_data(cdr, &data);
+    put_endpoint(cdr, participant, endpoint);
+    tide_rtps_extend(cdr, start);
   } else if (participant->removed[kind][number % 4].number == number) {
     data.status = STATUS_GONE;
     data.has_key_hash = true;
@@ -1172,8 +1172,7 @@ static void send_of_match(tide_participant_t *participant, tide_rtps_match_t *ma
 static void put_participant(tide_cdr_t *cdr, const tide_participant_t *participant) {
   const tide_participant_config_t *config = &participant->config;
   const uint16_t port = (uint16_t)TIDE_RTPS_PORT_DISCOVERY(config->domain, config->participant);
-  uint8_t list[LIST_BYTES];
-  tide_cdr_t inner;
+  const size_t start = cdr->position;
   tide_rtps_participant_data_t own = {.guid = {.entity = TIDE_RTPS_ENTITY_PARTICIPANT},
                                       .builtin_endpoints = TIDE_RTPS_BUILTIN_ENDPOINTS,
                                       .lease_ns = config->lease_ns,
@@ -1192,13 +1191,12 @@ static void put_participant(tide_cdr_t *cdr, const tide_participant_t *participa
     data.has_key_hash = true;
     data.key_hash = own.guid;
   } else {
-    tide_cdr_writer(&inner, list, sizeof list);
-    tide_rtps_put_participant(&inner, &own);
-    TIDE_INVARIANT(inner.status == TIDE_OK);
-    data.payload = list;
-    data.payload_bytes = inner.position;
+    data.payload = follows;
   }
   tide_rtps_put_data(cdr, &data);
+  if (participant->is_leaving) return;
+  tide_rtps_put_participant(cdr, &own);
+  tide_rtps_extend(cdr, start);
 }
 
 /* A round of announcements: multicast, the known addresses, the participants in the table. One datagram a step. */
