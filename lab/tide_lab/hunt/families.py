@@ -58,7 +58,6 @@ _TWO_BOARDS = replace(_BOARD, executors=("described",), boards=(2,))
 _LOSSES = Family("", ("tide", "lanes"), (1, 2), (1, 2), board=True, reliable=1, losses=(1, 1, 2))
 _LANES = (1, 1, 2, 3)
 _SHAPES = replace(_BOARD, executors=("tide", "lanes"), lanes=(1,), reliable=0.3, shapes=True)
-_SHARING = replace(_BOARD, executors=("tide", "lanes"), reliable=0.4, shared=1, topics=True, shared_on="mcu")
 
 
 def _on(place: Family, name: str, **axes: Any) -> Family:

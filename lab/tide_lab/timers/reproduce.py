@@ -39,7 +39,6 @@ from tide_tools.outputs import results_folder
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.terminal.style import empty_table, print_whole
 
-TITLE = "latency of timers: policies, load, 1 and 10 ms; with cyclictest and timers of ROS (natively, minutes)"
 CAMPAIGN = "campaign"  # folder of the finished blocks, until all blocks are finished
 CELLS = "cells"
 _SHORT = {PLAIN: "no lead"}  # names used in the table
