@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.type_hash import TypeHash
 from std_msgs.msg import Int32, String
@@ -165,9 +166,10 @@ def start_rclc(children: Children, folder: Path, name: str, *words: str) -> Chil
     return board
 
 
-def test_a_program_of_rclc_publishes_and_subscribes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lanes", [[], ["--lanes"]], ids=["one lane", "two lanes"])
+def test_a_program_of_rclc_publishes_and_subscribes(tmp_path: Path, lanes: list[str]) -> None:
     with Children() as children, host(domain()) as ros:
-        board = start_rclc(children, tmp_path, "qos_peer")
+        board = start_rclc(children, tmp_path, "qos_peer", *lanes)
         received = {kind: ros.collect(Int32, f"/up/{kind}", qos) for kind, qos in KINDS.items()}
         publishers = {kind: ros.publisher(Int32, f"/down/{kind}", qos) for kind, qos in KINDS.items()}
         ros.wake()
@@ -185,8 +187,10 @@ def test_a_program_of_rclc_publishes_and_subscribes(tmp_path: Path) -> None:
 
         eventually(all_hear, "every subscription hears the board")
         last = sent
-        while sent < last + 10:
+        reliable = [received[kind] for kind in KINDS if kind.startswith("reliable")]
+        while sent < last + 10:  # one by one, as a history of three waits for nobody
             all_hear()
+            eventually(lambda: all(messages[-1].data == sent for messages in reliable), "every reliable sample arrives")
         for kind, messages in received.items():
             eventually(lambda: messages[-1].data == sent, f"the last one of {kind}")  # noqa: B023
             numbers = [message.data for message in messages]

@@ -2,7 +2,7 @@
 /* A program of rclc that reaches ROS 2 without an agent on a host. Instead of an agent's address the options get that
  * of the board, and nothing else in the program changes:
  *
- *   tide_rclc_options_set_rtps(rmw_options, "192.168.1.20");      after rcl_init_options_set_domain_id
+ *   tide_rclc_options_set_rtps(rmw_options, "192.168.1.20");
  *
  * The memory of the wire is the program's, in one C file:
  *
@@ -25,8 +25,8 @@ extern "C" {
 #endif
 
 /* address: IPv4, of the interface by which this board is reached. On a loopback address, participants of this machine
- * are found at their ports; on others also by multicast. RMW_RET_INVALID_ARGUMENT: not an address. Domain 255, and no
- * domain: ROS_DOMAIN_ID, else 0. One support of a process at a time. */
+ * are found at their ports; on others also by multicast. RMW_RET_INVALID_ARGUMENT: not an address. The domain is
+ * that of rcl_init_options_set_domain_id; 255: ROS_DOMAIN_ID, else 0. One support of a process at a time. */
 rmw_ret_t tide_rclc_options_set_rtps(rmw_init_options_t *options, const char *address);
 /* For its counters and those of its participant; written by the link's thread. */
 const tide_rtps_agent_t *tide_rclc_rtps_agent(void);

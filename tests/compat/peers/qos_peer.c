@@ -2,9 +2,16 @@
 /* A board with each kind of QoS, for tests against real ROS 2, by an agent or without one: qos_peer --udp PORT, or
  * --rtps ADDRESS --domain N. It has a publisher "up/KIND" and a
  * subscription "down/KIND" of each kind, a depth of 3 each, publishes the number of each line of its standard input
- * with all of its publishers, and prints received messages. */
+ * with all of its publishers, and prints received messages. With --lanes the last kind, of level 2, has a lane of its
+ * own.
+ */
+#include <pthread.h>
 #include <std_msgs/msg/int32.h>
 
+#define TIDE_NODES 1
+#define TIDE_PUBLISHERS 4
+#define TIDE_SUBSCRIPTIONS 4
+#define TIDE_EXECUTOR_LANES 2
 #define TIDE_DEFINE_RTPS
 #include "peer.h"
 
@@ -53,13 +60,30 @@ static void publish(int number) {
   fflush(stdout);
 }
 
+static void *spin(void *nothing) {
+  require(rclc_executor_spin(&executor), "spinning");
+  return nothing;
+}
+
 int main(int count, char **words) {
-  connect_board(count, words, NULL, "", KINDS);
+  bool has_lanes = false;
+  const peer_option_t own[] = {{.name = "lanes", .flag = &has_lanes}, {0}};
+  connect_board(count, words, own, "", KINDS);
+  static const tide_lane_settings_t lanes[] = {{.may_run_normally = true},
+                                               {.may_run_normally = true, .least_level = 2}};
+  if (has_lanes) require(tide_rclc_executor_set_lanes(&executor, lanes, 2), "the lanes");
   for (size_t kind = 0; kind < KINDS; kind++) init_kind(kind);
+  require(tide_rclc_subscription_set_priority(&subscriptions[KINDS - 1], TIDE_PRIORITY(2, 0)), "the level");
+  pthread_t thread;
+  if (has_lanes) require(pthread_create(&thread, NULL, spin, NULL), "the thread");
   tell_ready();
   for (;;) {
     const char *number = next_order();
     if (number != NULL) publish((int)strtol(number, NULL, 10));
-    (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(10));
+    if (has_lanes) {
+      (void)poll(&(struct pollfd){.fd = STDIN_FILENO, .events = POLLIN}, 1, -1);
+    } else {
+      (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(10));
+    }
   }
 }

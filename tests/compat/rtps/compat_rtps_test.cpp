@@ -177,13 +177,13 @@ struct Program {
                                                  rcl_init_options_get_rmw_init_options(&options)));
     expect(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator));
     expect(rclc_node_init_default(&node, "board", "robot", &support));
-    const auto *number = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
-    const auto *array = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, UInt8MultiArray);
-    expect(rclc_publisher_init_default(&up, &node, number, "/up"));
-    expect(rclc_subscription_init_default(&down, &node, number, "/down"));
+    const auto *number_type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
+    const auto *array_type = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, UInt8MultiArray);
+    expect(rclc_publisher_init_default(&up, &node, number_type, "/up"));
+    expect(rclc_subscription_init_default(&down, &node, number_type, "/down"));
     rmw_qos_profile_t deep = rmw_qos_profile_default;
     deep.depth = 100;  // the session drops nothing for newer ones
-    expect(rclc_subscription_init(&low, &node, array, "/low", &deep));
+    expect(rclc_subscription_init(&low, &node, array_type, "/low", &deep));
     expect(rclc_executor_init(&executor, &support.context, 5, &allocator));
     expect(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(10), [](rcl_timer_t *, int64_t) {
       std_msgs__msg__Int32 message{};
