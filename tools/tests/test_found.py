@@ -247,6 +247,17 @@ def test_losses_that_no_bound_covers_are_named(best_effort: str, losses: int, sa
     assert "lost frames:" not in tide("check", file)[1]
 
 
+@pytest.mark.parametrize("command", ["check", "optimise"])
+def test_losses_of_a_system_without_a_board_are_refused(command: str, tmp_path: Path) -> None:
+    """The option was ignored, and every deadline guaranteed."""
+    file = tmp_path / "system.toml"
+    file.write_text(described(host("h"), host("g"), hosted("a", 1, ("h", 1), ("g", 1))), encoding="utf-8")
+    status, output = tide(command, file, "--losses", "1")
+    assert status == 2
+    assert f"{file}: no chain touches a board, so no frame can be lost; drop --losses" in output.replace("\n", "")
+    assert tide("check", file)[0] == 0
+
+
 @pytest.mark.parametrize(
     ("escaped_bytes", "deadline_ms", "hints"), [(None, 50, True), (None, 90, False), (340, 50, False), (12, 50, False)]
 )

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from rich.console import Console
 
 from tide_tools.analysis.bounds import AnalysisError, bounds_of, executors_for
-from tide_tools.analysis.lower import NoBoundError
+from tide_tools.analysis.lower import NoBoundError, is_on_host
 from tide_tools.analysis.premises import Origins, origins_of
 from tide_tools.analysis.result import Bounds, Root
 from tide_tools.check.firmware import differences
@@ -177,6 +177,8 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
         raise _BadInputError(
             [f"{file}: executor '{wanted.executor}' does not fit this system; use one of: {', '.join(fitting)}"]
         )
+    if wanted.losses and is_on_host(system):
+        raise _BadInputError([f"{file}: no chain touches a board, so no frame can be lost; drop --losses"])
     bounds = _bounds(file, system, wanted.executor, wanted)
     every, refused = _compared(file, system, fitting, wanted) if wanted.compare else ([], {})
     if wanted.plot is not None:

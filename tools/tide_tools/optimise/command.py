@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from tide_tools.analysis.bounds import AnalysisError, bounds_of
-from tide_tools.analysis.lower import NoBoundError
+from tide_tools.analysis.lower import NoBoundError, is_on_host
 from tide_tools.analysis.premises import origins_of
 from tide_tools.analysis.result import PathBound, label
 from tide_tools.interrupts import interruptible
@@ -77,6 +77,8 @@ def optimise(
       tide optimise system.toml --cores 2 --largest-margin
     """
     system = load(file)
+    if losses and is_on_host(system):
+        _refuse([f"{file}: no chain touches a board, so no frame can be lost; drop --losses"])
     require_file(write if not dry_run else None)
     console = Console(quiet=as_json, emoji=False)
 
