@@ -724,8 +724,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     lanes), or the default."""
     if cores := cores_of_boards(system):
         return _with_cores(system, bounds_of(on_one_core(system), executor, losses), cores)
-    if waits_for_nothing := _where_no_publish_waits(system, executor):
-        found = bounds_of(*waits_for_nothing, losses)
+    if split := _where_no_publish_waits(system, executor):
+        found = bounds_of(split, None, losses)
         return replace(found, executor=executor or described_executor(system))
     bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
     if not is_on_host(system):
@@ -738,7 +738,7 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     return replace(bounds, chains=chains, assumptions=(*told, *always))
 
 
-def _where_no_publish_waits(system: System, executor: str | None) -> tuple[System, str | None] | None:
+def _where_no_publish_waits(system: System, executor: str | None) -> System | None:
     """rclc's stock executor waits only for the acknowledgment of a reliable message: a board that sends with best
     effort alone has the bounds of `batch`. None: there is no such board."""
     waiting = {
@@ -749,11 +749,18 @@ def _where_no_publish_waits(system: System, executor: str | None) -> tuple[Syste
         or one.replies
         or any(system.reliability_of(chain, sent) == "reliable" for sent in one.publishes)
     }
-    if executor == "batch_stock":
-        return None if waiting & {one.name for one in system.boards()} else (system, "batch")
-    stock = {one.name for one in system.boards() if executor is None and one.policy == "batch_stock"} - waiting
-    executors = (one.model_copy(update={"policy": "batch"}) if one.name in stock else one for one in system.executors)
-    return (system.model_copy(update={"executors": tuple(executors)}), None) if stock else None
+    stock = {
+        one.name
+        for one in system.boards()
+        if executor == "batch_stock" or (not executor and one.policy == "batch_stock")
+    }
+    executors = (
+        one.model_copy(update={"policy": "batch_stock" if one.name in waiting else "batch"})
+        if one.name in stock
+        else one
+        for one in system.executors
+    )
+    return system.model_copy(update={"executors": tuple(executors)}) if stock - waiting else None
 
 
 def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
