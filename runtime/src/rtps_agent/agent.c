@@ -171,12 +171,14 @@ static void delete_object(tide_rtps_agent_t *agent, uint16_t id) {
   while ((topic = find_topic(agent, id)) != NULL) {
     topic->object = 0;
     /* A topic that is deleted before its endpoints takes them along, since they use its names. */
-    for (size_t i = 0; i < agent->config.output_count; i++)
-      if (agent->config.outputs[i].object != 0 && agent->config.outputs[i].topic == topic)
-        delete_object(agent, agent->config.outputs[i].object);
-    for (size_t i = 0; i < agent->config.input_count; i++)
-      if (agent->config.inputs[i].object != 0 && agent->config.inputs[i].topic == topic)
-        delete_object(agent, agent->config.inputs[i].object);
+    for (size_t i = 0; i < agent->config.output_count; i++) {
+      const tide_rtps_output_t *each = &agent->config.outputs[i];
+      if (each->object != 0 && each->topic == topic) delete_object(agent, each->object);
+    }
+    for (size_t i = 0; i < agent->config.input_count; i++) {
+      const tide_rtps_input_t *each = &agent->config.inputs[i];
+      if (each->object != 0 && each->topic == topic) delete_object(agent, each->object);
+    }
   }
 }
 
@@ -654,9 +656,10 @@ static void on_submessage(tide_rtps_agent_t *agent, const tide_xrce_header_t *he
         break;
       case TIDE_XRCE_HEARTBEAT:
         tide_xrce_get_heartbeat(&cdr, &heartbeat);
-        if (cdr.status == TIDE_OK && heartbeat.stream != 0 && input_stream(agent, heartbeat.stream) != NULL)
+        if (cdr.status == TIDE_OK && heartbeat.stream != 0 && input_stream(agent, heartbeat.stream) != NULL) {
           (void)tide_input_stream_heartbeat(input_stream(agent, heartbeat.stream), heartbeat.first_unacknowledged,
                                             heartbeat.last);
+        }
         break;
       case TIDE_XRCE_TIMESTAMP:
         on_timestamp(agent, &cdr);
