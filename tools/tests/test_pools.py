@@ -21,6 +21,7 @@ from tide_tools.analysis.bounds import ask_link, bounds_of, uses_of
 from tide_tools.analysis.result import Bounds
 from tide_tools.analysis.sizing import (
     AGENT_NODES,
+    AGENT_REASSEMBLY_BYTES,
     AGENT_RESERVED_NODES,
     DEFAULTS,
     client_of,
@@ -265,6 +266,7 @@ def test_sizes_of_the_runtime_and_the_agent_are_those_of_their_headers() -> None
     told = ", ".join(f"{{{size}, {count}}}" for size, count in AGENT_NODES)
     assert f"nodes = {{{{{told}}}}};" in limits
     assert f"reserved_nodes = {AGENT_RESERVED_NODES};" in limits
+    assert f"reassembly_bytes = size_t{{2}} * {AGENT_REASSEMBLY_BYTES // 2};" in limits
 
 
 def test_nodes_of_the_agent_are_counted() -> None:
@@ -274,6 +276,17 @@ def test_nodes_of_the_agent_are_counted() -> None:
     bounds = bounds_of(system(*crowd))
     assert not bounds.met
     assert "up to 11 messages of more than 1024 bytes to board 'm' may be under way" in str(bounds.chains[0].reason)
+
+
+def test_unfinished_messages_at_the_agent_are_counted() -> None:
+    """A more urgent message passes between the fragments of another one, and each level may have an unfinished one."""
+    crowd = [chain(f"c{n}", n + 1, 3000 - n, "mh", (6000 if n < 3 else 60_000,)) for n in range(5)]
+    fitting = system(*crowd, baud=3_000_000, mtu=16_000)
+    assert bounds_of(fitting).met and not played(fitting, 2).is_broken
+    more = [chain(f"c{n}", n + 1, 3000 - n, "mh", (60_000,)) for n in range(3)]
+    bounds = bounds_of(system(*more, baud=3_000_000, mtu=16_000))
+    assert not bounds.met
+    assert "fragments of 3 levels of board 'm' may be unfinished at once, 180036 bytes" in str(bounds.chains[0].reason)
 
 
 def test_time_between_two_executors_of_the_host_counts_beside_a_board() -> None:

@@ -99,6 +99,7 @@ class Client:
     executors: tuple[str, ...]
     lanes: int
     mtu_bytes: int
+    piece_bytes: int  # of a message to the agent: the quantum, or the MTU
     timers: tuple[tuple[Chain, Callback], ...]
     events: int
     publications: tuple[Endpoint, ...]
@@ -215,6 +216,7 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
         executors=tuple(executor.name for executor in executors),
         lanes=max((executor.lanes for executor in executors), default=1),
         mtu_bytes=max((link.mtu_bytes for link in system.links), default=512),
+        piece_bytes=min((getattr(link, "quantum_bytes", 0) or link.mtu_bytes for link in system.links), default=512),
         timers=tuple(timers),
         events=events,
         publications=tuple(publications),
@@ -434,6 +436,7 @@ DEFAULTS = {
 # use.
 AGENT_NODES = ((128, 160), (1024, 64), (8192, 8), (65540, 2))
 AGENT_RESERVED_NODES = 8
+AGENT_REASSEMBLY_BYTES = 2 * 65540  # Limits::reassembly_bytes there
 
 
 @dataclass(frozen=True)
@@ -519,9 +522,20 @@ def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, st
 
 
 def _lacking_of_agent(client: Client) -> Iterator[str]:
-    """Yields the reasons why the agent's nodes do not suffice. If that class has no free node, the message takes a node
-    of the next larger class."""
+    """Yields the reasons why the agent's memory does not suffice. Each stream from the board may have an unfinished
+    message. A message to the board for which its class has no free node takes a node of the next larger class."""
     board = client.executors[0]
+    unfinished: dict[int, int] = {}  # by level: the longest message in fragments
+    for end in client.writes:
+        if _is_fragmented(end, client.piece_bytes):
+            size = end.payload_bytes + end.header_bytes + _SUBMESSAGE_BYTES
+            unfinished[end.level] = max(size, unfinished.get(end.level, 0))
+    if sum(unfinished.values()) > AGENT_REASSEMBLY_BYTES:
+        yield (
+            f"messages in fragments of {len(unfinished)} levels of board '{board}' may be unfinished at once, "
+            f"{sum(unfinished.values())} bytes in all, and the agent has memory for {AGENT_REASSEMBLY_BYTES}; "
+            "make them shorter, or fewer of them"
+        )
     waiting = [
         (end.payload_bytes + end.header_bytes + _SUBMESSAGE_BYTES, max(1, _use(client, end).taken or 1))
         for end in client.reads
