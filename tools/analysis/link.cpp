@@ -211,13 +211,14 @@ class Checker {
     const Line &line = system_.line;
     const time_ns limit_ns = kUnansweredQuestions * (system_.protocol.silence_ns / 2);
     const time_ns answer_ns = up_.ns + down_.ns + 2 * question_frame_ns(line) + line.acknowledges_ns();
-    if (system_.protocol.silence_ns == 0 || answer_ns < limit_ns) return;
+    if (system_.protocol.silence_ns == 0 || answer_ns < limit_ns || up_.ns + down_.ns == 0) return;
     const bool is_up = up_.ns > down_.ns;
     const auto ms = [](time_ns time) { return std::to_string(time / 1'000'000) + " ms"; };
     error((is_up ? up_ : down_).where,
-          "its frame takes " + ms(std::max(up_.ns, down_.ns)) + ", and one in the other direction " +
-              ms(std::min(up_.ns, down_.ns)) + ": together too long for a board, which begins a new session when its " +
-              "agent has not answered for " + ms(limit_ns) + "; lower mtu_bytes, or raise baud");
+          "its frame takes " + ms(std::max(up_.ns, down_.ns)) + ", one in the other direction " +
+              ms(std::min(up_.ns, down_.ns)) + ", and the agent " + ms(line.acknowledges_ns()) +
+              ": together too long for a board, which begins a new session when its agent has not answered for " +
+              ms(limit_ns) + "; lower mtu_bytes or agent_ms, or raise baud");
   }
 
   void fits(const std::string &where, Direction direction, bool reliable, int64_t payload_bytes) {

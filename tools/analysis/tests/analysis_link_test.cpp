@@ -555,9 +555,9 @@ TEST(LinkCheck, ErrorsNameTheEntry) {
   system.line = {.baud = 19'200, .mtu_bytes = 65'000};
   EXPECT_EQ(check(system),
             std::vector<std::string>{
-                "chain 'steer', callback 'sample': its frame takes 6269 ms, and one in the other direction 25 ms: "
-                "together too long for a board, which begins a new session when its agent has not answered for 4000 "
-                "ms; lower mtu_bytes, or raise baud"});
+                "chain 'steer', callback 'sample': its frame takes 6269 ms, one in the other direction 25 ms, and the "
+                "agent 0 ms: together too long for a board, which begins a new session when its agent has not answered "
+                "for 4000 ms; lower mtu_bytes or agent_ms, or raise baud"});
   system.line.baud = 38'400;
   EXPECT_TRUE(check(system).empty());
   system.line.baud = 0;
