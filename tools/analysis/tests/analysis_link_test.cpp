@@ -552,7 +552,9 @@ TEST(LinkCheck, ErrorsNameTheEntry) {
   ASSERT_EQ(check(system).size(), 1u);
   EXPECT_NE(check(system)[0].find("best effort knows no fragments"), std::string::npos);
   system.chains[1].callbacks[0].payload_bytes = 6000;
-  system.line = {.baud = 19'200, .mtu_bytes = 65'000};
+  system.line = Line{};
+  system.line.baud = 19'200;
+  system.line.mtu_bytes = 65'000;
   EXPECT_EQ(check(system),
             std::vector<std::string>{
                 "chain 'steer', callback 'sample': its frame takes 6269 ms, one in the other direction 25 ms, and the "
