@@ -9,7 +9,6 @@ import json
 import math
 import os
 import random
-import re
 import resource
 import shutil
 import signal
@@ -19,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +27,15 @@ from typer.testing import CliRunner
 
 from tide_lab.programs import find_binary
 from tide_lab.timers import command, measure, plan, rclpy_timer, reproduce
-from tide_lab.timers.kept import PERCENTS, Histogram, Kept, Latencies, Piece, Summary, Tally
-from tide_lab.timers.measure import Load, Outcome, Run
-from tide_lab.timers.plan import PLAIN, RCLCPP_PROGRAM, ROS_TIMERS, PlanError, Settings, blocks, processors
-from tide_lab.timers.published import POLICIES, PUBLISHED
-from tide_lab.timers.reproduce import CAMPAIGN, Cell
+from tide_lab.timers.latencies import PERCENTS, Histogram, Latencies, Summary, Tally
+from tide_lab.timers.measure import Load, Outcome
+from tide_lab.timers.plan import PLAIN, ROS_TIMERS, PlanError, Settings, blocks, processors
+from tide_lab.timers.published import PUBLISHED
 from tide_lab.timers.results import load_lines
 from tide_test_support import eventually
 from tide_tools.main import app
 from tide_tools.programs.binaries import MissingBinaryError
-from tide_tools.programs.child import RunError, may_use_fifo
+from tide_tools.programs.child import may_use_fifo
 
 SEED = 20260
 CPU = min(os.sched_getaffinity(0))
@@ -220,21 +217,12 @@ def consistent(folder: Path) -> dict[str, Any]:
         pairs = (folder / "cyclictest.histogram.log").read_text(encoding="ascii").split()
         one = by_name["cyclictest"]
         assert sum(map(int, pairs[1::2])) + one["beyond_histogram"] == one["samples"]
-    assert (folder / "histogram.png").read_bytes().startswith(b"\x89PNG")
     return data
 
 
 def test_a_run_beside_cyclictest_and_timers_of_ros_under_load(tmp_path: Path) -> None:
-    """rclcpp's program takes the arguments of rclpy's, which replaces it if rclcpp is missing."""
-    program = tmp_path / "timer_latency"
-    program.write_text(
-        f'#!/bin/sh\n[ "$#" = 0 ] && exit 2\nexec {sys.executable} -m tide_lab.timers.rclpy_timer "$@"\n',
-        encoding="utf-8",
-    )
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
     words = ["--repetitions", 2000, "--timeout-us", 500, "--load", 20, "--ros-repetitions", 300]
-    answer = tide(*words, "--rclcpp-program", program, "--out", tmp_path / "out")
-    tmp_path = tmp_path / "out"
+    answer = tide(*words, "--out", tmp_path)
     assert answer.exit_code == 0, answer.output
     data = consistent(tmp_path)
     by_name = {one["name"]: one for one in data["latencies"]}
@@ -394,7 +382,6 @@ def test_refused_real_time_scheduling_says_what_to_do(tmp_path: Path) -> None:
         (["--cpus", f"{CPU},{CPU}"], "write one processor"),
         (["--cpus", "9999"], "processor 9999 is not one"),
         (["--ros", "rclrs"], "--ros does not take 'rclrs'"),
-        (["--ros", "rclcpp", "--rclcpp-program", "nowhere"], "there is no nowhere"),
     ],
 )
 def test_the_command_refuses_bad_options(words: Sequence[str], text: str) -> None:
@@ -403,28 +390,17 @@ def test_the_command_refuses_bad_options(words: Sequence[str], text: str) -> Non
     assert text in " ".join(answer.output.replace("│", " ").split())
 
 
-def test_the_program_of_rclcpp_is_the_one_that_was_named(tmp_path: Path) -> None:
-    for named, taken in (("", RCLCPP_PROGRAM), ("other/timer_latency", Path("other/timer_latency"))):
-        assert plan.rclcpp_program(settings(rclcpp_program=named)) == taken
-    broken = tmp_path / "timer_latency"
-    broken.write_text("#!/bin/sh\necho librclcpp.so is not here >&2\nexit 127\n", encoding="utf-8")
-    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
-    answer = tide("--ros", "rclcpp", "--rclcpp-program", broken, "--out", tmp_path / "out")
-    assert answer.exit_code == 2
-    assert "is its rclcpp sourced? librclcpp.so is not here" in answer.output
-
-
 def refuse_agent(name: str) -> Path:
     raise MissingBinaryError(f"{name} is not here")
 
 
 def test_it_measures_without_what_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "has_cyclictest", lambda: False)
-    monkeypatch.setattr(plan, "_missing_rclpy", lambda: "rclpy is not installed")
+    monkeypatch.setattr(plan.importlib.util, "find_spec", lambda _: None)
     monkeypatch.setattr(plan, "find_binary", refuse_agent)
-    answer = tide("--repetitions", 50, "--rclcpp-program", tmp_path / "nothing", "--out", tmp_path)
+    answer = tide("--repetitions", 50, "--out", tmp_path)
     assert answer.exit_code == 0, answer.output
-    for text in ("rt-tests", "without rclpy", "without rclc", "nothing (docs/timers.md"):
+    for text in ("rt-tests", "without rclpy", "without rclc"):
         assert text in answer.output
     assert [one["name"] for one in consistent(tmp_path)["latencies"]] == ["tide", "tide, reported"]
 
@@ -599,7 +575,7 @@ def fake_outcome(one: Settings) -> Outcome:
 def faked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     seen: list[Settings] = []
 
-    def measured(one: Settings, _: Any, __: Any) -> Outcome:
+    def measured(one: Settings, _: Any) -> Outcome:
         seen.append(one)
         return fake_outcome(one)
 
@@ -639,20 +615,10 @@ def test_every_published_figure_stands_beside_ours(tmp_path: Path, faked: list[S
                 assert row["measured"] == pytest.approx(ours, abs=0.001)
             assert " / ".join(map(str, triple)) in answer.output
     assert all(row["published"] is None for row in rows if row["policy"] == "deadline")
-    assert (tmp_path / "latency.png").read_bytes().startswith(b"\x89PNG")
     assert "0 of 640 expiries of tide early" in answer.output
     assert "load of 80 % not reached: 61 % and 80 %" in answer.output
     assert answer.output.count(" *") >= 8, "cells without their load are marked"
     assert {row["load_reached"] for row in rows if row["x"]["load_percent"] == 80} == {False}
-    assert not (tmp_path / CAMPAIGN).exists()
-    cells = {f"{policy}-{ms}ms-{load}" for policy in POLICIES for ms in (1, 10) for load in (0, 80)}
-    assert {path.name for path in (tmp_path / "cells").iterdir()} == cells
-    for name in cells:
-        folder = tmp_path / "cells" / name
-        script = (folder / "latency.gnuplot").read_text(encoding="ascii")
-        drawn = set(re.findall(r"^(?:plot|    ) '([^']+)'", script, re.MULTILINE))
-        assert drawn == {"tide.measured.log", "cyclictest.histogram.log"}
-        assert all((folder / log).stat().st_size > 0 for log in drawn)
     assert "load of 0 %" not in answer.output
     assert "…" not in answer.output, "a cell was cut off at 80 columns"
 
@@ -661,7 +627,7 @@ def test_every_published_figure_stands_beside_ours(tmp_path: Path, faked: list[S
 def test_a_table_that_ends_early_keeps_its_cells(
     tmp_path: Path, faked: list[Settings], monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    def ends_early(one: Settings, _: Any, __: Any) -> Outcome:
+    def ends_early(one: Settings, _: Any) -> Outcome:
         faked.append(one)
         outcome = fake_outcome(one)
         if len(faked) == 3:
@@ -676,45 +642,6 @@ def test_a_table_that_ends_early_keeps_its_cells(
     assert data["interrupted"] is (how == "interrupted")
     assert (data["failure"] is not None) is (how == "failed")
     assert len({(row["policy"], row["x"]["timeout_us"]) for row in data["rows"]}) == 3
-
-
-def test_a_campaign_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    one = settings(
-        repetitions=400, timeout_us=500, load_percent=5, cyclictest=False, ros_repetitions=0, plain_repetitions=100
-    )
-    wanted = blocks(one)
-    assert len(wanted) > 2
-    started: list[int] = []
-    collected = Run._collected
-
-    def fails_at_the_third(run: Run, children: Any, interrupted: bool) -> Piece:
-        started.append(len(started))
-        if len(started) == 3:
-            raise RunError("the power went")
-        return collected(run, children, interrupted)
-
-    monkeypatch.setattr(Run, "_collected", fails_at_the_third)
-    first = measure.measure(one, lambda *_: None, Kept(tmp_path, one))
-    assert first.failure == "the power went"
-    before = first.tide.measured_ns.tolist()
-    second = measure.measure(one, lambda *_: None, Kept(tmp_path, one))
-    assert second.failure is None
-    assert len(started) == len(wanted) + 1, "no block is measured twice but the one that was lost"
-    assert second.tide.measured_ns.tolist()[: len(before)] == before
-    assert (len(second.tide.measured_ns), len(second.plain.measured_ns)) == (400, 100)
-    third = measure.measure(one, lambda *_: None, Kept(tmp_path, one))
-    assert len(started) == len(wanted) + 1
-    assert third.tide.reported_ns.tolist() == second.tide.reported_ns.tolist()
-    assert third.memory_locked == second.memory_locked
-    used = len(one.cpus)
-    assert [len(outcome.loads) for outcome in (first, second, third)] == [used, 2 * used, 2 * used]
-    assert third.loads == second.loads and third.loads[:used] == first.loads and not third.load_unknown
-    kept = Kept(tmp_path, one)
-    kept.save_loads([None, *kept.loads()])
-    killed = measure.measure(one, lambda *_: None, kept)
-    assert killed.load_unknown and not Cell(one, killed).is_loaded
-    with pytest.raises(PlanError, match="other settings"):
-        Kept(tmp_path, replace(one, repetitions=401))
 
 
 def test_a_refused_policy_stops_the_table_before_it_starts(

@@ -27,13 +27,15 @@ from tide_lab.timers.plan import (
     processors,
     ros_timers,
 )
+from tide_lab.timers.results import Result, load_lines, summary_table, title, verdict_line, write_files
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder
 from tide_tools.programs.binaries import MissingBinaryError
+from tide_tools.run.machine import describe
 from tide_tools.terminal.style import print_whole
 
 app = typer.Typer()
-_LEFT = (*("results.json", "*.measured.log", "*.reported.log", "cyclictest.histogram.log", "histogram.png"),)
+_LEFT = ("results.json", "*.measured.log", "*.reported.log", "cyclictest.histogram.log")
 
 
 class Policy(str, Enum):
@@ -76,7 +78,7 @@ def timers(
         typer.Option(
             metavar="LIST",
             help="Timers of ROS measured in the same run, with commas: rclc (on tide, with a session to an agent), "
-            "rclpy, rclcpp; or none. Default: all that are installed.",
+            "rclpy; or none. Default: all that are installed.",
         ),
     ] = None,
     ros_repetitions: Annotated[
@@ -85,13 +87,6 @@ def timers(
             min=1,
             max=100_000_000,
             help="Number of expiries of each timer of ROS. Default: a tenth of --repetitions, at least 1000.",
-        ),
-    ] = None,
-    rclcpp_program: Annotated[
-        Path | None,
-        typer.Option(
-            help="Program that measures rclcpp's timer: timer_latency of ros/tide_rclcpp, built with an rclcpp. "
-            "Default: the one in build/rclcpp/bin."
         ),
     ] = None,
     wake_up_lead_us: Annotated[
@@ -106,9 +101,8 @@ def timers(
 
     tide's timer belongs to the shipped executor. The latency is the actual minus the expected expiry, both by the clock
     at the start of the callback and by the time reported to the callback. tide and cyclictest run at the same time on
-    two processors, in blocks of twenty seconds, and swap processors after each block. Writes results.json, a log of
-    every measurement, and histogram.png. Ctrl-C ends the measurement early and keeps the results so
-    far.
+    two processors, in blocks of twenty seconds, and swap processors after each block. Writes results.json and a log of
+    every measurement. Ctrl-C ends the measurement early and keeps the results so far.
 
     Examples:
 
@@ -122,10 +116,7 @@ def timers(
     require_folder(folder)
     try:
         settings = _settings(repetitions, timeout_us, policy.value, priority, load, cpus, cyclictest, ros_repetitions)
-        program = str(rclcpp_program or "")
-        settings = replace(
-            settings, wake_up_lead_us=wake_up_lead_us, ros=_ros_timers(ros, program), rclcpp_program=program
-        )
+        settings = replace(settings, wake_up_lead_us=wake_up_lead_us, ros=_ros_timers(ros))
         require_permission(settings)
         with interruptible(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
@@ -174,12 +165,12 @@ def _settings(
     )
 
 
-def _ros_timers(text: str | None, rclcpp_program: str) -> tuple[str, ...]:
+def _ros_timers(text: str | None) -> tuple[str, ...]:
     for name in ROS_TIMERS if text is None else ():
-        missing = missing_of(name, rclcpp_program)
+        missing = missing_of(name)
         if missing is not None:
             typer.echo(f"{missing}: measured without {name}", err=True)
-    return ros_timers(text, rclcpp_program)
+    return ros_timers(text)
 
 
 def _measure(settings: Settings) -> Outcome:
@@ -198,14 +189,10 @@ def _measure(settings: Settings) -> Outcome:
 
 
 def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
-    """True if every program completed all its repetitions. Imported here, because the imports for drawing take long."""
-    from tide_lab.timers.plots import histogram_plot, title
-    from tide_lab.timers.results import Result, load_lines, summary_table, verdict_line, write_files
-    from tide_tools.run.machine import describe
-
+    """True if every program completed all its repetitions."""
     console = Console(emoji=False)
     result = Result(settings, outcome, describe(settings.policy != "normal"), "tide " + shlex.join(sys.argv[1:]))
-    console.print(f"[bold]{title(result)}[/bold]", highlight=False, soft_wrap=True)
+    console.print(f"[bold]{title(settings)}[/bold]", highlight=False, soft_wrap=True)
     if outcome.interrupted:
         console.print("interrupted: these are the measurements up to then", highlight=False)
     if result.summaries:
@@ -213,8 +200,6 @@ def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
     for line in [*load_lines(outcome.loads), *map(verdict_line, result.verdicts())]:
         console.print(line, highlight=False, soft_wrap=True)
     write_files(result, folder)
-    if result.summaries:
-        histogram_plot(result, folder / "histogram.png")
     if outcome.failure is not None:
         typer.echo(outcome.failure, err=True)
     return outcome.failure is None

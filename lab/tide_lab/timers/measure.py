@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from tide_lab.programs import find_binary
-from tide_lab.timers.kept import Histogram, Kept, Piece, Tally
-from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, ROS_TIMERS, Block, PlanError, Settings, blocks, rclcpp_program
+from tide_lab.timers.latencies import Histogram, Piece, Tally
+from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, ROS_TIMERS, Block, PlanError, Settings, blocks
 from tide_tools.programs.child import Child, Children, RunError, json_line
 from tide_tools.programs.patience import Patience
 
@@ -60,7 +60,6 @@ class Outcome:
     ros: dict[str, Tally] = field(default_factory=lambda: {name: Tally(name) for name in ROS_TIMERS})
     cyclictest: Histogram = field(default_factory=lambda: Histogram(_BUCKET_NS))
     loads: list[Load] = field(default_factory=list)
-    load_unknown: bool = False  # an earlier run of the campaign has recorded no load
     interrupted: bool = False
     failure: str | None = None  # reason for an early end that was not an interruption
     memory_locked: bool = False
@@ -92,13 +91,12 @@ def require_permission(settings: Settings) -> None:
         raise PlanError(done.stderr.strip() or f"tide-timers check ended with status {done.returncode}")
 
 
-def measure(settings: Settings, report: Progress, kept: Kept | None = None) -> Outcome:
-    """All blocks of the settings. Blocks in `kept` are not measured again, and new blocks are added to it. An
-    interruption (KeyboardInterrupt) or a failing program ends the run early; the outcome then contains the measurements
-    so far and the reason."""
+def measure(settings: Settings, report: Progress) -> Outcome:
+    """All blocks of the settings. An interruption (KeyboardInterrupt) or a failing program ends the run early; the
+    outcome then contains the measurements so far and the reason."""
     outcome = Outcome()
     with TemporaryDirectory(prefix="tide-timers-") as name, _held_cpu_latency():
-        run = Run(settings, outcome, report, Path(name), kept)
+        run = Run(settings, outcome, report, Path(name))
         try:
             run.all_blocks()
         except KeyboardInterrupt:
@@ -126,48 +124,19 @@ def _held_cpu_latency() -> Iterator[None]:
 
 
 class Run:
-    def __init__(
-        self, settings: Settings, outcome: Outcome, report: Progress, folder: Path, kept: Kept | None = None
-    ) -> None:
-        self.settings, self.outcome, self.report, self.folder, self.kept = settings, outcome, report, folder, kept
+    def __init__(self, settings: Settings, outcome: Outcome, report: Progress, folder: Path) -> None:
+        self.settings, self.outcome, self.report, self.folder = settings, outcome, report, folder
         self.finished = 0
 
     def all_blocks(self) -> None:
-        rest = [pair for pair in enumerate(blocks(self.settings)) if not self._is_kept(*pair)]
         with ExitStack() as stack:
             if self.settings.load_percent:
-                stack.enter_context(self._kept_loads(bool(rest)))
-            if self.settings.load_percent and rest:
                 stack.enter_context(_Loading(self.settings, self.outcome, self.folder))
-            for number, block in rest:
-                self._block(number, block)
+            for block in blocks(self.settings):
+                self._block(block)
                 self.finished += block.repetitions * len(block.places)
 
-    @contextlib.contextmanager
-    def _kept_loads(self, is_another_run: bool) -> Iterator[None]:
-        """Records the load as unknown while the block runs, because the block may not end normally."""
-        before = self.kept.loads() if self.kept else []
-        self.outcome.load_unknown = None in before
-        self.outcome.loads += [Load(**load) for loads in before for load in loads or []]
-        if self.kept is None or not is_another_run:
-            yield
-            return
-        self.kept.save_loads([*before, None])
-        known = len(self.outcome.loads)
-        try:
-            yield
-        finally:
-            self.kept.save_loads([*before, [asdict(load) for load in self.outcome.loads[known:]] or None])
-
-    def _is_kept(self, number: int, block: Block) -> bool:
-        piece = self.kept.load(number) if self.kept else None
-        if piece is None:
-            return False
-        self.outcome.add(piece)
-        self.finished += block.repetitions * len(block.places)
-        return True
-
-    def _block(self, number: int, block: Block) -> None:
+    def _block(self, block: Block) -> None:
         """The files of the block's programs are read when the programs have ended, normally or not."""
         started: dict[str, Child] = {}
         try:
@@ -179,10 +148,7 @@ class Run:
         except KeyboardInterrupt:
             self.outcome.add(self._collected(started, interrupted=True))
             raise
-        piece = self._collected(started, interrupted=False)
-        if self.kept:
-            self.kept.save(number, piece)
-        self.outcome.add(piece)
+        self.outcome.add(self._collected(started, interrupted=False))
 
     def _start(self, children: Children, name: str, cpu: int, repetitions: int, start_ns: int | None) -> Child:
         self._file(name).unlink(missing_ok=True)
@@ -191,8 +157,7 @@ class Run:
             "tide": self._tide_words,
             PLAIN: self._plain_words,
             "rclc": lambda count: self._rclc_words(count, self._start_agent(children, environment)),
-            "rclpy": lambda count: [sys.executable, "-m", _RCLPY, *self._ros_words("rclpy", count)],
-            "rclcpp": lambda count: [str(rclcpp_program(self.settings)), *self._ros_words("rclcpp", count)],
+            "rclpy": self._rclpy_words,
             "cyclictest": self.cyclictest_words,
         }[name](repetitions)
         if start_ns is not None:
@@ -200,7 +165,7 @@ class Run:
         if self.settings.is_pinned:
             words += ["-a", f"{cpu}"] if name == "cyclictest" else ["--cpu", f"{cpu}"]
         child: Child = children.start(name, words, self.folder / f"{name}.log", environment=environment)
-        if name in ("rclpy", "rclcpp"):
+        if name == "rclpy":
             child.wait_event("ready", _START_LIMIT_S)
             self._make_deadline(child.process.pid)
             child.say("go")
@@ -234,9 +199,9 @@ class Run:
         common = [*self._common_words("rclc", repetitions), "--agent", port]
         return [str(find_binary("tide-timers")), "rclc", *common, *self.settings.scheduling_words]
 
-    def _ros_words(self, name: str, repetitions: int) -> list[str]:
+    def _rclpy_words(self, repetitions: int) -> list[str]:
         scheduling = ["--policy", self.settings.policy, "--priority", f"{self.settings.priority}"]
-        return [*self._common_words(name, repetitions), *scheduling]
+        return [sys.executable, "-m", _RCLPY, *self._common_words("rclpy", repetitions), *scheduling]
 
     def _common_words(self, name: str, repetitions: int) -> list[str]:
         timeout = f"{self.settings.timeout_ns}"

@@ -7,21 +7,17 @@ import importlib.util
 import math
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 
 from tide_lab.programs import find_binary
-from tide_tools.programs.binaries import ROOT, MissingBinaryError
+from tide_tools.programs.binaries import MissingBinaryError
 
 TIMEOUT_LEAST_US = 50
 TIMEOUT_MOST_US = 10_000_000
 LOAD_MOST_PERCENT = 95
 PRIORITY = 80
 PLAIN = "tide-no-lead"  # tide without its wake-up lead
-ROS_TIMERS = ("rclc", "rclpy", "rclcpp")
-RCLCPP_PROGRAM = ROOT / "build/rclcpp/bin/timer_latency"  # built in ros/tide_rclcpp/bench, if rclcpp is installed
-USAGE_STATUS = 2  # its exit status when it is started without arguments
+ROS_TIMERS = ("rclc", "rclpy")
 BLOCK_S = 20.0
 BLOCKS_WANTED = 8  # number of blocks wanted even in short runs, but each of at least a second
 _DEADLINE_PERIOD_LEAST_NS = 100_000  # Linux's sched_deadline_period_min_us
@@ -43,7 +39,6 @@ class Settings:
     cyclictest: bool
     ros: tuple[str, ...] = ()  # names from ROS_TIMERS
     ros_repetitions: int = 0  # number of repetitions for each of them
-    rclcpp_program: str = ""  # a program like RCLCPP_PROGRAM
     wake_up_lead_us: int | None = None  # limit of the wake-up lead; None: the runtime's default
     plain_repetitions: int = 0  # number of repetitions for tide without its wake-up lead; 0: not measured
 
@@ -138,32 +133,10 @@ def has_cyclictest() -> bool:
     return shutil.which("cyclictest") is not None
 
 
-def _missing_rclpy() -> str | None:
-    return None if importlib.util.find_spec("rclpy") is not None else "rclpy is not installed"
-
-
-def rclcpp_program(settings: Settings) -> Path:
-    return Path(settings.rclcpp_program or RCLCPP_PROGRAM)
-
-
-def _missing_rclcpp(program: str | Path) -> str | None:
-    """Started without arguments, the program prints its usage. If its rclcpp is not sourced, the loader prints the
-    library that cannot be loaded."""
-    if not os.access(program, os.X_OK):
-        return f"there is no {program} (docs/timers.md says how to build it)"
-    said = subprocess.run([str(program)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if said.returncode == USAGE_STATUS:
-        return None
-    lines = said.stderr.strip().splitlines() or [f"it ended with status {said.returncode}"]
-    return f"{program} does not run here, is its rclcpp sourced? {lines[-1]}"
-
-
-def missing_of(name: str, rclcpp_program: str = "") -> str | None:
+def missing_of(name: str) -> str | None:
     """The reason why this timer of ROS cannot be measured here, in one line; None if it can."""
     if name == "rclpy":
-        return _missing_rclpy()
-    if name == "rclcpp":
-        return _missing_rclcpp(rclcpp_program or RCLCPP_PROGRAM)
+        return None if importlib.util.find_spec("rclpy") is not None else "rclpy is not installed"
     try:
         find_binary("tide-agent")
     except MissingBinaryError as error:
@@ -171,15 +144,15 @@ def missing_of(name: str, rclcpp_program: str = "") -> str | None:
     return None
 
 
-def ros_timers(text: str | None, rclcpp_program: str = "") -> tuple[str, ...]:
+def ros_timers(text: str | None) -> tuple[str, ...]:
     """Timers from `--ros`: names separated by commas, or "none"; the default is those that can be measured here."""
     if text is None:
-        return tuple(name for name in ROS_TIMERS if missing_of(name, rclcpp_program) is None)
+        return tuple(name for name in ROS_TIMERS if missing_of(name) is None)
     names = [] if text == "none" else text.split(",")
     for name in names:
         if name not in ROS_TIMERS:
             raise PlanError(f"--ros does not take '{name}'; it takes {', '.join(ROS_TIMERS)}, or none")
-        missing = missing_of(name, rclcpp_program)
+        missing = missing_of(name)
         if missing is not None:
             raise PlanError(f"--ros {name}: {missing}")
     return tuple(name for name in ROS_TIMERS if name in names)

@@ -5,9 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
-import shutil
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,8 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide_lab.style import PLOT_STYLE
-from tide_lab.timers.kept import Kept, Latencies, Summary
+from tide_lab.timers.latencies import Latencies, Summary
 from tide_lab.timers.measure import Outcome, measure, require_permission
 from tide_lab.timers.plan import (
     PLAIN,
@@ -39,8 +35,6 @@ from tide_tools.outputs import results_folder
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.terminal.style import empty_table, print_whole
 
-CAMPAIGN = "campaign"  # folder of the finished blocks, until all blocks are finished
-CELLS = "cells"
 _SHORT = {PLAIN: "no lead"}  # names used in the table
 
 
@@ -52,7 +46,7 @@ class Cell:
     @property
     def is_loaded(self) -> bool:
         """True if the load generator took its share of the processor in every block."""
-        return not self.outcome.load_unknown and all(load.is_reached for load in self.outcome.loads)
+        return all(load.is_reached for load in self.outcome.loads)
 
     @property
     def summaries(self) -> Iterator[Summary]:
@@ -153,9 +147,8 @@ def name_of(settings: Settings) -> str:
     return f"{settings.policy}-{settings.timeout_us // 1000}ms-{settings.load_percent}"
 
 
-def run_all(samples: int, folder: Path, report: Callable[[str, int, int], None]) -> Reproduction:
-    """Cells that an interruption or a failure prevented are omitted. Blocks in `folder` are not measured again. Raises
-    PlanError if a policy is refused, or if the folder belongs to another campaign."""
+def run_all(samples: int, report: Callable[[str, int, int], None]) -> Reproduction:
+    """Cells that an interruption or a failure prevented are omitted. Raises PlanError if a policy is refused."""
     wanted = cells(samples)
     for settings in wanted:
         require_permission(settings)
@@ -168,7 +161,7 @@ def run_all(samples: int, folder: Path, report: Callable[[str, int, int], None])
         def progress(_: str, done: int, settings: Settings = settings, name: str = name, before: int = before) -> None:
             report(name, before + done * settings.timeout_us, total)
 
-        outcome = measure(settings, progress, Kept(folder / name_of(settings), settings))
+        outcome = measure(settings, progress)
         result.cells.append(Cell(settings, outcome))
         before += sum(block.repetitions * len(block.places) * settings.timeout_us for block in blocks(settings))
         result.interrupted = outcome.interrupted
@@ -222,7 +215,6 @@ def loads_missed(result: Reproduction) -> Iterator[str]:
     for cell in result.cells:
         if not cell.is_loaded:
             got = " and ".join(f"{load.achieved_percent:.0f} %" for load in cell.outcome.loads)
-            got += ", unknown of a run that did not end" if cell.outcome.load_unknown else ""
             name = f"{cell.settings.policy}, {cell.settings.timeout_us // 1000} ms"
             wanted = cell.settings.load_percent
             yield f"* {name}: load of {wanted} % [bold red]not reached:[/bold red] {got}; other work had the rest"
@@ -255,97 +247,16 @@ def conclusion(result: Reproduction) -> str:
     return f"{early} of {total:,} expiries of tide early; published: with normal priority up to 1732 us early"
 
 
-def write_cell(cell: Cell, folder: Path) -> None:
-    """Writes logs of every measurement, pictures, and the gnuplot script for the logs."""
-    from tide_lab.timers.plots import histogram_plot, title, write_script
-    from tide_lab.timers.results import Result, write_files
-    from tide_tools.run.machine import describe
-
-    result = Result(cell.settings, cell.outcome, describe(True), "tide " + shlex.join(sys.argv[1:]))
-    folder.mkdir(parents=True)
-    write_files(result, folder)
-    write_script(folder, title(result))
-    if result.summaries:
-        histogram_plot(result, folder / "histogram.png")
-
-
-_LOOK: dict[str, dict[str, Any]] = {
-    "tide": {"color": "#0072B2", "marker": "o"},
-    PLAIN: {"color": "#56B4E9", "marker": "v"},
-    "cyclictest": {"color": "#D55E00", "marker": "s"},
-    "rclc": {"color": "#CC79A7", "marker": "P"},
-    "rclpy": {"color": "#009E73", "marker": "^"},
-    "rclcpp": {"color": "#E69F00", "marker": "X"},
-    **{kernel: {"color": color, "marker": "D"} for kernel, color in zip(KERNELS, ("#999999", "#1a1a1a"), strict=True)},
-}
-Point = tuple[float, float, float]
-
-
-def latency_plot(result: Reproduction, path: Path) -> None:
-    """The published table as a drawing: minimum, average and maximum of every cell, as published and as measured
-    here."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    with plt.rc_context(PLOT_STYLE):
-        figure, grid = plt.subplots(
-            len(LOADS), len(TIMEOUTS_US), figsize=(10, 7), layout="constrained", sharex=True, sharey=True, squeeze=False
-        )
-        for line, load in enumerate(LOADS):
-            for column, timeout_us in enumerate(TIMEOUTS_US):
-                axes = grid[line][column]
-                for number, system in enumerate(_LOOK):
-                    _draw(axes, result, load, timeout_us, system, (number - (len(_LOOK) - 1) / 2) * 0.1)
-                axes.set_title(f"{timeout_us // 1000} ms, {load} % load", loc="left", fontsize=10.5)
-                axes.set_yscale("symlog", linthresh=10)
-                axes.set_xticks(range(len(POLICIES)), POLICIES)
-                axes.grid(axis="y", color="#d9d9d9", linewidth=0.7)
-            grid[line][0].set_ylabel("latency, us\naverage (bars: minimum to maximum)")
-        figure.legend(
-            *grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=len(_LOOK), frameon=False
-        )
-        figure.savefig(path, metadata={"Software": None})
-        plt.close(figure)
-
-
-def _draw(axes: Any, result: Reproduction, load: int, timeout_us: int, system: str, shift: float) -> None:
-    found: list[tuple[float, Point]] = []
-    for number, policy in enumerate(POLICIES):
-        point = _point(result, load, policy, timeout_us, system)
-        if point is not None:
-            found.append((number + shift, point))
-    name = f"published, Linux {system}" if system in KERNELS else system
-    places = [place for place, _ in found]
-    means = [mean for _, (_, mean, _) in found]
-    below = [mean - low for _, (low, mean, _) in found]
-    above = [high - mean for _, (_, mean, high) in found]
-    axes.errorbar(places, means, yerr=(below, above), linestyle="none", capsize=3, label=name, **_LOOK[system])
-
-
-def _point(result: Reproduction, load: int, policy: str, timeout_us: int, system: str) -> Point | None:
-    if system in KERNELS:
-        return figures(system, load, policy, timeout_us)
-    cell = result.cell(load, policy, timeout_us)
-    for summary in cell.summaries if cell else ():
-        if summary.name == system and summary.min_ns is not None and summary.mean_ns is not None:
-            return (summary.min_ns / 1000, summary.mean_ns / 1000, (summary.max_ns or 0) / 1000)
-    return None
-
-
 def reproduce_timers(samples: int, folder: Path) -> None:
-    """Runs the command: prints, and writes results.json, latency.png and a folder for each cell; raises typer.Exit on
-    failure. Calling it again continues an interrupted campaign."""
+    """Runs the command: prints, and writes results.json; raises typer.Exit on failure."""
     console = Console(emoji=False)
     columns = (TextColumn("timers"), BarColumn(bar_width=30), TimeRemainingColumn(), TextColumn("{task.description}"))
     try:
-        with interruptible(), results_folder(folder, ("results.json", "latency.png", CELLS)) as place:
+        with interruptible(), results_folder(folder, ("results.json",)) as place:
             with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
                 task = progress.add_task("")
                 result = run_all(
                     samples,
-                    folder / CAMPAIGN,
                     lambda name, done, total: progress.update(task, description=name, completed=done, total=total),
                 )
             print_whole(console, table(result))
@@ -353,12 +264,7 @@ def reproduce_timers(samples: int, folder: Path) -> None:
                 console.print(line, highlight=False, soft_wrap=True)
             console.print(f"[bold]{conclusion(result)}[/bold]", highlight=False, soft_wrap=True)
             (place / "results.json").write_text(result.to_json(), encoding="utf-8")
-            latency_plot(result, place / "latency.png")
-            for cell in result.cells:
-                write_cell(cell, place / CELLS / name_of(cell.settings))
-            console.print(
-                f"{folder}/: results.json, latency.png, {CELLS}/", highlight=False, markup=False, soft_wrap=True
-            )
+            console.print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
     except PlanError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
@@ -366,9 +272,8 @@ def reproduce_timers(samples: int, folder: Path) -> None:
         typer.echo(str(error), err=True)
         raise typer.Exit(1) from None
     if result.interrupted:
-        typer.echo("interrupted: the measurements so far are kept; the same command continues", err=True)
+        typer.echo("interrupted: these are the measurements so far", err=True)
         raise typer.Exit(130)
     if result.failure is not None:
         typer.echo(result.failure, err=True)
         raise typer.Exit(1)
-    shutil.rmtree(folder / CAMPAIGN)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from tide_lab.timers.kept import Array, Latencies, Summary
+from tide_lab.timers.latencies import Array, Latencies, Summary
 from tide_lab.timers.measure import Load, Outcome
 from tide_lab.timers.plan import PLAIN, ROS_TIMERS, Settings
 from tide_tools.report.results import Machine
@@ -152,10 +152,15 @@ def _write_log(path: Path, values_ns: Array) -> None:
             file.write("".join(f"{_us(value)}\n" for value in part.tolist()))
 
 
-# ---- as a table ---- What a run prints on the terminal.
-
+# ---- what a run prints ----
 
 _UNKNOWN = "-"
+
+
+def title(settings: Settings) -> str:
+    load = f"{settings.load_percent} % load" if settings.load_percent else "no load of its own"
+    timeout = f"{settings.timeout_us / 1000:g} ms" if settings.timeout_us >= 1000 else f"{settings.timeout_us} us"
+    return f"timer of {timeout}, {settings.scheduling_text}, {load}"
 
 
 def us(value_ns: float | None) -> str:

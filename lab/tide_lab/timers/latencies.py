@@ -1,22 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of timers, statistics of latencies, and the saved blocks from which a campaign is continued."""
+"""Statistics of latencies, computed from single measurements or from a histogram."""
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from tide_lab.timers.plan import PlanError, Settings
-from tide_tools.outputs import written
-
-# ---- statistics ---- Statistics of latencies, computed from single measurements or from a histogram.
-
 
 Array = npt.NDArray[np.int64]
 PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99)
@@ -157,14 +149,6 @@ class Summary:
         )
 
 
-# ---- saved blocks of a campaign ---- Finished blocks of a cell are kept on disk, so that a campaign of several days
-# can be continued.
-
-
-_SETTINGS = "settings.json"
-_LOADS = "loads.json"
-
-
 @dataclass
 class Piece:
     """Measurements of one block. samples: measured and reported latency of each expiry, by program; ends: last message
@@ -173,44 +157,3 @@ class Piece:
     samples: dict[str, Array] = field(default_factory=dict)
     ends: dict[str, dict[str, Any]] = field(default_factory=dict)
     cyclictest: dict[str, Any] | None = None
-
-
-class Kept:
-    """One file for each block, and one with the settings that all of them share. Raises PlanError if the settings in
-    the folder differ."""
-
-    def __init__(self, folder: Path, settings: Settings) -> None:
-        self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        told = json.dumps(asdict(settings), indent=1) + "\n"
-        path = folder / _SETTINGS
-        if path.exists() and path.read_text(encoding="utf-8") != told:
-            raise PlanError(f"{folder} holds a campaign of other settings; remove it, or use another --out")
-        with written(path) as beside:
-            beside.write_text(told, encoding="utf-8")
-
-    def loads(self) -> list[list[dict[str, Any]] | None]:
-        """Processor time of the load in each run of this campaign; None if the run ended before it was recorded."""
-        path = self._folder / _LOADS
-        found: list[list[dict[str, Any]] | None] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-        return found
-
-    def save_loads(self, loads: list[list[dict[str, Any]] | None]) -> None:
-        with written(self._folder / _LOADS) as beside:
-            beside.write_text(json.dumps(loads) + "\n", encoding="utf-8")
-
-    def _path(self, number: int) -> Path:
-        return self._folder / f"block-{number:05d}.npz"
-
-    def load(self, number: int) -> Piece | None:
-        """The block with this number; None if it was not finished."""
-        if not self._path(number).exists():
-            return None
-        with np.load(self._path(number), allow_pickle=False) as archive:
-            told = json.loads(str(archive["told"]))
-            return Piece({name: archive[name] for name in told["ends"]}, told["ends"], told["cyclictest"])
-
-    def save(self, number: int, piece: Piece) -> None:
-        told = json.dumps({"ends": piece.ends, "cyclictest": piece.cyclictest})
-        with written(self._path(number)) as beside, beside.open("wb") as file:
-            np.savez_compressed(file, told=np.array(told), **piece.samples)  # type: ignore[arg-type]
