@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules of the repository ("rooms" in the code): their lines, and which module uses which by #include, import
-and link list.
+"""The modules of the repository ("rooms" in the code): their lines, and which module uses which by #include and import.
 
     .venv/bin/python scripts/rooms.py             every use that scripts/rooms.toml does not allow, and every circle
     .venv/bin/python scripts/rooms.py --mermaid   the picture in docs/internals/README.md
@@ -17,6 +16,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import tomli
@@ -25,11 +25,6 @@ ROOT = Path(__file__).resolve().parents[1]
 _PARTED = ("runtime", "tools", "tests")  # modules whose folders get a line of their own
 _CODE = {".c", ".h", ".cpp", ".py", ".pyi"}
 _INCLUDE = re.compile(r'^\s*#include\s+(?:"([^"]+)"|<([^">]+/[^">]+)>)', re.MULTILINE)
-_COMMAND = re.compile(r"^\s*(\w+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
-_TARGET_MAKERS = {
-    "add_library": 0, "add_executable": 0, "add_custom_target": 0, "tide_room": 0, "tide_runtime": 0, "tide_image": 0,
-    "tide_example": 0, "tide_generate_messages": 0, "nanobind_add_module": 0,
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -119,29 +114,6 @@ def imports(files: list[str]) -> Iterator[Arrow]:
                     yield Arrow(source, found)
 
 
-def links(files: list[str]) -> Iterator[Arrow]:
-    """The modules that a CMakeLists.txt links, and the files of other modules that it compiles."""
-    lists = [name for name in files if name.endswith("CMakeLists.txt")]
-    makers = {}
-    texts = {name: re.sub(r"#.*", "", read(name)) for name in lists}
-    for name, text in texts.items():
-        for command, words in _COMMAND.findall(text):
-            if command in _TARGET_MAKERS and words.split():
-                target = words.split()[0]
-                makers[f"tide_{target}" if command == "tide_room" else target] = name
-    for name, text in texts.items():
-        for command, words in _COMMAND.findall(text):
-            wanted = words.split()
-            if command in ("target_link_libraries", "tide_test", "tide_image", "tide_mutants"):
-                for target in wanted[1:]:
-                    if target in makers and makers[target] != name:
-                        yield Arrow(name, makers[target])
-            for path in re.findall(r"\$\{(?:TIDE_RUNTIME|PROJECT_SOURCE_DIR)\}/([\w/.]+\.c(?:pp)?)", words):
-                whole = path if (ROOT / path).exists() else f"runtime/{path}"
-                if (ROOT / whole).exists():
-                    yield Arrow(name, whole)
-
-
 def house() -> House:
     said = tomli.loads((ROOT / "scripts/rooms.toml").read_text(encoding="utf-8"))
     found = House(said["rooms"])
@@ -152,7 +124,7 @@ def house() -> House:
             room = name.split("/tests/")[0]
         if room is not None and Path(name).suffix in _CODE:
             found.files[room].append(name)
-    found.arrows = [*includes(files), *imports(files), *links(files)]
+    found.arrows = [*includes(files), *imports(files)]
     return found
 
 
@@ -180,47 +152,24 @@ def _told(source: str, target: str, arrows: list[Arrow]) -> str:
 
 
 def circles(found: House) -> list[str]:
-    """Cycles of folders, and of files within a folder. Files that form a cycle must be merged into one."""
+    """A cycle of folders, and one of files within a folder. Files that form a cycle must be merged into one."""
     folders: dict[str, set[str]] = defaultdict(set)
     files: dict[str, set[str]] = defaultdict(set)
     for arrow in found.arrows:
-        if is_test(arrow.source) or arrow.source.endswith("CMakeLists.txt"):
+        if is_test(arrow.source):
             continue
         source, target = arrow.source.rsplit("/", 1)[0], arrow.target.rsplit("/", 1)[0]
         if source != target:
             folders[source].add(target)
         elif arrow.source != arrow.target:
             files[arrow.source].add(arrow.target)
-    return [" -> ".join((*one, one[0])) for graph in (folders, files) for one in _components(graph)]
-
-
-def _components(graph: dict[str, set[str]]) -> Iterator[list[str]]:
-    """Strongly connected components of more than one node (Tarjan 1972)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[list[str]] = []
-
-    def visit(node: str) -> None:
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        for other in sorted(graph.get(node, ())):
-            if other not in index:
-                visit(other)
-                low[node] = min(low[node], low[other])
-            elif other in stack:
-                low[node] = min(low[node], index[other])
-        if low[node] == index[node]:
-            part: list[str] = []
-            while not part or part[-1] != node:
-                part.append(stack.pop())
-            if len(part) > 1:
-                found.append(sorted(part))
-
-    for node in sorted(graph):
-        if node not in index:
-            visit(node)
-    return iter(found)
+    lines = []
+    for graph in (folders, files):
+        try:
+            TopologicalSorter({name: sorted(graph[name]) for name in sorted(graph)}).prepare()
+        except CycleError as error:
+            lines.append(" -> ".join(reversed(error.args[1])))  # each node precedes those that use it
+    return lines
 
 
 def _git(*words: str) -> str:
