@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_FULL = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "ros/tide_rclcpp/", "tools/tests/interruptions.py", "lab/")
+_FULL = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "ros/tide_rclcpp/", "lab/")
 _FULL += ("tests/conformance/real.c", "tests/conformance/peer.py")  # because their clients are not in virtual time
 _WAITERS = ("tests/support/",)
 _REASON = re.compile(r"(?:#|//|/\*) clock: \S")
