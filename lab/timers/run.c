@@ -75,7 +75,7 @@ int timers_run(const timers_run_t *run, const timers_options_t *options, bool *i
   if (status == TIDE_OK) return TIMERS_DONE;
   fprintf(stderr, "tide-timers: scheduling %s %d: %s\n", options->policy_name, options->scheduling.priority,
           tide_status_text(status));
-  return status == TIDE_ERROR_NOT_PERMITTED ? TIMERS_NOT_PERMITTED : TIMERS_FAILED;
+  return TIMERS_FAILED;
 }
 
 timers_sample_t *timers_allocate(uint32_t repetitions) {

@@ -8,9 +8,7 @@
 
 #include "tide/posix_thread.h"
 
-#define TIMERS_CPUS_MAXIMUM 256
-
-enum { TIMERS_DONE = 0, TIMERS_FAILED = 1, TIMERS_USAGE = 2, TIMERS_NOT_PERMITTED = 3 };
+enum { TIMERS_DONE = 0, TIMERS_FAILED = 1, TIMERS_USAGE = 2 };
 
 typedef struct timers_options {
   tide_posix_scheduling_t scheduling;
@@ -21,10 +19,6 @@ typedef struct timers_options {
   uint32_t repetitions;
   const char *out;
   const char *agent_port; /* rclc: UDP port of an agent on this machine */
-  int percent;            /* load */
-  int cpus[TIMERS_CPUS_MAXIMUM];
-  int cpu_count;
-  int thread; /* schedule: id of the thread */
 } timers_options_t;
 
 /* Measures one periodic timer in one executor with one lane. For each expiry, in order, it writes two int64 to the
@@ -37,15 +31,5 @@ int timers_measure(const timers_options_t *options);
  * reported latency come from rcl_timer_get_time_until_next_call, as in such a program. It fails if the session is lost.
  * It prints the lines `started` and `done`. */
 int timers_rclc(const timers_options_t *options);
-
-/* Uses `percent` of each of the processors, by one normal thread on each, until SIGINT or SIGTERM. It prints the lines
- * `started` and, twice a second, `load` with the processor time that each thread has consumed since the start. */
-int timers_load(const timers_options_t *options);
-
-/* Tests whether a thread may have this scheduling, with an idle thread. */
-int timers_check(const timers_options_t *options);
-
-/* Gives SCHED_DEADLINE to a thread of another process, because cyclictest cannot set it itself. */
-int timers_schedule(const timers_options_t *options);
 
 #endif

@@ -42,7 +42,6 @@ class Policy(str, Enum):
     normal = "normal"
     fifo = "fifo"
     rr = "rr"
-    deadline = "deadline"
 
 
 @app.command()
@@ -55,7 +54,7 @@ def timers(
     ] = 1000,
     policy: Annotated[
         Policy,
-        typer.Option(metavar="POLICY", help="Scheduling of every program that measures: normal, fifo, rr, deadline."),
+        typer.Option(metavar="POLICY", help="Scheduling of every program that measures: normal, fifo, rr."),
     ] = Policy.normal,
     priority: Annotated[int, typer.Option(min=1, max=99, help="Priority for fifo and rr.")] = PRIORITY,
     load: Annotated[
@@ -151,13 +150,12 @@ def _settings(
     if cyclictest and not has_cyclictest():
         typer.echo("cyclictest is not installed (Debian's package rt-tests): measured without it", err=True)
         cyclictest = False
-    real_time = policy in ("fifo", "rr")
     count = min(repetitions, max(1000, repetitions // 10)) if ros_repetitions is None else ros_repetitions
     return Settings(
         repetitions=repetitions,
         timeout_us=timeout_us,
         policy=policy,
-        priority=priority if real_time else 0,
+        priority=0 if policy == "normal" else priority,
         load_percent=load,
         cpus=processors(cpus),
         cyclictest=cyclictest,

@@ -23,12 +23,12 @@ import numpy as np
 from tide_lab.programs import find_binary
 from tide_lab.timers.latencies import Histogram, Piece, Tally
 from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, ROS_TIMERS, Block, PlanError, Settings, blocks
+from tide_lab.timers.rclpy_timer import POLICIES
 from tide_tools.programs.child import Child, Children, RunError, json_line
 from tide_tools.programs.patience import Patience
 
 LOAD_TOLERANCE_PERCENT = 2.0
 _RCLPY = "tide_lab.timers.rclpy_timer"
-_NOT_PERMITTED_STATUS = 3
 _BUCKET_NS = 1000  # cyclictest truncates to microseconds
 _BUCKETS = 500_000
 _START_LIMIT_S = 60.0
@@ -83,12 +83,12 @@ class Outcome:
 
 def require_permission(settings: Settings) -> None:
     """Raises PlanError if the operating system refuses the scheduling; called before any measurement starts."""
-    words = [str(find_binary("tide-timers")), "check", *settings.scheduling_words]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    if done.returncode == _NOT_PERMITTED_STATUS:
-        raise PlanError(NOT_PERMITTED.format(what=settings.scheduling_text, user=getpass.getuser()))
-    if done.returncode != 0:
-        raise PlanError(done.stderr.strip() or f"tide-timers check ended with status {done.returncode}")
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, POLICIES[settings.policy], os.sched_param(settings.priority))
+    except PermissionError:
+        raise PlanError(NOT_PERMITTED.format(what=settings.scheduling_text, user=getpass.getuser())) from None
+    os.sched_setscheduler(0, policy, parameter)
 
 
 def measure(settings: Settings, report: Progress) -> Outcome:
@@ -162,17 +162,11 @@ class Run:
         }[name](repetitions)
         if start_ns is not None:
             words += self._start_words(name, start_ns)
-        if self.settings.is_pinned:
-            words += ["-a", f"{cpu}"] if name == "cyclictest" else ["--cpu", f"{cpu}"]
+        words += ["-a", f"{cpu}"] if name == "cyclictest" else ["--cpu", f"{cpu}"]
         child: Child = children.start(name, words, self.folder / f"{name}.log", environment=environment)
         if name == "rclpy":
             child.wait_event("ready", _START_LIMIT_S)
-            self._make_deadline(child.process.pid)
             child.say("go")
-        elif name == "cyclictest" and self.settings.policy == "deadline":
-            thread = measuring_thread(child.process)
-            os.sched_setaffinity(thread, os.sched_getaffinity(0))  # because a pinned thread cannot have SCHED_DEADLINE
-            self._make_deadline(thread)
         return child
 
     def _file(self, name: str) -> Path:
@@ -200,18 +194,17 @@ class Run:
         return [str(find_binary("tide-timers")), "rclc", *common, *self.settings.scheduling_words]
 
     def _rclpy_words(self, repetitions: int) -> list[str]:
-        scheduling = ["--policy", self.settings.policy, "--priority", f"{self.settings.priority}"]
-        return [sys.executable, "-m", _RCLPY, *self._common_words("rclpy", repetitions), *scheduling]
+        words = [*self._common_words("rclpy", repetitions), *self.settings.scheduling_words]
+        return [sys.executable, "-m", _RCLPY, *words]
 
     def _common_words(self, name: str, repetitions: int) -> list[str]:
         timeout = f"{self.settings.timeout_ns}"
         return ["--repetitions", f"{repetitions}", "--timeout-ns", timeout, "--out", str(self._file(name))]
 
     def cyclictest_words(self, repetitions: int) -> list[str]:
-        real_time = self.settings.policy in ("fifo", "rr")
-        # Any value of -p would select FIFO, so it is omitted.
-        priority = ["-p", f"{self.settings.priority}"] if real_time else []
-        policy = ["--policy", self.settings.policy if real_time else "other", *priority]
+        # Any value of -p would select FIFO, so normal scheduling has none.
+        policy = ["--policy", self.settings.policy, "-p", f"{self.settings.priority}"]
+        policy = ["--policy", "other"] if self.settings.policy == "normal" else policy
         return [
             *("cyclictest", "--quiet", "--mlockall", "--threads=1", *policy),
             *("-i", f"{self.settings.timeout_us}", "-l", f"{repetitions}", "-h", f"{_BUCKETS}"),
@@ -224,15 +217,6 @@ class Run:
         if name == "cyclictest":
             return ["--secaligned"]
         return ["--start-ns", f"{start_ns}"]
-
-    def _make_deadline(self, thread: int) -> None:
-        if self.settings.policy == "deadline":
-            words = [str(find_binary("tide-timers")), "schedule", "--thread", f"{thread}"]
-            done = subprocess.run(
-                [*words, *self.settings.scheduling_words], capture_output=True, text=True, check=False
-            )
-            if done.returncode != 0:
-                raise RunError(done.stderr.strip())
 
     def _wait(self, block: Block, started: dict[str, Child]) -> None:
         """Waits until all programs have ended. Raises RunError if a program fails or takes far too long."""
@@ -325,25 +309,26 @@ class _Loading:
     def __init__(self, settings: Settings, outcome: Outcome, folder: Path) -> None:
         self.settings, self.outcome, self.folder = settings, outcome, folder
         self.children = Children()
+        self.loads: dict[int, Child] = {}
 
     def __enter__(self) -> None:
-        cpus = [word for cpu in self.settings.cpus for word in ("--cpu", f"{cpu}")]
-        words = [str(find_binary("tide-timers")), "load", "--percent", f"{self.settings.load_percent}", *cpus]
         self.children.__enter__()
-        self.child = self.children.start("load", words, self.folder / "load.log")
-        self.child.wait_event("started", _START_LIMIT_S)
+        for cpu in self.settings.cpus:
+            words = [sys.executable, "-m", "tide_lab.timers.load", f"{self.settings.load_percent}", f"{cpu}"]
+            self.loads[cpu] = self.children.start(f"load {cpu}", words, self.folder / f"load{cpu}.log")
+        for load in self.loads.values():
+            load.wait_event("started", _START_LIMIT_S)
         self.busy_before = busy_times()
 
     def __exit__(self, *error: object) -> None:
         busy_after = busy_times()
-        was_alive = self.child.process.poll() is None
+        ended = [load for load in self.loads.values() if load.process.poll() is not None]
         self.children.__exit__(*error)
-        reports = [line for line in _lines(self.child) if line.get("event") == "load"]
-        if not was_alive or not reports:
-            raise RunError(f"the load ended in the middle of the run\n{self.child.tail()}")
-        for processor in reports[-1]["processors"]:
-            cpu = processor["cpu"]
-            achieved = 100 * processor["consumed_ns"] / max(1, processor["elapsed_ns"])
+        for cpu, load in self.loads.items():
+            told = next((line for line in _lines(load) if line.get("event") == "load"), None)
+            if ended or told is None:
+                raise RunError(f"the load ended in the middle of the run\n{load.tail()}")
+            achieved = 100 * told["consumed_ns"] / max(1, told["elapsed_ns"])
             busy, total = (after - before for before, after in zip(self.busy_before[cpu], busy_after[cpu], strict=True))
             self.outcome.loads.append(
                 Load(cpu, self.settings.load_percent, round(achieved, 2), round(100 * busy / max(1, total), 1))

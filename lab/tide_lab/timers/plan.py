@@ -20,8 +20,6 @@ PLAIN = "tide-no-lead"  # tide without its wake-up lead
 ROS_TIMERS = ("rclc", "rclpy")
 BLOCK_S = 20.0
 BLOCKS_WANTED = 8  # number of blocks wanted even in short runs, but each of at least a second
-_DEADLINE_PERIOD_LEAST_NS = 100_000  # Linux's sched_deadline_period_min_us
-_DEADLINE_SHARE = 2
 
 
 class PlanError(Exception):
@@ -47,24 +45,12 @@ class Settings:
         return self.timeout_us * 1000
 
     @property
-    def is_pinned(self) -> bool:
-        """Linux does not pin a SCHED_DEADLINE thread."""
-        return self.policy != "deadline"
-
-    @property
     def scheduling_words(self) -> list[str]:
-        """Arguments for tide-timers, without the processor."""
-        if self.policy == "deadline":
-            period_ns = max(self.timeout_ns, _DEADLINE_PERIOD_LEAST_NS)
-            runtime_ns = period_ns // _DEADLINE_SHARE
-            return ["--policy", "deadline", "--runtime-ns", f"{runtime_ns}", "--period-ns", f"{period_ns}"]
         return ["--policy", self.policy, "--priority", f"{self.priority}"]
 
     @property
     def scheduling_text(self) -> str:
-        if self.policy in ("fifo", "rr"):
-            return f"{self.policy}, priority {self.priority}"
-        return self.policy
+        return self.policy if self.policy == "normal" else f"{self.policy}, priority {self.priority}"
 
 
 @dataclass(frozen=True)
@@ -163,6 +149,6 @@ real-time scheduling is not permitted here: {what} was refused.
 Any one of these helps:
   run the command as root
   give the user the right: in /etc/security/limits.d/99-realtime.conf the lines '{user} - rtprio 95' and
-  '{user} - memlock unlimited', then log in again (SCHED_DEADLINE needs root or CAP_SYS_NICE instead)
+  '{user} - memlock unlimited', then log in again
   in a container: --cap-add SYS_NICE --cap-add IPC_LOCK --ulimit rtprio=95
 Or measure without it: --policy normal"""

@@ -20,7 +20,7 @@ from array import array
 from typing import Any
 
 _SIGNALS = {signal.SIGINT, signal.SIGTERM}
-_POLICIES = {"normal": os.SCHED_OTHER, "fifo": os.SCHED_FIFO, "rr": os.SCHED_RR, "deadline": os.SCHED_OTHER}
+POLICIES = {"normal": os.SCHED_OTHER, "fifo": os.SCHED_FIFO, "rr": os.SCHED_RR}
 
 
 def now_ns() -> int:
@@ -71,7 +71,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--repetitions", type=int, required=True)
     parser.add_argument("--timeout-ns", type=int, required=True)
-    parser.add_argument("--policy", choices=_POLICIES, required=True)
+    parser.add_argument("--policy", choices=POLICIES, required=True)
     parser.add_argument("--priority", type=int, default=0)
     parser.add_argument("--cpu", type=int)
     parser.add_argument("--out", required=True)
@@ -81,7 +81,7 @@ def _arguments() -> argparse.Namespace:
 def _schedule(arguments: argparse.Namespace) -> None:
     if arguments.cpu is not None:
         os.sched_setaffinity(0, {arguments.cpu})
-    os.sched_setscheduler(0, _POLICIES[arguments.policy], os.sched_param(arguments.priority))
+    os.sched_setscheduler(0, POLICIES[arguments.policy], os.sched_param(arguments.priority))
 
 
 def _measure(arguments: argparse.Namespace) -> Measurement:

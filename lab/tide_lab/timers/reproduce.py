@@ -129,7 +129,7 @@ def cells(samples: int) -> list[Settings]:
             repetitions=samples,
             timeout_us=timeout_us,
             policy=policy,
-            priority=PRIORITY if policy in ("fifo", "rr") else 0,
+            priority=0 if policy == "normal" else PRIORITY,
             load_percent=load,
             cpus=processors(None),
             cyclictest=cyclictest,
@@ -198,7 +198,7 @@ def table(result: Reproduction) -> Table:
     release = os.uname().release.split("-")[0]
     for load in LOADS:
         for kernel in KERNELS:
-            for policy in POLICIES[:3]:
+            for policy in POLICIES:
                 pairs = [figures(kernel, load, policy, timeout_us) for timeout_us in TIMEOUTS_US]
                 found.add_row(kernel, f"{load} %", policy, *(_triple(one) if one else "-" for one in pairs))
         for system in ("tide", PLAIN, "cyclictest", *ROS_TIMERS):

@@ -33,11 +33,6 @@ typedef struct tide_posix_scheduling {
 int tide_posix_schedule(const tide_posix_scheduling_t *scheduling);
 /* Returns the calling thread's policy and priority, with any processor, for starting another thread. */
 tide_posix_scheduling_t tide_posix_own_scheduling(void);
-/* Linux, for tools: like tide_posix_schedule, for another thread, also of another process, by its kernel id (of /proc,
- * of gettid). cpu is TIDE_POSIX_ANY_CPU here: affinity stays as it is. TIDE_ERROR_NOT_FOUND: there is no such
- * thread. */
-int tide_posix_schedule_thread(int thread, const tide_posix_scheduling_t *scheduling);
-
 typedef struct tide_posix_thread_config {
   tide_posix_scheduling_t scheduling;
   const char *name;         /* up to 15 characters, for ps and traces; null: the program's */

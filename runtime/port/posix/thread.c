@@ -41,37 +41,24 @@ static bool is_valid_deadline(const tide_posix_scheduling_t *scheduling) {
 }
 
 /* EPERM: missing permission, or a pinned thread. EBUSY: deadline threads use all available bandwidth. */
-static int set_attributes(int thread, const tide_posix_scheduling_t *scheduling) {
+static int schedule_deadline(const tide_posix_scheduling_t *scheduling) {
+  if (!is_valid_deadline(scheduling)) return TIDE_ERROR_ARGUMENT;
   const kernel_attributes_t attributes = {.size = sizeof attributes,
                                           .policy = (uint32_t)scheduling->policy,
                                           .priority = (uint32_t)scheduling->priority,
                                           .runtime_ns = (uint64_t)scheduling->runtime_ns,
                                           .deadline_ns = (uint64_t)scheduling->deadline_ns,
                                           .period_ns = (uint64_t)scheduling->period_ns};
-  if (syscall(SYS_sched_setattr, thread, &attributes, 0u) == 0) return TIDE_OK;
+  if (syscall(SYS_sched_setattr, 0, &attributes, 0u) == 0) return TIDE_OK;
   switch (errno) {
     case ENOSYS:
       return TIDE_ERROR_UNSUPPORTED;
-    case ESRCH:
-      return TIDE_ERROR_NOT_FOUND;
     case EPERM:
     case EBUSY:
       return TIDE_ERROR_NOT_PERMITTED;
     default:
       return TIDE_ERROR_ARGUMENT;
   }
-}
-
-int tide_posix_schedule_thread(int thread, const tide_posix_scheduling_t *scheduling) {
-  if (scheduling == NULL || thread <= 0 || scheduling->cpu != TIDE_POSIX_ANY_CPU ||
-      (is_deadline(scheduling) && !is_valid_deadline(scheduling))) {
-    return TIDE_ERROR_ARGUMENT;
-  }
-  return set_attributes(thread, scheduling);
-}
-
-static int schedule_deadline(const tide_posix_scheduling_t *scheduling) {
-  return is_valid_deadline(scheduling) ? set_attributes(0, scheduling) : TIDE_ERROR_ARGUMENT;
 }
 
 #else
@@ -82,12 +69,6 @@ static bool is_deadline(const tide_posix_scheduling_t *scheduling) {
 }
 
 static int schedule_deadline(const tide_posix_scheduling_t *scheduling) {
-  (void)scheduling;
-  return TIDE_ERROR_UNSUPPORTED;
-}
-
-int tide_posix_schedule_thread(int thread, const tide_posix_scheduling_t *scheduling) {
-  (void)thread;
   (void)scheduling;
   return TIDE_ERROR_UNSUPPORTED;
 }

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -154,28 +153,6 @@ TEST(PosixThread, TheTouchedStackCausesNoFaultLater) {
   EXPECT_LE(faults[1], 2);
 #endif
   EXPECT_GE(faults[0], faults[1]);
-}
-
-TEST(PosixThread, AnotherThreadIsScheduledByItsId) {
-  std::atomic<int> id{0};
-  std::atomic<bool> done{false};
-  std::thread other([&] {
-    id = static_cast<int>(syscall(SYS_gettid));
-    while (!done) std::this_thread::yield();
-  });
-  while (id == 0) std::this_thread::yield();
-  tide_posix_scheduling_t scheduling{};
-  scheduling.policy = SCHED_RR;
-  scheduling.priority = 3;
-  scheduling.cpu = TIDE_POSIX_ANY_CPU;
-  const int status = tide_posix_schedule_thread(id, &scheduling);
-  EXPECT_EQ(status, may(SCHED_RR, 3) ? TIDE_OK : TIDE_ERROR_NOT_PERMITTED);
-  EXPECT_EQ(sched_getscheduler(id), status == TIDE_OK ? SCHED_RR : SCHED_OTHER);
-  EXPECT_EQ(tide_posix_schedule_thread(0, &scheduling), TIDE_ERROR_ARGUMENT);
-  scheduling.cpu = 0;
-  EXPECT_EQ(tide_posix_schedule_thread(id, &scheduling), TIDE_ERROR_ARGUMENT);
-  done = true;
-  other.join();
 }
 
 TEST(PosixThread, CpuLatencyIsHeldOrRefused) {
