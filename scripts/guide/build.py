@@ -19,11 +19,14 @@ from typing import Annotated
 
 import tomli
 import typer
+from typer.cli import get_docs_for_click
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "tools"), str(ROOT / "ros")]
 
-from guide import command, errors, headers, links  # noqa: E402
+from guide import errors, links  # noqa: E402
+from tide_tools.main import command_names, load_command  # noqa: E402
+from tide_tools.programs.binaries import find_binary  # noqa: E402
 
 PICTURES = {".svg", ".png"}
 _ASSETS = ("iframe-worker.js", "site.css", "site.js")
@@ -31,8 +34,8 @@ _ASSETS = ("iframe-worker.js", "site.css", "site.js")
 
 _C_PAGE = """# The C interface
 
-Made from the headers in `runtime/include/tide`. A program starts with `tide/rclc.h`, in addition to the headers of
-micro-ROS.
+The headers in `runtime/include/tide`, whose comments are the reference. A program starts with `tide/rclc.h`, in
+addition to the headers of micro-ROS.
 
 | header | what is in it |
 |---|---|
@@ -54,15 +57,26 @@ def public_headers() -> list[Path]:
     return sorted((ROOT / "runtime/include/tide").glob("*.h"))
 
 
+def command_page() -> str:
+    """The help of every command. That of `tide agent` is the help of its program."""
+    lines = ["# The command", "", "Made from what `tide COMMAND --help` prints.", ""]
+    for name in [name for name in command_names() if name != "lab"]:
+        command = load_command(name)
+        help_text = get_docs_for_click(obj=command, ctx=typer.Context(command), indent=1, name=f"tide {name}")
+        lines.append(re.sub(r"^  (?=\S)", "    ", help_text, flags=re.MULTILINE))  # examples become code
+    told = subprocess.run([str(find_binary("tide-agent")), "--help"], capture_output=True, text=True, check=True).stdout
+    return "\n".join([*lines, "## The options of `tide agent`", "", "```text", *told.rstrip().splitlines(), "```", ""])
+
+
 def made_pages() -> dict[str, str]:
     """The text of each page, by its place in the site."""
-    pages = {"reference/command.md": command.page(), "reference/errors.md": errors.page(ROOT)}
+    pages = {"reference/command.md": command_page(), "reference/errors.md": errors.page(ROOT)}
     names = []
     for header in public_headers():
-        name = header.stem
-        pages[f"reference/c/{name}.md"] = headers.page(header, f"tide/{name}.h")
-        first = headers.read(header)[0].split("\n\n")[0].replace("\n", " ")
-        names.append(f"| [tide/{name}.h](c/{name}.md) | {first.partition('. ')[0].rstrip('.')} |")
+        name, text = header.stem, header.read_text(encoding="utf-8")
+        pages[f"reference/c/{name}.md"] = f"# tide/{name}.h\n\n```c\n{text}```\n"
+        about = re.sub(r"\s*\n \*\s*", " ", text.partition("\n")[2].partition("*/")[0].removeprefix("/* "))
+        names.append(f"| [tide/{name}.h](c/{name}.md) | {about.partition('. ')[0].strip().rstrip('.')} |")
     pages["reference/c.md"] = _C_PAGE + "\n".join(names) + "\n"
     return pages
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.full  # because it builds all pages with mkdocs
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from guide import build, errors, headers, links  # noqa: E402
+from guide import build, errors, links  # noqa: E402
 
 from tide_tools.new.project import BOARDS as BOARDS_OF_TIDE_NEW  # noqa: E402
 
@@ -194,14 +194,6 @@ def test_every_code_has_advice_that_names_what_is_there() -> None:
     known = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "runtime/include").rglob("*.h"))
     words = {word for text in advice.values() for word in re.findall(r"\b(?:TIDE_[A-Z_]+|tide_\w+)\b", text)}
     assert not {word for word in words if not re.search(rf"\b{word}\b", known)}
-
-
-def test_each_declaration_of_a_public_header_is_in_the_reference() -> None:
-    for header in build.public_headers():
-        text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.S)
-        declared = set(re.findall(r"^(?:[a-z_]+[ *]+)+(tide_\w+)\(", text, re.M))
-        page = headers.page(header, header.name)
-        assert not {name for name in declared if not re.search(rf"\b{name}\(", page)}, header.name
 
 
 def test_a_broken_link_is_an_error_and_a_source_file_is_its_name(tmp_path: Path) -> None:
