@@ -11,7 +11,9 @@ import os
 import random
 import subprocess
 import sys
+import time
 from collections import Counter
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
@@ -198,25 +200,22 @@ def test_a_description_of_the_users_is_hunted(tmp_path: Path) -> None:
 # ---- campaigns ----
 
 
-def test_a_description_that_does_not_end_is_a_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def stand_in(pipe: Connection) -> None:
     """A worker that answers for all seeds except the fourth, on which it is silent, and the sixth, on which it ends."""
-    worker = tmp_path / "worker.py"
-    worker.write_text(
-        """
-import json, sys, time
-for line in sys.stdin:
-    asked = json.loads(line)
-    for seed in range(asked["first"], asked["first"] + asked["count"]):
-        print(seed, flush=True)
-        if seed == 4:
-            time.sleep(100)
-        if seed == 6:
-            sys.exit(3)
-    print(json.dumps({"systems": asked["count"]}), flush=True)
-"""
-    )
+    while True:
+        _, first, count, *_ = pipe.recv()
+        for seed in range(first, first + count):
+            pipe.send(seed)
+            if seed == 4:
+                time.sleep(100)  # clock: longer than the limit
+            if seed == 6:
+                sys.exit(3)
+        pipe.send({"systems": count})
+
+
+def test_a_description_that_does_not_end_is_a_find(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tide_lab.hunt.workers, "SILENCE_S", 4.0)
-    monkeypatch.setattr(tide_lab.hunt.workers, "COMMAND", [sys.executable, str(worker)])
+    monkeypatch.setattr(tide_lab.hunt.workers, "work", stand_in)
     with Workers() as workers:
         answers = workers.hunt("check-lanes", 1, 8, 2, 2)
     assert [answer["systems"] for answer in answers] == [3, 1, 1, 1, 2]

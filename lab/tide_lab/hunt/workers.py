@@ -3,66 +3,52 @@
 
 from __future__ import annotations
 
-import json
+import gc
+import multiprocessing
 import os
-import select
 import signal
-import subprocess
-import sys
 import threading
 from contextlib import suppress
-from pathlib import Path
+from multiprocessing.connection import Connection
 from typing import Any
 
-import tide_tools
+from tide_lab.hunt.whole import Trial, hunt_block
 
 # A description that takes longer than this twice is a failure, because `tide check` would not end either. The usual
 # time is 0.005 s.
 SILENCE_S = 30.0
-COMMAND = [sys.executable, "-m", "tide_lab.hunt.worker"]
-_PYTHON = Path(tide_tools.__file__).parents[1]
+_CONTEXT = multiprocessing.get_context("spawn")
+Asked = tuple[str, int, int, int, int]  # family, first seed, number of seeds, schedules, climbs
 
 
 class WorkerError(Exception):
     """A worker process ended without an answer."""
 
 
+def work(pipe: Connection) -> None:
+    """Hunts block after block. Before each description it sends the seed, so that the parent process knows which one
+    does not end."""
+    os.setsid()  # it receives no Ctrl-C, which only the parent process handles, and is killed with its simulators
+    gc.set_threshold(50_000)  # a description leaves some ten thousand objects, few of them in cycles
+    with suppress(EOFError, BrokenPipeError):  # until the parent process has ended
+        while True:
+            name, first, count, schedules, climbs = pipe.recv()
+            pipe.send(hunt_block(name, first, count, Trial(schedules, climbs), pipe.send).to_json())
+
+
 class _Worker:
     def __init__(self) -> None:
-        path = os.pathsep.join(filter(None, (str(_PYTHON), os.environ.get("PYTHONPATH", ""))))
-        self.child = subprocess.Popen(
-            COMMAND,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # a worker receives no Ctrl-C; only this process handles it
-            env={**os.environ, "PYTHONPATH": path},
-        )
-        self._rest = b""
-
-    def ask(self, request: dict[str, Any]) -> None:
-        assert self.child.stdin is not None
-        with suppress(BrokenPipeError):  # no answer arrives after that
-            self.child.stdin.write(json.dumps(request).encode() + b"\n")
-            self.child.stdin.flush()
-
-    def line(self) -> str | None:
-        """The worker's next line; None if none came in time. Raises WorkerError if the process has ended."""
-        assert self.child.stdout is not None
-        while b"\n" not in self._rest:
-            if not select.select([self.child.stdout], [], [], SILENCE_S)[0]:
-                return None
-            read = os.read(self.child.stdout.fileno(), 1 << 16)
-            if not read:
-                raise WorkerError(f"the hunting process ended with status {self.child.wait()}")
-            self._rest += read
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line.decode()
+        self.pipe, other = _CONTEXT.Pipe()
+        self.process = _CONTEXT.Process(target=work, args=(other,), daemon=True)
+        self.process.start()
+        other.close()
 
     def kill(self) -> None:
         """Kills the worker together with its simulators."""
         with suppress(ProcessLookupError):
-            os.killpg(self.child.pid, signal.SIGKILL)
-        self.child.wait()
+            os.killpg(self.process.pid or 0, signal.SIGKILL)
+        self.process.kill()
+        self.process.join()
 
 
 class Workers:
@@ -91,14 +77,13 @@ class Workers:
         answers: list[dict[str, Any]] = []
         end = first + count
         while first < end:
-            asked = {"name": name, "first": first, "count": end - first, "schedules": schedules, "climbs": climbs}
-            answer, at = self._ask(asked)
+            answer, at = self._ask((name, first, end - first, schedules, climbs))
             if isinstance(answer, dict):
                 return [*answers, answer]
             if at > first:
                 answers += self.hunt(name, first, at - first, schedules, climbs)
             # Runs the seed once more, alone, because on a busy machine silence proves nothing.
-            again, _ = self._ask(asked | {"first": at, "count": 1})
+            again, _ = self._ask((name, at, 1, schedules, climbs))
             answers.append(again if isinstance(again, dict) else _told_of(at, again))
             first = at + 1
         return answers
@@ -113,20 +98,21 @@ class Workers:
                 self._all.append(worker)
             return worker
 
-    def _ask(self, asked: dict[str, Any]) -> tuple[dict[str, Any] | str, int]:
+    def _ask(self, asked: Asked) -> tuple[dict[str, Any] | str, int]:
         """The answer, or the reason why there is none, with the seed that caused it."""
         worker = self._worker()
-        worker.ask(asked)
         at: int | None = None
         what = f"no answer within {SILENCE_S:g} s"
         try:
-            while (line := worker.line()) is not None:
-                if line.startswith("{"):
-                    answer: dict[str, Any] = json.loads(line)
-                    return answer, 0
-                at = int(line)
-        except WorkerError as error:
-            what = str(error)
+            worker.pipe.send(asked)
+            while worker.pipe.poll(SILENCE_S if at is not None else None):  # None: the process may still be starting
+                told: dict[str, Any] | int = worker.pipe.recv()
+                if isinstance(told, dict):
+                    return told, 0
+                at = told
+        except (EOFError, OSError):
+            worker.process.join()
+            what = f"the hunting process ended with status {worker.process.exitcode}"
         with self._lock:
             stopped = self._stopped
             worker.kill()
