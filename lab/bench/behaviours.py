@@ -20,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +31,6 @@ RESULTS = ROOT / "lab/results/behaviours"
 MESSAGES = ["std_msgs", "std_srvs"]
 DOMAIN = "147"
 LIMIT_S = 1800
-
-
-def compile_command(flags: list[str], out: Path) -> list[str]:
-    return ["gcc", "-std=gnu11", "-w", *map(str, SOURCES), *flags, "-pthread", "-lm", "-o", str(out)]
 
 
 def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
@@ -49,6 +46,24 @@ def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
     includes = [f"-I{ROOT}/runtime/include", f"-I{folder}"]
     messages = [str(f) for f in sorted(folder.rglob("*.c"))]
     return [*includes, *messages, str(library)]
+
+
+def build(arguments: argparse.Namespace, name: str, sources: list[Path], messages: list[str], folder: Path) -> Path:
+    """The program, linked with tide or with the client of --flags."""
+    flags = shlex.split(arguments.flags) if arguments.flags else None
+    flags = flags or tide_flags(arguments.build, folder / "messages", messages)
+    program = folder / name
+    command = ["gcc", "-std=gnu11", "-O2", "-w", *map(str, sources), *flags, "-pthread", "-lm", "-o", str(program)]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    if built.returncode != 0:
+        sys.exit(f"{name}: it does not build with these flags:\n" + built.stderr[-2000:])
+    return program
+
+
+def keep(arguments: argparse.Namespace, **seen: object) -> None:
+    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    record = {"client": arguments.name, "date": today, **seen}
+    arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def free_port() -> int:
@@ -76,22 +91,11 @@ def seen_by(program: Path, agent: Path, only: str) -> dict[str, str]:
     return {name: what.strip() for name, what in pairs}
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        flags = (
-            shlex.split(arguments.flags)
-            if arguments.flags
-            else tide_flags(arguments.build, folder / "messages", MESSAGES)
-        )
-        program = folder / "behaviours"
-        built = subprocess.run(compile_command(flags, program), capture_output=True, text=True, check=False)
-        if built.returncode != 0:
-            sys.exit("behaviours: the list does not build with these flags:\n" + built.stderr[-2000:])
-        seen = seen_by(program, arguments.build / "bin/tide-agent", arguments.only)
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    record = {"client": arguments.name, "date": today, "seen": seen}
-    arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        program = build(arguments, "behaviours", SOURCES, MESSAGES, Path(name))
+        keep(arguments, seen=seen_by(program, arguments.build / "bin/tide-agent", arguments.only))
+    return 0
 
 
 def verdict(name: str, ours: str, theirs: str, reasons: dict[str, list[str]]) -> tuple[str, str]:
@@ -126,24 +130,27 @@ def table(arguments: argparse.Namespace) -> int:
     return 0 if sum(counts.values()) == len(lines) else 1
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    runs = commands.add_parser("run", help="builds and runs the behaviours, and writes the observations")
+Command = Callable[[argparse.Namespace], int]
+
+
+def commands(about: str, results: Path, run: Command, table: Command) -> tuple[argparse.ArgumentParser, Any]:
+    """The two commands of a comparison of clients, and the options of the first."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    both = parser.add_subparsers(dest="command", required=True)
+    runs = both.add_parser("run", help="builds and runs the program, and writes the observations")
     runs.add_argument("--out", required=True, type=Path, help="file of JSON")
     runs.add_argument("--flags", default="", help="include folders and libraries of another client")
     runs.add_argument("--name", default="tide", help="name of the client in the table")
-    runs.add_argument("--only", default="", help="part of the names of the behaviours to run")
+    runs.add_argument("--only", default="", help="what to run: part of the name of a behaviour, or an operation")
     runs.add_argument("--build", default=ROOT / "build/release", type=Path, help="folder of tide's build")
-    tables = commands.add_parser("table", help="compares two files; status 1: a difference has no reason")
-    tables.add_argument("--ours", default=RESULTS / "tide.json", type=Path, help="observations of tide")
-    tables.add_argument("--theirs", default=RESULTS / "stock.json", type=Path, help="observations of the other client")
-    arguments = parser.parse_args()
-    if arguments.command == "table":
-        return table(arguments)
-    run(arguments)
-    return 0
+    runs.set_defaults(act=run)
+    tables = both.add_parser("table", help="compares two files; status 1: tide is worse, or a difference has no reason")
+    tables.add_argument("--ours", default=results / "tide.json", type=Path, help="observations of tide")
+    tables.add_argument("--theirs", default=results / "stock.json", type=Path, help="observations of the other client")
+    tables.set_defaults(act=table)
+    return parser, runs
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    arguments = commands(__doc__ or "", RESULTS, run, table)[0].parse_args()
+    sys.exit(arguments.act(arguments))

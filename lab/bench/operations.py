@@ -14,10 +14,8 @@ measurement needs valgrind.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import re
-import shlex
 import statistics
 import subprocess
 import sys
@@ -25,7 +23,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from behaviours import ROOT, free_port, tide_flags
+from behaviours import ROOT, build, commands, free_port, keep
 
 SOURCE = ROOT / "lab/bench/operations/main.c"
 RESULTS = ROOT / "lab/results/operations"
@@ -70,23 +68,18 @@ def per_operation(program: Path, agent: Path, kind: str, pairs: int, folder: Pat
     return {"median": round(statistics.median(figures)), "each": figures}
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.only not in ("", *KINDS):
+        sys.exit(f"operations: --only takes {', '.join(KINDS)}")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        generated = folder / "messages"
-        flags = shlex.split(arguments.flags) if arguments.flags else tide_flags(arguments.build, generated, MESSAGES)
-        program = folder / "operations"
-        command = ["gcc", "-std=gnu11", "-O2", "-w", str(SOURCE), *flags, "-pthread", "-lm", "-o", str(program)]
-        built = subprocess.run(command, capture_output=True, text=True, check=False)
-        if built.returncode != 0:
-            sys.exit("operations: the program does not build with these flags:\n" + built.stderr[-2000:])
+        program = build(arguments, "operations", [SOURCE], MESSAGES, folder)
         agent = arguments.build / "bin/tide-agent"
         kinds = [arguments.only] if arguments.only else list(KINDS)
         seen = {kind: per_operation(program, agent, kind, arguments.pairs, folder) for kind in kinds}
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    record = {"client": arguments.name, "date": today, "instructions": seen}
-    arguments.out.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    keep(arguments, instructions=seen)
     print(json.dumps(seen, indent=1))
+    return 0
 
 
 def table(arguments: argparse.Namespace) -> int:
@@ -103,25 +96,8 @@ def table(arguments: argparse.Namespace) -> int:
     return 1 if dearer else 0
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
-    runs = commands.add_parser("run", help="builds the program and counts its instructions")
-    runs.add_argument("--out", required=True, type=Path, help="file of JSON")
-    runs.add_argument("--flags", default="", help="include folders and libraries of another client")
-    runs.add_argument("--name", default="tide", help="name of the client in the table")
-    runs.add_argument("--only", default="", choices=["", *KINDS], help="the only kind of operation to count")
-    runs.add_argument("--pairs", default=3, type=int, help="number of pairs of runs")
-    runs.add_argument("--build", default=ROOT / "build/release", type=Path, help="folder of tide's build")
-    tables = commands.add_parser("table", help="compares two files; the exit status is 1 if tide takes more")
-    tables.add_argument("--ours", default=RESULTS / "tide.json", type=Path, help="what tide took")
-    tables.add_argument("--theirs", default=RESULTS / "stock.json", type=Path, help="instructions of the other client")
-    arguments = parser.parse_args()
-    if arguments.command == "table":
-        return table(arguments)
-    run(arguments)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    parser, of_runs = commands(__doc__ or "", RESULTS, run, table)
+    of_runs.add_argument("--pairs", default=3, type=int, help="number of pairs of runs")
+    arguments = parser.parse_args()
+    sys.exit(arguments.act(arguments))

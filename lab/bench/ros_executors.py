@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares tide_ros with rclpy's executors, which run in turns in the same run: CPU time per callback.
+"""Compares tide_ros with rclpy's executors, which run in turns in the same run: CPU time per callback, of timers and of
+a DDS self-loop. --record keeps the figures in lab/results/.
 
-.venv/bin/python lab/bench/ros_executors.py dispatch                 CPU per callback: timers, a DDS self-loop
-Add --record to keep the figures in lab/results/.
+    .venv/bin/python lab/bench/ros_executors.py
 
 Each figure is from a separate process. It is the CPU time of the whole process, including DDS threads, so other load on
 the machine has little effect.
@@ -30,10 +30,8 @@ from tide_tools.terminal.style import print_whole
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 EXECUTORS = ("rclpy-1", "tide-1", "rclpy-events", "rclpy-2", "tide-2")
 WARM_UP = 100
-PARTS = (("p50_ms", 0.5), ("p99_ms", 0.99), ("max_ms", 1.0))
 console = Console()
 console.width = max(console.width, 110)
-app = typer.Typer(no_args_is_help=True, add_completion=False)
 
 
 def make_executor(name: str, context: Any) -> Any:
@@ -55,7 +53,7 @@ def make_executor(name: str, context: Any) -> Any:
 # ---- in the child process ----
 
 
-def measure_dispatch(executor_name: str, timers: int, callbacks: int) -> dict[str, float]:
+def measure(executor_name: str, timers: int, callbacks: int) -> float:
     """CPU time per callback in us, for a timer of 1 ms and timers - 1 idle ones; if `timers` is 0, for a DDS
     self-loop."""
     import time
@@ -97,42 +95,31 @@ def measure_dispatch(executor_name: str, timers: int, callbacks: int) -> dict[st
     executor.shutdown()
     if not done.done():
         raise RuntimeError(f"{executor_name}: {count[0]} callbacks in two minutes")
-    return {"cpu_us": (marks[1] - marks[0]) / callbacks * 1e6}
+    return (marks[1] - marks[0]) / callbacks * 1e6
 
 
 # ---- in the parent process ----
 
 
-def child(what: str, **arguments: Any) -> dict[str, Any]:
-    command = [sys.executable, __file__, "child", what, json.dumps(arguments)]
+def measured(executor_name: str, timers: int, callbacks: int) -> float:
+    command = [sys.executable, __file__, "child", executor_name, str(timers), str(callbacks)]
     environment = {**os.environ, "ROS_LOCALHOST_ONLY": "1", "RCUTILS_LOGGING_MIN_SEVERITY": "ERROR"}
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if run.returncode != 0:
         console.print(run.stderr[-2000:])
         raise typer.Exit(1)
-    return dict(json.loads(run.stdout.strip().splitlines()[-1]))
+    return float(run.stdout.split()[-1])
 
 
-@app.command(hidden=True, name="child")
-def child_command(what: str, arguments: str) -> None:
-    options = json.loads(arguments)
-    result = {"dispatch": measure_dispatch}[what](**options)
-    sys.stdout.write(json.dumps(result) + "\n")
-    sys.stdout.flush()
-    os._exit(0)  # because rclpy's pool and its callbacks wait for each other
-
-
-def keep(name: str, result: dict[str, Any]) -> None:
-    path = RESULTS / f"ros_executors_{name}.json"
+def keep(result: dict[str, Any]) -> None:
+    path = RESULTS / "ros_executors_dispatch.json"
     group = Path("/proc/self/autogroup")
     nice = {"process": os.getpriority(os.PRIO_PROCESS, 0), "group": group.read_text().strip() if group.exists() else ""}
-    result = {"schema": 1, "case": name, "nice": nice, **result}
-    path.write_text(json.dumps(result, indent=1) + "\n")
+    path.write_text(json.dumps({"schema": 1, "case": "dispatch", "nice": nice, **result}, indent=1) + "\n")
     console.print(f"kept in lab/results/{path.name}")
 
 
-@app.command()
-def dispatch(
+def main(
     rounds: Annotated[int, typer.Option(help="Number of measurements of each, in turns; the median counts.")] = 5,
     callbacks: Annotated[int, typer.Option(help="Number of callbacks of each measurement.")] = 1000,
     record: Annotated[bool, typer.Option("--record", help="Keep the figures.")] = False,
@@ -145,8 +132,7 @@ def dispatch(
         for case, timers in cases.items():
             for name in EXECUTORS:
                 with console.status(f"round {number + 1} of {rounds}: {case}, {name}"):
-                    measured = child("dispatch", executor_name=name, timers=timers, callbacks=callbacks)
-                figures[case][name].append(round(measured["cpu_us"], 1))
+                    figures[case][name].append(round(measured(name, timers, callbacks), 1))
     table = Table("", *EXECUTORS, "1: ratio", "2: ratio", title="CPU per callback, us; tide / rclpy")
     rows = {}
     for case, by_name in figures.items():
@@ -159,8 +145,12 @@ def dispatch(
         table.add_row(case, *(f"{median[name]:.0f}" for name in EXECUTORS), *(f"{ratio:.2f}" for ratio in ratios))
     print_whole(console, table)
     if record:
-        keep("dispatch", {"machine": begun, "callbacks": callbacks, "rounds": rounds, "rows": rows})
+        keep({"machine": begun, "callbacks": callbacks, "rounds": rounds, "rows": rows})
 
 
 if __name__ == "__main__":
-    app()
+    if sys.argv[1:2] == ["child"]:
+        name, timers, callbacks = sys.argv[2:]
+        print(measure(name, int(timers), int(callbacks)), flush=True)
+        os._exit(0)  # because rclpy's pool and its callbacks wait for each other
+    typer.run(main)
