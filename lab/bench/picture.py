@@ -14,7 +14,6 @@ from pathlib import Path
 import matplotlib as mpl
 
 from tide_lab.reproduce.native import with_chain_count
-from tide_lab.style import PLOT_STYLE
 from tide_tools.programs.binaries import ROOT
 from tide_tools.programs.child import may_use_fifo
 from tide_tools.programs.domain import ros_domain
@@ -55,7 +54,9 @@ def main() -> None:
     if "--measure" in sys.argv[1:]:
         measure()
     rows = json.loads(SWEEP.read_text(encoding="utf-8"))["rows"]
-    style = {**PLOT_STYLE, "svg.hashsalt": "tide", "svg.fonttype": "none", "font.family": "sans-serif"}
+    style = {"svg.hashsalt": "tide", "svg.fonttype": "none", "font.family": "sans-serif", "axes.axisbelow": True}
+    style |= dict.fromkeys(("text.color", "axes.labelcolor"), "#1a1a1a") | {"axes.edgecolor": "#808080"}
+    style |= dict.fromkeys(("axes.spines.top", "axes.spines.right"), False)
     with mpl.rc_context(style):
         figure, axes = pyplot.subplots(figsize=(6.4, 2.8))
         for system, (label, color, marker) in _LINES.items():

@@ -77,7 +77,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
         folder = tmp_path_factory.mktemp(case)
         answer = tide("lab", "reproduce", case, "--seed", SEED, "--out", folder)
         assert answer.exit_code == 0, answer.output
-        assert (folder / "latency.png").read_bytes().startswith(b"\x89PNG")
         found[case] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
         found[case]["output"] = answer.output
     return found
@@ -351,5 +350,4 @@ def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: py
     schema = {**SCHEMA, "properties": {**SCHEMA["properties"], "on": {"const": "native"}}}
     validate(data, schema)
     assert data["machine"]["cores"] >= 1 and "--on native" in data["command"]
-    assert (tmp_path / "latency.png").stat().st_size > 1000
     assert "micro-ROS: ms for each added chain" in answer.output

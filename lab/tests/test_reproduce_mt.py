@@ -73,9 +73,6 @@ def test_the_simulated_case_study_shows_what_the_paper_says(tmp_path: Path) -> N
     assert 0.1 < performed["measured"] / by_choice["measured"] < 0.6, "most choices need none"
     assert plain["readyset", "set_updates"]["measured"] == plain["readyset", "set_updates_one_per_choice"]["measured"]
     assert "one a choice" in result.output
-    assert all(
-        (tmp_path / name).stat().st_size > 10_000 for name in ("responses.png", "distributions.png", "updates.png")
-    )
 
 
 def test_the_simulated_four_chains_show_what_rclcpp_showed(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from tide_lab.style import INK, PLOT_STYLE
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import results_folder
 from tide_tools.play.server import Server, ServerError
@@ -64,7 +63,6 @@ class BudgetCase:
     name: str
     title: str
     quantity: str
-    axis: str
     values: tuple[int, ...]
     systems: Mapping[str, Callable[[int], tuple[Lane, ...]]]  # the lanes at a value, the most urgent one first
     constant: frozenset[str]  # systems that do not depend on the varied value, so they run once
@@ -94,7 +92,6 @@ FIFO_VS_SPORADIC = BudgetCase(
     "budget-fifo-vs-sporadic",
     "Fig. 4: FIFO and sporadic scheduling with varying budgets",
     "budget_percent",
-    "budget of the high-priority lane (HPRT), % of its period",
     (10, 20, 30, 40, 50, 60, 70, 80, 90),
     {
         "sporadic": lambda budget: (Lane("hprt", budget), Lane("lpbe")),
@@ -132,7 +129,6 @@ WORK_CONSERVING = BudgetCase(
     "budget-work-conserving",
     "Fig. 5: work-conserving nature of the sporadic server; HPRT has 30 %",
     "sleep_percent",
-    "part of its work that the low-priority lane (LPBE) sleeps, %",
     (0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100),
     {
         "sporadic": lambda sleep: (Lane("hprt", 30), Lane("lpbe", 0, sleep)),
@@ -259,22 +255,17 @@ def _row(case: BudgetCase, system: str, x: int, metric: str, value: float, pings
 # ---- the command ---- `tide lab reproduce budget-fifo-vs-sporadic | budget-work-conserving`: run, print, draw.
 
 
-_COLOURS = {"hprt": "#0072B2", "lpbe": "#D55E00", "bulk": "#009E73", "second": "#CC79A7"}
-
-
 def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
-    """Prints a table and the findings; writes results.json and replies.png. Returns status 1 if a finding does not
+    """Prints a table and the findings; writes results.json. Returns status 1 if a finding does not
     hold."""
     if on != "sim":
         _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
     folder = out or Path("results") / name
     try:
-        with interruptible(), results_folder(folder, ("results.json", "replies.png")) as place:
+        with interruptible(), results_folder(folder, ("results.json",)) as place:
             result = _run(BUDGET_CASES[name], pings)
             _report(result, place)
-        Console(emoji=False).print(
-            f"{folder}/: results.json, replies.png", highlight=False, markup=False, soft_wrap=True
-        )
+        Console(emoji=False).print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
     except (BudgetError, ServerError, MissingBinaryError, OSError) as error:
         _fail(str(error), 1)
     except KeyboardInterrupt:
@@ -311,7 +302,6 @@ def _report(result: BudgetResult, folder: Path) -> None:
         verdict = "[green]holds[/green]" if holds else "[red]does not hold[/red]"
         console.print(f"{verdict} ({whose}): {finding.text}", highlight=False, soft_wrap=True)
     (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
-    _plot(result, folder / "replies.png")
 
 
 def _table(result: BudgetResult) -> Table:
@@ -326,42 +316,3 @@ def _table(result: BudgetResult) -> Table:
     for x in result.case.values:
         table.add_row(str(x), *(str(lane[x]) for lanes in replies.values() for lane in lanes.values()))
     return table
-
-
-def _plot(result: BudgetResult, path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    replies = result.replies
-    single = {system: lanes for system, lanes in replies.items() if system != "two-budgets"}
-    with plt.rc_context(PLOT_STYLE):
-        figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), sharey=True, layout="constrained")
-        _curves(left, result, single)
-        left.set_title("one lane with a budget, as published", loc="left", fontsize=10)
-        _curves(right, result, {"two-budgets": replies["two-budgets"]})
-        right.set_title("two lanes with a budget at once", loc="left", fontsize=10)
-        left.set_ylabel(f"replies to {result.pings} pings of each lane")
-        left.set_ylim(bottom=-0.02 * result.pings)  # keeps a line at zero visible
-        figure.suptitle(result.case.title, x=0.01, ha="left", fontsize=10.5, color=INK)
-        figure.savefig(path, metadata={"Software": None})
-        plt.close(figure)
-
-
-def _curves(axes: Any, result: BudgetResult, systems: dict[str, dict[str, dict[int, int]]]) -> None:
-    for system, lanes in systems.items():
-        for lane, counts in lanes.items():
-            axes.plot(
-                list(counts),
-                list(counts.values()),
-                color=_COLOURS[lane],
-                marker="" if system == "fifo" else "o",
-                linestyle="--" if system == "fifo" else "-",
-                label=f"{lane.upper()}, {system.replace('-', ' ')}",
-            )
-    axes.set_xlabel(result.case.axis)
-    axes.set_xticks(result.case.values)
-    axes.grid(axis="y", color="#d9d9d9", linewidth=0.7)
-    axes.set_axisbelow(True)
-    axes.legend(frameon=False, fontsize=9)

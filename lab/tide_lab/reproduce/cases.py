@@ -170,7 +170,6 @@ class Case:
     name: str
     title: str
     quantity: str
-    axis: str
     values: tuple[int, ...]
     settings: Callable[[int], list[str]]
     metric: str = "max_ms"  # quantity in the paper's figure
@@ -183,7 +182,6 @@ CASES = {
             "pods-chains",
             "Fig. 10: number of chains; 100 B, 10 ms executions, best effort",
             "chains",
-            "number of chains",
             (1, 2, 3, 4, 5),
             lambda count: [f"chains={count}"],
         ),
@@ -191,7 +189,6 @@ CASES = {
             "pods-size",
             "Fig. 11: size of a message; 3 chains, 5 ms executions, best effort",
             "size_bytes",
-            "size of a message, bytes",
             (100, 200, 300, 400, 500),
             lambda size: [f"chains.payload_bytes={size - 4}"],  # examples/published/pods explains the four bytes
         ),
@@ -199,7 +196,6 @@ CASES = {
             "pods-execution",
             "Fig. 12: execution time; 3 chains, 100 B, best effort",
             "execution_ms",
-            "execution time of a callback, ms",
             (10, 20, 30, 40, 50),
             lambda time_ms: [f"chains.sample_us={time_ms * 1000}", f"chains.act_us={time_ms * 1000}"],
         ),
@@ -207,7 +203,6 @@ CASES = {
             "pods-reliable",
             "Fig. 13, Table 1: first-try success; 3 chains, 100 B, 10 ms executions, reliable",
             "success_percent",
-            "first transmissions that succeed, %",
             (0, 20, 40, 60, 80, 100),
             lambda percent: [f"success_percent={percent}"],
             "mean_ms",

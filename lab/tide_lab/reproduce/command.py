@@ -81,7 +81,7 @@ def reproduce(
     """Repeat a published experiment on the shipped code and compare its figures with ours.
 
     Runs the baseline (batch), tide, tide with preemptive lanes (sim), and the most urgent chain alone (the physical
-    limit). Writes results.json and latency.png.
+    limit). Writes results.json.
 
     Examples:
 
@@ -127,14 +127,12 @@ def reproduce(
     if on == "native":
         ros_domain()  # so that the domain is checked before the folder is created
     try:
-        left = ("results.json", "latency.png", *(f"{system}_[0-9]*" for system in SYSTEMS))
+        left = ("results.json", *(f"{system}_[0-9]*" for system in SYSTEMS))
         with interruptible(), results_folder(folder, left, keep=(RunError,)) as place:
             native = on == "native"
             result = _run_native(chosen, count, seed, place) if native else _run(chosen, count, seed, on)
             _report(result, place)
-        Console(emoji=False).print(
-            f"{folder}/: results.json, latency.png", highlight=False, markup=False, soft_wrap=True
-        )
+        Console(emoji=False).print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
     except SimulationError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(error.status) from None
@@ -224,7 +222,6 @@ def _run_native(case: Case, samples: int, seed: int, folder: Path) -> Reproducti
 def _report(result: Reproduction, folder: Path) -> None:
     from tide_lab.reproduce.board import beside_simulator, simulator_table
     from tide_lab.reproduce.cases import conclusion, predictions, statements_table, tables
-    from tide_lab.reproduce.plot import latency_plot
 
     console = Console(emoji=False)
     console.print(f"[bold]{result.case.name}[/bold], {result.on}: {result.case.title}", highlight=False, soft_wrap=True)
@@ -244,4 +241,3 @@ def _report(result: Reproduction, folder: Path) -> None:
     if result.on == "native" and result.case.quantity == "success_percent":
         console.print(LOSSES_NATIVELY, highlight=False, soft_wrap=True)
     (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
-    latency_plot(result, folder / "latency.png")

@@ -47,7 +47,6 @@ SOURCE = {
     "VI-A; published: real rclcpp 28.1.6 and a PiCAS-like subclass of it, two cores",
     "four-chains": "published: real rclcpp 28.1.6 and a PiCAS-like subclass of it, two cores",
 }
-PICTURES = ("responses.png", "distributions.png", "updates.png")
 QUICK_SECONDS = 20.0
 
 
@@ -60,7 +59,7 @@ def reproduce_mt(
     threads: int | None,
     quick: bool,
 ) -> None:
-    """Prints tables, findings and the verdict; writes results.json and plots. Status 1 if a finding of this project
+    """Prints tables, findings and the verdict; writes results.json. Status 1 if a finding of this project
     does not hold; statements of the paper that do not hold here are in the verdict."""
     if on != "sim":
         _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
@@ -73,11 +72,10 @@ def reproduce_mt(
         require_folder(folder)
         with interruptible():
             _run(result, wanted)
-        with interruptible(), results_folder(folder, ("results.json", *PICTURES)) as place:
+        with interruptible(), results_folder(folder, ("results.json",)) as place:
             found = findings(result)
             _report(result, found, place)
-        files = ", ".join(("results.json", *PICTURES))
-        Console(emoji=False).print(f"{folder}/: {files}", highlight=False, markup=False, soft_wrap=True)
+        Console(emoji=False).print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
     except (HostError, MissingBinaryError, AnalysisError, OSError) as error:
         _fail(str(error), 1)
     except KeyboardInterrupt:
@@ -107,7 +105,6 @@ def _run(result: MtResult, wanted: list[Configuration]) -> None:
 
 
 def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
-    from tide_lab.reproduce.mt_plot import plot_all
 
     console = Console(emoji=False)
     console.print(f"[bold]{result.case.name}[/bold]: {result.case.title}", highlight=False, soft_wrap=True)
@@ -139,7 +136,6 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
     for line in (*_of_the_set(result), _verdict(found)):
         console.print(line, highlight=False, soft_wrap=True)
     (folder / "results.json").write_text(_json(result, found), encoding="utf-8")
-    plot_all(result, folder)
 
 
 def _of_the_set(result: MtResult) -> list[str]:

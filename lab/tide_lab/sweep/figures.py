@@ -20,7 +20,7 @@ from tide_lab.sweep.claims import CLAIMS, Shares
 from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Study, Tally, blocks, rows, run_block
 from tide_tools.analysis.bounds import AnalysisError
 from tide_tools.interrupts import interruptible
-from tide_tools.outputs import require_folder, results_folder, write_text, written
+from tide_tools.outputs import require_folder, results_folder, write_text
 from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.terminal.style import empty_table, print_whole
 
@@ -47,10 +47,6 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
     _print_claims(study, found)
     if not others:
         return
-    from tide_lab.sweep.plot import variants_plot
-
-    with written(folder / "variants.png") as path:
-        variants_plot({"stated": study, **others}, found, path)
     claims = [
         {
             "recipe": name,
@@ -66,7 +62,7 @@ def reproduce_figure(case: str, sets: int | None, seed: int, folder: Path, quick
     conditions = {name: one.conditions() for name, one in {"stated": study, **others}.items()}
     data = {"schema": 1, "case": case, "seed": seed, "conditions": conditions, "claims": claims}
     write_text(folder / "claims.json", json.dumps(data, indent=1) + "\n")
-    Console(emoji=False).print(f"{folder}/: variants.png, claims.json, and a folder for each recipe", soft_wrap=True)
+    Console(emoji=False).print(f"{folder}/: claims.json, and a folder for each recipe", soft_wrap=True)
 
 
 def _print_claims(study: Study, found: dict[str, list[dict[str, Any]]]) -> None:
@@ -118,21 +114,18 @@ def _run(study: Study) -> dict[int, Tally]:
 
 
 def _report(study: Study, tallies: dict[int, Tally], folder: Path, brief: bool) -> list[dict[str, Any]]:
-    from tide_lab.sweep.plot import schedulability_plot
     from tide_lab.sweep.store import write_json
 
     table = rows(study, tallies)
     with results_folder(folder) as place:
         write_json(study, table, place / "results.json")
-        if not brief:
-            schedulability_plot(study, table, place / "sweep.png")
     if brief:
         return table
     console = Console(emoji=False)
     console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
     for variant in VARIANTS:
         print_whole(console, _table(study, tallies, variant))
-    console.print(f"{folder}/: results.json, sweep.png", highlight=False, markup=False, soft_wrap=True)
+    console.print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
     return table
 
 

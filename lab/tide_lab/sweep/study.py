@@ -37,7 +37,6 @@ class Study:
     case: str
     title: str
     vary: str
-    axis: str
     values: tuple[float, ...]
     utilisation: float = 1.0
     threads: int = 4
@@ -83,21 +82,18 @@ STUDIES = {
             "mt-schedulability-utilisation",
             "Fig. 9: total utilisation",
             "utilisation",
-            "total utilisation of the chain set",
             tuple(round(0.8 + 0.4 * step, 1) for step in range(9)),
         ),
         Study(
             "mt-schedulability-threads",
             "Fig. 10: number of threads",
             "threads",
-            "threads of the executor",
             tuple(range(1, 17)),
         ),
         Study(
             "mt-schedulability-chains",
             "Fig. 11: number of chains",
             "chains",
-            "number of chains",
             tuple(range(1, 16)),
         ),
     )

@@ -8,7 +8,6 @@ import contextlib
 import getpass
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -32,7 +31,6 @@ _RCLPY = "tide_lab.timers.rclpy_timer"
 _BUCKET_NS = 1000  # cyclictest truncates to microseconds
 _BUCKETS = 500_000
 _START_LIMIT_S = 60.0
-_SETTLING_S = 0.1  # start-up time of a cyclictest thread, which sets its own scheduling first
 _SECOND_NS = 1_000_000_000
 _STARTING_NS = 600_000_000
 
@@ -288,19 +286,6 @@ def _lines(child: Child) -> Iterator[dict[str, Any]]:
         if line is None:
             return
         yield json_line(line)
-
-
-def measuring_thread(cyclictest: subprocess.Popen[str] | subprocess.Popen[bytes]) -> int:
-    """The kernel's id of the process's second thread; the process has two threads when it measures."""
-    deadline = time.monotonic() + _START_LIMIT_S
-    while time.monotonic() < deadline and cyclictest.poll() is None:
-        with contextlib.suppress(OSError):
-            found = sorted(int(task.name) for task in Path(f"/proc/{cyclictest.pid}/task").iterdir())
-            if len(found) > 1:
-                time.sleep(_SETTLING_S)
-                return found[-1]
-        time.sleep(0.001)
-    raise RunError("cyclictest did not start its thread")
 
 
 class _Loading:
