@@ -18,7 +18,6 @@ from rich.console import Console
 from commands import tide
 from tide_tools.report import charts
 from tide_tools.report.page import write_page
-from tide_tools.report.references import references
 from tide_tools.report.results import (
     Answer,
     ChainResult,
@@ -181,27 +180,11 @@ def test_a_table_that_fits_is_as_wide_as_its_cells_and_words_wrap() -> None:
     assert text.getvalue().count("word") == 40
 
 
-def test_references_belong_to_the_papers_set_up_only() -> None:
-    assert [reference.latency_ms for reference in references(THREE_CHAINS, results())] == [
-        82.2,
-        46.1,
-        40.2,
-        85.03,
-        41.07,
-    ]
-    assert references(THREE_CHAINS, results(line_loss=0.1)) == []
-    chains = [chain.model_copy(update={"reliability": "best_effort"}) for chain in THREE_CHAINS.chains]
-    best_effort = THREE_CHAINS.with_chains(tuple(chains))
-    assert [reference.latency_ms for reference in references(best_effort, results())] == [40.5]
-    assert references(THREE_CHAINS.with_chains(THREE_CHAINS.chains[:2]), results()) == []
-
-
 def test_page_and_pictures_are_complete_and_self_contained(tmp_path: Path) -> None:
-    known = references(THREE_CHAINS, results())
     spans = [Span("mcu", "brake", "sample", 0, 10_000_000), Span("up", "", "", 10_000_000, 20_000_000)]
     periods = [Period("batch", 1, 30_000_000, spans), Period("tide", 2, 20_000_000, spans)]
     page = tmp_path / "report.html"
-    write_page(answered(), known, periods, page)
+    write_page(answered(), periods, page)
     text = page.read_text(encoding="utf-8")
     assert len(text) < 200_000 and "<script" not in text
     assert not re.search(r'(src|href)="(?!data:)', text)
@@ -210,8 +193,6 @@ def test_page_and_pictures_are_complete_and_self_contained(tmp_path: Path) -> No
     for expected in (
         "82.5",
         "41.2",
-        "46.1&nbsp;ms",
-        "82.2&nbsp;ms",
         "&lt;test&gt; &amp; co",
         "tide run &#39;a b.toml&#39;",
     ):
@@ -234,7 +215,7 @@ def test_a_page_of_many_instances_stays_small(tmp_path: Path) -> None:
     chains = [chain(f"chain_{number}", 99 - number, *range(1, 3601)) for number in range(16)]
     labels = (("batch", "stock"), ("batch", "blocking"), ("tide", "asynchronous"), ("tide-preemptive", "asynchronous"))
     runs = [Run(executor=executor, send=send, periods=3600, chains=chains) for executor, send in labels]
-    write_page(results().model_copy(update={"runs": runs}), [], [], tmp_path / "report.html")
+    write_page(results().model_copy(update={"runs": runs}), [], tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 1_500_000
 
 
@@ -242,9 +223,9 @@ def test_charts_of_nothing_do_not_fail(tmp_path: Path) -> None:
     empty = results().model_copy(
         update={"runs": [Run(executor="tide", send="asynchronous", periods=1, chains=[chain("brake", 3, lost=1)])]}
     )
-    for drawn in (charts.latency_chart(empty, []), charts.timeline_chart([])):
+    for drawn in (charts.latency_chart(empty), charts.timeline_chart([])):
         ElementTree.fromstring(drawn.svg(alone=True))
-    write_page(empty, [], [], tmp_path / "report.html")
+    write_page(empty, [], tmp_path / "report.html")
 
 
 def test_report_command(tmp_path: Path) -> None:

@@ -563,7 +563,7 @@ def test_verdict_page_json_table_and_exit_status_agree(name: str, tmp_path: Path
     numbers = "0 of 7 times were measured; 7 are estimates"
     met = state not in (State.NOT_MET, State.NOT_SEEN)
     assert (numbers in shown) == met, "an answer about a guarantee counts its numbers"
-    write_page(found, [], [], tmp_path / "page.html")
+    write_page(found, [], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert (numbers in page) == met
     assert f'<li class="{KINDS[state.colour]}">' in page and html.escape(stored["reasons"][0]) in page
@@ -628,7 +628,7 @@ def test_what_rests_on_estimates_is_not_green(tmp_path: Path) -> None:
         assert summary.kind == kind and weaknesses(held) == [estimated] * bool(estimated)
         cell = str(next(iter(verdict_table(results).columns[-1].cells)))
         assert cell.startswith("[green]" if kind == "good" else "[yellow]"), cell
-        write_page(results, [], [], tmp_path / "page.html")
+        write_page(results, [], tmp_path / "page.html")
         assert f'class="verdict-cell {kind}"' in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from tide_tools.analysis.result import LABELS as PARTS_OF_BOUNDS
 from tide_tools.analysis.result import Bounds, ChainBound, Part, label
-from tide_tools.report.references import Reference
 from tide_tools.report.results import LABELS, NAMES, ChainResult, Period, Results, Run, exact, nearest_rank, running
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
@@ -206,7 +205,7 @@ def shown_points(latencies_ns: Sequence[int], most: int = MOST_POINTS) -> list[t
     return [*(rest[place * (len(rest) - 1) // (room - 1)] for place in range(room)), *largest]
 
 
-def latency_chart(results: Results, references: Sequence[Reference]) -> Picture:
+def latency_chart(results: Results) -> Picture:
     """A row for each chain and executor: every instance, median, 99th percentile, bound and deadline on one axis."""
     rows = _rows(results)
     seen = max((row.chain.max_ns or 0 for row in rows), default=0)
@@ -217,10 +216,6 @@ def latency_chart(results: Results, references: Sequence[Reference]) -> Picture:
     most_points = max(2 * _LARGEST, min(MOST_POINTS, _ALL_POINTS // max(1, len(rows))))
     for number, row in enumerate(rows):
         _latency_row(drawn, number, row, results.runs.index(row.run), jitter, most_points, most)
-    for reference in references[:1]:  # known for the most urgent chain only
-        told = f"{reference.label}: {reference.latency_ms:g} ms"
-        drawn.mark(0, len(results.runs) - 1, reference.latency_ms, INK, told, dash=True)
-        drawn.name(INK, f"dashed: {reference.label}, {reference.latency_ms:g} ms")
     for number, run in enumerate(results.runs):
         drawn.name(_colour(run, number), run.label)
     drawn.name(BOUND, "up to the bound")

@@ -69,6 +69,6 @@ def report(
         from tide_tools.report.page import write_page
 
         with written(html) as place:
-            write_page(results, [], [], place)
+            write_page(results, [], place)
         console.print(f"{html}: written", highlight=False, markup=False, soft_wrap=True)
     raise typer.Exit(results.exit_status())

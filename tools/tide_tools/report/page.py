@@ -10,11 +10,10 @@ import jinja2
 
 from tide_tools.analysis.premises import GROUPS, group_of
 from tide_tools.report import charts, table
-from tide_tools.report.references import Reference
 from tide_tools.report.results import Period, Results
 
 
-def write_page(results: Results, references: Sequence[Reference], periods: Sequence[Period], path: Path) -> None:
+def write_page(results: Results, periods: Sequence[Period], path: Path) -> None:
     """periods: one period of each run for which it was recorded."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tide_tools.report", "."),
@@ -31,8 +30,7 @@ def write_page(results: Results, references: Sequence[Reference], periods: Seque
         chain_rows=len(results.runs),
         conclusion=table.conclusion(results),
         summaries=table.summaries(results),
-        references=references,
-        latency=charts.latency_chart(results, references).svg(),
+        latency=charts.latency_chart(results).svg(),
         timeline=charts.timeline_chart(periods).svg() if periods else None,
         verdict_headings=table.VERDICT_HEADINGS,
         verdict_first=lambda row: [*row[:2], row[-1], *row[2:-1]],

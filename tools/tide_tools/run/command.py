@@ -36,7 +36,6 @@ from tide_tools.system.servers import cores_line, on_one_core
 from tide_tools.terminal.style import print_whole, print_wrapped
 
 if TYPE_CHECKING:
-    from tide_tools.report.references import Reference
     from tide_tools.report.results import Period, Results
     from tide_tools.run.results import Outcome
     from tide_tools.system.model import System
@@ -182,7 +181,6 @@ class _Run:
         self.system, self.variants, self.settings, self.folder = system, variants, settings, folder
 
     def run(self, place: Path) -> Results:
-        from tide_tools.report.references import references
         from tide_tools.report.results import Results
         from tide_tools.run.judge import described_label
         from tide_tools.run.results import heading, print_details, sentences, shared_lines
@@ -209,13 +207,12 @@ class _Run:
             runs=[outcome.run for outcome in outcomes],
             judged=described_label(self.system) if self.variants else "",
         )
-        known = references(self.system, results) if self.variants else []
         more = {outcome.run.label: sentences(outcome) for outcome in outcomes}
-        self._print(results, more, known)
+        self._print(results, more)
         if self.settings.details:
             for outcome in outcomes:
                 print_details(outcome, console, several=len(outcomes) > 1)
-        _write(results, known, [outcome.period for outcome in outcomes if outcome.period is not None], place)
+        _write(results, [outcome.period for outcome in outcomes if outcome.period is not None], place)
         return results
 
     def _once(self, variant: Variant | None, place: Path) -> Outcome:
@@ -230,7 +227,7 @@ class _Run:
         run = outcome.run.model_copy(update={"executor": variant.executor, "send": variant.send})
         return replace(outcome, run=run, period=outcome.period and replace(outcome.period, label=variant.label))
 
-    def _print(self, results: Results, more: dict[str, list[str]], known: list[Reference]) -> None:
+    def _print(self, results: Results, more: dict[str, list[str]]) -> None:
         from tide_tools.report.table import (
             conclusion,
             print_answer,
@@ -248,23 +245,21 @@ class _Run:
             print_wrapped(console, line, rest="  ")
         if not self.settings.details:
             return
-        for reference in known:
-            print_wrapped(console, f"{reference.label}: {reference.latency_ms:g} ms ({reference.source})", "  ", "    ")
         print_whole(console, results_table(results))
         if any(run.chains and run.chains[0].parts for run in results.runs):
             print_whole(console, urgent_parts_table(results.runs))
 
 
-def _write(results: Results, known: list[Reference], periods: list[Period], place: Path) -> None:
+def _write(results: Results, periods: list[Period], place: Path) -> None:
     from tide_tools.report.charts import latency_chart, timeline_chart
     from tide_tools.report.page import write_page
     from tide_tools.report.results import write
 
     write(results, place / "results.json")
-    (place / "latency.svg").write_text(latency_chart(results, known).svg(alone=True), encoding="utf-8")
+    (place / "latency.svg").write_text(latency_chart(results).svg(alone=True), encoding="utf-8")
     if periods:
         (place / "timeline.svg").write_text(timeline_chart(periods).svg(alone=True), encoding="utf-8")
-    write_page(results, known, periods, place / "report.html")
+    write_page(results, periods, place / "report.html")
 
 
 @contextmanager
