@@ -35,12 +35,6 @@ _PANELS = {
     "Build": ("generate",),
 }
 _HIDDEN = ("line",)
-_RENAMED = {
-    **{name: ("trace", name) for name in ("record", "describe", "export")},
-    "measured": ("trace", "times"),
-    "init": ("new", "system"),
-    "exchange": ("soak", "--messages", "10000"),
-}
 _WordsError: Any = typer.BadParameter.__mro__[1]  # base class of all errors in a command's arguments
 
 
@@ -125,8 +119,6 @@ class _Folders(TyperGroup):
         return TyperCommand(name=cmd_name, help=text, rich_help_panel=panel, hidden=hidden)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] in _RENAMED:
-            args = [*_RENAMED[args[0]], *args[1:]]
         names = sorted(_folders(self.package))
         if args and not args[0].startswith("-") and args[0] not in names:
             near = difflib.get_close_matches(args[0], names, n=1)

@@ -65,9 +65,7 @@ def soak(
     ] = None,
     kill_agent: Annotated[
         int,
-        typer.Option(
-            "--kill-agent", "--restart-agent", min=0, max=20, help="Number of times that the agent is killed."
-        ),
+        typer.Option(min=0, max=20, help="Number of times that the agent is killed."),
     ] = 5,
     unplug: Annotated[
         int | None,
