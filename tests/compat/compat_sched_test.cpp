@@ -89,52 +89,6 @@ TEST_F(Sched, ALaneForEachSubscriptionAndABudgetForOne) {
   EXPECT_TRUE(fell);
 }
 
-std::atomic<int> expiries, triggers;
-void on_timer(rcl_timer_t *, int64_t) {
-  expiries++;
-  priorities[1] = own_priority();
-}
-void on_trigger() {
-  triggers++;
-  priorities[0] = own_priority();
-}
-
-TEST_F(Sched, TimersAndGuardConditionsHaveLanesToo) {
-  rcl_timer_t timer{};
-  rcl_guard_condition_t guard{};
-  expiries = triggers = 0;
-  ASSERT_OK(rclc_timer_init_default(&timer, &support, 5'000'000, on_timer));
-  ASSERT_OK(rcl_guard_condition_init(&guard, &support.context, rcl_guard_condition_get_default_options()));
-  const auto low = fifo(), high = sporadic();
-  ASSERT_OK(rclc_executor_add_timer_sched(&executor, &timer, &high));
-  ASSERT_OK(rclc_executor_add_guard_condition_sched(&executor, &guard, on_trigger, &low));
-  EXPECT_NE(rclc_executor_add_timer_sched(&executor, nullptr, &high), RCL_RET_OK);
-  int cause = 0;
-  rcl_ret_t result = RCL_RET_ERROR;
-  std::atomic<bool> ended = false;
-  Thread spinner([&] {
-    result = rclc_executor_start_multi_threading_for_nuttx(&executor);
-    cause = tide_rclc_last_status();
-    ended = true;
-  });
-  for (int turn = 0; turn < 1000 && !ended && (expiries < 3 || triggers < 3); turn++) {
-    // Before the first expiry, the other thread may still be adding the guard condition.
-    if (expiries > 0) {
-      EXPECT_OK(rcl_trigger_guard_condition(&guard));
-    }
-    pass_time(5ms);
-  }
-  tide_executor_stop(tide_rclc_executor_core(&executor));
-  spinner.join();
-  EXPECT_EQ(result, RCL_RET_OK) << text_of(cause);
-  EXPECT_GE(expiries, 3);
-  EXPECT_GE(triggers, 3);
-  EXPECT_EQ(priorities[1], 20);
-  EXPECT_EQ(priorities[0], 10);
-  EXPECT_OK(rcl_guard_condition_fini(&guard));
-  EXPECT_OK(rcl_timer_fini(&timer));
-}
-
 TEST_F(Sched, RefusesWhatItCannotDo) {
   const auto refused = [&](int status, auto change) {
     rclc_executor_sched_parameter_t parameter = sporadic();

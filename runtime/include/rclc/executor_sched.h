@@ -14,7 +14,7 @@
  *   rclc_executor_start_multi_threading_for_nuttx(&executor);
  *
  * For existing programs; new programs set lanes directly (tide/rclc.h). Memory: a fixed table for
- * RCLC_SCHED_SUBSCRIPTIONS callbacks of all executors, linked only when these calls are used. */
+ * RCLC_SCHED_SUBSCRIPTIONS subscriptions of all executors, linked only when these calls are used. */
 #ifndef RCLC__EXECUTOR_SCHED_H_
 #define RCLC__EXECUTOR_SCHED_H_
 
@@ -84,17 +84,6 @@ rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_su
                                                rclc_subscription_callback_t callback,
                                                rclc_executor_handle_invocation_t invocation,
                                                const rclc_executor_sched_parameter_t *sparam);
-
-/* Like rclc_executor_add_subscription_sched, for timers, services and guard conditions. These names are tide's,
- * modelled on the prototype's. */
-rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
-                                        const rclc_executor_sched_parameter_t *sparam);
-rcl_ret_t rclc_executor_add_service_sched(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
-                                          void *response_msg, rclc_service_callback_t callback,
-                                          const rclc_executor_sched_parameter_t *sparam);
-rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl_guard_condition_t *gc,
-                                                  rclc_gc_callback_t callback,
-                                                  const rclc_executor_sched_parameter_t *sparam);
 
 /* Starts the lanes. Returns when tide_executor_stop of the executor's core has ended them, or with the error that
  * prevented them from running: see tide_rclc_executor_set_lanes and rclc_executor_spin. Needs TIDE_EXECUTOR_LANES >=

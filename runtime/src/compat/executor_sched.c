@@ -6,17 +6,15 @@
 #include "internal.h"
 #include "rclc/executor_sched.h"
 #include "tide/rclc.h"
-#include "tide/rclc_service.h"
 
 #define NANOSECONDS INT64_C(1000000000)
 #define SECONDS_MAXIMUM 1000000
 
 typedef struct sched_record {
   rclc_executor_t *executor;
-  void *object; /* the program's subscription, timer, service or guard condition */
-  void *message, *response;
-  void (*callback)(void); /* cast before the call: its true type depends on the kind of callback */
-  rcl_ret_t (*add)(const struct sched_record *record, tide_priority_t priority);
+  rcl_subscription_t *subscription;
+  void *message;
+  rclc_subscription_callback_t callback;
 } sched_record_t;
 
 /* The records of one executor are adjacent and in rising priority, so that its lanes can be passed without a copy,
@@ -51,7 +49,7 @@ static int keep(const sched_record_t *record, const tide_lane_settings_t *lane) 
   size_t place = record_count;
   bool placed = false;
   for (size_t index = 0u; index < record_count; index++) {
-    if (records[index].object == record->object) return TIDE_ERROR_EXISTS;
+    if (records[index].subscription == record->subscription) return TIDE_ERROR_EXISTS;
     if (placed || records[index].executor != record->executor) continue;
     placed = record_lanes[index].priority > lane->priority;
     place = placed ? index : index + 1u;
@@ -86,87 +84,20 @@ void rclc_executor_real_time_scheduling_init(rclc_executor_t *executor) {
   forget(first, count);
 }
 
-/* Stores a callback until the start, with a lane for it. */
-static rcl_ret_t add_sched(const sched_record_t *record, const rclc_executor_sched_parameter_t *sparam) {
-  if (tide_rclc_executor_core(record->executor) == NULL || record->callback == NULL || sparam == NULL) {
-    return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  }
-  tide_lane_settings_t lane;
-  const int status = read_lane(sparam, &lane);
-  return tide_compat_result(status == TIDE_OK ? keep(record, &lane) : status);
-}
-
-static rcl_ret_t add_subscription(const sched_record_t *record, tide_priority_t priority) {
-  const rcl_ret_t result = rclc_executor_add_subscription(record->executor, record->object, record->message,
-                                                          (rclc_subscription_callback_t)record->callback, ON_NEW_DATA);
-  return result == RCL_RET_OK ? tide_rclc_subscription_set_priority(record->object, priority) : result;
-}
-
+/* Stores a subscription until the start, with a lane for it. */
 rcl_ret_t rclc_executor_add_subscription_sched(rclc_executor_t *executor, rcl_subscription_t *subscription, void *msg,
                                                rclc_subscription_callback_t callback,
                                                rclc_executor_handle_invocation_t invocation,
                                                const rclc_executor_sched_parameter_t *sparam) {
-  if (!rcl_subscription_is_valid(subscription) || msg == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  if (invocation != ON_NEW_DATA) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
-  const sched_record_t record = {.executor = executor,
-                                 .object = subscription,
-                                 .message = msg,
-                                 .callback = (void (*)(void))callback,
-                                 .add = add_subscription};
-  return add_sched(&record, sparam);
-}
-
-static rcl_ret_t add_timer(const sched_record_t *record, tide_priority_t priority) {
-  const rcl_ret_t result = rclc_executor_add_timer(record->executor, record->object);
-  return result == RCL_RET_OK ? tide_rclc_timer_set_priority(record->object, priority) : result;
-}
-
-static void its_own(void) {} /* a placeholder, because a timer got its callback in rclc_timer_init */
-
-rcl_ret_t rclc_executor_add_timer_sched(rclc_executor_t *executor, rcl_timer_t *timer,
-                                        const rclc_executor_sched_parameter_t *sparam) {
-  if (timer == NULL || timer->impl == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  const sched_record_t record = {.executor = executor, .object = timer, .callback = its_own, .add = add_timer};
-  return add_sched(&record, sparam);
-}
-
-static rcl_ret_t add_service(const sched_record_t *record, tide_priority_t priority) {
-  const rcl_ret_t result = rclc_executor_add_service(record->executor, record->object, record->message,
-                                                     record->response, (rclc_service_callback_t)record->callback);
-  return result == RCL_RET_OK ? tide_rclc_service_set_priority(record->object, priority) : result;
-}
-
-rcl_ret_t rclc_executor_add_service_sched(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
-                                          void *response_msg, rclc_service_callback_t callback,
-                                          const rclc_executor_sched_parameter_t *sparam) {
-  if (service == NULL || service->impl == NULL || request_msg == NULL || response_msg == NULL) {
+  if (!rcl_subscription_is_valid(subscription) || msg == NULL || callback == NULL || sparam == NULL ||
+      tide_rclc_executor_core(executor) == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
-  const sched_record_t record = {.executor = executor,
-                                 .object = service,
-                                 .message = request_msg,
-                                 .response = response_msg,
-                                 .callback = (void (*)(void))callback,
-                                 .add = add_service};
-  return add_sched(&record, sparam);
-}
-
-static rcl_ret_t add_guard_condition(const sched_record_t *record, tide_priority_t priority) {
-  rcl_guard_condition_t *condition = record->object;
-  const rcl_ret_t result =
-      rclc_executor_add_guard_condition(record->executor, condition, (rclc_gc_callback_t)record->callback);
-  if (result != RCL_RET_OK) return result;
-  return tide_compat_result(
-      tide_executor_set_priority(tide_rclc_executor_core(record->executor), &condition->impl->callback, priority));
-}
-
-rcl_ret_t rclc_executor_add_guard_condition_sched(rclc_executor_t *executor, rcl_guard_condition_t *gc,
-                                                  rclc_gc_callback_t callback,
-                                                  const rclc_executor_sched_parameter_t *sparam) {
-  if (gc == NULL || gc->impl == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
-  const sched_record_t record = {
-      .executor = executor, .object = gc, .callback = (void (*)(void))callback, .add = add_guard_condition};
-  return add_sched(&record, sparam);
+  if (invocation != ON_NEW_DATA) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
+  const sched_record_t record = {executor, subscription, msg, callback};
+  tide_lane_settings_t lane;
+  const int status = read_lane(sparam, &lane);
+  return tide_compat_result(status == TIDE_OK ? keep(&record, &lane) : status);
 }
 
 /* Each lane gets its own level, so that no lane runs another lane's callback. */
@@ -175,7 +106,10 @@ static rcl_ret_t set_up(rclc_executor_t *executor, size_t first, size_t count) {
   rcl_ret_t result = count == 0u ? RCL_RET_OK : tide_rclc_executor_set_lanes(executor, &record_lanes[first], count);
   for (size_t index = 0u; index < count && result == RCL_RET_OK; index++) {
     const sched_record_t *record = &records[first + index];
-    result = record->add(record, TIDE_PRIORITY(index + 1u, 0));
+    result =
+        rclc_executor_add_subscription(executor, record->subscription, record->message, record->callback, ON_NEW_DATA);
+    if (result == RCL_RET_OK)
+      result = tide_rclc_subscription_set_priority(record->subscription, TIDE_PRIORITY(index + 1u, 0));
   }
   return result;
 }
