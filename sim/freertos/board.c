@@ -147,6 +147,9 @@ void reset_handler(void) {
   board_exit(77);
 }
 
+#pragma weak tide_lan9118_interrupt /* null in a program without Ethernet */
+void tide_lan9118_interrupt(void);
+
 __attribute__((section(".vectors"), used)) static void (*const vectors[16 + 32])(void) = {
     (void (*)(void))(uintptr_t)&__stack_top,
     reset_handler,
@@ -162,4 +165,5 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16 + 32])
     [16 + 8] = clock_interrupt,
     [16 + 9] = alarm_interrupt,
     [16 + 10] = board_alarm_interrupt,
+    [16 + MPS2_IRQ_ETHERNET] = tide_lan9118_interrupt,
 };

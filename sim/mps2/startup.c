@@ -20,8 +20,10 @@ void fault_handler(void) {
 /* The modelled DMA uses this timer; a program without that DMA may use it. */
 __attribute__((weak)) void board_alarm_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
 
-/* Interrupt of the lanes; null in a program that has none. */
+/* Interrupts of the lanes and of the Ethernet controller; null in a program that has none. */
 #pragma weak tide_cortex_m_software_interrupt
+#pragma weak tide_lan9118_interrupt
+void tide_lan9118_interrupt(void);
 
 void reset_handler(void) {
   *(volatile uint32_t *)0xE000ED88u |= 0xFu << 20; /* enables the floating-point unit */
@@ -48,6 +50,7 @@ __attribute__((section(".vectors"), used)) static void (*const vectors[16 + (TID
     [16 + 9] = tide_cortex_m_wakeup_interrupt,
     [16 + 10] = board_alarm_interrupt,
 #if TIDE_LANES
+    [16 + MPS2_IRQ_ETHERNET] = tide_lan9118_interrupt,
     [16 + TIDE_SOFTWARE_INTERRUPT_FIRST] = tide_cortex_m_software_interrupt,
     tide_cortex_m_software_interrupt,
     tide_cortex_m_software_interrupt,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = str(build_folder() / "bin" / "tide-sim")
 BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for the MPS2 board; with FreeRTOS, both are for MPS2 boards
+FORMS = ("freertos", "freertos-tick")  # one has a fine clock and an alarm, the other only the tick
 CORES = ["cortex-m4f", pytest.param("cortex-m7", marks=pytest.mark.full)]
 VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
@@ -43,6 +44,13 @@ PICO_IS_GIVEN = all(os.environ.get(name) for name in PICO_NEEDS)
 
 def image(core: str, name: str) -> Path:
     return ROOT / "build" / core / "bin" / f"{name}.elf"
+
+
+def configured(core: str, name: str) -> str:
+    """The path of a kernel or an IP stack with which the build was configured; empty if none."""
+    cache = ROOT / "build" / core / "CMakeCache.txt"
+    found = re.search(rf"^{name}:PATH=(.*)$", cache.read_text() if cache.exists() else "", re.MULTILINE)
+    return found[1] if found else ""
 
 
 def qemu(core: str, name: str, *more: str) -> list[str]:

@@ -3,15 +3,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from board import PICO_IS_GIVEN, PICO_NEEDS
-from freertos import summary
+from board import BUILDS, PICO_IS_GIVEN, PICO_NEEDS, configured
 
 if TYPE_CHECKING:
     import pytest
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for line in summary():
-        terminalreporter.write_line(line)
+    for what, name in (("FreeRTOS", "FREERTOS_KERNEL_PATH"), ("Ethernet by lwIP", "LWIP_PATH")):
+        for core in BUILDS:
+            path = configured(core, name)
+            tested = f"tested with {path}" if path else f"NOT tested: give {name}"
+            terminalreporter.write_line(f"{what} on {core}: {tested}")
     tested = "tested" if PICO_IS_GIVEN else f"NOT tested: no {', '.join(PICO_NEEDS)}"
     terminalreporter.write_line(f"Raspberry Pi Pico in rp2040js: {tested}")

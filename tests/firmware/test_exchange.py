@@ -20,8 +20,11 @@ CHAINS, ROUNDS = 3, 2
 KEPT_BY_THE_BOARD = 16  # limit of a chain's unacknowledged messages: the window of its stream
 
 
-def exchange(file: Path, folder: Path, restarts: int, messages: int = 300) -> tuple[int, dict[str, Any], str]:
-    command = [sys.executable, "-m", "tide_tools.main", "soak", "--image", str(file), "--messages", str(messages)]
+def exchange(
+    board: tuple[str, str], folder: Path, restarts: int, messages: int = 300
+) -> tuple[int, dict[str, Any], str]:
+    """board: `tide soak`'s option that says where it is."""
+    command = [sys.executable, "-m", "tide_tools.main", "soak", *board, "--messages", str(messages)]
     command += ["--rounds", str(ROUNDS), "--kill-agent", str(restarts), "--domain", str(DOMAIN)]
     done = subprocess.run([*command, "--out", str(folder)], capture_output=True, text=True, check=False)
     result = folder / "soak.json"
@@ -44,7 +47,7 @@ def assert_nothing_lost(found: dict[str, Any], output: str, messages: int = 300)
     ],
 )
 def test_nothing_is_lost_when_the_agent_is_killed(core: str, messages: int, restarts: int, tmp_path: Path) -> None:
-    code, found, output = exchange(image(core, "exchange"), tmp_path, restarts, messages)
+    code, found, output = exchange(("--image", str(image(core, "exchange"))), tmp_path, restarts, messages)
     assert code == 0, output
     print(output)
     assert_nothing_lost(found, output, messages)

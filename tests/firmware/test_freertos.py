@@ -14,11 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import BUILDS, LIMIT_S, ROOT, SIMULATOR, image, qemu, run_with_agent
-from freertos import FORMS, built, kernel_of
+from board import BUILDS, FORMS, LIMIT_S, ROOT, SIMULATOR, configured, image, qemu, run_with_agent
 from test_exchange import assert_nothing_lost, exchange
 
 pytestmark = pytest.mark.full
+
+PROGRAMS = ("exchange", "three_chains", "lateness", "reopen")
+
+
+def built(core: str, form: str) -> bool:
+    return all(image(core, f"{form}/{program}").exists() for program in PROGRAMS)
+
 
 IMAGES = [(core, form) for core in BUILDS for form in FORMS if built(core, form)]
 ON_M7 = [form for core, form in IMAGES if core == "cortex-m7"]
@@ -29,9 +35,8 @@ LATEST_NS = {"freertos": WAKE_UP_NS, "freertos-tick": TICK_NS + WAKE_UP_NS}
 
 @pytest.mark.parametrize("core", BUILDS)
 def test_with_a_kernel_there_are_images_and_without_there_are_none(core: str) -> None:
-    assert all(built(core, form) for form in FORMS) == bool(kernel_of(core)), (
-        f"{core}: {kernel_of(core) or 'no kernel'}"
-    )
+    kernel = configured(core, "FREERTOS_KERNEL_PATH")
+    assert all(built(core, form) for form in FORMS) == bool(kernel), f"{core}: {kernel or 'no kernel'}"
 
 
 @pytest.mark.parametrize(("core", "form"), IMAGES)
@@ -69,7 +74,7 @@ def test_opening_and_closing_a_hundred_times_leaves_the_heap_as_it_was(core: str
 
 @pytest.mark.parametrize(("core", "form"), IMAGES)
 def test_nothing_is_lost_when_the_agent_is_killed(core: str, form: str, tmp_path: Path) -> None:
-    code, found, output = exchange(image(core, f"{form}/exchange"), tmp_path, 2)
+    code, found, output = exchange(("--image", str(image(core, f"{form}/exchange"))), tmp_path, 2)
     assert code == 0, output
     assert_nothing_lost(found, output)
 

@@ -42,6 +42,10 @@ typedef struct mps2_dual_timer {
 #define MPS2_IRQ_TIMER0 8u
 #define MPS2_IRQ_TIMER1 9u
 #define MPS2_IRQ_DUAL_TIMER 10u
+#define MPS2_IRQ_ETHERNET 13u
+
+#define MPS2_ETHERNET_AN386 0x40200000u /* a LAN9118, runtime/port/lwip */
+#define MPS2_ETHERNET_AN500 0xA0000000u
 
 /* Interrupt numbers unused by devices, pended by software. */
 #define TIDE_SOFTWARE_INTERRUPT_FIRST 24u

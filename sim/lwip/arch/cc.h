@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What lwIP needs of a compiler and a board that is not in the standard headers. */
+#ifndef ARCH_CC_H
+#define ARCH_CC_H
+
+#include <stdint.h>
+
+uint32_t ethernet_random(void);
+void board_print(const char *line);
+void board_exit(int code) __attribute__((noreturn));
+#define LWIP_RAND() ethernet_random()
+#define LWIP_PLATFORM_DIAG(message)
+#define LWIP_PLATFORM_ASSERT(message) (board_print("lwIP: " message "\n"), board_exit(78))
+
+#endif
