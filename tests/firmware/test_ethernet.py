@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boards in QEMU on a network, by the LAN9118 of the MPS2 boards and lwIP: the program of runtime/port/exchange, over
-UDP with an agent that is killed. lwIP is not a part of tide. With LWIP_PATH, the builds contain these images; the end
-of the run reports whether they were tested (conftest.py).
+UDP with an agent that is killed, and a program without an agent (tests/images/ethernet), which rclpy nodes discover by
+multicast. lwIP is not a part of tide. With LWIP_PATH, the builds contain these images; the end of the run reports
+whether they were tested (conftest.py).
 
 Each test has a network namespace of its own, so no datagram leaves it. This needs the rights of root."""
 
@@ -12,20 +13,30 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from board import BUILDS, FORMS, configured, image, running
+import rclpy
+from board import BUILDS, DOMAIN, FORMS, configured, image, running
+from std_msgs.msg import Int32
 from test_exchange import assert_nothing_lost, exchange
 
+from ros import host, quality
+from tide_test_support import eventually, probe
 from tide_tools.run.board_image import machine
+
+if TYPE_CHECKING:
+    from rclpy.publisher import Publisher
 
 pytestmark = pytest.mark.full
 
 PLACES = [".", *FORMS]  # without an operating system, and with FreeRTOS
-NAMES = ("ethernet_exchange",)
+NAMES = ("ethernet_exchange", "ethernet_board")
 IMAGES = [(core, place) for core in BUILDS for place in PLACES if image(core, f"{place}/{NAMES[0]}").exists()]
 NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 PORT = 8888
+HOST, BOARD = "10.77.0.1", "10.77.0.2"
+AT_ONCE = 5  # the board's history has room for 10
 
 
 @pytest.fixture
@@ -72,3 +83,50 @@ def test_nothing_is_lost_over_udp_when_the_agent_is_killed(
     assert code == 0, output
     assert_nothing_lost(found, output)
     assert found["board"]["reconnects"] >= 2, output
+
+
+def is_plugged_in() -> bool:
+    return (
+        "LOWER_UP" in subprocess.run(["ip", "link", "show", "tap0"], capture_output=True, text=True, check=True).stdout
+    )
+
+
+@pytest.mark.parametrize(("core", "place"), IMAGES)
+def test_a_board_without_an_agent_and_rclpy_find_each_other(
+    core: str, place: str, network: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On an Ethernet of board and host. The board is also switched off and on again."""
+    monkeypatch.delenv("ROS_LOCALHOST_ONLY")
+    for words in ("tuntap add dev tap0 mode tap", f"addr add {HOST}/24 dev tap0", "link set tap0 up"):
+        subprocess.run(["ip", *words.split()], check=True)
+    command = board(core, f"{place}/ethernet_board", "tap,ifname=tap0,script=no,downscript=no", BOARD, str(DOMAIN))
+    logs = [tmp_path / f"qemu{start}.log" for start in range(2)]
+    with running(command, logs[0]) as first:
+        eventually(is_plugged_in, "the cable is plugged in")
+        with host(DOMAIN) as ros:
+            plain = rclpy.create_node("plain", context=ros.context)  # with endpoints of parameters and of the log
+            up, back = (ros.collect(Int32, topic, quality(reliable=True)) for topic in ("/up", "/back"))
+            down = ros.publisher(Int32, "/down", quality(reliable=True))
+            converse(up, back, down, logs[0])
+            assert ("ethernet_board", "/") in ros.node.get_node_names_and_namespaces()
+            first.kill()
+            first.wait()
+            with running(command, logs[1]):
+                converse(up, back, down, logs[1])
+            plain.destroy_node()
+
+
+def converse(up: list[Int32], back: list[Int32], down: Publisher, log: Path) -> None:
+    """Each number to the board comes back once, in order, and no number of its counter is missing."""
+    up.clear()
+    back.clear()
+    probe(lambda: down.publish(Int32(data=-1)), lambda: up and back, f"the board is there; {log.read_text()}")
+    for begin in range(0, 10 * AT_ONCE, AT_ONCE):
+        numbers = list(range(begin, begin + AT_ONCE))
+        for number in numbers:
+            down.publish(Int32(data=number))
+        eventually(lambda: back[-1].data == numbers[-1], "all come back")  # noqa: B023
+    assert [message.data for message in back if message.data >= 0] == list(range(10 * AT_ONCE))
+    eventually(lambda: len(up) >= 10, "the board counts")
+    counted = [message.data for message in up]
+    assert counted == list(range(counted[0], counted[0] + len(counted)))

@@ -10,8 +10,9 @@
  *   #define TIDE_DEFINE_RTPS
  *   #include <tide/rclc_rtps.h>
  *
- * See tide/rtps_agent.h for how it works and what is not supported. On POSIX only: the link's thread owns the sockets.
- * On other systems connect tide/rtps_agent.h by a custom transport, as runtime/port/posix/rtps does. */
+ * See tide/rtps_agent.h for how it works and what is not supported. On POSIX the link's thread owns the sockets; with
+ * lwIP its context owns lwIP (runtime/port/lwip). On other systems connect tide/rtps_agent.h by a custom transport, as
+ * these do. */
 #ifndef TIDE_RCLC_RTPS_H
 #define TIDE_RCLC_RTPS_H
 
@@ -26,7 +27,7 @@ extern "C" {
 
 /* address: IPv4, of the interface by which this board is reached. On a loopback address, participants of this machine
  * are found at their ports; on others also by multicast. RMW_RET_INVALID_ARGUMENT: not an address. The domain is
- * that of rcl_init_options_set_domain_id; 255: ROS_DOMAIN_ID, else 0. One support of a process at a time. */
+ * that of rcl_init_options_set_domain_id; 255: ROS_DOMAIN_ID (POSIX), else 0. One support of a process at a time. */
 rmw_ret_t tide_rclc_options_set_rtps(rmw_init_options_t *options, const char *address);
 /* For its counters and those of its participant; written by the link's thread. */
 const tide_rtps_agent_t *tide_rclc_rtps_agent(void);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* UDP over lwIP's raw interface, for a board whose chip has an Ethernet MAC. lwIP is the user's or the system's
- * package; its lwipopts.h has NO_SYS=1. docs/porting.md says how to build it.
+/* UDP over lwIP's raw interface, for a board whose chip has an Ethernet MAC: to an agent, or RTPS to ROS 2 without one
+ * (tide_rclc_options_set_rtps of tide/rclc_rtps.h). lwIP is the user's or the system's package; its lwipopts.h has
+ * NO_SYS=1. docs/porting.md says how to build it.
  *
  * All calls of lwIP come from the context that runs a custom transport: the link's task on a kernel with tasks, else
  * the caller that waits. So lwIP needs neither a task nor locks of its own, and the program calls it only before it
@@ -10,9 +11,10 @@
  *
  *   static const tide_lwip_network_t network = {&ethernet, tide_lan9118_input};
  *   tide_lwip_set_network(&network);
- *   tide_lwip_options_set_agent(rmw_options, "192.168.1.2", 8888);
+ *   tide_lwip_options_set_agent(rmw_options, "192.168.1.2", 8888);  or
+ *   tide_rclc_options_set_rtps(rmw_options, "192.168.1.20");
  *
- * Memory: the pools of lwipopts.h; 70 bytes. */
+ * Memory: the pools of lwipopts.h; 70 bytes for an agent, 1.3 kB for RTPS. Each is linked only if it is chosen. */
 #ifndef TIDE_LWIP_H
 #define TIDE_LWIP_H
 
