@@ -231,8 +231,7 @@ def test_what_cannot_be_checked_is_one_line_with_its_place(example: Path, old: s
     assert len(lines) == 1, output
     assert lines[0].startswith(str(example))
     assert what in lines[0]
-    if "fragments" not in what:
-        assert re.match(rf"{re.escape(str(example))}:\d+: ", lines[0])
+    assert re.match(rf"{re.escape(str(example))}:\d+: ", lines[0])
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ def check(system: System) -> list[Finding]:
         *_locks(system),
         *_programs(system),
         *_executor_load(system),
+        *_fragments(system),
         *_link_load(system),
     ]
 
@@ -952,6 +953,36 @@ def _loads(system: System) -> dict[str, Fraction]:
         for name, execution_ms in executions.items():
             loads[name] += Fraction(nanoseconds(execution_ms), chain.period_ns)
     return loads
+
+
+_FRAME_BYTES = 12  # headers of a message with one submessage, without its payload
+
+
+def _fragments(system: System) -> Iterator[Finding]:
+    """Reports best-effort messages to and from boards that need several frames: only reliable streams have
+    fragments."""
+    links = {board.name: system.link_of_board(board) for board in system.boards()}
+    takers: dict[int, set[str]] = {}
+    for chain in system.chains:
+        inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))
+        for before, after in itertools.chain(inputs, itertools.pairwise(chain.callbacks)):
+            takers.setdefault(id(before.sends_to(after)), set()).add(after.executor)
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            for path, sent in callback.located(("chains", index, "callbacks", position)):
+                if system.reliability_of(chain, sent) == "reliable":
+                    continue
+                up, downs = links.get(callback.executor), map(links.get, takers.get(id(sent), ()))
+                limits = [] if up is None else [min(up.quantum_bytes or up.mtu_bytes, up.mtu_bytes - 4) // 4 * 4]
+                limits += [(link.mtu_bytes - 4) // 4 * 4 for link in downs if link is not None]
+                least = min(limits, default=None)
+                if least is not None and _FRAME_BYTES + sent.payload_bytes > least:
+                    yield Finding(
+                        (*path, "payload_bytes"),
+                        f"a message of {sent.payload_bytes} bytes of '{callback.name}' needs more than one frame, and "
+                        "best effort knows no fragments",
+                        f"make it reliable, or at most {least - _FRAME_BYTES} bytes, or raise mtu_bytes",
+                    )
 
 
 def _link_load(system: System) -> Iterator[Finding]:
