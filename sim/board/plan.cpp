@@ -246,6 +246,9 @@ void visit(Settings &settings, Plan &plan) {
   settings.time("agent_most_us", plan.agent_most);
   settings.time("return_least_us", plan.return_least);
   settings.time("return_most_us", plan.return_most);
+  settings.time("delay_slot_us", plan.delay_slot);
+  settings.numbers("agent_slots_us", plan.agent_slots_us, 0, 1'000'000'000u);
+  settings.numbers("return_slots_us", plan.return_slots_us, 0, 1'000'000'000u);
   settings.choice("agent_acknowledges", plan.agent_acknowledges, kAcknowledges);
   settings.time("agent_heartbeat_delay_us", plan.agent_heartbeat_delay, -1);
   settings.number<uint32_t>("mtu", plan.mtu, 68, 65535);
@@ -658,6 +661,14 @@ Graph graph_of(const Plan &plan) {
 }
 
 const char *text_of(HostPolicy policy) { return kHostPolicies[static_cast<size_t>(policy)]; }
+Time slot_delay(const std::vector<unsigned> &slots_us, Time slot, Time now) {
+  if (slots_us.empty()) return 0;
+  const Time number = now / slot;
+  const Time most = slots_us[static_cast<size_t>(number) % slots_us.size()] * kMicrosecond;
+  const Time least = *std::min_element(slots_us.begin(), slots_us.end()) * kMicrosecond;
+  return std::min(most, least + (number + 1) * slot - now);
+}
+
 const char *text_of(Policy policy) { return kPolicies[static_cast<size_t>(policy)]; }
 const char *text_of(Send send) { return kSends[static_cast<size_t>(send)]; }
 

@@ -206,6 +206,10 @@ struct Plan {
   uint64_t baud = 115200;
   Time agent_least = 0, agent_most = 0;    // latency of the host for each frame, uniformly distributed
   Time return_least = 0, return_most = 0;  // from a node's publish to the agent for each answer, uniformly distributed
+  // If delay_slot is more than 0, both depend on the time instead: in each slot of this length, the longest value is
+  // that of the slot, in microseconds. The slots repeat.
+  Time delay_slot = 0;
+  std::vector<unsigned> agent_slots_us, return_slots_us;
   Acknowledges agent_acknowledges = Acknowledges::kAlways;
   Time agent_heartbeat_delay = 100 * kMillisecond;  // as in tide-agent on a line; -1: measured
   uint32_t mtu = 512;
@@ -279,6 +283,9 @@ struct Plan {
 void set(Plan &plan, const std::string &name, const std::string &value);
 void read_plan(Plan &plan, const std::string &text);
 std::string write_plan(const Plan &plan);
+// The delay of a message that begins at `now`. Until the end of its slot the delay falls to the least value of all
+// slots, so that no message passes an earlier one.
+Time slot_delay(const std::vector<unsigned> &slots_us, Time slot, Time now);
 const char *text_of(Policy policy);
 const char *text_of(HostPolicy policy);
 const char *text_of(Send send);

@@ -359,7 +359,9 @@ Random &AgentHost::latencies_of(const Line::Bytes &frame) {
 }
 
 void AgentHost::receive(const Line::Bytes &frame) {
-  last_input_ = std::max(last_input_, engine_.now() + latencies_of(frame).between(manner_.least, manner_.most));
+  const Time latency = manner_.slot > 0 ? slot_delay(manner_.slots_us, manner_.slot, engine_.now())
+                                        : latencies_of(frame).between(manner_.least, manner_.most);
+  last_input_ = std::max(last_input_, engine_.now() + latency);
   const unsigned life = life_;
   engine_.at(last_input_, [this, frame, life] {
     if (agent_ && life == life_) input(frame);

@@ -146,6 +146,8 @@ class AgentHost {
     Time least = 0, most = 0;  // from the last byte on the line to the agent, uniform; frames keep their order
     Acknowledges acknowledges = Acknowledges::kAlways;
     Time heartbeat_delay = agent::kLineHeartbeatDelay;
+    Time slot = 0;  // more than 0: the latency is slot_delay of these slots
+    std::vector<unsigned> slots_us = {};
   };
 
   AgentHost(Engine &engine, Bus &bus, Line &down, const Manner &manner, uint64_t seed);

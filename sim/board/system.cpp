@@ -666,7 +666,8 @@ class OneBoard {
         down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
         bus_(world.bus),
         host_(engine_, bus_, down_,
-              {plan.agent_least, plan.agent_most, plan.agent_acknowledges, plan.agent_heartbeat_delay},
+              {plan.agent_least, plan.agent_most, plan.agent_acknowledges, plan.agent_heartbeat_delay, plan.delay_slot,
+               plan.agent_slots_us},
               seed_of(plan, Chance::kLatency)),
         machine_(engine_),
         client_(machine_, up_, plan, graph, board, observer()),
@@ -894,11 +895,13 @@ class OneBoard {
 
   // Delays messages from ROS 2 to the agent; they arrive in order.
   void come_back(std::function<void()> deliver) {
-    if (plan_.return_most == 0) {
+    if (plan_.return_most == 0 && plan_.delay_slot == 0) {
       deliver();
       return;
     }
-    last_return_ = std::max(last_return_, engine_.now() + return_.between(plan_.return_least, plan_.return_most));
+    const Time delay = plan_.delay_slot > 0 ? slot_delay(plan_.return_slots_us, plan_.delay_slot, engine_.now())
+                                            : return_.between(plan_.return_least, plan_.return_most);
+    last_return_ = std::max(last_return_, engine_.now() + delay);
     engine_.at(last_return_, std::move(deliver));
   }
 

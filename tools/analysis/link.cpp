@@ -156,6 +156,10 @@ class Checker {
     time("line", "turn_ns", line.acknowledges_ns());
     time("line", "return_ns", line.return_ns);
     time("line", "host_hop_ns", line.host_hop_ns);
+    if (line.shorter_agent_ns.size() != line.shorter_return_ns.size())
+      error("line", "'shorter_agent_ns' and 'shorter_return_ns' differ in length");
+    for (const time_ns value : line.shorter_agent_ns) time("line", "shorter_agent_ns", value, 0, line.agent_ns);
+    for (const time_ns value : line.shorter_return_ns) time("line", "shorter_return_ns", value, 0, line.return_ns);
   }
 
   void hosts() {
@@ -172,6 +176,9 @@ class Checker {
     if (chain.callbacks.empty()) error(where, "has no callbacks");
     if (chain.callbacks.size() > kMostCallbacks) error(where, "has more than 1000 callbacks");
     for (size_t index = 0; index < chain.callbacks.size(); index++) callback(chain, index);
+    if (!chain.shorter_away_ns.empty() && chain.shorter_away_ns.size() != system_.line.shorter_agent_ns.size())
+      error(where, "'shorter_away_ns' and 'shorter_agent_ns' differ in length");
+    for (const time_ns value : chain.shorter_away_ns) time(where, "shorter_away_ns", value);
     if (!chain.response_ns) return;
     if (*chain.response_ns < 0) error(where, "'response_ns' is less than 0");
     if (is_on_client(chain)) error(where, "is bounded elsewhere and has a callback on the client");
@@ -531,6 +538,7 @@ class LinkModel {
         blame(chain, result);
       } else {
         explain(chain, result);
+        bound_shorter(chain, result);
         result.up = use_of(chain, Direction::up);
         result.down = use_of(chain, Direction::down);
       }
@@ -1953,7 +1961,7 @@ class LinkModel {
     const time_ns losses_ns = without_tail && !crosses ? 0 : self.losses_ns;
     const Linear window = window_wait(chain, Direction::up, messages, window_ns) +
                           window_wait(chain, Direction::down, self.down.messages, window_ns);
-    result.remote = constant(line_ns + self.host_ns + losses_ns) + up + down + host_wait + window;
+    result.remote = constant(line_ns + self.host_ns - shorter_ns_ + losses_ns) + up + down + host_wait + window;
     parts.execution_ns = self.client_ns;
     parts.line_ns = line_ns;
     parts.host_ns = self.host_ns;
@@ -1977,7 +1985,7 @@ class LinkModel {
     }
     const bool one_processor = system_.client.processors == 1;
     if (!self.pair || is_batch() || parts.lock_blocking_ns > 0 || system_.chains[chain].shares_level ||
-        !one_processor) {
+        !one_processor || is_shorter_) {
       result.cases = {generic};
       return result;
     }
@@ -2251,8 +2259,9 @@ class LinkModel {
   }
 
   // The bound by one window over all stages; the window begins with the first of several instances that follow each
-  // other without a gap.
-  time_ns by_window_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
+  // other without a gap. `most` is their number if it is known; `found` receives it otherwise.
+  time_ns by_window_ns(size_t chain, Until until, LinkParts *parts = nullptr, int64_t most = 0,
+                       int64_t *found = nullptr) const {
     time_ns longest_ns = 0, window_ns = 1, unused_ns = 0;
     for (int64_t instances = 1; instances <= kMostInstances; instances++) {
       const auto ask = [&](time_ns in_ns) -> const std::vector<Linear> & {
@@ -2265,7 +2274,8 @@ class LinkModel {
         longest_ns = response_ns;
         if (parts != nullptr) *parts = demand(chain, window_ns, until, instances).parts;
       }
-      if (response_ns <= period(chain)) return longest_ns;
+      if (found != nullptr) *found = instances;
+      if (response_ns <= period(chain) || instances == most) return longest_ns;
     }
     return kNeverNs;
   }
@@ -2416,6 +2426,47 @@ class LinkModel {
   // window more than any single stage.
   time_ns staged_ns(size_t chain, Until until) const {
     return any_several_ && alone(chain).empty() ? by_stages_ns(chain, until) : kNeverNs;
+  }
+
+  // ---- shorter delays of an instance (docs/analysis/link.md, "Measured delays") ----
+
+  // The demand of an instance in its window is generic, with shorter delays of its own. All else in it, the responses
+  // of other instances included, remains as it is with the longest delays.
+  void bound_shorter(size_t chain, LinkResult &result) {
+    const Line &line = system_.line;
+    const LinkChain &described = system_.chains[chain];
+    int64_t ups = 0, downs = 0;
+    for (size_t index = 0; index + 1 < described.callbacks.size(); index++) {
+      const LinkCallback &from = described.callbacks[index];
+      const bool up = from.place == kOnClient, down = described.callbacks[index + 1].place == kOnClient;
+      ups += up ? 1 : 0;
+      downs += down ? 1 : 0;
+      if (up) result.up_frames += message(line, Direction::up, from.payload_bytes).frames;
+      if (down) result.down_frames += message(line, Direction::down, from.payload_bytes).frames;
+    }
+    is_shorter_ = true;
+    const int64_t instances = several_[chain] ? instances_in_window(chain) : 1;
+    for (size_t index = 0; index < line.shorter_agent_ns.size(); index++) {
+      shorter_ns_ = ups * (line.agent_ns - line.shorter_agent_ns[index]) +
+                    downs * (line.return_ns - line.shorter_return_ns[index]) +
+                    (described.shorter_away_ns.empty() ? 0 : described.shorter_away_ns[index]);
+      time_ns response_ns = kNeverNs;
+      if (!several_[chain]) {
+        response_ns = in_period_ns(chain, Until::ended);
+      } else if (instances > 0) {
+        response_ns = by_window_ns(chain, Until::ended, nullptr, instances);
+      }
+      const bool is_less = response_ns < *result.response_ns;
+      result.shorter.push_back({is_less ? response_ns : *result.response_ns, is_less ? instances : 1});
+    }
+    is_shorter_ = false;
+    shorter_ns_ = 0;
+  }
+
+  // Number of instances that one path through all stages may contain; 0: unknown.
+  int64_t instances_in_window(size_t chain) const {
+    int64_t instances = 0;
+    return by_window_ns(chain, Until::ended, nullptr, 0, &instances) == kNeverNs ? 0 : instances;
   }
 
   // ---- parts and assumptions of a bound ----
@@ -2806,6 +2857,8 @@ class LinkModel {
   time_ns answer_ns_ = 0, gap_ns_ = 0, load_span_ns_ = 0;
   std::vector<time_ns> up_waits_, down_waits_;  // by chain: wait of one instance if the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;
+  bool is_shorter_ = false;  // demand() leaves shorter_ns_ out of the chain's own delays, and uses no lemma on pairs
+  time_ns shorter_ns_ = 0;
   bool windows_suffice_ = true;   // no stream ever has to wait for an acknowledgment
   bool control_counted_ = false;  // false: loads_ are incomplete, and no chain has a bound
 };

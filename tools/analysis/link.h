@@ -65,7 +65,9 @@ struct Line {
   time_ns agent_least_ns = 0, agent_ns = 0;  // from the last byte on the line until a ROS 2 node has the message
   std::optional<time_ns> turn_ns;            // from the last byte until the acknowledgment can be sent; unset: agent_ns
   time_ns return_ns = 0;                     // from a node's publish until the agent may send the frame
-  time_ns host_hop_ns = 0;                   // between two callbacks of the host that give no value of their own
+  // Shorter values of agent_ns and return_ns for which instances are bounded, too: see Shorter.
+  std::vector<time_ns> shorter_agent_ns = {}, shorter_return_ns = {};
+  time_ns host_hop_ns = 0;  // between two callbacks of the host that give no value of their own
 
   time_ns acknowledges_ns() const { return turn_ns.value_or(agent_ns); }
 };
@@ -136,6 +138,8 @@ struct LinkChain {
   bool sporadic = false;      // released by events: the period is the least time between two, and no event need occur
   bool shares_level = false;  // shares its streams with the other chains of the same priority that set this, too
   std::string alone = {};     // why an instance must end before the next one is released; empty: it need not
+  // By entry of Line::shorter_agent_ns: how much shorter its host callbacks without a lane are, too; empty: not at all.
+  std::vector<time_ns> shorter_away_ns = {};
 };
 
 struct LinkSystem {
@@ -203,9 +207,18 @@ struct StreamUse {
   int64_t instances = 0, frames = 0;
 };
 
+// The bound of an instance if its own messages to the agent, and those of the preceding `instances` - 1, take at most a
+// shorter time. The messages of all other instances may take agent_ns and return_ns.
+struct Shorter {
+  time_ns response_ns = 0;
+  int64_t instances = 1;
+};
+
 struct LinkResult {
-  std::optional<time_ns> response_ns;  // from the nominal expiry to the end of the last callback; none: no bound
-  StreamUse up, down;                  // only for a chain that has a bound
+  std::optional<time_ns> response_ns;      // from the nominal expiry to the end of the last callback; none: no bound
+  StreamUse up, down;                      // only for a chain that has a bound
+  std::vector<Shorter> shorter;            // by entry of Line::shorter_agent_ns; only for a chain that has a bound
+  int64_t up_frames = 0, down_frames = 0;  // frames of one instance on which its response depends
   bool met = false;
   LinkParts parts;
   bool hidden = false;  // the time on the line is hidden behind callbacks that run meanwhile

@@ -291,6 +291,8 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("turn_ns", line.turn_ns);
       of.take("return_ns", line.return_ns);
       of.take("host_hop_ns", line.host_hop_ns);
+      of.list("shorter_agent_ns", line.shorter_agent_ns, "integers");
+      of.list("shorter_return_ns", line.shorter_return_ns, "integers");
     });
     system.one("protocol", [&protocol = read.protocol](Fields &of) {
       of.take("acknowledges", protocol.acknowledges, std::array{"always", "asked"});
@@ -324,6 +326,7 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("sporadic", chain.sporadic);
       of.take("shares_level", chain.shares_level);
       of.take("alone", chain.alone);
+      of.list("shorter_away_ns", chain.shorter_away_ns, "integers");
       of.each("callbacks", "callback", [&](Fields &one) { read_callback(one, read, chain.callbacks.emplace_back()); });
     });
   }
@@ -381,6 +384,8 @@ struct LinkChainAnswer {
   time_ns reached_ns = 0, limit_ns = 0;
   time_ns lateness_ns = 0;
   StreamUse up, down;
+  std::vector<std::pair<time_ns, int64_t>> shorter;
+  int64_t up_frames = 0, down_frames = 0;
   // Name and time of a part, and its chain if it belongs to one. reached_parts: the parts of the root chain, if there
   // is no bound.
   std::vector<std::pair<Share, std::string>> parts, reached_parts;
@@ -505,6 +510,9 @@ LinkChainAnswer answer(const LinkSystem &system, const LinkResult &found, size_t
     one.lateness_ns = found.parts.lateness_ns;
     one.up = found.up;
     one.down = found.down;
+    for (const Shorter &each : found.shorter) one.shorter.emplace_back(each.response_ns, each.instances);
+    one.up_frames = found.up_frames;
+    one.down_frames = found.down_frames;
     one.parts = named(system, found.parts);
     return one;
   }
@@ -727,6 +735,9 @@ void bind_results(nb::module_ &module) {
       .def_prop_ro("up", [](const LinkChainAnswer &self) { return nb::make_tuple(self.up.instances, self.up.frames); })
       .def_prop_ro("down",
                    [](const LinkChainAnswer &self) { return nb::make_tuple(self.down.instances, self.down.frames); })
+      .def_prop_ro("shorter", as_tuple(&LinkChainAnswer::shorter))
+      .def_prop_ro("frames",
+                   [](const LinkChainAnswer &self) { return nb::make_tuple(self.up_frames, self.down_frames); })
       .def_prop_ro("reached_parts", [](const LinkChainAnswer &self) { return parts_of(self.reached_parts); })
       .def_prop_ro("parts", [](const LinkChainAnswer &self) { return parts_of(self.parts); })
       .def_prop_ro("depends_on", as_tuple(&LinkChainAnswer::depends_on));

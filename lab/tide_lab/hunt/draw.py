@@ -213,6 +213,8 @@ class _Draw:
         if self.of.board:
             document["executors"] = [self.client(), *hosts]
             document["links"] = [self.link()]
+            if self.of.delays:
+                document["links"] = [self.network(document["links"][0])]
             document["chains"] = self.board_chains(document)
             return document
         document["groups"] = self.groups(hosts)
@@ -384,7 +386,7 @@ class _Draw:
         clients = [self.client() | {"name": f"m{place}", "link": f"l{place}"} for place in range(count)]
         document["links"] = [self.link() | {"name": f"l{place}"} for place in range(count)]
         for place, link in enumerate(document["links"]):
-            if self.chance(0.2):
+            if self.chance(self.of.delays or 0.2):
                 document["links"][place] = self.network(link)
         hosts = document["executors"]
         document["executors"] = [*clients, *hosts]
@@ -435,7 +437,16 @@ class _Draw:
 
     def network(self, link: Document) -> Document:
         kept = ("name", "mtu_bytes", "agent_ms", "return_ms", "heartbeat_delay_ms", "agent_heartbeat_ms")
-        return {"kind": "udp"} | {key: link[key] for key in kept if key in link}
+        network = {"kind": "udp"} | {key: link[key] for key in kept if key in link}
+        for key in ("agent", "return") if self.of.delays else ():
+            if self.chance(0.8):
+                longest_ms = network[f"{key}_ms"]
+                shares = self.random.choice(((0.5, 0.99), (0.9, 0.999), (0.9999,), (0.25, 0.5, 0.75)))
+                network[f"{key}_quantiles_ms"] = {
+                    f'"{share}"': round(longest_ms * part, 2)
+                    for share, part in zip(shares, sorted(self.random.random() for _ in shares), strict=True)
+                }
+        return network
 
     def send_round(self, chain: Document, boards: Sequence[str], hosts: Sequence[str], first: bool) -> None:
         """Gives a chain that goes from board to host and back any other form; the first chain still touches a board."""

@@ -47,6 +47,7 @@ class Family:
     seldom: float = 0.0  # share of chains of the host whose first callback also publishes a topic in every nth run
     host_events: bool = False  # chains of the host begin with events; those of boards do not
     fast: bool = False  # periods shorter than the chain's response, so that several instances are under way
+    delays: float = 0.0  # share of links that are networks with quantiles of their delays
     levels: bool = False  # boards with equal priorities, with some that are no levels, and now and then with many
     # chains
 
@@ -148,6 +149,9 @@ FAMILIES = (
     _on(_BOARDS, "check-boards-batch", executors=BATCHES, reliable=0.5),
     _on(_BOARDS, "check-boards-levels", executors=("described", "lanes", "tide"), reliable=0.5, levels=True),
     _on(_BOARDS, "check-boards-events", executors=("described",), lanes=(1,), reliable=0.3, events=0.7),
+    _on(_BOARD, "check-board-delays", executors=("tide", "lanes"), reliable=0.4, shapes=True, fast=True, delays=1),
+    _on(_BOARDS, "check-boards-delays", hosts=(1, 2), reliable=0.3, fast=True, delays=0.8),
+    _on(_BOARD, "check-trees-delays", executors=("tide", "lanes"), reliable=0.4, trees=1, delays=1),
     _on(_BOARDS, "check-boards-idle", hosts=(1, 2, 2, 3), reliable=0.4, idle=0.5),
     *(_on(_BOARD, name.format(""), **{**axes, **_ONE_BOARD.get(name.format(""), {})}) for name, axes in _BOTH.items()),
     *(_on(_BOARDS, name.format("-boards"), **axes) for name, axes in _BOTH.items()),

@@ -481,7 +481,20 @@ def _without_parts(*kinds: str, always: bool = False) -> Callable[[], Any]:
     def other(whole: Any, document: Document) -> Any:
         answer = whole(document)
         periods_ns = {one["name"]: one["period_ns"] for one in document["chains"]}
-        names = ("chain", "met", "hidden", "reason", "root", "reached_ns", "limit_ns", "lateness_ns", "up", "down")
+        names = (
+            "chain",
+            "met",
+            "shorter",
+            "frames",
+            "hidden",
+            "reason",
+            "root",
+            "reached_ns",
+            "limit_ns",
+            "lateness_ns",
+            "up",
+            "down",
+        )
         chains = []
         for one in answer.chains:
             kept = {name: getattr(one, name) for name in (*names, "parts", "reached_parts", "depends_on")}
@@ -492,6 +505,42 @@ def _without_parts(*kinds: str, always: bool = False) -> Callable[[], Any]:
         return SimpleNamespace(met=answer.met, chains=chains, assumptions=answer.assumptions)
 
     return other
+
+
+def _shorter(change: Callable[[Document, Any, int, int], int]) -> Callable[[], Any]:
+    """Defect: other bounds for shorter delays. change: gets the document, the answer for a chain, the number of the
+    share and the bound."""
+
+    @_in_place_of(bounding, "ask_link")
+    def other(whole: Any, document: Document) -> Any:
+        answer = whole(document)
+        chains = []
+        for one in answer.chains:
+            changed = SimpleNamespace(**{name: getattr(one, name) for name in dir(one) if not name.startswith("_")})
+            changed.shorter = tuple(
+                (change(document, one, place, bound_ns), count) for place, (bound_ns, count) in enumerate(one.shorter)
+            )
+            chains.append(changed)
+        return SimpleNamespace(met=answer.met, chains=chains, assumptions=answer.assumptions)
+
+    return other
+
+
+def _without_return(document: Document, one: Any, place: int, bound_ns: int) -> int:
+    """Defect: a shorter delay to the agent also shortens the way back, which may still take the longest time."""
+    line, count = document["line"], one.frames[1]
+    return bound_ns - (line["shorter_return_ns"][place] if count else 0)
+
+
+def _without_waiting_shorter(_: Document, one: Any, place: int, bound_ns: int) -> int:
+    """Defect: with shorter delays an instance waits for no other chain on the board."""
+    return bound_ns - sum(value_ns for kind, value_ns, _ in one.parts if kind == "client_interference") // 2
+
+
+@_in_place_of(bounding, "likely_of")
+def _one_instance_on_time(whole: Any, *asked: Any) -> Any:
+    """Only the instance's own messages must be on time."""
+    return tuple(one._replace(instances=1) for one in whole(*asked))
 
 
 @_in_place_of(bounding, "_use")
@@ -611,6 +660,9 @@ def twins() -> list[Twin]:
             "check-boards-fast",
             _asked(_chains(_punctual_sections)),
         ),
+        Twin("a way back that takes no time", "check-board-delays", _shorter(_without_return)),
+        Twin("half of the waiting with shorter delays", "check-boards-delays", _shorter(_without_waiting_shorter)),
+        Twin("only one instance on time", "check-board-delays", _one_instance_on_time),
         Twin("callbacks of one timer for nothing", "check-branches", _asked(_light_beginnings)),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_part("client", send="asynchronous"))),
     ]

@@ -296,9 +296,15 @@ class _Climb:
         chains = [by_name[name] for name in player.chain_names]
         self._held = [_Held(f"chain '{one.name}'", one.bound_ns, one.met) for one in chains]
         self._chain_count = len(chains)
+        self._likely = [one for one in chains if one.likely]
         for path in bounds.paths:
             self._held.append(_Held(f"reaction of path '{path.name}'", path.reaction_ns, path.met))
             self._held.append(_Held(f"age of path '{path.name}'", path.age_ns, path.met))
+        for one in self._likely:
+            self._held += [
+                _Held(f"chain '{one.name}' with delays up to the quantile {each.share}", each.bound_ns, True)
+                for each in one.likely
+            ]
         self._best: dict[int, _Best] = {}  # by place
         self._above: set[int] = set()  # chains that were already reported
 
@@ -326,10 +332,14 @@ class _Climb:
             return
         told = self._player.of_chains(played)
         worst_ns, index = list(told.worst_ns), [*told.worst_index]
-        if len(self._held) > self._chain_count:
+        if self._hunt.system.paths:
             seen = seen_on_paths(self._hunt.system, self._player.chain_names, self._player.instances(played))
             worst_ns += [one.worst_ns for one in seen]
             index += [-1] * len(seen)
+        for one in self._likely:
+            assert isinstance(self._player, boards_play.BoardsPlayer)
+            worst_ns += self._player.worst_likely(run, played, one)
+        index += [-1] * (len(worst_ns) - len(index))
         lost = [*told.lost, *[0] * (len(worst_ns) - self._chain_count)]
         for place, held in enumerate(self._held):
             if held.bound_ns is None:

@@ -52,6 +52,7 @@ from tide_tools.analysis.result import (
     Assumption,
     Bounds,
     ChainBound,
+    Likely,
     PathBound,
     Root,
     Share,
@@ -67,7 +68,7 @@ from tide_tools.system.finding import Finding
 from tide_tools.system.levels import too_many_levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Chain, DataPath, System
-from tide_tools.system.places import Executor, Line
+from tide_tools.system.places import Executor, Line, UdpLink, delays_at
 from tide_tools.system.servers import cores_of_boards, on_one_core, servers_of, with_servers
 
 if TYPE_CHECKING:
@@ -144,12 +145,13 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
         reason = reason or _unusable(system, chains[name])
     if reason is not None:
         return PathBound(path.name, path.chains, None, path.reaction_ns, None, path.age_ns, reason)
+    likely = any(chains[name].likely for name in path.chains)
     # The next chain's first expiry after the value is available is at most one period later.
     waits_ns = [system.chain(name).period_ns for name in path.chains]
     takes_ns = [chains[name].bound_ns or 0 for name in path.chains]
     reaction_ns = sum(waits_ns) + sum(takes_ns)
     age_ns = sum(waits_ns[:-1]) + sum(takes_ns)
-    return PathBound(path.name, path.chains, reaction_ns, path.reaction_ns, age_ns, path.age_ns)
+    return PathBound(path.name, path.chains, reaction_ns, path.reaction_ns, age_ns, path.age_ns, likely=likely)
 
 
 def _paths_apart(system: System, path: DataPath) -> str | None:
@@ -289,6 +291,7 @@ class BoardsFound:
     away_ns: dict[str, int]
     roots: dict[str, Root]  # the chains without a bound
     assumptions: list[tuple[str, NativeAssumption]]  # the assumptions, each with its place
+    late: dict[str, tuple[Late, ...]]  # by place: the late messages of its link, by share
 
 
 def bound_boards(
@@ -314,6 +317,7 @@ class _Composition:
         self._places = sorted({one.place for one in every})
         self._waits_ns, self._makes_ns = waits_of(system), makes_of(system)
         self._shared = shared_callbacks(system)
+        self._shares = system.delay_shares()
         self._documents = {place: self._document(place, executor, losses) for place in self._places}
         self._strangers = self._find_strangers()
         self._told: dict[str, tuple[Asked, LinkAnswer]] = {}
@@ -340,7 +344,34 @@ class _Composition:
             for name, one in self._every.items()
             if one.away
         }
-        return BoardsFound(self._sections, answers, jitters_ns, away_ns, self._roots, assumptions)
+        if self._shares and any(one.away for one in self._every.values()):
+            answers = self._with_shorter_stays(answers)
+        late = {place: late_on(self._system, place) for place in self._places}
+        return BoardsFound(self._sections, answers, jitters_ns, away_ns, self._roots, assumptions, late)
+
+    def _with_shorter_stays(self, answers: dict[str, LinkChainAnswer]) -> dict[str, LinkChainAnswer]:
+        """The answers again, in which shorter delays on other boards shorten the stays there. Each round covers one
+        more level of stays within stays."""
+        for _ in self._places[1:]:
+            shorter = {
+                name: [
+                    sum(
+                        max(self._supposed_ns[each.name] - answers[each.name].shorter[place][0], 0)
+                        for each in one.inner
+                        if answers[each.name].shorter
+                    )
+                    for place in range(len(self._shares))
+                ]
+                for name, one in self._every.items()
+                if one.away
+            }
+            told = [self._answer(place, shorter) for place in self._places]
+            answers = {
+                one.chain: one
+                for place, answer in zip(self._places, told, strict=True)
+                for one in answer.chains[: len(self._documents[place]["chains"])]
+            }
+        return answers
 
     def _raise(self, answers: Mapping[str, LinkChainAnswer], rounds: int) -> bool:
         changed = False
@@ -457,19 +488,21 @@ class _Composition:
             "callbacks": self._on_hosts(section, visited),
         }
 
-    def _answer(self, place: str) -> LinkAnswer:
+    def _answer(self, place: str, shorter: Mapping[str, list[int]] | None = None) -> LinkAnswer:
         """The answer under the assumed bounds of all other sections; if these have not changed, the answer of the
-        preceding round."""
+        preceding round. shorter: by section: how much shorter its stays elsewhere are, by share."""
         own, strangers = self._documents[place]["chains"], self._strangers[place]
         jitters_ns = tuple(min(self._jitter_ns(one["name"]), _LONGEST_NS) for one in own)
         aways_ns = tuple(self._aways_ns(one["name"]) for one in own)
         supposed_ns = tuple(self._supposed_ns[one["name"]] for one in strangers)
         asked = jitters_ns, aways_ns, supposed_ns
         known = self._told.get(place)
-        if known is not None and known[0] == asked:
+        if known is not None and known[0] == asked and not shorter:
             return known[1]
         chains = [
-            one | {"jitter_ns": jitter_ns, "callbacks": _with_aways(one["callbacks"], times_ns)}
+            one
+            | {"jitter_ns": jitter_ns, "callbacks": _with_aways(one["callbacks"], times_ns)}
+            | {"shorter_away_ns": (shorter or {}).get(one["name"], [])}
             for one, jitter_ns, times_ns in zip(own, jitters_ns, aways_ns, strict=True)
         ]
         chains += [one | {"response_ns": value_ns} for one, value_ns in zip(strangers, supposed_ns, strict=True)]
@@ -570,6 +603,47 @@ def boards_until(found: BoardsFound, sections: Iterable[Section]) -> tuple[tuple
     return tuple((one.place, boards_response_ns(found, sections[: number + 1])) for number, one in enumerate(sections))
 
 
+Late = tuple[Decimal, Decimal]  # the shares of messages to the agent and from it that may take longer
+
+
+def late_on(system: System, board: str) -> tuple[Late, ...]:
+    """For each share of `delay_shares`, the late messages on the board's link. board: HOST: it has no link."""
+    link = None if board == HOST else system.link_of_board(system.executor(board))
+    none = Decimal(0), Decimal(0)
+    return tuple(none if link is None else delays_at(link, share).late for share in system.delay_shares())
+
+
+def likely_of(
+    system: System, stays: Sequence[tuple[LinkChainAnswer, tuple[Late, ...]]], bounds_ns: Sequence[int]
+) -> tuple[Likely, ...]:
+    """stays: the answers for all sections of a chain, each with the late shares on its board. bounds_ns: the chain's
+    bounds by share. Empty: no message of the chain has measured delays. The union bound needs no independence: a bound
+    fails only if one of the messages on which it rests is late."""
+    found = []
+    for place, (share, bound_ns) in enumerate(zip(system.delay_shares(), bounds_ns, strict=True)):
+        instances = 1 + sum(one.shorter[place][1] - 1 for one, _ in stays)
+        pairs = [pair for one, late in stays for pair in zip(one.frames, late[place], strict=True) if pair[1]]
+        messages = instances * sum(frames for frames, _ in pairs)
+        late = instances * sum((frames * each for frames, each in pairs), Decimal(0))
+        found.append(Likely(share, bound_ns, messages, instances, late))
+    return tuple(found) if any(one.messages for one in found) else ()
+
+
+def boards_likely(system: System, found: BoardsFound, sections: Iterable[Section]) -> tuple[Likely, ...]:
+    sections = list(sections)
+    stays = [(found.answers[one.name], found.late[one.place]) for one in all_of(sections)]
+    if any(not one.shorter for one, _ in stays):
+        return ()
+    bounds_ns = [
+        sum(
+            found.answers[one.name].shorter[place][0] - (found.jitters_ns[one.name] if one.before is not None else 0)
+            for one in sections
+        )
+        for place, _ in enumerate(system.delay_shares())
+    ]
+    return likely_of(system, stays, bounds_ns)
+
+
 def boards_depends_on(found: BoardsFound, sections: Iterable[Section]) -> tuple[str, ...]:
     sections = list(sections)
     names = {chain_of(other) for one in all_of(sections) for other in found.answers[one.name].depends_on}
@@ -658,7 +732,11 @@ def _latest_burst(chain: Chain, members: list[ChainBound]) -> ChainBound:
     without = next((one for one in members if one.bound_ns is None), None)
     worst = without or max(members, key=lambda one: one.bound_ns or 0)
     others = {chain_of(name) for one in members for name in one.depends_on} - {chain.name}
-    return replace(worst, name=chain.name, find_depends_on=lambda: tuple(sorted(others)))
+    likely = tuple(
+        Likely(each[0].share, *(max(values) for values in list(zip(*each, strict=True))[1:]))
+        for each in zip(*(one.likely for one in members), strict=True)
+    )
+    return replace(worst, name=chain.name, find_depends_on=lambda: tuple(sorted(others)), likely=likely)
 
 
 def _bursts_together(uses: tuple[tuple[str, str, Use], ...]) -> tuple[tuple[str, str, Use], ...]:
@@ -730,12 +808,35 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
+    bounds = _with_delays(system, bounds)
     bounds = _with_paths(system, _with_locks(system, _with_servers(system, bounds)))
     assumed = [_under_way(system, bounds.chains, one) for one in bounds.assumptions]
     always = (*_queues(system, bounds.chains), *(Assumption(*one) for one in of_every_bound(system)))
     chains = tuple(_from_event(system, system.chain(one.name), one) for one in bounds.chains)
     told = (one._replace(text=worded(system, one.id, one.text)) for one in assumed)
     return replace(bounds, chains=chains, assumptions=(*told, *always))
+
+
+def _with_delays(system: System, bounds: Bounds) -> Bounds:
+    """With measured delays nothing is guaranteed: their distribution may be another one tomorrow."""
+    sufficient = {chain.name: chain.probability for chain in system.chains}
+    chains = tuple(
+        replace(one, met=False, sufficient=sufficient[one.name]) if one.likely else one for one in bounds.chains
+    )
+    if not any(one.likely for one in chains):
+        return replace(bounds, chains=chains)
+    links = [
+        link.name
+        for link in system.links
+        if isinstance(link, UdpLink) and (link.agent_quantiles_ms or link.return_quantiles_ms)
+    ]
+    text = (
+        f"each message over {', '.join(links)} takes longer than a measured delay with the described probability at "
+        "most, its time behind earlier messages included"
+    )
+    boards = tuple(board for link in links for board in _boards_of(system, link))
+    assumptions = (*bounds.assumptions, Assumption("delays", text, {}, boards))
+    return replace(bounds, met=False, chains=chains, assumptions=assumptions)
 
 
 def _where_no_publish_waits(system: System, executor: str | None) -> System | None:
@@ -917,7 +1018,9 @@ def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[Ch
                 found[chain.name] = found[cause]
                 changed = True
     return tuple(
-        replace(chain, bound_ns=None, met=False, root=found[chain.name], find_parts=tuple, find_sections=tuple)
+        replace(
+            chain, bound_ns=None, met=False, root=found[chain.name], find_parts=tuple, find_sections=tuple, likely=()
+        )
         if chain.name in found and chain.bound_ns is not None
         else chain
         for chain in chains
@@ -1021,7 +1124,7 @@ def _bounds_that_share(system: System) -> dict[str, ChainBound]:
         found = bound_boards(ways.system, None, 0, ask_link, ways.joined)
     except (NoBoundError, AnalysisError):
         return {}
-    bounds = latest_ways(system, ways, [_board_bound(chain, found) for chain in ways.system.chains])
+    bounds = latest_ways(system, ways, [_board_bound(ways.system, chain, found) for chain in ways.system.chains])
     return {one.name: _of_nodes(one) for one in bounds}
 
 
@@ -1206,12 +1309,21 @@ def _link_bound(system: System, chain: Chain, told: LinkChainAnswer) -> ChainBou
         ("any_order",),
         lambda: told.parts,
         lambda: told.depends_on,
+        likely=_likely(system, chain, told),
     )
+
+
+def _likely(system: System, chain: Chain, told: LinkChainAnswer) -> tuple[Likely, ...]:
+    visited = {one.executor for one in chain.callbacks}
+    board = next((one.name for one in system.boards() if one.name in visited), "")
+    if not told.shorter or not board:
+        return ()
+    return likely_of(system, [(told, late_on(system, board))], [bound_ns for bound_ns, _ in told.shorter])
 
 
 def _board_bounds(system: System, executor: ClientExecutor | None, losses: int, joined: Collection[str]) -> Bounds:
     found = bound_boards(system, executor, losses, ask_link, joined)
-    chains = [_board_bound(chain, found) for chain in system.chains]
+    chains = [_board_bound(system, chain, found) for chain in system.chains]
     assumed = tuple(starmap(Assumption, boards_premises(system, found)))
     used = {one.place for sections in found.sections.values() for one in sections}
     described = {executor_of_board(board) for board in system.boards() if board.name in used}
@@ -1227,7 +1339,7 @@ def _board_bounds(system: System, executor: ClientExecutor | None, losses: int, 
     return Bounds(system.name, name, met, _by_urgency(chains), (*_not_given(system), *assumed), models, uses=uses)
 
 
-def _board_bound(chain: Chain, found: BoardsFound) -> ChainBound:
+def _board_bound(system: System, chain: Chain, found: BoardsFound) -> ChainBound:
     sections = found.sections[chain.name]
     bound_ns = boards_response_ns(found, sections)
     root = None
@@ -1246,6 +1358,7 @@ def _board_bound(chain: Chain, found: BoardsFound) -> ChainBound:
         lambda: boards_parts_of(found, sections),
         lambda: boards_depends_on(found, sections),
         lambda: boards_until(found, sections),
+        likely=boards_likely(system, found, sections) if bound_ns is not None else (),
     )
 
 

@@ -12,14 +12,24 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, Literal
 
-from tide_tools.analysis.result import ITSELF, NUMBER, ChainBound, Model, Root, Share, alternative_name, chain_of
+from tide_tools.analysis.result import (
+    ITSELF,
+    NUMBER,
+    ChainBound,
+    Likely,
+    Model,
+    Root,
+    Share,
+    alternative_name,
+    chain_of,
+)
 from tide_tools.analysis.sizing import down_bytes, up_bytes
 from tide_tools.system.finding import Finding
 from tide_tools.system.levels import levels as levels_on
 from tide_tools.system.levels import shared_priorities, tree_priorities
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Publication, System, nanoseconds
-from tide_tools.system.places import Executor, Line, UdpLink
+from tide_tools.system.places import Executor, Line, UdpLink, delays_at
 from tide_tools.system.servers import servers_of, serving_several, shared_of_group
 
 # ---- sections of a chain ----
@@ -586,6 +596,7 @@ def _latest(system: System, chain: Chain, ways: Sequence[ChainBound], places: Ma
         what = f"it joins messages and may take {bound_ns / 1e6:.3f} ms, longer than its period"
         bound_ns, root = None, Root("joins_meet", ("chains", places[chain.name]), what, chain.name)
     parts, depends_on = worst.find_parts, worst.find_depends_on
+    likely = _likely_ways([one for one in ways if one.bound_ns is not None]) if bound_ns is not None else ()
 
     def named_parts() -> list[Share]:
         return [(one[0], one[1], one[2] and chain_of(one[2]), *one[3:]) for one in parts()]
@@ -602,7 +613,20 @@ def _latest(system: System, chain: Chain, ways: Sequence[ChainBound], places: Ma
         find_parts=named_parts if bound_ns is not None else list,
         find_depends_on=lambda: tuple(sorted({chain_of(one) for one in depends_on()} - {chain.name})),
         find_sections=worst.find_sections if alone else tuple,
+        likely=likely,
     )
+
+
+def _likely_ways(ways: Sequence[ChainBound]) -> tuple[Likely, ...]:
+    """An instance is in time if all its ways are. A way without measured delays has the same bound for each share."""
+    shares = next((one.likely for one in ways if one.likely), ())
+    found = []
+    for place, (share, *_) in enumerate(shares):
+        every = [one.likely[place] for one in ways if one.likely]
+        bound_ns = max(one.likely[place].bound_ns if one.likely else one.bound_ns or 0 for one in ways)
+        messages, late = sum(one.messages for one in every), sum((one.late for one in every), _NOTHING)
+        found.append(Likely(share, bound_ns, messages, max(one.instances for one in every), late))
+    return tuple(found)
 
 
 def named(text: str) -> str:
@@ -892,6 +916,11 @@ def board_document(
         if isinstance(line, UdpLink):
             document["protocol"]["heartbeat_floor_ns"] = _UDP_FLOOR_NS
         document["line"] = _line(system, line)
+    if shares := (whole or system).delay_shares():
+        shorter = [None if line is None else delays_at(line, share) for share in shares]
+        for way in ("agent_ns", "return_ns"):
+            poll_ns = line.poll_ns if isinstance(line, Line) else 0
+            document["line"][f"shorter_{way}"] = [0 if one is None else getattr(one, way) + poll_ns for one in shorter]
     return document
 
 

@@ -154,6 +154,13 @@ class LinkChainAnswer:
     @property
     def down(self) -> tuple[int, int]: ...
     @property
+    def shorter(self) -> tuple[tuple[int, int], ...]:
+        """For each entry of shorter_agent_ns of the line: the bound if the messages of an instance and of those before
+        it take no longer, and the number of these instances (Shorter in tools/analysis/link.h)."""
+    @property
+    def frames(self) -> tuple[int, int]:
+        """Frames of one instance to the agent and from it on which its response depends."""
+    @property
     def parts(self) -> tuple[tuple[str, int, str | None], ...]:
         """Kind, time, and the chain that causes the part; the parts add up to the bound."""
     @property

@@ -43,6 +43,7 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "agent": (YOURS, "agent_ms", "boards"),
     "return": (YOURS, "return_ms", "boards"),
     "shared_agent": (YOURS, "one agent for all boards", "boards"),
+    "delays": (YOURS, "distribution of delays", "boards"),
     "dds": (YOURS, "DDS between executors", "hosts"),
     "sizes": (YOURS, "message sizes", "boards"),
     "losses": (YOURS, "lost frames", "boards"),

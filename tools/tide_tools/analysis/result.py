@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from itertools import starmap
 from math import inf
@@ -247,9 +248,25 @@ class Model:
         return {"executor": self.executor, "model": self.model, "text": self.text}
 
 
+class Likely(NamedTuple):
+    """A bound that an instance keeps with a probability of at least 1 - late (docs/analysis/link.md, Measured delays).
+    share: the quantile of the delays. messages: the number of messages none of which may take longer; 0: no message
+    takes longer than the longest delay. instances: those that send these messages, the instance itself included."""
+
+    share: Decimal
+    bound_ns: int
+    messages: int
+    instances: int
+    late: Decimal
+
+    def to_json(self) -> dict[str, Any]:
+        return self._asdict() | {"share": float(self.share), "late": float(self.late)}
+
+
 @dataclass(frozen=True)
 class PathBound:
-    """reason: why the path has no bound; None: the path has a bound. Times are in nanoseconds."""
+    """reason: why the path has no bound; None: the path has a bound. likely: a chain of the path has a probability
+    only, and the bounds are those with the longest delays. Times are in nanoseconds."""
 
     name: str
     chains: tuple[str, ...]
@@ -258,6 +275,7 @@ class PathBound:
     age_ns: int | None
     age_limit_ns: int | None
     reason: str | None = None
+    likely: bool = False
 
     @property
     def is_limited(self) -> bool:
@@ -265,6 +283,11 @@ class PathBound:
 
     @property
     def met(self) -> bool:
+        """True if the path keeps its limits, guaranteed."""
+        return self.is_within and not self.likely
+
+    @property
+    def is_within(self) -> bool:
         """True if the path has bounds and they are within its limits, if it has any (is_limited)."""
         if self.reason is not None:
             return False
@@ -316,6 +339,24 @@ class ChainBound:
     from_event_ns: int | None = None
     deadline_from: str = "tick"
     begins_with_event: bool = False
+    # Only if messages of the chain cross a link with measured delays, so that nothing is guaranteed: by share.
+    likely: tuple[Likely, ...] = ()
+    sufficient: Decimal | None = None  # the probability that suffices
+
+    @cached_property
+    def best(self) -> Likely | None:
+        """The greatest probability of meeting the deadline; None: it is 0, or the chain needs none."""
+        if not self.likely or self.bound_ns is None:
+            return None
+        every = (*self.likely, Likely(Decimal(1), self.bound_ns, 0, 1, Decimal(0)))
+        met = [one for one in every if one.bound_ns <= self.deadline_ns and one.late < 1]
+        return min(met, key=lambda one: (one.late, one.bound_ns), default=None)
+
+    @property
+    def suffices(self) -> bool:
+        """True if the deadline is guaranteed, or met with the probability that suffices."""
+        best = self.best
+        return self.met or (best is not None and self.sufficient is not None and 1 - best.late >= self.sufficient)
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -364,6 +405,11 @@ class Bounds:
     def chain(self, name: str) -> ChainBound:
         return next(chain for chain in self.chains if chain.name == name)
 
+    @property
+    def suffices(self) -> bool:
+        """True if each deadline is guaranteed, or met with the probability that suffices."""
+        return all(one.suffices for one in self.chains) and all(one.is_within for one in self.paths)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": 1,
@@ -387,6 +433,8 @@ class Bounds:
                     "root": bound.root and bound.root.to_json(),
                     "holds_for": bound.holds_for,
                     "slack_ns": bound.slack_ns,
+                    "likely": [one.to_json() for one in bound.likely],
+                    "best": bound.best and bound.best.to_json(),
                 }
                 for bound in self.chains
             ],

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import ROUND_FLOOR, Decimal
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from tide_tools.analysis.premises import Origins, of_executors
-from tide_tools.analysis.result import Bounds, ChainBound, Root, label
+from tide_tools.analysis.result import Bounds, ChainBound, Likely, PathBound, Root, label
 from tide_tools.extras import install_of
 from tide_tools.report.results import exact
 from tide_tools.report.table import print_premise_names, print_premises
@@ -69,9 +70,43 @@ def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None, num
             exact(chain.from_event_ns),
             exact(chain.deadline_ns),
             "" if chain.slack_ns is None else exact(chain.slack_ns),
-            _coloured("yes", colour_of(numbers)) if chain.met else _coloured("no", "red"),
+            _answer(chain, numbers),
         )
     return table
+
+
+def _answer(chain: ChainBound, numbers: Origins | None) -> str:
+    if chain.met or chain.best is None:
+        return _coloured("yes", colour_of(numbers)) if chain.met else _coloured("no", "red")
+    return _coloured(percent(chain.best), "yellow" if chain.suffices else "red")
+
+
+def percent(likely: Likely) -> str:
+    """The probability of a bound, rounded down to four decimals."""
+    exactly = 100 * (1 - likely.late)
+    return f"{exactly.quantize(Decimal('0.0001'), ROUND_FLOOR).normalize():f} %"
+
+
+def _probabilities(bounds: Bounds) -> list[str]:
+    """For each chain with a probability: what it rests on."""
+    lines = []
+    for chain in bounds.chains:
+        best = chain.best
+        if best is None:
+            continue
+        text = f"{chain.name} meets its deadline with a probability of at least {percent(best)} for each instance: "
+        if best.messages == 0:
+            text += "even with the longest delays, on which a measurement gives no guarantee"
+        else:
+            of = "" if best.instances == 1 else f" of {best.instances} instances"
+            text += f"within {exact(best.bound_ns)} ms, unless one of {best.messages} messages{of} takes longer than "
+            text += f"{(100 * best.share).normalize():f} % of all messages"
+        if chain.sufficient is None:
+            text += '; state the probability that suffices, for example "probability = 0.99"'
+        elif not chain.suffices:
+            text += f"; {(100 * chain.sufficient).normalize():f} % are required"
+        lines.append(text)
+    return lines
 
 
 def _counts_from(bounds: Bounds) -> str:
@@ -111,11 +146,17 @@ def paths_table(bounds: Bounds, numbers: Origins | None = None) -> Table:
             "" if path.reaction_limit_ns is None else exact(path.reaction_limit_ns),
             exact(path.age_ns),
             "" if path.age_limit_ns is None else exact(path.age_limit_ns),
-            _coloured("yes" if path.is_limited else "no limit", colour_of(numbers))
-            if path.met
-            else _coloured("no", "red"),
+            _path_answer(path, numbers),
         )
     return table
+
+
+def _path_answer(path: PathBound, numbers: Origins | None) -> str:
+    if not path.is_within:
+        return _coloured("no", "red")
+    if not path.is_limited:
+        return _coloured("no limit", colour_of(numbers))
+    return _coloured("likely", "yellow") if path.likely else _coloured("yes", colour_of(numbers))
 
 
 def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | None = None) -> Table:
@@ -166,10 +207,12 @@ def print_bounds(
         print_whole(console, paths_table(bounds, numbers))
     for line in _reasons(bounds, where)[:most]:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+    for line in _probabilities(bounds)[:most]:
+        print_wrapped(console, line)
     if not details and all(chain.bound_ns is None for chain in bounds.chains):
         return
     print_wrapped(console, _counts_from(bounds))
-    late = any(not chain.met and chain.bound_ns is not None for chain in bounds.chains)
+    late = any(not chain.suffices and chain.bound_ns is not None for chain in bounds.chains)
     if late and any(one.id == "escapes" and "every byte" in one.text for one in bounds.assumptions):
         text = (
             "Each byte of a frame counts as escaped, which doubles its time on the line; 'escaped_bytes' of the link "
@@ -194,9 +237,14 @@ def print_verdict(
 ) -> None:
     """Prints the verdict, and how many of the times were measured. premises: where the premises are printed. wanting:
     why the bounds alone do not suffice for the user's request."""
-    late = [chain.name for chain in bounds.chains if not chain.met]
-    late += [f"path {path.name}" for path in bounds.paths if not path.met]
+    late = [chain.name for chain in bounds.chains if not chain.suffices]
+    late += [f"path {path.name}" for path in bounds.paths if not path.is_within]
     answer, colour = f"every deadline is guaranteed, if {premises} hold", colour_of(numbers)
+    likely = [chain.name for chain in bounds.chains if chain.best is not None]
+    if likely and not late:
+        rest = "every other deadline is guaranteed" if len(likely) < len(bounds.chains) else "no deadline is guaranteed"
+        answer = f"on time with the required probability: {_first(likely, _NAMED)}; {rest}, if {premises} hold"
+        colour = "yellow"
     if late:
         is_all = len(late) == len(bounds.chains) > 1 and not bounds.paths
         answer, colour = f"no guarantee for{' any chain' if is_all else f': {_first(late, _NAMED)}'}", "red"

@@ -79,6 +79,11 @@ def optimise(
     system = load(file)
     if losses and is_on_host(system):
         _refuse([f"{file}: no chain touches a board, so no frame can be lost; drop --losses"])
+    if measured := system.delay_shares():
+        keys = ("agent_quantiles_ms", "return_quantiles_ms")
+        place, key = next((n, key) for n, one in enumerate(system.links) for key in keys if getattr(one, key, ()))
+        what = f"delays have quantiles ({measured[-1]:f} is the largest), so no change guarantees a deadline"
+        _refuse(problem_lines(file, [(("links", place, key), what, "remove them, to optimise for the longest delays")]))
     require_file(write if not dry_run else None)
     console = Console(quiet=as_json, emoji=False)
 

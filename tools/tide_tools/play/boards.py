@@ -14,12 +14,13 @@ from typing import NamedTuple, TypeVar
 
 from tide_tools.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide_tools.analysis.lower import Section, executor_of_board, sections_of
+from tide_tools.analysis.result import ChainBound
 from tide_tools.analysis.sizing import Need
 from tide_tools.play.paths import Instance
 from tide_tools.play.server import Played
 from tide_tools.system.levels import levels_of_boards
 from tide_tools.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
-from tide_tools.system.places import Executor, Line, UdpLink
+from tide_tools.system.places import Delays, Executor, Line, UdpLink, delays_at
 from tide_tools.system.servers import servers_of
 
 PROGRAM = "tide-sim"
@@ -33,6 +34,7 @@ SLOWEST = 4
 MOST_INSTANCES = 5_000
 FRAME_BYTES = 64  # more than the overhead of a fragment
 MEETING = 0.3  # share of drawn runs in which one callback of each chain begins at about the same time
+SLOTS = 64  # number of slots of measured delays, before they repeat
 LEAST_BYTES = 8  # the size to which messages are shortened
 # A run ends when all messages have arrived, or when none has arrived for this long. Chains without bounds may have many
 # messages under way.
@@ -211,8 +213,50 @@ def require_no_losses_of_events(system: System, losses: int) -> None:
 
 
 @dataclass(frozen=True)
+class Slots:
+    """Measured delays of a board's link in one run: the longest delay in each slot of time, to the agent and from it.
+    The slots repeat. In a slot the delay falls at last to the least one, so that messages keep their order, and in no
+    more of the time than described is it above a quantile."""
+
+    slot_us: int
+    agent_us: tuple[int, ...]
+    return_us: tuple[int, ...]
+
+    def are_within(self, limit: Delays, first_ns: int, last_ns: int) -> bool:
+        """True if no message that begins in this time takes longer than the limits."""
+        slot_ns = self.slot_us * MICROSECOND
+        first, last = max(first_ns, 0) // slot_ns, last_ns // slot_ns
+        places = [place % SLOTS for place in range(first, min(last, first + SLOTS - 1) + 1)]
+        return all(
+            self.agent_us[place] * MICROSECOND <= limit.agent_ns
+            and self.return_us[place] * MICROSECOND <= limit.return_ns
+            for place in places
+        )
+
+
+def drawn_slots(link: Line | UdpLink, fair: bool, source: random.Random) -> Slots | None:
+    """fair: each delay comes as often as described; otherwise all come equally often. None: nothing was measured."""
+    if not isinstance(link, UdpLink) or not (link.agent_quantiles_ms or link.return_quantiles_ms):
+        return None
+    ways: list[tuple[list[int], list[float]]] = []
+    for quantiles, longest_ms in (
+        (link.agent_quantiles_ms, link.agent_ms),
+        (link.return_quantiles_ms, link.return_ms),
+    ):
+        every = (*quantiles, (Decimal(1), longest_ms or Decimal(0)))
+        before = (Decimal(0), *(share for share, _ in quantiles))
+        shares = [float(one[0] - less) if fair else 1.0 for one, less in zip(every, before, strict=True)]
+        ways.append(([nanoseconds(one[1]) // MICROSECOND for one in every], shares))
+    spread_us = max(max(delays_us) - min(delays_us) for delays_us, _ in ways)
+    slot_us = max(spread_us, 1000) * source.choice((1, 2, 4))
+    agent_us, return_us = (tuple(source.choices(delays_us, shares, k=SLOTS)) for delays_us, shares in ways)
+    return Slots(slot_us, agent_us, return_us)
+
+
+@dataclass(frozen=True)
 class BoardsRun:
-    """All values that may differ between two runs of a description."""
+    """All values that may differ between two runs of a description. slots: by board; None: its delays are not measured
+    ones. fair: delays come as often as described."""
 
     phases_ns: tuple[int, ...]
     executions_ns: tuple[tuple[int, ...], ...]  # by chain and callback
@@ -221,6 +265,8 @@ class BoardsRun:
     return_ns: tuple[tuple[int, int], ...]
     costs: bool
     seed: int
+    slots: tuple[Slots | None, ...] = ()
+    fair: bool = True
     order: int = 0  # the order in which a callback publishes its topics 0: as described, else the seed that draws it
 
 
@@ -313,6 +359,7 @@ class BoardsPlayer:
             for position, callback in enumerate(chain.callbacks)
             for sent in _sent_by(callback)
         ]
+        self._is_measured = bool(system.delay_shares())
         self._publish_several = any(len(one.publishes) > 1 for chain in system.chains for one in chain.callbacks)
         self._own_marks_ns = [marks_of(system, system.timer_of(chain)) for chain in system.chains]
         self._marks_ns = [0]
@@ -381,8 +428,14 @@ class BoardsPlayer:
             self._spans("return_ms"),
             source.random() < 0.8,
             source.randrange(1_000_000),
+            *self._slots(source.random() < 0.5 if self._is_measured else True),
             source.choice((0, source.randrange(1_000_000))) if self._publish_several else 0,
         )
+
+    def _slots(self, fair: bool) -> tuple[tuple[Slots | None, ...], bool]:
+        if not self._is_measured:
+            return (), True
+        return tuple(drawn_slots(link, fair, self._random) for link in self._links), fair
 
     def changed(self, run: BoardsRun, worst: Worst | None = None) -> BoardsRun:
         """A run with one value changed. worst: an instance of `run`; other chains may be moved so that they meet it."""
@@ -390,6 +443,9 @@ class BoardsPlayer:
         if worst is not None and len(self._timers) > 1 and source.random() < 0.6:
             own, others = self._own_and_others(worst)
             return replace(run, phases_ns=meeting_worst(run.phases_ns, self._periods_ns, own, worst, others, source))
+        if self._is_measured and source.random() < 0.2:
+            slots, fair = self._slots(False)
+            return replace(run, slots=slots, fair=fair)
         if source.random() < 0.1:
             return replace(run, agent_ns=self._spans("agent_ms"), return_ns=self._spans("return_ms"))
         place = source.randrange(len(self._chains))
@@ -554,7 +610,36 @@ class BoardsPlayer:
             f"{name}_least_us={least_ns // MICROSECOND};{name}_most_us={most_ns // MICROSECOND}"
             for name, (least_ns, most_ns) in delays
         ]
+        slots = run.slots[number] if run.slots else None
+        if slots is not None:
+            words.append(f"delay_slot_us={slots.slot_us}")
+            words.append(f"agent_slots_us={','.join(map(str, slots.agent_us))}")
+            words.append(f"return_slots_us={','.join(map(str, slots.return_us))}")
         return ";".join((settings, *words, *((costs,) if run.costs else ())))
+
+    def worst_likely(self, run: BoardsRun, played: Played, chain: ChainBound) -> list[int]:
+        """For each probability of the chain: the worst response of an instance to which its bound applies, because none
+        of the messages on which it rests was late; -1: there was none."""
+        place = self.chain_names.index(chain.name)
+        described = self._chains[place]
+        visited = {one.executor for way in self._system.ways(described) for one in way}
+        slots = [
+            (link, one)
+            for board, link, one in zip(self._boards, self._links, run.slots, strict=False)
+            if one is not None and board.name in visited
+        ]
+        worst_ns = []
+        for likely in chain.likely:
+            before_ns = (likely.instances - 1) * described.period_ns
+            limits = [(delays_at(link, likely.share), one) for link, one in slots]
+            longest_ns = -1
+            for release_ns, _, end_ns in played.recorded[place]:
+                if end_ns - release_ns <= longest_ns or end_ns < 0:
+                    continue
+                if all(one.are_within(limit, release_ns - before_ns, end_ns) for limit, one in limits):
+                    longest_ns = end_ns - release_ns
+            worst_ns.append(longest_ns)
+        return worst_ns
 
     def _settings_of(self, number: int) -> tuple[str, str]:
         """A board's settings and costs, as words of the plan."""

@@ -57,7 +57,7 @@ _BY_EXECUTOR = {
 _METHODS = (  # the judge's function for each premise
     *("execution", "shortest_execution", "digestion", "release_jitter", "escapes", "sizes", "losses", "pools", "depth"),
     *("line_alone", "heard_at_start", "timers_run", "over_in_time", "machine", "events", "loads", "undescribed"),
-    *("interrupts", "other_real_time", "line_on_time", "shared_agent"),
+    *("interrupts", "other_real_time", "line_on_time", "shared_agent", "delays"),
 )
 
 
@@ -272,6 +272,21 @@ class _Judge:
             return UNSEEN, text, None
         text += self.line_was_late() if seen["sure_ns"] > limit_ns else ""
         return _within(seen["sure_ns"], limit_ns, text)
+
+    def delays(self, _: dict[str, int]) -> Verdict:
+        """How often messages were late. No run shows a probability, so the premise is never held."""
+        told = []
+        for board in sorted(self.at):
+            link = self.system.link_of_board(self.system.executor(board))
+            for way, seen in self.seen.get("handed", {}).get(board, {}).items():
+                counts = {int(upto_us): count for upto_us, count in seen["upto_us"].items()}
+                for share, delay_ms in getattr(link, f"{way}_quantiles_ms", ()):
+                    late = sum(count for upto_us, count in counts.items() if upto_us * 1000 > nanoseconds(delay_ms))
+                    told.append(
+                        f"{late} of {counted(sum(counts.values()), 'message')} of {board} took longer than "
+                        f"{delay_ms:f} ms, {1 - share:f} of them may"
+                    )
+        return UNSEEN, f"{'; '.join(told) or 'no trace tells the delay of a message'}: a run shows no probability", None
 
     def escapes(self, values: dict[str, int]) -> Verdict:
         seen = self.of_lines()

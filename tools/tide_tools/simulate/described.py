@@ -18,8 +18,8 @@ from rich.table import Table
 from tide_tools.analysis.bounds import bounds_of
 from tide_tools.analysis.lower import is_on_host
 from tide_tools.analysis.premises import Origins
-from tide_tools.analysis.result import Bounds
-from tide_tools.play.boards import PROGRAM, BoardsPlayer, Worst
+from tide_tools.analysis.result import Bounds, Likely
+from tide_tools.play.boards import PROGRAM, BoardsPlayer, BoardsRun, Worst
 from tide_tools.play.host import HostPlayer
 from tide_tools.play.paths import Instance, seen_on_paths
 from tide_tools.play.server import Played, Server
@@ -135,10 +135,32 @@ class Seen(_Worst):
     until: str | None
     ended: int = 0
     lost: int = 0
+    # Only for a chain with a probability: the bounds and the worst responses to which they apply, and the numbers of
+    # instances that were late and that ended in runs whose delays come as often as described.
+    likely: tuple[Likely, ...] = ()
+    worst_likely_ns: list[int] = field(default_factory=list)
+    counted: tuple[int, int] = (0, 0)
 
     @property
     def name(self) -> str:
         return self.chain if self.until is None else f"{self.chain} until it leaves {self.until}"
+
+    @property
+    def is_above(self) -> bool:
+        pairs = zip(self.worst_likely_ns, self.likely, strict=False)
+        return super().is_above or any(worst_ns > one.bound_ns + INSTANT_NS for worst_ns, one in pairs)
+
+    @property
+    def is_late(self) -> bool:
+        """With a probability, single instances may be late."""
+        return super().is_late and not self.likely
+
+    @property
+    def verdict(self) -> str:
+        if self.wrong or not self.likely:
+            return super().verdict
+        late, ended = self.counted
+        return f"[yellow]{late} of {ended} late[/]"
 
     @property
     def wrong(self) -> str:
@@ -147,6 +169,8 @@ class Seen(_Worst):
 
     def to_json(self) -> dict[str, Any]:
         counts = {"samples": self.ended, "lost": self.lost, "plan": self.plan}
+        if self.likely:
+            counts |= {"late": self.counted[0], "counted": self.counted[1]}
         return {"chain": self.chain, "until": self.until, **self._json(), **counts}
 
     def cells(self, by_board: bool) -> tuple[str, ...]:
@@ -232,6 +256,7 @@ def progress_on(console: Console, seconds: Callable[[], float] = time.process_ti
 class _Trial:
     def __init__(self, system: System, bounds: Bounds, server: Server) -> None:
         self._system, self._bounds = system, bounds
+        self._is_searching = False
         self._play_plan = lru_cache(REPEATED)(server.play)
         self._seen = _rows(system, bounds)
         # Without a bound for each chain, messages may pile up.
@@ -257,6 +282,7 @@ class _Trial:
             report(self._outcome.runs, runs + (runs * len(best) if search else 0))
         # Each further run changes the worst run of one chain, or moves that chain next to the worst instance of another
         # chain; it may be the worst run of any chain. Chains that are far from their bounds get more of these runs.
+        self._is_searching = True  # its runs are the worst ones, whose instances say nothing about probabilities
         source = random.Random(f"{self._system.name} {first} search")
         for _ in range(runs * len(best) if search else 0):
             (place,) = source.choices([*best], [self._looseness(place, best[place][0]) for place in best])
@@ -313,6 +339,9 @@ class _Trial:
         chains = {name: place for place, name in enumerate(player.chain_names)}
         until = player.until(played) if isinstance(player, BoardsPlayer) else {}
         for one in self._seen:
+            if one.likely and isinstance(player, BoardsPlayer):
+                self._count(one, player, run, played)
+        for one in self._seen:
             place = chains[one.chain]
             worst_ns, ended, lost = told.worst_ns[place], told.ended[place], told.lost[place]
             if one.until is not None:
@@ -322,6 +351,14 @@ class _Trial:
             one.keep(worst_ns, plan, played, is_crowded)
         paths = ((worst_ns, -1) for worst_ns in self._worst_of_paths(player, played, plan, is_crowded))
         return played, (*zip(told.worst_ns, told.worst_index, strict=True), *paths)
+
+    def _count(self, one: Seen, player: BoardsPlayer, run: BoardsRun, played: Played) -> None:
+        found = player.worst_likely(run, played, self._bounds.chain(one.chain))
+        one.worst_likely_ns = [max(pair) for pair in zip(found, one.worst_likely_ns or found, strict=True)]
+        if run.fair and not self._is_searching:
+            instances = player.instances(played)[player.chain_names.index(one.chain)]
+            late = sum(each.end_ns - each.release_ns > (one.limit_ns or 0) for each in instances)
+            one.counted = one.counted[0] + late, one.counted[1] + len(instances)
 
     def _worst_of_paths(self, player: _Player, played: Played, plan: str, is_crowded: bool) -> list[int]:
         if not self._paths:
@@ -337,7 +374,7 @@ def _rows(system: System, bounds: Bounds) -> list[Seen]:
     rows = []
     for chain in bounds.chains:
         rows += [Seen(bound_ns, None, chain.name, place) for place, bound_ns in chain.sections[:-1]]
-        rows.append(Seen(chain.bound_ns, chain.deadline_ns, chain.name, None))
+        rows.append(Seen(chain.bound_ns, chain.deadline_ns, chain.name, None, likely=chain.likely))
     return rows
 
 

@@ -40,6 +40,7 @@ def check(system: System) -> list[Finding]:
         *_budgets(system),
         *_propagation(system),
         *_boards(system),
+        *_delays(system),
         *_paths(system),
         *_locks(system),
         *_programs(system),
@@ -707,6 +708,30 @@ def _said(key: str, value: object) -> str:
 
 
 # ---- boards ----
+
+
+def _delays(system: System) -> Iterator[Finding]:
+    """Checks measured delays, and that only chains that need a probability have one."""
+    measured: set[str] = set()
+    for index, link in enumerate(system.links):
+        for key in ("agent", "return") if isinstance(link, UdpLink) else ():
+            quantiles, longest_ms = getattr(link, f"{key}_quantiles_ms"), getattr(link, f"{key}_ms")
+            if quantiles and longest_ms is None:
+                what = f"link '{link.name}' has {key}_quantiles_ms, but no longest delay, after which a message is lost"
+                yield Finding(("links", index, f"{key}_quantiles_ms"), what, f"add {key}_ms")
+            elif quantiles and quantiles[-1][1] > longest_ms:
+                what = f"link '{link.name}' has a measured delay of {quantiles[-1][1]} ms, above its {key}_ms"
+                yield Finding(("links", index, f"{key}_quantiles_ms"), what, f"raise {key}_ms")
+            if quantiles:
+                measured.add(link.name)
+    links = {board.name: system.link_of_board(board) for board in system.boards()}
+    for index, chain in enumerate(system.chains):
+        visited = (links.get(one.executor) for way in system.ways(chain) for one in way)
+        if chain.probability is not None and not any(link.name in measured for link in visited if link is not None):
+            what = f"chain '{chain.name}' has a probability, but no board with measured delays"
+            yield Finding(
+                ("chains", index, "probability"), what, "remove it, or describe quantiles of the link's delays"
+            )
 
 
 def _boards(system: System) -> Iterator[Finding]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from itertools import pairwise
 from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
@@ -22,6 +24,7 @@ CHAIN_PRIORITY_MAXIMUM = 1_000_000
 MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model.h
 CALLBACKS_MAXIMUM = 1000  # the value of kMostCallbacks there
 PUBLICATIONS_MAXIMUM = 64  # most messages of a callback
+QUANTILES_MAXIMUM = 16
 MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
 PRIORITY_MAXIMUM = 32_511  # largest priority of a callback: level 126, last position (level << 8 | position)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -59,6 +62,26 @@ def _whole_nanoseconds(value: Any) -> Decimal:
     return number
 
 
+Quantiles = tuple[tuple[Decimal, Decimal], ...]
+_SHARE = re.compile(r"0\.\d{1,6}")
+
+
+def quantiles_of(value: Any) -> Any:
+    """A table of delays by the share of messages that take no longer, in the order of the shares."""
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, dict) or not 1 <= len(value) <= QUANTILES_MAXIMUM:
+        raise ValueError(
+            f'must be a table of 1 to {QUANTILES_MAXIMUM} delays, for example {{ "0.5" = 2, "0.999" = 25 }}'
+        )
+    if not all(_SHARE.fullmatch(share) and Decimal(share) for share in value):
+        raise ValueError('must have shares between 0 and 1 as its keys, for example "0.999", of at most six decimals')
+    found = tuple(sorted((Decimal(share), _milliseconds_or_zero(delay)) for share, delay in value.items()))
+    if any(one[0] == other[0] or one[1] > other[1] for one, other in pairwise(found)):
+        raise ValueError("must have each share once, and no longer delay for a smaller share")
+    return found
+
+
 def branch_of(value: Any) -> Any:
     if not isinstance(value, str):
         return value
@@ -91,6 +114,17 @@ MillisecondsOrZero = Annotated[
     PlainValidator(_milliseconds_or_zero),
     PlainSerializer(_number, return_type=float),
     WithJsonSchema({"type": "number", "minimum": 0, "maximum": MILLISECONDS_MAXIMUM}),
+]
+DelayQuantiles = Annotated[
+    Quantiles,
+    BeforeValidator(quantiles_of),
+    PlainSerializer(lambda value: {str(share): _number(delay) for share, delay in value} or None),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "additionalProperties": {"type": "number", "minimum": 0, "maximum": MILLISECONDS_MAXIMUM},
+        }
+    ),
 ]
 Name = Annotated[str, Field(pattern="^[a-z][a-z0-9_]*$", max_length=64)]
 MessageType = Annotated[

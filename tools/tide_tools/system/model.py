@@ -239,6 +239,15 @@ class Chain(_Entry):
             "input (deadline_from), to the end of its last callback."
         ),
     ]
+    probability: Annotated[
+        Decimal | None,
+        Field(
+            gt=0,
+            lt=1,
+            description="For chains with messages over a link with measured delays: the least probability of meeting "
+            "the deadline that suffices for each instance. Absent: no probability suffices.",
+        ),
+    ] = None
     deadline_from: Annotated[
         Literal["tick", "event"],
         Field(
@@ -439,6 +448,13 @@ class System(_Entry):
 
     def where(self, callback: Callback) -> Where:
         return self.executor(callback.executor).where
+
+    def delay_shares(self) -> tuple[Decimal, ...]:
+        """The shares for which links describe measured delays, in ascending order."""
+        links = (link for link in self.links if isinstance(link, UdpLink))
+        return tuple(
+            sorted({one[0] for link in links for one in (*link.agent_quantiles_ms, *link.return_quantiles_ms)})
+        )
 
     def boards(self) -> tuple[Executor, ...]:
         """Executors of microcontrollers, each a board of its own."""

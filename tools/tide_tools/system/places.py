@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Annotated, Literal
 
@@ -11,6 +12,7 @@ from pydantic import Field
 from tide_tools.system.fields import (
     MTU_MINIMUM,
     BoardPolicy,
+    DelayQuantiles,
     Milliseconds,
     MillisecondsOrZero,
     Name,
@@ -289,7 +291,7 @@ class UsbLink(Line):
 
 class UdpLink(_Entry):
     """UDP or TCP on IPv4 between one or several microcontrollers and the agent. Bounds use the stated delays of the
-    network."""
+    network. If quantiles of its delays are known, as on Wi-Fi, chains also have probabilities."""
 
     name: Name
     kind: Literal["udp", "tcp"]
@@ -310,6 +312,17 @@ class UdpLink(_Entry):
             "is no bound."
         ),
     ] = None
+    agent_quantiles_ms: Annotated[
+        DelayQuantiles,
+        Field(
+            description="Measured delays of messages to the ROS 2 node, by the share of messages that take no longer, "
+            'for example { "0.5" = 2, "0.99" = 8, "0.999" = 25 }. agent_ms remains the longest delay: a later message '
+            "counts as lost. A chain with such messages has a probability instead of a guarantee."
+        ),
+    ] = ()
+    return_quantiles_ms: Annotated[
+        DelayQuantiles, Field(description="The same from a node's publish until the board receives the message.")
+    ] = ()
     source: Source = "estimated"
     heartbeat_delay_ms: Annotated[
         MillisecondsOrZero | None,
@@ -323,6 +336,30 @@ class UdpLink(_Entry):
     def heartbeat_delay_ns(self) -> int:
         """-1 if the round trip is measured."""
         return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
+
+
+@dataclass(frozen=True)
+class Delays:
+    """The delays of a link's messages to the agent's node and back. late: the shares of messages that may take
+    longer."""
+
+    agent_ns: int
+    return_ns: int
+    late: tuple[Decimal, Decimal] = (Decimal(0), Decimal(0))
+
+
+def delays_at(link: Line | UdpLink, share: Decimal) -> Delays:
+    """The least described delays that this share of the messages does not exceed."""
+    found: list[tuple[int, Decimal]] = []
+    for longest_ms, quantiles in (
+        (link.agent_ms, link.agent_quantiles_ms if isinstance(link, UdpLink) else ()),
+        (link.return_ms, link.return_quantiles_ms if isinstance(link, UdpLink) else ()),
+    ):
+        longest = Decimal(1), longest_ms or Decimal(0)
+        least = next(one for one in (*quantiles, longest) if one[0] >= share)
+        found.append((nanoseconds(least[1]), 1 - least[0]))
+    (agent_ns, up), (return_ns, down) = found
+    return Delays(agent_ns, return_ns, (up, down))
 
 
 def rate_of(link: Line) -> str:

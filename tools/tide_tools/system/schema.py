@@ -169,14 +169,17 @@ def _value(entry: dict[str, Any]) -> str:
         return _quoted(entry["const"])
     if "enum" in entry:
         return " or ".join(_quoted(one) for one in entry["enum"])
+    if entry.get("type") == "object":
+        return "a table"
     if entry.get("type") == "array":
         return "texts" if entry["items"].get("type") == "string" else "tables"
     if "$ref" in entry:
         return "a table"
     words = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
     text = words[entry["type"]]
-    limits = [f"more than {entry['exclusiveMinimum']:,}"] if "exclusiveMinimum" in entry else []
+    limits = [f"more than {entry['exclusiveMinimum']:,.0f}"] if "exclusiveMinimum" in entry else []
     limits += [f"{word} {entry[key]:,}" for key, word in (("minimum", "from"), ("maximum", "to")) if key in entry]
+    limits += [f"and less than {entry['exclusiveMaximum']:,.0f}"] if "exclusiveMaximum" in entry else []
     if "maxLength" in entry:
         limits.append(f"at most {entry['maxLength']} characters")
     return ", ".join((text, " ".join(limits))) if limits else text
