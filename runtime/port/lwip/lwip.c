@@ -118,6 +118,7 @@ static size_t read_agent(struct uxrCustomTransport *transport, uint8_t *bytes, s
   if (agent.count == 0u) return 0u;
   struct pbuf *const datagram = take();
   const size_t length = datagram->tot_len <= count ? pbuf_copy_partial(datagram, bytes, datagram->tot_len, 0) : 0u;
+  if (length == 0u) agent.dropped++; /* longer than TIDE_MTU_BYTES, or empty */
   (void)pbuf_free(datagram);
   return length;
 }

@@ -46,7 +46,7 @@ void tide_lwip_wake(void);
 
 /* The agent's address is IPv4. RMW_RET_INVALID_ARGUMENT: it is not. One session at a time. */
 rmw_ret_t tide_lwip_options_set_agent(rmw_init_options_t *options, const char *address, uint16_t port);
-/* Datagrams of the agent for which there was no room. */
+/* Datagrams of the agent that were dropped: no room, or longer than TIDE_MTU_BYTES. */
 uint32_t tide_lwip_dropped(void);
 
 /* ---- for the transports of this folder ---- */
