@@ -13,9 +13,10 @@
  * keep the wire, and all frames, until it runs again. Letting another thread use the wire meanwhile would need a second
  * buffer, and in every link a start that can be aborted.
  *
- * Critical sections are short and bounded. Critical sections contain no copy, no checksum and no on_submessage, and at
- * most one start of the link. Two lanes never deliver frames of the same stream at the same time, so a stream keeps its
- * order.
+ * Critical sections are short and bounded. They contain no on_submessage and at most one start of the link. They copy
+ * no message, except one that is packed into another. They compute no checksum, except of frames that commit handles at
+ * once, and of frames that are evicted or acknowledged early. Two lanes never deliver frames of the same stream at the
+ * same time, so a stream keeps its order.
  *
  * Memory (Cortex-M7): tide_daemon_t about 1 KiB, plus the memory named in the configurations of its two halves. */
 #ifndef TIDE_DAEMON_H

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Publishing a sample that is longer than any node of the pool: it is written in pieces while its beginning is sent.
  *
- * The sample takes two nodes (one if no more are free, up to four if frames are large), and refills them as the agent
- * acknowledges their contents. The sample keeps its position in its reliable stream: samples published meanwhile on the
- * same level follow it, and samples of other levels pass it. No copy is kept, so the sample cannot be sent again. It is
- * delivered when tide_session_long_poll returns TIDE_OK, and lost as a whole if the session ends before.
+ * The sample takes free nodes until they hold all of it or 32 frames, but at most four; one is enough. It refills them
+ * as the agent acknowledges their contents. The sample keeps its position in its reliable stream: samples published
+ * meanwhile on the same level follow it, and samples of other levels pass it. No copy is kept, so the sample cannot be
+ * sent again. It is delivered when tide_session_long_poll returns TIDE_OK, and lost as a whole if the session ends
+ * before.
  *
  * Giving up a partly sent sample ends the session: XRCE cannot cancel a fragmented message, and an agent would join its
  * beginning to the next sample. The session reconnects and sends all other reliable messages again.

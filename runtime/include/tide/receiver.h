@@ -3,8 +3,8 @@
  *
  * Reception. A link writes each arriving message into a free frame slot and commits it. Commit reads the header only
  * (about 20 bytes: length, kind, target object), so a link may call it from an interrupt. Commit is the reception
- * handler of the paper. Commit handles messages without a stream at once: acknowledgments, HEARTBEATs, statuses. STATUS
- * and INFO of a stream are also handled at once if they are next in order, so they need no slot and do not wait behind
+ * handler of PoDS. Commit handles messages without a stream at once: acknowledgments, HEARTBEATs, statuses. STATUS and
+ * INFO of a stream are also handled at once if they are next in order, so they need no slot and do not wait behind
  * data. All other frames of streams are only queued by priority, and are called noted from then on.
  *
  * Delivery. The executor requests the most urgent noted frame. Only then is its payload verified and delivered, in
@@ -100,7 +100,7 @@ typedef struct tide_slot {
   uint16_t crc; /* received checksum; meaningful when verify is set */
   uint16_t sequence;
   tide_priority_t priority; /* the frame's own priority, or the higher priority of a later frame in its stream */
-  uint16_t references;      /* calls of tide_receiver_retain so far; set by on_submessage only */
+  uint16_t references;      /* calls of tide_receiver_retain so far; only on_submessage makes them */
   uint16_t released;        /* calls of tide_receiver_release so far */
   uint16_t position;        /* offset of the next submessage to deliver; 0: none delivered yet */
   uint8_t *bytes;
@@ -208,8 +208,8 @@ int tide_receiver_init(tide_receiver_t *receiver, const tide_receiver_config_t *
  * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. 0x80: between sessions. Messages
  * without a stream then pass with any id. Initially everything passes (0xFF). */
 void tide_receiver_set_session(tide_receiver_t *receiver, uint8_t session, uint32_t key);
-/* Start all streams at 0 again. Noted frames are dropped, except those
- * already acknowledged; samples in use stay valid. Any time, also from on_control. */
+/* Start all streams at 0 again. Noted frames are dropped, except those already acknowledged; samples in use stay valid.
+ * Any time, also from on_control. */
 void tide_receiver_reset(tide_receiver_t *receiver);
 
 /* Reserve slots for a reader: as many as it requests, or fewer when all accounts together request more slots than

@@ -140,7 +140,7 @@ typedef struct tide_transmitter_counters {
   uint32_t
       refused_kept; /* the part of refused_full in which a node was free but reserved for another level or writer */
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
-  uint32_t acknowledged; /* nodes; a packed message shares another message's node */
+  uint32_t acknowledged; /* acknowledged nodes; messages packed into one node count once */
   uint32_t packed;       /* messages packed into an earlier one's frame */
   uint32_t nack_ignored; /* ACKNACKs out of range, and flags for messages already being retransmitted */
   uint32_t nodes_in_use_maximum;
@@ -185,8 +185,9 @@ typedef struct tide_transmitter_config {
                                    HEARTBEAT only finds losses at the end of a burst. 0: at once, as PoDS. -1: adaptive,
                                    from the measured round trip (mean + 4 deviations, at least heartbeat_floor_ns; 20 ms
                                    before the first measurement) */
-  int64_t heartbeat_floor_ns;   /* least adaptive delay; 0: 2 ms. If frames take long, an acknowledgment may wait behind
-                                   one, and a HEARTBEAT would delay it further. */
+  int64_t heartbeat_floor_ns;   /* least adaptive delay; 0: 2 ms. On a slow link choose more than the time of a frame:
+                                 * the acknowledgment may wait behind a frame of the peer, and a HEARTBEAT sent
+                                 * meanwhile would only take time on the line. */
   int64_t heartbeat_period_ns;  /* time between HEARTBEATs while nothing is acknowledged; 0: 100 ms. With an adaptive
                                    delay the repeats start at twice the delay and double up to heartbeat_period_ns.
                                    Every fourth HEARTBEAT beyond the eighth unanswered one halves the rate, down to an
@@ -230,17 +231,17 @@ int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, ti
 /* Like acquire, for a writer. writer: id of its object; 0: none. */
 int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                  uint16_t writer, tide_node_t **node);
-/* Like acquire_for, for a sample of a best-effort writer with history KEEP_LAST. If no node is free, the writer's
- * oldest sample in execution_buffer is evicted and counted. The samples behind it move up, and the new sample takes the
- * turn of the last one. If none of its samples waits, the writer of this level with the most waiting samples loses its
- * oldest; each writer keeps one. TIDE_ERROR_FULL: no writer has two samples of this length. O(nodes * own waiting
- * samples). The lean profile evicts none. */
+/* Like acquire_for, for a sample of a best-effort writer with history KEEP_LAST. If acquire_for would fail, the
+ * writer's oldest sample in execution_buffer is evicted and counted. The samples behind it move up, and the new sample
+ * takes the turn of the last one. If none of its samples waits, the writer of this level with the most waiting samples
+ * loses its oldest; each writer keeps one. TIDE_ERROR_FULL: no writer has two waiting samples, at least one of them in
+ * a node that is large enough. O(nodes * own waiting samples). The lean profile evicts none. */
 int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer, tide_node_t **node);
 /* Called before a sample of such a writer is submitted. If `depth` other samples of the writer wait already, the oldest
  * is evicted, unless it has waited for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free. So a
- * burst alone loses nothing. O(streams in use) while fewer than depth of the stream wait; O(nodes * depth) for each
- * evicted sample. */
+ * burst alone loses nothing. O(streams in use) while fewer than `depth` nodes of the stream wait; O(nodes * depth) for
+ * each evicted sample. */
 void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
                                 int64_t now_ns);
 /* Like acquire_for, but only a node that is free now. TIDE_ERROR_FULL: no node is free, and nothing was counted. */
@@ -248,7 +249,7 @@ int tide_transmitter_acquire_free(tide_transmitter_t *transmitter, uint32_t byte
                                   uint16_t writer, tide_node_t **node);
 /* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
-/* Capacity of the free node that acquire would return; 0 if no node is free. O(classes). */
+/* Capacity of the smallest free node that fits, even if it is reserved; 0 if none is free. O(classes). */
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *transmitter, uint32_t bytes);
 /* Return an acquired node unused. */
 void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node);
@@ -290,7 +291,8 @@ int tide_transmitter_submit_control(tide_transmitter_t *transmitter, const uint8
 /* Request an ACKNACK for an input stream. It replaces an earlier request for the stream that was not sent yet. */
 int tide_transmitter_request_acknack(tide_transmitter_t *transmitter, uint8_t stream, uint16_t first, uint16_t missing);
 
-/* Whether a frame other than a due HEARTBEAT may be sent once the wire is free. */
+/* Whether a frame may be sent once the wire is free. A HEARTBEAT counts only once tide_transmitter_poll or _next has
+ * found it due. */
 bool tide_transmitter_has_next(const tide_transmitter_t *transmitter);
 /* Returns 1 and the next frame, or 0 when no frame may be sent now, or when the last frame was not yet reported as
  * sent. */

@@ -213,8 +213,8 @@ static bool start(tide_daemon_t *d, int64_t time_ns) {
 }
 
 /* Called inside the critical section in which a frame became ready or the wire free, so that no preempted thread can
- * delay the start. A time_ns of 0 means that the caller has not read the clock; HEARTBEATs that became due meanwhile
- * are then left to poll. */
+ * delay the start. A time_ns of 0 means that the caller has not read the clock; if no frame waits, HEARTBEATs that
+ * became due meanwhile are then left to poll. */
 static bool start_next(tide_daemon_t *d, int64_t time_ns) {
   const tide_transmitter_t *t = &d->transmitter;
   if (!may_start(d) || t->busy) return false;
@@ -398,7 +398,7 @@ int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *s
   return priority;
 }
 
-/* If a slot became free for frames withheld by the sender, an acknowledgment requests them. */
+/* may_ask: frames wait for a free slot. If one became free, an acknowledgment that requests them is due. */
 static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
   if (may_ask) {
     leave_busy(d, state);
@@ -411,7 +411,8 @@ static int process(tide_daemon_t *d, tide_slot_t *(*take)(tide_receiver_t *, con
                    const tide_frame_share_t *share) {
   uintptr_t state = enter(d);
   tide_slot_t *slot = take(&d->receiver, share);
-  const bool counts = slot && slot->verify; /* the time for a checksum is linear in the frame's length */
+  const bool counts = slot && slot->verify; /* a checksum takes time linear in the frame's length, so it is computed
+                                             * outside of the critical section */
   if (!slot || counts) leave(d, state);
   if (!slot) return 0;
   const bool verified = tide_receiver_verify(slot);
@@ -502,7 +503,8 @@ int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priori
 }
 
 int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
-  /* without reservations no node is reserved, and no priority is below 0 */
+  /* without reservations FOR_WRITER does the same: no node is reserved, and none is evicted because none is less
+   * urgent */
   return acquire(d, bytes, 0u, 0u, TIDE_RESERVATIONS ? OWN : FOR_WRITER, node);
 }
 

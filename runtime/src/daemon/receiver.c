@@ -2,14 +2,13 @@
 /* The receiving half of the daemon (tide/receiver.h): frames in slots, parsed once when they arrive, delivered when
  * they are the most urgent work.
  *
- * Invariants, tested by check:
- * There is always a slot to fill. A slot is in the heap (`noted`) exactly when its frame could be processed now: the
- * slot is noted, or held and the next of its stream, or partly delivered; its frame does not wait for memory; and no
- * other frame of its stream is being delivered. refresh_stream restores this after any change. A slot that holds a
- * frame is charged to the account of the frame's reader, or to `nobody`. `free` counts the free slots, `owed` the
- * reserved slots that are not in use. `free` is at least `owed`, except for a while after an account was opened or
- * closed. A noted frame has no effect on its stream or window before its checksum is verified. At worst, a damaged
- * header causes one useless request for a retransmission. */
+ * Invariants, tested by check: There is always a slot to fill. A slot is in the heap (`noted`) exactly when its frame
+ * could be processed now: the slot is noted, or held and the next of its stream, or partly delivered; its frame waits
+ * neither for memory nor for a full reader; and no other frame of its stream is being delivered. refresh_stream
+ * restores this after any change. A slot that holds a frame is charged to the account of the frame's reader, or to
+ * `nobody`. `free` counts the free slots, `owed` the reserved slots that are not in use. `free` is at least `owed`,
+ * except for a while after an account was opened or closed. A noted frame has no effect on its stream or window before
+ * its checksum is verified. At worst, a damaged header causes one useless request for a retransmission. */
 #include "tide/receiver.h"
 
 #include <string.h>
@@ -149,7 +148,8 @@ bool tide_receiver_verify(const tide_slot_t *slot) {
 #if TIDE_INVARIANTS
 static bool is_charged(const tide_slot_t *slot) { return slot->state != SLOT_FREE && slot->state != SLOT_FILLING; }
 
-/* Valid reasons why a waiting frame is not noted: another frame of its stream is being delivered, or precedes it. */
+/* A waiting frame may be outside the heap only if it waits for memory or for a full reader, or if another frame of its
+ * stream precedes it or is being delivered. */
 static bool has_reason_to_wait(const tide_receiver_t *r, const tide_slot_t *slot) {
   if (slot->blocked || (TIDE_RESERVATIONS && slot->account->full)) return true;
   const tide_input_stream_t *stream = find_stream(r, slot->stream);
@@ -269,7 +269,7 @@ static void refresh_stream(tide_receiver_t *r, uint8_t id) {
     const bool is_past =
         holds_up(slot) && TIDE_STREAM_IS_RELIABLE(id) && stream && distance_from(stream->next, slot->sequence) < 0;
     if (is_past) {
-      let_go(r, slot); /* the sender no longer has the frame */
+      let_go(r, slot); /* the sender has given the frame up, and the stream has moved past it */
       continue;
     }
     bool ready = !slot->blocked && !taken;
@@ -440,8 +440,8 @@ static tide_account_t *account_of_message(tide_receiver_t *r, const tide_slot_t 
   return ask_priority(r, slot->stream, request, &account) < 0 ? NULL : account;
 }
 
-/* Finds the memory for the next FRAGMENT in the slot. Returns false if there is none, so that the FRAGMENT has to
- * wait. */
+/* Finds the memory for the next FRAGMENT in the slot, or marks the FRAGMENT as skipped. Returns false if it has to wait
+ * for memory. */
 static bool prepare_fragment(tide_receiver_t *r, tide_slot_t *slot, size_t position) {
   slot->reassembly = NULL;
   slot->skips = false;
@@ -618,8 +618,8 @@ static void hand_on_answers(tide_receiver_t *r, const tide_slot_t *slot, const t
   TIDE_COUNT(r->counters.answers, 1u);
 }
 
-/* Delivers the answers that are now next in their stream. If the next frame counts as held but is in no slot, it was
- * evicted by a newer frame of its reader. */
+/* Delivers the answers that are now next in their stream. A frame that counts as held but is in no slot was passed over
+ * for newer frames of its reader, so the stream moves past it. */
 static void go_on(tide_receiver_t *r, tide_input_stream_t *stream) {
   for (;;) {
     tide_slot_t *slot = find_slot(r, stream->id, stream->next);
@@ -837,10 +837,10 @@ static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *
       const bool follows =
           is_reliable && slot->stream == frame->stream && tide_sequence_distance(slot->sequence, frame->sequence) > 0;
       const bool unblocks = is_blocked && !get_bit(blocked, frame->stream);
-      /* An account below its reservation takes slots from any account above its reservation. An account above its
-       * reservation takes slots only from frames that can be used only after this frame, or that cannot be used at
-       * present. In all other cases only an account without a reservation takes slots: from accounts that use more
-       * slots, or from less urgent frames of accounts that use as many. */
+      /* An account within its reservation takes slots from any account above its reservation. An account above its
+       * reservation may take the slot of a frame that can be used only after this frame, or that cannot be used at
+       * present. It may take other slots only if nothing is reserved for it: those of accounts that use more slots, and
+       * those of less urgent frames of accounts that use as many. */
       if (frame_is_over && !follows && !unblocks) {
         if (account->reserved > 0u || other->used < account->used) continue;
         if (other->used == account->used && urgency_of(slot) >= urgency_of(frame)) continue;
@@ -944,8 +944,8 @@ static bool fills_window(const tide_receiver_t *r, uint8_t id) {
   return false;
 }
 
-/* True if the next frame of the stream waits for its reader while the sender will soon have to wait, or while its
- * frames find no slot. */
+/* True if the stream should continue past its next frame: the sender will soon have to wait, or slots are short and the
+ * next frame has waited for TIDE_BURST_NS. */
 static bool holds_up_sender(const tide_receiver_t *r, uint8_t id, int64_t now_ns) {
   if (fills_window(r, id)) return true;
   if (r->free > r->owed) return false;

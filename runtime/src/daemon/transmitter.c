@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sending half of the daemon (tide/transmitter.h): a pool of nodes, streams of nodes, and the choice of the next
- *frame.
+ * frame.
  *
- * Invariants, tested by tide_transmitter_check: A reliable node is in execution_buffer (a heap) exactly when one of its
- * fragments could be sent now: a fragment is flagged for resending, or the node is its stream's `sending` and the
- * window is open. Therefore at most one unsent node of a stream is in the heap, an acknowledgment touches at most a
- * window of nodes, and a full window blocks no other stream. Sequence numbers are assigned when a fragment is sent for
- * the first time. Since a stream is FIFO, this equals assignment at submission, except that messages that expire unsent
- * leave no gap. A node that is finished while it is on the wire (NODE_RETURNING) is returned when the wire releases
- * it. */
+ * Invariants, tested by check: A reliable node is in execution_buffer (a heap) exactly when one of its fragments could
+ * be sent now: a fragment is flagged for resending, or the node is its stream's `sending` and the window is open.
+ * Therefore at most one unsent node of a stream is in the heap, an acknowledgment touches at most a window of nodes,
+ * and a full window blocks no other stream. Sequence numbers are assigned when a fragment is sent for the first time.
+ * Since a stream is FIFO, this equals assignment at submission, except that messages that expire unsent leave no gap. A
+ * node that is finished while it is on the wire (NODE_RETURNING) is returned when the wire releases it. */
 #include "tide/transmitter.h"
 
 #include <string.h>
@@ -243,8 +242,9 @@ static void note_level(tide_transmitter_t *t, size_t size_class, tide_priority_t
   t->kept[size_class]++;
 }
 
-/* Each level may take a first node, and so may each writer that has starved (found no free node). A second node is
- * available only while each of the other levels and writers could still get its first. */
+/* Each level may take a first node. A writer that has starved (found no free node) may take its first node while each
+ * level could still get its own. Any further node is available only while each of the other levels and starved writers
+ * could still get its first. */
 static inline bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
   const uint32_t free_count = t->free_counts[size_class], starved = t->starved[size_class];
   if (claim.account == TIDE_NODE_OWN || free_count > t->kept[size_class]) return true;
@@ -267,7 +267,8 @@ static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, t
   return is_only_one && levels + count_bits(starved) <= count;
 }
 
-/* True if this writer, which holds no node, found none free for the first time. */
+/* Records a writer that found no free node while it holds none. Returns false if it holds one, or was recorded
+ * before. */
 static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
   const uint32_t bit = bit_of_writer(claim.account) & ~t->starved[size_class];
   if (bit == 0u || (use_of(t, size_class).writers & bit) != 0u) return false;
@@ -473,9 +474,10 @@ static void give_turn(tide_node_t *node, turn_t turn) {
   node->first_sequence = turn.since;
 }
 
-/* Each of the writer's other samples moves up to the turn of the one before it. Returns the last turn, which the new
- * sample takes: if samples joined at the end of the queue, those of a writer faster than the wire would never get their
- * turn. A turn keeps its time, so that a flood no longer counts as a burst after TIDE_BURST_NS. */
+/* Evicts the writer's oldest waiting sample. Each later sample of the writer moves up to the turn (the place in the
+ * queue) of the sample before it. Returns the turn that the last one leaves, for the new sample. If new samples joined
+ * the end of the queue instead, a writer faster than the wire would lose every sample before its turn. A turn keeps the
+ * time at which it began, so that a flood no longer counts as a burst after TIDE_BURST_NS. */
 static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t writer) {
   const uint8_t id = oldest->stream;
   tide_output_stream_t *stream = find_stream(t, id);
@@ -492,8 +494,8 @@ static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t 
   return turn;
 }
 
-/* The oldest sample of the writer that has the most waiting samples, at least two. Makes two passes over the nodes,
- * because it runs in the critical section. */
+/* The oldest sample of the writer that has the most waiting samples, at least two. It makes two passes over the nodes
+ * rather than one for each writer, because it runs in the critical section. */
 static tide_node_t *oldest_of_most(const tide_transmitter_t *t, uint8_t stream, uint32_t bytes,
                                    tide_priority_t priority) {
   uint16_t counts[TIDE_NODE_NO_WRITER] = {0u};
@@ -512,9 +514,9 @@ static tide_node_t *oldest_of_most(const tide_transmitter_t *t, uint8_t stream, 
   return found;
 }
 
-/* Makes room for a sample of a KEEP_LAST writer: evicts the writer's oldest waiting sample or, if it has none, a sample
- * of the writer that has the most. Returns NULL if none can be evicted. *turn is the turn of the evicted sample, if it
- * was the writer's own. */
+/* Makes room for a sample of a KEEP_LAST writer: evicts the writer's oldest waiting sample or, if it has none or its
+ * node is too small, a sample of the writer that has the most. Returns NULL if none can be evicted. If the writer's own
+ * sample was evicted, *turn is the turn for the new sample. */
 static tide_node_t *make_room(tide_transmitter_t *t, uint32_t bytes, claim_t claim, turn_t *turn) {
   uint32_t count = 0u;
   const uint8_t id = TIDE_STREAM_BEST_EFFORT(TIDE_PRIORITY_LEVEL(claim.priority));
@@ -734,7 +736,7 @@ static void begin_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide
                        tide_frame_parts_t *frame);
 static bool may_hold(const tide_transmitter_t *t);
 
-/* True if nothing else could be sent now, and no level waits for an acknowledgment. */
+/* True if no other frame could be sent now, and no level is configured to hold back others until its acknowledgment. */
 static bool is_quiet(const tide_transmitter_t *t, int64_t now_ns) {
   return !t->busy && !t->paused && !tide_transmitter_has_next(t) && now_ns < t->heartbeat_least_ns && !may_hold(t);
 }
@@ -809,8 +811,7 @@ static bool may_join(const tide_transmitter_t *t, const tide_node_t *first, cons
    * fragments, because fragments carry a single message. */
   if (bytes > first->capacity || bytes + TIDE_XRCE_HEADER_MAXIMUM_BYTES > t->config.message_bytes) return false;
   /* Only messages of one writer are packed, because a node kept for the next session waits until its writer exists
-   * again.
-   * */
+   * again. */
   return is_sample_of(first, node->bytes + OBJECT_OFFSET) && is_sample_of(node, node->bytes + OBJECT_OFFSET);
 }
 
@@ -965,7 +966,7 @@ bool tide_transmitter_give_up_long(tide_transmitter_t *t, tide_long_message_t *m
 
 typedef struct choice {
   uint8_t kind;
-  int32_t priority; /* ACKNACKs and HEARTBEATs precede all other frames of their level */
+  int32_t priority; /* ACKNACKs and HEARTBEATs precede all nodes of their level */
   size_t control;
   tide_output_stream_t *stream;
   tide_node_t *node;
@@ -1015,7 +1016,7 @@ static choice_t choose(tide_transmitter_t *t) {
     best.node = node;
   }
   const bool is_answer = best.kind == FRAME_ACKNACK || best.kind == FRAME_HEARTBEAT;
-  t->answers_due = answers > (is_answer ? 1u : 0u); /* nodes other than the one sent now */
+  t->answers_due = answers > (is_answer ? 1u : 0u); /* ACKNACKs and HEARTBEATs other than the one sent now */
   return best;
 }
 
@@ -1273,7 +1274,7 @@ void tide_transmitter_cancel(tide_transmitter_t *t) {
       if (is_reliable(node)) node->resend |= (uint16_t)(1u << (uint16_t)(t->current_fragment - window_base(node)));
       enqueue(t, stream, node);
     }
-    /* no frame of the stream can be sent now, so none would carry or trigger the HEARTBEAT */
+    /* the delay of the HEARTBEAT begins at the end of the stream's last frame, and no frame of it will be sent */
     if (is_reliable(node) && stream->queued == 0u && in_flight(stream) > 0u) stream->heartbeat_due = true;
   }
   if (t->current_kind == FRAME_ACKNACK) stream->acknack_due = true;
@@ -1290,8 +1291,9 @@ static uint32_t elapsed_ticks(const tide_output_stream_t *stream, uint16_t seque
 
 static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t *stream, uint16_t count,
                                int64_t now_ns) {
-  /* Karn's algorithm: repeated messages are not measured, nor are answers that a HEARTBEAT may have requested. If no
-   * measurement is possible for a while, the delay is too short for this link, so it is doubled. */
+  /* Karn's algorithm: repeated messages are not measured. With an adaptive delay, acknowledgments that a HEARTBEAT may
+   * have requested are not measured either. Each of these suggests that the delay is too short for this link, so it is
+   * doubled until the next measurement. */
   const uint16_t newest = (uint16_t)(stream->first_unacknowledged + count - 1u);
   if ((stream->resent & low_bits(count)) != 0u) return;
   if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream && t->current_sequence == newest) return;
@@ -1373,7 +1375,7 @@ static uint16_t resend_flagged(tide_transmitter_t *t, tide_output_stream_t *stre
 int tide_transmitter_on_acknack(tide_transmitter_t *t, const tide_xrce_acknack_t *acknack, int64_t now_ns) {
   tide_output_stream_t *stream = TIDE_STREAM_IS_RELIABLE(acknack->stream) ? find_stream(t, acknack->stream) : NULL;
   const uint16_t count = stream ? (uint16_t)(acknack->first_unacknowledged - stream->first_unacknowledged) : 0u;
-  if (stream && count >= 0x8000u) return TIDE_OK; /* overtaken by a later one, or the peer misses an expired message */
+  if (stream && count >= 0x8000u) return TIDE_OK; /* overtaken, or the peer still waits for an expired message */
   if (!stream || count > in_flight(stream)) {
     TIDE_COUNT(t->counters.nack_ignored, 1u);
     return stream ? TIDE_ERROR_STATE : TIDE_OK;

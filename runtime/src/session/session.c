@@ -284,7 +284,7 @@ static size_t index_of_locked(const tide_session_t *session, const tide_object_t
   return i;
 }
 
-/* Numbers count up; freed numbers are reused only after the last one was used. */
+/* Numbers count up; freed numbers are reused only after the largest possible number was given. */
 static int give_id_locked(tide_session_t *session, tide_object_t *object) {
   const uint8_t kind = object->description.kind;
   uint16_t *last = &session->object_numbers[kind];
@@ -390,9 +390,7 @@ static void forget_objects_locked(tide_session_t *session) {
 }
 
 /* Repeats come first, then the first waiting object, as long as few enough requests are pending. Returns NULL if none
- * is due before
- * *next_ns. On a reliable stream unacknowledged requests need no repeat: the stream repeats them.
- */
+ * is due before *next_ns. On a reliable stream unacknowledged requests need no repeat: the stream repeats them. */
 static tide_object_t *object_in_turn_locked(const tide_session_t *session, int64_t now_ns, bool idle,
                                             int64_t *next_ns) {
   const int64_t patience_ns = idle ? 0 : 4 * session->config.request_period_ns;
@@ -570,8 +568,8 @@ static void evict_first_locked(tide_session_t *session, tide_reader_t *reader) {
   tide_receiver_release(&session->daemon.receiver, oldest->memory, oldest->reassembled);
 }
 
-/* While newer frames find no slot, evicts old samples of readers that use more than their share of slots. Returns the
- * time when the next sample becomes old. */
+/* While newer frames find no slot, evicts old samples of keep-last readers that exceed their history or use all slots
+ * reserved for them. Returns the time when the next sample becomes old. */
 static int64_t make_room(tide_session_t *session) {
   int64_t next_ns = TIDE_FOREVER;
   if (!TIDE_RESERVATIONS) return next_ns;
@@ -600,7 +598,7 @@ static int32_t session_priority_of(void *context, uint8_t stream, tide_xrce_requ
   } else {
     priority = (int32_t)reader->priority | TIDE_FRAME_OWNER(reader->owner);
     *account = &reader->account;
-    if (TIDE_RESERVATIONS && has_old_locked(session, reader, 1u)) { /* more samples wait than the history depth */
+    if (TIDE_RESERVATIONS && has_old_locked(session, reader, 1u)) { /* makes room for this sample */
       evict_first_locked(session, reader);
     }
   }
@@ -746,8 +744,8 @@ static bool may_ask_locked(const tide_session_t *session, const tide_reader_t *r
   return object == NULL || object->state == TIDE_OBJECT_CREATED;
 }
 
-/* Returns the next reader to request, or NULL; next_ns becomes the time of the earliest repeat. Readers are taken in
- * the order of their object numbers within buckets; this order does not matter, because readers are independent. */
+/* Returns the next reader to request, or NULL; next_ns becomes the time of the earliest repeat. The order of
+ * the readers does not matter, because readers are independent. */
 static tide_reader_t *reader_in_turn_locked(tide_session_t *session, int64_t now_ns, int64_t *next_ns, bool *waiting) {
   *next_ns = TIDE_FOREVER;
   *waiting = false;
@@ -863,11 +861,11 @@ static void deliver(tide_session_t *session, const tide_delivery_t *delivery, ti
   if (reader != NULL && reader->on_sample != NULL) reader->on_sample(reader->context, reader);
 }
 
-/* Used to inspect waiting frames of equal urgency: the first one's reader, and that reader's state, which is compared
- * with the others. */
+/* State of is_welcome while it inspects the waiting frames of equal urgency one after another. */
 typedef struct welcome {
   tide_session_t *session;
-  const tide_reader_t *stuck; /* keeps its last samples, and has no room for the first frame */
+  const tide_reader_t *stuck; /* reader of the first frame, if it keeps its last samples and has no room for the frame;
+                               * else null */
 } welcome_t;
 
 /* True if the next frame can be processed now. Either its reader's queue has room for it; or it or a later frame must
@@ -1053,7 +1051,8 @@ static int may_write_locked(tide_session_t *session, uint16_t object, bool relia
   return TIDE_OK;
 }
 
-/* Enters one critical section if a node and the reserve are available, as they are unless the pool runs short. */
+/* If SECTIONS_ARE_DEAR, one critical section suffices while a node and the reserve are available, as they are unless
+ * the pool runs short. */
 static int reserve_node(tide_session_t *session, tide_write_t *write, bool reliable, tide_priority_t priority,
                         uint32_t bytes, tide_xrce_request_t *request) {
   const uintptr_t critical = enter(session);
@@ -1451,7 +1450,7 @@ static void on_timestamp_reply(tide_session_t *session, const tide_xrce_timestam
   if (session->time_sync_under_way && sent_ns == session->time_sync_sent_ns && there_and_back_ns >= 0 &&
       agent_sent_ns >= agent_received_ns) {
     session->time_sync_under_way = false;
-    /* Halves of differences are used, because sums of wall-clock times would overflow. */
+    /* As in NTP: the mean of the offsets that the two directions show. */
     const int64_t offset_ns = ((agent_received_ns - sent_ns) + (agent_sent_ns - arrived_ns)) / 2;
     add_time_sample_locked(session, offset_ns, there_and_back_ns);
   } else {
@@ -1501,7 +1500,7 @@ static void on_status_agent(tide_session_t *session, const tide_xrce_header_t *h
   leave(session, critical);
 }
 
-/* Called by the reception handler: makes poll continue, or makes a running poll check again. */
+/* Called by the reception handler: makes tide_session_poll due now, or makes a running one check again. */
 static void note_work(tide_session_t *session) {
   const uintptr_t critical = enter(session);
   __atomic_store_n(&session->work_noted, true, __ATOMIC_RELAXED);
@@ -1565,7 +1564,7 @@ static void session_on_control(void *context, const tide_delivery_t *delivery) {
   if (delivery->submessage.id != TIDE_XRCE_ACKNACK) {
     on_answer(session, delivery);
   } else if (session->daemon.out_of_step && is_up(session)) {
-    /* The agent acknowledges messages that were never sent in this session, */
+    /* the agent acknowledges messages that were never sent in this session, so it does not know the session */
     session->agent_lost = true;
   }
 }

@@ -95,7 +95,7 @@ static bool get_product(tide_cdr_t *cdr, uint8_t *major, uint8_t *minor, uint16_
   return begins && ends;
 }
 
-/* Moves two strings for each property; returns the number of properties. */
+/* Skips the properties, two strings each, and returns their number. */
 static uint32_t skip_properties(tide_cdr_t *cdr) {
   size_t length;
   const uint32_t count = tide_cdr_get_count(cdr, 2u * sizeof(uint32_t));
