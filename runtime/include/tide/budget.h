@@ -20,8 +20,8 @@
  *     Its run began when its first portion became usable, and so did the later run, at least one period later.)
  *   - In any window that begins when the lane is blocked or has no budget: at most B*ceil(L/T), preempted or not. That
  *     is what the response-time analysis of less urgent lanes assumes of a periodic task (B, T).
- *   - In any window at all: at most B*(ceil(L/T) + 1). Budget that stays unused for longer than one period because of
- * more urgent work is lost (`forgiven` counts this).
+ *   - In any window at all: at most B*(ceil(L/T) + 1). Budget that stays unused for longer than one period, because of
+ *     more urgent work, is lost (`forgiven` counts this).
  *   - An overrun, when the owner checked too late, is deducted from the next portion, so overruns do not add up.
  *
  * TIDE_BUDGET_POSIX follows POSIX.1-2017, 2.8.4 to the letter. That rule has known defects (Stanovich, Baker, Wang,

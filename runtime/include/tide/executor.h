@@ -23,7 +23,7 @@
  * serve (tide_lane_settings_t.least_level). Each band has its own ready_list and timer_list, and a callback belongs to
  * the band of its level. This gives the following forms, and mixtures of them:
  *
- * - one lane: the cooperative executor of the paper;
+ * - one lane: the cooperative executor of PoDS;
  * - a lane for each band, the more urgent ones with a higher system priority: preemptive. An urgent timer or frame
  *   wakes its own lane, which preempts any less urgent callback; a less urgent lane never handles it;
  * - several lanes in a band: the multi-threaded executor; each lane takes the most urgent callback that may run.
@@ -270,9 +270,9 @@ typedef struct tide_executor_counters {
   uint64_t rounds, callbacks_run, frames_digested, timers_expired, sleeps, trigger_false;
   /* Number of updates of the set of ready callbacks: how often a lane looked for newly ready callbacks and found one. A
    * wait counts as one update, as wait_for_work of rclcpp does. The readyset policy updates the set at polling points.
-   * The tide policy updates it at each choice, as in section V-C of the paper on multi-threaded executors, unless no
-   * update is needed. Without a source, a notified callback is in the set at once, so a lane takes the head of the set
-   * while no timer is due. A round of several callbacks counts as one update. */
+   * The tide policy updates it at each choice, as in section V-C of Sobhani, Choi and Kim (RTAS 2023), unless no update
+   * is needed. Without a source, a notified callback is in the set at once, so a lane takes the head of the set while
+   * no timer is due. A round of several callbacks counts as one update. */
   uint64_t set_updates;
 } tide_executor_counters_t;
 
@@ -281,7 +281,8 @@ typedef struct tide_executor {
   int64_t next_stamp;  /* order among callbacks of the same priority */
   size_t count;        /* callbacks registered */
   size_t ready_count;  /* callbacks with pending > 0 */
-  size_t prompt_count; /* number of ready callbacks that need no frame: timers and guard conditions */
+  size_t prompt_count; /* ready callbacks that need no frame: timers, guard conditions and subscriptions to local
+                        * topics */
   uint32_t notifications;
   tide_callback_t *always_list;
   tide_callback_t *arrivals, *arrivals_last; /* notified, not yet handled by a lane */

@@ -91,8 +91,8 @@ typedef struct tide_local_topic {
 /* platform: that of the executors. storage: TIDE_LOCAL_STORAGE_BYTES(count, message_bytes) bytes. */
 int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platform, void *storage, uint32_t count,
                          uint32_t message_bytes);
-/* loans: number of messages that may be borrowed at the same time, one for each publisher that another may interrupt.
- * TIDE_ERROR_FULL: the pool has too few unreserved messages. */
+/* loans: number of messages that may be borrowed at the same time. Count one for each publisher that may fill a message
+ * while others fill theirs. TIDE_ERROR_FULL: the pool has too few unreserved messages. */
 int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans);
 /* Adds `change` loans; a negative value removes some. TIDE_ERROR_FULL as above. TIDE_ERROR_ARGUMENT: more are removed
  * than the topic has. */

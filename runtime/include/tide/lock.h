@@ -17,7 +17,7 @@
  *   tide_lock_give(&map);
  *
  * A callback holds one lock at a time. Callbacks of one lane never overlap and need no lock. Memory: the caller's;
- * nothing is allocated. Cost: O(1) and one change of the lane's priority; take is linear in the locks of the set. */
+ * nothing is allocated. Cost: give O(1), take linear in the locks of the set; each changes the lane's priority once. */
 #ifndef TIDE_LOCK_H
 #define TIDE_LOCK_H
 

@@ -36,7 +36,7 @@ typedef struct tide_sequence {
   size_t capacity;
 } tide_sequence_t;
 
-/* Bytes of one element of this kind in memory; type: the message type for TIDE_FIELD_MESSAGE, else null. */
+/* Bytes of one element of this field in memory. */
 size_t tide_field_element_bytes(const tide_field_t *field);
 
 /* a and b are messages of this type. Floating point compares by ==, so a NaN differs from itself. */

@@ -11,8 +11,8 @@ static const budget_rule_t *rule_of(const tide_budget_t *budget) {
   return budget->config.rule == TIDE_BUDGET_POSIX ? &tide_budget_rule_posix : &tide_budget_rule_corrected;
 }
 
-/* Invariant of the ring: times rise strictly, amounts are positive and sum to at most the budget. With the corrected
- * rule they sum to the budget, and less than the first portion is used. */
+/* Invariant of the ring: times rise strictly, and amounts are positive. With the corrected rule the amounts sum to the
+ * budget, and less than the first portion is used. */
 static bool ring_holds(const tide_budget_t *budget) {
   int64_t sum_ns = 0;
   for (uint16_t index = 0u; index < budget->count; index++) {

@@ -10,7 +10,7 @@
  * `from` is the lane whose callback makes the call, or NULL if the caller is not a lane. */
 tide_lane_t *tide_exec_notify_masked(tide_callback_t *callback, const tide_lane_t *from, int64_t ready_ns);
 void tide_exec_wake_lane(const tide_executor_t *executor, tide_lane_t *lane); /* does nothing for NULL */
-/* Marks the callback's messages as no longer arriving in frames. Call this with the lists locked. */
+/* Marks the callback as local: its messages no longer arrive in frames. Call this with the lists locked. */
 void tide_exec_mark_local_locked(tide_callback_t *callback);
 
 /* Records a violation in the trace of the lane that runs this callback: an instance of the chain whose last callback

@@ -19,7 +19,7 @@
 #define RELEASE (TIDE_SINGLE_CONTEXT ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
 
 #define DEFAULT_SPIN_TIMEOUT_NS INT64_C(1000000000)
-#define DIGESTS_WHEN_LATE 64u /* a round past its deadline ends after this many frames that ready no callback */
+#define DIGESTS_WHEN_LATE 64u /* limit of the frames of a round after its deadline, and of those ahead of equals */
 #define FRAMES_A_POLL 64u     /* readyset: frames processed at one polling point; a flood continues at the next */
 #define SWEEP 16u             /* batch: handles swept in one critical section */
 #define STAMP_BITS 47         /* bits of the order of arrival: enough for 4 years at a million callbacks a second */
@@ -100,7 +100,8 @@ static inline size_t lane_count(const tide_executor_t *executor) {
 
 static inline bool has_lanes(const tide_executor_t *executor) { return TIDE_LANES && executor->config.lane_count > 1u; }
 
-/* Only rounds with a trigger, and those of the batch policy, have several callbacks. */
+/* A round has several callbacks only with a trigger, with ALWAYS callbacks or with the batch policy; the lean profile
+ * has none of these. */
 static inline bool is_in_round(const tide_callback_t *callback) { return !TIDE_LEAN && callback->in_round; }
 
 /* ---- groups: which of the ready callbacks may start ----
@@ -477,8 +478,8 @@ static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *fr
   const tide_group_t *group = group_of(callback);
   const bool first = group == NULL || group->kind == TIDE_GROUP_REENTRANT || group->offered == callback;
   if (!first || !tide_queue_contains(&callback->ready_entry)) return true;
-  /* with several lanes, the notifying lane will take the only ready callback itself, unless another lane wakes by
-   * itself first */
+  /* with several lanes, the notifying lane takes the only ready callback when its own ends, or an idle lane that wakes
+   * by itself within the patience takes it before that */
   return own && callback->pending == 1u && band->ready_list.count == 1u && patience_of(band) > 0 &&
          first_look_ns(band) <= after(now_ns, patience_of(band));
 }
@@ -555,7 +556,7 @@ static void schedule(tide_timer_t *timer, int64_t next_ns) {
 static int64_t timer_started(tide_timer_t *timer, int64_t now_ns) {
   const int64_t since_last_run_ns = now_ns - timer->last_call_ns;
   timer->last_call_ns = now_ns;
-  if (timer->canceled || tide_queue_contains(&timer->expiry_entry)) return since_last_run_ns; /* ready by a notify */
+  if (timer->canceled || tide_queue_contains(&timer->expiry_entry)) return since_last_run_ns; /* by a notification */
   int64_t next_ns = timer->next_ns;
   if (timer->overrun == TIDE_OVERRUN_SKIP && now_ns - next_ns >= timer->period_ns) {
     const int64_t missed = (int64_t)((uint64_t)(now_ns - next_ns) / (uint64_t)timer->period_ns);
@@ -700,8 +701,8 @@ static void end(tide_executor_t *executor, tide_lane_t *lane, int64_t start_ns, 
     if (!TIDE_LEAN) lane->again = again ? (uint16_t)(callback->index + 1u) : 0u;
   }
 
-  /* the end of the run may unblock a callback in another band: one of the group, or this one if its priority changed
-   */
+  /* the end of the run may unblock a callback in another band: another one of the group, or this one if its priority
+   * has changed */
   tide_lane_t *wanted = NULL;
   const tide_callback_t *next = group != NULL ? group->offered : callback;
   if (TIDE_LANES && next != NULL && next->band != lane->band && tide_queue_contains(&next->ready_entry)) {
@@ -747,7 +748,8 @@ static void trace_end(const tide_lane_t *lane, tide_priority_t priority, int64_t
   (void)tide_trace_put(lane->trace, TIDE_TRACE_END, priority, tide_trace_instance(lane->trace, priority), 0u, now_ns);
 }
 
-/* Searches for the lane that runs the callback; needed only for an instance that is not in time. */
+/* Searches all lanes for the one that runs the callback, which is acceptable because only late and missing instances
+ * are recorded. */
 void tide_exec_trace_deadline(const tide_callback_t *runs, tide_priority_t priority, tide_violation_t violation,
                               int64_t now_ns) {
   tide_executor_t *executor = runs->executor;
@@ -929,7 +931,8 @@ static void wait_until(tide_executor_t *executor, tide_lane_t *lane, int64_t dea
 
 /* Called before a choice: if the callback that the lane ran last is still ready, it is queued behind all callbacks of
  * its priority that have become ready meanwhile, including those whose frames arrived during its run. Each callback
- * therefore waits at most for the running callback and for one run of each other callback. Locked. */
+ * therefore waits at most for the running callback and for one run of each other callback of its priority, besides more
+ * urgent ones. Locked. */
 static void take_turns(tide_executor_t *executor, tide_lane_t *lane) {
   if (TIDE_LEAN || lane->again == 0u) return;
   tide_callback_t *again = executor->config.callbacks[lane->again - 1u];
@@ -1038,8 +1041,8 @@ static int run_round(tide_executor_t *executor, tide_lane_t *lane) {
 /* ---- the tide policy: each collection is followed by one callback, the most urgent ---- */
 
 /* A callback that is more urgent than the frame goes first. At equal priority one frame goes first in each round, so
- * that slots do not fill up behind a busy priority. Frames whose readers keep only the last samples all go first, so
- * that a slow callback gets the latest sample, not the oldest. */
+ * that slots do not fill up behind a busy priority. Further frames go first while they are welcome, that is, while the
+ * reader has room or stores only outdated samples, so that a slow callback gets the latest sample, not the oldest. */
 static bool frame_goes_first(const tide_executor_t *executor, const tide_lane_t *lane, int32_t head, size_t digested) {
   const tide_source_t *source = &executor->config.source;
   const int32_t frame = most_urgent_frame(executor, lane->band);
@@ -1385,8 +1388,7 @@ void tide_executor_stop(tide_executor_t *executor) {
 /* ---- configuration ---- */
 
 /* Lets the lane join the band of the first lane of the same level, or found a band with the priorities from this level
- up to the next.
- */
+ * up to the next. */
 static void join_band(tide_executor_t *executor, size_t index) {
   const tide_executor_config_t *config = &executor->config;
   tide_lane_t *lane = &config->lanes[index];

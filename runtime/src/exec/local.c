@@ -201,7 +201,8 @@ static bool enqueue(tide_local_subscription_t *subscription, tide_local_message_
   return !full;
 }
 
-/* The next subscription in the list that existed when the publication began. Call this with the lock held. */
+/* Returns the first subscription with at least this number that existed when the publication began, i.e. whose number
+ * is below `end`. Call this with the lock held. */
 static tide_local_subscription_t *next_of(tide_local_subscription_t *subscription, uint32_t number, uint32_t end) {
   while (subscription != NULL && (int32_t)(subscription->number - number) < 0) subscription = subscription->next;
   return subscription != NULL && (int32_t)(subscription->number - end) < 0 ? subscription : NULL;

@@ -478,8 +478,7 @@ bool tide_message_sequence_copy(const tide_message_type_t *type, const void *inp
 
 /* ---- strings and sequences to and from CDR ---- */
 
-/* Strings and sequences to and from CDR. Reading never writes beyond a capacity. A member is emptied before it is read,
- * so that it is empty after an error. */
+/* Reading never writes beyond a capacity. A member is emptied before it is read, so that it is empty after an error. */
 
 static void fail(tide_cdr_t *cdr, int status) {
   if (cdr->status == TIDE_OK) cdr->status = status;

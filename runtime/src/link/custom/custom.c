@@ -37,7 +37,7 @@ static const tide_frame_parts_t *take_outgoing(tide_custom_link_t *link) {
   return frame;
 }
 
-/* Each call passes one message with its parts concatenated, because the output has no framing. */
+/* Concatenates the message's parts: without framing, each write passes one whole message to the transport. */
 static int gather(tide_serial_output_t *output, const tide_frame_parts_t *frame) {
   const size_t length = frame->head_bytes + frame->body_bytes + frame->tail_bytes;
   uint8_t *place = output->frame;
