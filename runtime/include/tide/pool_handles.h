@@ -26,7 +26,7 @@ typedef struct tide_node_handle {
   tide_object_t participant;
 } tide_node_handle_t;
 
-/* A topic of the ROS 2 graph and its two objects, common to publishers and subscriptions. */
+/* A topic of the ROS 2 graph and the three objects on the agent that a publisher or subscription of it needs. */
 typedef struct tide_topic {
   char *name; /* tide_pools.name_bytes, as on the wire: "rt/..." */
   tide_object_t topic, group, endpoint;

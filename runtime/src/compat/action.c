@@ -380,7 +380,8 @@ uint8_t *tide_action_result_bytes(const tide_action_result_t *result) {
   return pools->result_bytes + (size_t)(result - pools->results) * pools->result_capacity;
 }
 
-/* Order of eviction: free entries, outdated results, delivered results, then the oldest result. */
+/* The entry of least worth is taken: first free entries, then outdated, then delivered, then other results; among
+ * equals the result that expires first. */
 static int64_t worth(const tide_action_result_t *result, int64_t now) {
   if (result->action == NULL) return INT64_MIN;
   if (result->expires_ns <= now) return INT64_MIN + 1;
@@ -595,7 +596,8 @@ static void count_result_locked(tide_action_result_t *result, void *context) {
   }
 }
 
-/* Meanwhile other threads end goals, and other servers may evict kept results. */
+/* Called once to count and once to write. Between the two, other threads may end goals and other servers may evict kept
+ * results, so the message contains the number that was written. */
 static void list_goals(listing_t *listing) {
   const tide_action_t *action = listing->action;
   for (size_t i = 0; i < action->goal_count; i++) {

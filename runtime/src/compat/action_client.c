@@ -9,8 +9,7 @@
 #define ALL_PARTS (1u << PART_GOAL | 1u << PART_RESULT | 1u << PART_CANCEL | 1u << PART_FEEDBACK)
 #define CANCELING_MAXIMUM 8u
 /* Servers keep results for at least ten seconds. A server that does not know a goal after that time may have executed
- * the goal and forgotten it.
- */
+ * the goal and forgotten it, so a goal is sent again only within a shorter time. */
 #define SEND_AGAIN_WITHIN_NS INT64_C(8000000000)
 /* A goal request that reached ROS 2 before the result request has also reached the server after this time. */
 #define PAUSE_NS INT64_C(1000000000)
@@ -218,7 +217,7 @@ static void end_request(tide_action_t *action, tide_goal_t *goal, bool accepted)
   goal->client.goal_number = 0;
   goal->client.send_due = goal->client.refused = goal->client.ask_due = false;
   goal->client.ask_at_ns = 0;
-  /* the earlier result request may have reached a server before that server knew the goal */
+  /* an earlier result request may have reached a server before that server knew the goal, so its answer is ignored */
   forget_request(&action->clients[PART_RESULT], goal->client.result_number);
   goal->client.result_number = 0;
   goal->handle.goal_accepted = accepted;

@@ -67,7 +67,8 @@ static void end_round(tide_executor_handle_t *handle) {
   if (handle->rounds != NULL) handle->rounds->end(handle);
 }
 
-/* The source's poll, called at the start of each round. */
+/* The source's poll. The executor calls it each time before it looks for work, so the previous round (LET) has
+ * ended. */
 static int64_t source_poll(void *context) {
   tide_executor_handle_t *handle = context;
   end_round(handle);
@@ -172,8 +173,8 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
   return tide_compat_result(tide_executor_set_policy(&handle->core, policy));
 }
 
-/* True if one round does what the stock spin_some does; otherwise spin_some runs as many rounds as there are
- * handles. */
+/* True if one round does what the stock spin_some does; otherwise spin_some runs rounds until no callback is ready, or
+ * as many callbacks have run as the executor has handles. */
 static bool runs_all_a_round(const tide_executor_handle_t *handle) {
   return handle->core.config.policy == TIDE_POLICY_BATCH || handle->trigger != rclc_executor_trigger_any ||
          handle->rounds != NULL;
@@ -552,10 +553,10 @@ static void look(tide_callback_t *callback, void *context) {
   ((rclc_executor_handle_t *)callback->context)->data_available = tide_callback_is_ready(callback);
 }
 
-/* The program's trigger function gets the handles of the executor, wherever the executor's structure is now; the
- * runtime's callbacks show which handles are ready. */
+/* Calls the program's trigger function. It gets the handles from the pools, because the program may have moved its
+ * rclc_executor_t; `look` first marks in them which callbacks are ready. */
 static bool ask_program(tide_callback_t *const *callbacks, size_t count, void *object) {
-  (void)callbacks, (void)count; /* another thread may finish an object meanwhile */
+  (void)callbacks, (void)count; /* not read here, because another thread may finish an object meanwhile */
   tide_executor_handle_t *executor = object;
   tide_executor_each(&executor->core, look, NULL);
   return executor->trigger(tide_pools.handles + executor->first, (unsigned int)executor->count,
@@ -606,9 +607,8 @@ static int spin_some(const rclc_executor_t *executor, uint64_t timeout_ns) {
   return TIDE_OK;
 }
 
-/* As in rclc, returns a code when a message did not fit; the other due callbacks have run nevertheless. The program may
- * meanwhile have ended the executor.
- */
+/* As in rclc, returns an error when a message did not fit; the other due callbacks have run nevertheless. The program
+ * may meanwhile have ended the executor. */
 static rcl_ret_t result_of_spin(const rclc_executor_t *executor, int status) {
   tide_executor_handle_t *handle = tide_compat_executor_of(executor);
   const bool unread = handle != NULL && __atomic_exchange_n(&handle->unread, false, __ATOMIC_RELAXED);
@@ -805,7 +805,8 @@ static tide_executor_handle_t *current;
 
 /* ---- outputs ---- */
 
-/* Most urgent first; messages of equal priority in the order of writing. */
+/* Keeps a message until the round ends. The list has the most urgent message first, and messages of equal priority in
+ * the order of writing. */
 static int keep(tide_support_t *support, tide_write_t *write) {
   tide_executor_handle_t *executor = current;
   if (executor == NULL || executor->rounds == NULL || executor->support != support || write->cdr.status != TIDE_OK) {
@@ -815,7 +816,7 @@ static int keep(tide_support_t *support, tide_write_t *write) {
   tide_node_t **place = &executor->kept;
   while (*place != NULL && (*place)->priority >= node->priority) place = &(*place)->next_in_stream;
   node->length = (uint32_t)write->cdr.position;
-  node->resend = write->stream; /* the writer may use this member until the node is submitted */
+  node->resend = write->stream; /* the stream: the transmitter uses this member only after the submission */
   node->next_in_stream = *place;
   *place = node;
   write->node = NULL;

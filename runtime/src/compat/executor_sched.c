@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls of the published prototype of this interface. Levels and lanes are known only when all subscriptions were
- * added, so the subscriptions are stored until the start. */
+/* The interface of a published prototype (rclc/executor_sched.h) on top of lanes. Levels and lanes are known only when
+ * all subscriptions were added, so the subscriptions are stored until the start. */
 #include <string.h>
 
 #include "internal.h"

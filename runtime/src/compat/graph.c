@@ -74,7 +74,7 @@ static rcl_ret_t subscribe(const rcl_node_t *node) {
   return RCL_RET_OK;
 }
 
-/* Subscribes to the graph of this node's support if necessary, and waits for the first message. */
+/* Subscribes to the graph of this node's support, unless this was done before. */
 static rcl_ret_t open(const rcl_node_t *node) {
   if (tide_graph_pool.capacity == 0) return tide_compat_result(TIDE_ERROR_UNSUPPORTED);
   if (!tide_compat_is_node(node)) return RCL_RET_NODE_INVALID;
@@ -82,7 +82,7 @@ static rcl_ret_t open(const rcl_node_t *node) {
   return mine && owner == node->impl->support ? RCL_RET_OK : subscribe(node);
 }
 
-/* Makes sure that the newest graph has been received. */
+/* Waits until a graph has arrived, and takes the newest one. */
 static rcl_ret_t look(const rcl_node_t *node) {
   if (node == NULL || node->impl == NULL) return RCL_RET_NODE_INVALID;
   const rcl_ret_t opened = open(node);
@@ -285,7 +285,7 @@ const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t
   if (rcl_guard_condition_init(&changed, &context, rcl_guard_condition_get_default_options()) != RCL_RET_OK)
     return NULL;
   __atomic_store_n(&watched, true, __ATOMIC_RELEASE);
-  (void)rcl_trigger_guard_condition(&changed); /* the call reports changes that were made before it */
+  (void)rcl_trigger_guard_condition(&changed); /* reports the changes that were made before this call */
   return &changed;
 }
 

@@ -54,8 +54,8 @@ void tide_compat_decode_nothing(tide_cdr_t *cdr, void *message);
 
 /* ---- support.c ---- */
 
-/* Called by an executor's source at the start of each round: polls the session if the link has no context of its own.
- * Returns the time when it has to be called next. */
+/* Called by an executor's source before the executor looks for work: polls the session if the link has no context of
+ * its own. Returns the time when it has to be called next. */
 int64_t tide_compat_poll(tide_support_t *support);
 bool tide_compat_is_ready(tide_support_t *support);
 /* Deadline of a timeout in ms from now. */

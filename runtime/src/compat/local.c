@@ -18,7 +18,8 @@ static bool is_plain(const tide_message_type_t *type) {
 
 /* ---- topics: each exists as long as it has publishers or subscriptions ---- */
 
-/* Closes a topic if its last message was still being read when its last user ended. */
+/* Closes a topic without users. While a callback still reads one of its messages the topic stays open, and the next
+ * caller tries again. */
 static void close_if_left(tide_local_topic_handle_t *topic) {
   if (topic->open && topic->users == 0u) topic->open = tide_local_topic_fini(&topic->topic) != TIDE_OK;
 }

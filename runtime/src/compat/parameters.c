@@ -380,7 +380,7 @@ static uint8_t check_all(tide_cdr_t cdr, const tide_parameter_server_t *server, 
   return outcome;
 }
 
-/* The number of changes, counted in order, that the program accepts. */
+/* Number of changes, from the first one on, that the program accepts until it refuses one. */
 static uint32_t ask_all(tide_cdr_t cdr, tide_parameter_server_t *server, uint32_t count, bool revoked) {
   for (uint32_t i = 0; i < count; i++) {
     change_t change;
@@ -592,7 +592,7 @@ static bool fits_list(const tide_parameter_server_t *server) {
   return tide_message_size(ListParameters.response, &all) <= tide_compat_response_capacity();
 }
 
-/* Sends no values, results or descriptors, as for names that ROS 2 does not know. */
+/* Answers with no values, results or descriptors, as nodes of ROS 2 do for unknown names. */
 static void refuse(void *untyped) {
   tide_parameter_answer_t *answer = untyped;
   answer->count = 0;

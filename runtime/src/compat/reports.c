@@ -265,8 +265,8 @@ static bool tell_executor(size_t index) {
   return true;
 }
 
-/* Returns a lane of the first executor: one of its lanes runs this function, so the lane's hooks are valid. Returns
- * false if this lane has no budget. */
+/* Adds the status of a lane of the first executor. One of that executor's lanes runs this function, so the hooks of its
+ * lanes are valid. Returns false if the lane has no budget. */
 static bool tell_lane(size_t index) {
   const tide_executor_t *core = tide_rclc_executor_core(diagnostics.executors[0]);
   if (core == NULL || index >= core->config.lane_count || index >= LANES) return false;

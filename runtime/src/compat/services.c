@@ -329,15 +329,14 @@ static void set_waiting(tide_service_handle_t *service, bool waits) {
 }
 
 /* Reported with the code that rcl_send_response would return, because the program makes no call here that could return
- * it.
- * */
+ * it. */
 static void lose(tide_service_handle_t *service, int status) {
   tide_compat_unread(status, &service->responses_lost, service->end.reply_topic, service->end.handle);
   (void)tide_compat_result(status);
 }
 
-/* Returns false if no node is free; the link's context will then retry. The link's context is notified before the last
- * attempt here, so that a node freed after this attempt is not missed. */
+/* Returns false if no node is free; the link's context will then retry. The response is marked as waiting before the
+ * last attempt here, so that the link's context does not miss a node that is freed after this attempt. */
 static bool respond(tide_service_handle_t *service) {
   int status = send_response(service, &service->request_id, service->response, 0);
   if (status == TIDE_ERROR_TOO_LARGE && service->refuse != NULL) {

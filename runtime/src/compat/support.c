@@ -349,7 +349,8 @@ static tide_session_state_t state_of(const tide_support_t *support) {
 
 bool tide_compat_is_ready(tide_support_t *support) { return state_of(support) == TIDE_SESSION_READY; }
 
-/* answers_only: until all objects exist only answers are processed, so that no executor misses a sample. */
+/* answers_only: processes frames only until all objects exist. Later frames are left to the executors, so that no
+ * executor misses a sample. */
 static void digest_frames(tide_support_t *support, bool answers_only) {
   while ((!answers_only || state_of(support) == TIDE_SESSION_CREATING) && has_frames(support) &&
          begin_digest(support)) {
@@ -365,9 +366,9 @@ static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *exec
   tide_compat_leave(critical);
 }
 
-/* Usually true: a message has left the pool, and no thread waits for it. Read outside the critical section: a waiting
- * thread registers before it checks its condition, so it either sees the change or is found here. Executors need no
- * acknowledgments, so they are not woken for them. */
+/* True if nothing waits for this activity, which is usual when a message has left the pool. Read outside the critical
+ * section: a waiting thread registers before it checks its condition, so it either sees the change or is found here.
+ * Executors need no acknowledgments, so they are not woken for them. */
 static bool is_for_nobody(tide_support_t *support) {
   return __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE) == NULL &&
          __atomic_load_n(&support->waiters, __ATOMIC_RELAXED) == NULL &&
