@@ -103,7 +103,7 @@ void tide_rtps_open(tide_cdr_t *cdr, const tide_rtps_submessage_t *submessage);
 /* 16 octets, as in a GUID's parameter and in rmw_dds_common/msg/Gid. */
 void tide_rtps_put_guid(tide_cdr_t *cdr, const tide_guid_t *guid);
 
-/* What was appended since the submessage at `start`, the last one, belongs to it. */
+/* Extends the last submessage, which begins at `start`, by everything that was appended after it. */
 void tide_rtps_extend(tide_cdr_t *cdr, size_t start);
 
 void tide_rtps_put_info_dst(tide_cdr_t *cdr, const uint8_t prefix[TIDE_RTPS_PREFIX_BYTES]);
@@ -113,7 +113,7 @@ int64_t tide_rtps_get_timestamp(tide_cdr_t *cdr);
 
 typedef struct tide_rtps_sample_identity { /* which request a reply answers, and which reader waits for the reply */
   tide_guid_t guid;                        /* entity 0: none */
-  int64_t sequence;                        /* of a request, whose number is known from elsewhere, anything */
+  int64_t sequence;                        /* of a request any value, because its number is known from elsewhere */
 } tide_rtps_sample_identity_t;
 
 /* DATA, and DATA_FRAG if fragment_bytes is not 0. */

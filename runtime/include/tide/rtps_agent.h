@@ -11,10 +11,10 @@
  * on: tide_participant_receive and tide_participant_poll on agent->participant while tide_rtps_agent_is_up. Not
  * thread-safe: the caller locks.
  *
- * Publishers become writers with the history of their QoS, KEEP_ALL as the deepest one there is memory for: a reliable
- * reader that acknowledges nothing for so long loses samples, which is counted, and no publisher waits for it. Writers
- * send with the level of their latest sample. Samples for a reliable subscription are refused while the executor has
- * not processed the frames before them, and ROS 2 sends them again.
+ * Publishers become writers with the history of their QoS; KEEP_ALL gets the deepest history that the memory allows. A
+ * reliable reader loses samples that it has not acknowledged before they are overwritten. This is counted, and no
+ * publisher waits for a reader. Writers send with the level of their latest sample. Samples for a reliable subscription
+ * are refused while the executor has not processed the frames before them, and ROS 2 sends them again.
  *
  * Not supported: CREATE by reference or XML; samples above TIDE_RTPS_SAMPLE_BYTES (counted); type hashes; the graph of
  * rcl/graph.h. */

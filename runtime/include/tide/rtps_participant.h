@@ -11,8 +11,9 @@
  * Times are nanoseconds of a clock that never goes back. Callbacks run inside tide_participant_receive and
  * tide_participant_poll; they may write samples, and must not call other functions of this header.
  *
- * What does not fit is counted, and told by the callback: nothing is an error of the program that another participant
- * causes. Cost of each call proportional to the bytes, the endpoints, matches and remote participants in the tables. */
+ * What does not fit is counted and reported to config.event, because another participant must not cause an error of
+ * the program. Cost of each call proportional to the bytes, the endpoints, matches and remote participants in the
+ * tables. */
 #ifndef TIDE_RTPS_PARTICIPANT_H
 #define TIDE_RTPS_PARTICIPANT_H
 
@@ -65,8 +66,8 @@ typedef struct tide_rtps_writer {
    * replies. null: a topic. */
   tide_rtps_sample_identity_t *related;
   uint32_t depth, slot_bytes;
-  /* Of services and clients: a reader that is matched later than a sample was written, by no more than this, gets it
-   * although it is volatile: a request that nobody has heard, and a reply to this reader. 0: it does not. */
+  /* Of services and clients: a volatile reader that is matched within this time after a sample was written still gets
+   * the sample, if it is a request that no reader has got yet or a reply to this reader. 0: never. */
   int64_t hold_ns;
   int64_t first, last; /* numbers of the samples in the slots; first = last + 1: none */
 } tide_rtps_writer_t;
@@ -133,8 +134,8 @@ typedef struct tide_rtps_match { /* a local endpoint with a remote one: 64 bytes
   bool reliable, wants_history;
   bool is_refused; /* the next sample of a reliable writer, for which the program had no room */
   tide_rtps_proxy_t proxy;
-  /* Of the sample in fragments that is being sent: the next one to send; of one that is repaired, too, or else those
-   * requested from repair_fragment on. */
+  /* fragment: next fragment of the sample that is being sent. repair_fragment: next fragment of the sample that is
+   * being repaired. If repair_bits is not 0, only the fragments repair_fragment + n whose bit n is set are repaired. */
   uint16_t fragment, repair_fragment;
   uint32_t repair_bits;
 } tide_rtps_match_t;

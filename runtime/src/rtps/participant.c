@@ -11,7 +11,7 @@
 #define MS INT64_C(1000000)
 #define RETRY_NS (20 * MS)         /* of a HEARTBEAT or ACKNACK; doubled with each try up to 2.56 s */
 #define SILENT_TRIES 10            /* to a remote endpoint that never answered; an announcement revives them */
-#define RESTART_MS 1000u           /* counts that fell for so long are not reordered ones */
+#define RESTART_MS 1000u           /* a lower count after so long is no reordered one */
 #define EARLY_ANNOUNCEMENTS 5u     /* after the start, fast */
 #define EARLY_PERIOD_NS (100 * MS) /* as Fast DDS */
 #define ANNOUNCE_PERIOD_NS (3000 * MS)
@@ -65,8 +65,8 @@ static void revive(tide_rtps_proxy_t *proxy, int64_t now) {
 
 typedef enum { OLD, NEW, RESTARTED } verdict_t;
 
-/* The counts of HEARTBEATs and of ACKNACKs rise, so that duplicates are known. Those that fell for long are of a
- * participant that started anew with the same GUID. */
+/* The counts of HEARTBEATs and of ACKNACKs rise, so that duplicates are known. A lower count that arrives more than
+ * RESTART_MS after the last one comes from a participant that restarted with the same GUID. */
 static verdict_t judge_count(tide_rtps_proxy_t *proxy, uint32_t count, int64_t now) {
   const uint32_t now_ms = (uint32_t)(now / MS);
   const int32_t step = (int32_t)(count - proxy->count_in);
@@ -85,12 +85,12 @@ static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *
   if (base > last + 1) return OLD; /* never sent */
   const verdict_t verdict = judge_count(proxy, repair->count, now);
   if (verdict != NEW) return verdict;
-  if (starts_at_first && base < proxy->next) { /* it reads what is kept once more */
+  if (starts_at_first && base < proxy->next) { /* the reader wants the kept samples once more */
     proxy->next = earlier(proxy->next, later(base, first));
     proxy->requested = 0;
   }
   if (base < proxy->next) {
-    /* Numbers below the first relevant one are asked for until a HEARTBEAT says so. */
+    /* A reader requests numbers below the first one that concerns it, until a HEARTBEAT tells it that number. */
     if (base != 0 && proxy->answered) return RESTARTED;
     proxy->due_ns = now;
     return NEW;
@@ -104,7 +104,7 @@ static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *
   for (uint32_t bit = 0; bit < 32; bit++) {
     if (base + bit < proxy->end && tide_rtps_set_has(&repair->set, base + bit)) proxy->requested |= 1u << bit;
   }
-  /* What was asked for is followed by a HEARTBEAT when it has been sent. */
+  /* A HEARTBEAT follows the requested samples when they have been sent. */
   proxy->due_ns = base > last ? NEVER : now + retry_ns(proxy);
   if (!repair->final && tide_rtps_set_first(&repair->set) == 0) proxy->due_ns = now;
   return NEW;
@@ -113,7 +113,8 @@ static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *
 /* *lost: samples that are not available. */
 static verdict_t on_heartbeat(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *repair, int64_t now, int64_t *lost) {
   *lost = 0;
-  /* It says less than is known: a later sample overtook it, or else the writer has fewer samples than it had. */
+  /* The HEARTBEAT ends before samples that have arrived already: a later sample overtook it, or the writer has
+   * restarted. */
   if (repair->last + 1 < proxy->next) return (uint32_t)(now / MS) - proxy->heard_ms > RESTART_MS ? RESTARTED : OLD;
   const verdict_t verdict = judge_count(proxy, repair->count, now);
   if (verdict != NEW) return verdict;
@@ -133,7 +134,7 @@ static verdict_t on_heartbeat(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t
   return NEW;
 }
 
-/* The expected sample arrived, or is known never to. */
+/* The expected sample arrived, or will never arrive. */
 static void proxy_advance(tide_rtps_proxy_t *proxy, int64_t next, int64_t now) {
   proxy->next = next;
   proxy->end = later(proxy->end, next);
@@ -218,7 +219,7 @@ static void release_peer(tide_participant_t *participant, tide_rtps_peer_t *peer
   participant->has_told_full = false;
 }
 
-/* The participant is known; nothing of its endpoints, or not any more. */
+/* From here on the participant is known, but none of its endpoints. */
 static void begin_peer(tide_rtps_peer_t *peer, int64_t now) {
   peer->is_owed_announcement = true;
   peer->since_ns = now;
@@ -288,7 +289,8 @@ static tide_rtps_match_t *free_match(tide_participant_t *participant, bool compa
   return found;
 }
 
-/* Newer samples, those that are kept for readers that come late, and those that are held for this one. */
+/* The first sample for this reader: of a transient-local reader the oldest that is kept, else the first of those that
+ * are held for the reader, else the next new one. */
 static int64_t first_for(tide_rtps_writer_t *writer, const tide_rtps_endpoint_data_t *remote, int64_t now) {
   if (remote->qos.durability != 0) return writer->first;
   int64_t next = writer->last + 1;
@@ -378,7 +380,8 @@ static bool graph_fits(const tide_participant_t *participant) {
   return cdr.position <= participant->config.datagram_bytes - GRAPH_OVERHEAD_BYTES;
 }
 
-/* The latest sample is made when it is sent, so earlier ones are gone. */
+/* The graph sample is built from the present graph when it is sent. Earlier samples are not kept, so requests for them
+ * are dropped. */
 static void change_graph(tide_participant_t *participant) {
   if (participant->graph.topic == NULL) return;
   const int64_t number = ++participant->announced[GRAPH];
@@ -532,7 +535,8 @@ uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps
 
 int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
                                    const tide_rtps_sample_identity_t *related, int64_t now) {
-  /* The last octet: those that follow the sample up to a multiple of 4. None follow one in fragments. */
+  /* The last octet is the number of padding octets that follow the sample, up to a multiple of 4. None follow a sample
+   * in fragments. */
   const bool is_whole = length + ENCAPSULATION_BYTES <= participant->fragment_bytes;
   const uint8_t little_endian[ENCAPSULATION_BYTES] = {0, 1, 0, is_whole ? (uint8_t)(0u - length) & 3u : 0u};
   const int64_t number = ++writer->last;
@@ -701,7 +705,7 @@ static void pass(tide_participant_t *participant, tide_rtps_match_t *match, int6
   }
 }
 
-/* A complete sample. One of a reliable writer that is refused counts as missing: it is requested again. */
+/* Takes a complete sample. If it is refused and its writer is reliable, it counts as missing and is requested again. */
 static void take_whole(tide_participant_t *participant, tide_rtps_match_t *match, const tide_rtps_data_t *data,
                        const uint8_t *bytes, int64_t source_ns, int64_t now) {
   tide_rtps_reader_t *reader = (tide_rtps_reader_t *)match->local;
@@ -786,7 +790,8 @@ static void take_data(tide_participant_t *participant, tide_rtps_peer_t *peer, c
       proxy_ahead(proxy, data->sequence, now);
       return;
     }
-    proxy_advance(proxy, data->sequence + 1, now); /* first: what follows may make all be fetched again */
+    proxy_advance(proxy, data->sequence + 1, now); /* done first, because take_endpoint may cause all announcements to
+                                                    * be fetched again */
     take_endpoint(participant, peer, kind, data, now);
     return;
   }
@@ -867,7 +872,7 @@ static void take_repair(tide_participant_t *participant, tide_rtps_peer_t *peer,
       if (repair->id == TIDE_RTPS_GAP) on_gap(proxy, repair, now);
       const int64_t due = proxy->due_ns;
       if (repair->id == TIDE_RTPS_HEARTBEAT) verdict = on_heartbeat(proxy, repair, now, &lost);
-      if (match->is_refused) { /* an answer would bring the sample again, so it waits */
+      if (match->is_refused) { /* an answer would request the refused sample at once, so the answer waits */
         proxy->owes_answer = false;
         proxy->due_ns = due;
       }
@@ -913,7 +918,7 @@ void tide_participant_receive(tide_participant_t *participant, const uint8_t *by
         source_ns = (submessage.flags & TIDE_RTPS_FLAG_INVALIDATE) != 0 ? 0 : tide_rtps_get_timestamp(&cdr);
         break;
       case TIDE_RTPS_INFO_SRC:
-        is_for_us = false; /* of a relay: the rest is not the sender's */
+        is_for_us = false; /* from a relay: the rest of the message is not its sender's */
         break;
       case TIDE_RTPS_DATA:
       case TIDE_RTPS_DATA_FRAG:
@@ -976,7 +981,8 @@ static void put_heartbeat(tide_cdr_t *cdr, tide_participant_t *participant, tide
 static void put_acknack(tide_cdr_t *cdr, tide_participant_t *participant, tide_rtps_proxy_t *proxy, uint32_t writer,
                         uint32_t reader, const tide_rtps_reader_t *assembling, int64_t now) {
   tide_rtps_repair_t acknack = {.id = TIDE_RTPS_ACKNACK, .writer = writer, .reader = reader};
-  /* Fast DDS sends again what was acknowledged only after a base of 0, which may have been lost. */
+  /* Fast DDS repeats acknowledged samples only after an ACKNACK with a base of 0. That ACKNACK may have been lost, so
+   * it is sent again at every second try. */
   const bool is_anew = !proxy->answered || (proxy->next == 1 && proxy->tries % 2 != 0);
   if (!is_anew) {
     acknack.set.base = proxy->next;
@@ -1010,7 +1016,7 @@ static void put_acknack(tide_cdr_t *cdr, tide_participant_t *participant, tide_r
 
 static const uint8_t follows[1]; /* a payload that is written behind its DATA, so that it needs no memory of its own */
 
-/* Announced endpoint `number`, or that it is gone. */
+/* Announces the endpoint with this number, or that it is gone. */
 static void put_announced(tide_cdr_t *cdr, const tide_participant_t *participant, int kind, int64_t number) {
   const size_t start = cdr->position;
   tide_rtps_data_t data = {.reader = builtin_reader[kind], .writer = builtin_writer[kind], .sequence = number};
@@ -1071,8 +1077,8 @@ static bool is_large(const tide_participant_t *participant, const tide_rtps_writ
   return writer->slots[number % writer->depth].bytes > participant->fragment_bytes;
 }
 
-/* The same of a program's writer. A sample in fragments is acknowledged before the next sample is sent, since a reader
- * that lacks a fragment would drop all of that. */
+/* Like number_to_send, for a program's writer. The sample after one in fragments is sent only once that one is
+ * acknowledged, because a reader that still lacks a fragment would drop it. */
 static int64_t sample_to_send(const tide_participant_t *participant, const tide_rtps_match_t *match) {
   const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
   const tide_rtps_proxy_t *proxy = &match->proxy;
@@ -1139,8 +1145,8 @@ static void send_of_writer(tide_cdr_t *cdr, tide_participant_t *participant, tid
       proxy->next = proxy->end;
       return;
     }
-    /* The last one sent carries a HEARTBEAT once half the history is not acknowledged; else it follows later, for
-     * several samples in one. */
+    /* The last sample sent carries a HEARTBEAT once half the history is not acknowledged. Otherwise one HEARTBEAT
+     * follows later, for several samples. */
     const bool is_last = sample_to_send(participant, match) == 0;
     if (is_last && (is_large(participant, writer, number) || (proxy->end - proxy->next) * 2 >= writer->depth))
       is_beat_due = true;

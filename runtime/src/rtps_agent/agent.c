@@ -147,7 +147,7 @@ static uint8_t add_input(tide_rtps_agent_t *agent, uint16_t id, tide_rtps_agent_
   return TIDE_XRCE_STATUS_OK;
 }
 
-/* Everything with this id, and of a service or client both halves. */
+/* Deletes everything with this id; of a service or client these are both halves. */
 static void delete_object(tide_rtps_agent_t *agent, uint16_t id) {
   tide_rtps_output_t *output = find_output(agent, id);
   tide_rtps_input_t *input = find_input(agent, id);
@@ -197,7 +197,7 @@ static void forget_client(tide_rtps_agent_t *agent) {
   agent->session = 0;
 }
 
-/* The first node brings the participant up. "/robot/driver", or "driver" in the namespace "/". */
+/* The first node brings the participant up. The object's name is "/robot/driver", or "driver" for the namespace "/". */
 static uint8_t add_node(tide_rtps_agent_t *agent, uint16_t id, const tide_xrce_object_t *object) {
   const uint32_t domain = (uint32_t)object->domain;
   tide_rtps_agent_node_t *node = find_node(agent, 0);
