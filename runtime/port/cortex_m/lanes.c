@@ -84,7 +84,7 @@ static int64_t used_ns(int64_t time_ns) {
 }
 
 /* True if the callback of `budget` has preempted this lane, even before the lane's handler began or after it ended.
- * Only the state of the interrupts shows this. */
+ * Only the state of the interrupts shows lanes outside of their handlers. */
 static bool is_below_on_stack(size_t lane, const tide_lane_budget_t *budget) {
   const uint32_t number = tide_software_number(lane);
   const bool active = (NVIC_ACTIVE[number / 32u] & 1u << (number % 32u)) != 0u;

@@ -120,7 +120,7 @@ void tide_kernel_set_alarm_locked(int64_t time_ns) { tide_freertos_set_alarm(tim
 void tide_freertos_alarm(void) { tide_rtos_alarm(); }
 #endif
 
-/* Resolution of the clock; a tick, unless TIDE_FREERTOS_CLOCK is defined. */
+/* Its resolution is a tick, unless TIDE_FREERTOS_CLOCK is 1. */
 static uint64_t measure_now(void *context) { return (uint64_t)tide_kernel_now_ns(context); }
 const tide_measure_clock_t *tide_port_measure_clock(void) {
   static const tide_measure_clock_t measure_clock = {

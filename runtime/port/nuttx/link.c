@@ -29,7 +29,7 @@ static struct {
   int descriptor; /* negative: link down. The writer opens and closes this descriptor */
   bool stop;
   bool down;    /* the reader has detected the end of the link */
-  bool sending; /* `frame` is not written yet */
+  bool sending; /* the frame in `output` is not written yet */
   uint8_t storage[TIDE_FRAMING_WORST_BYTES(TIDE_NUTTX_MTU_BYTES) + 4u];
   tide_serial_output_t output;
   tide_event_t work;   /* event of the writer */
@@ -45,7 +45,7 @@ static void set(tide_event_t *event) { platform()->event_set(platform()->context
 static int64_t now_ns(void) { return platform()->now_ns(platform()->context); }
 
 /* Called in the daemon's critical section: encoding is linear in the frame's length, and short for frames within the
-   link's quantum. */
+ * link's quantum. */
 static int start(void *context, const tide_frame_parts_t *parts) {
   (void)context;
   const int status = tide_serial_output_load(&line.output, parts);

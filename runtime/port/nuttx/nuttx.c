@@ -222,8 +222,7 @@ static void on_alarm(wdparm_t argument) {
   tide_kernel_wake_keeper();
 }
 
-/* The watchdog may fire up to one tick early; the next check is then right.
- */
+/* The watchdog may fire up to one tick early; the check then arms it again. */
 void tide_kernel_look_at_masked(int64_t time_ns) {
   const int64_t left_ns = time_ns - platform->now_ns(platform->context);
   if (time_ns == TIDE_FOREVER) {

@@ -60,7 +60,7 @@
 #define AWAKE INT64_MIN /* the thread is awake, and checks requests before it sleeps */
 /* Messages sent in a row before the thread checks for received data. */
 #define MESSAGES_A_TURN 32
-/* Size of the leaky bucket: a flood starts when it is full and ends when it is empty. */
+/* There is a flood while the leaky bucket has at least this many messages. It holds FLOOD_MESSAGES_MAXIMUM at most. */
 #define FLOOD_MESSAGES 64
 #define FLOOD_MESSAGES_MAXIMUM 256
 /* The shortest delay of a HEARTBEAT if the transmitter measures it (tide_transmitter_config_t.heartbeat_delay_ns). */
@@ -79,8 +79,8 @@
 #define CONNECT_TIMEOUT_MS 500
 #define LENGTH_BYTES 2u
 #define RECEIVE_CALLS_A_TURN 4
-/* The link's thread is receiving. Within this time it sets the event, or leaves the data to be received by the
- * caller. */
+/* A caller that finds the link's thread receiving sleeps for this long. Usually the thread sets its event by then;
+ * otherwise the caller receives the data itself. */
 #define THREAD_RECEIVES_NS INT64_C(500000)
 #define CUSTOM_TURN_NS INT64_C(20000000)
 
@@ -185,8 +185,8 @@ static tide_posix_scheduling_t asked_for(int priority) {
   return (tide_posix_scheduling_t){.policy = SCHED_FIFO, .priority = priority, .cpu = TIDE_POSIX_ANY_CPU};
 }
 
-/* Start a thread with the address's priority or, if that is not permitted, with the caller's scheduling.
- * `function` starts with be_exact. */
+/* Start a thread with the address's priority or, if that is not permitted, with the caller's scheduling. `function` has
+ * to call be_exact first. */
 static int start_thread(tide_posix_thread_t *thread, int priority, void (*function)(void *context), void *context,
                         tide_link_counters_t *counters) {
   tide_posix_thread_config_t config = {
@@ -423,7 +423,7 @@ static int64_t output_due_ns(link_t *link, bool *wants_to_write) {
   return earlier(complete_ns, gather_until_ns);
 }
 
-/* Ends the pending message if it was sent. True: the message was sent. */
+/* If the pending message was sent, ends it and returns true. */
 static bool take_complete(link_t *link, int64_t now_ns) {
   const uintptr_t state = enter(link);
   bool complete = complete_ns_locked(link) <= now_ns;
@@ -814,7 +814,8 @@ static int wait_by_link(void *context, tide_event_t *event, int64_t deadline_ns,
   bool set = false;
   if (kind == TIDE_WAIT_NOT) {
     const int64_t now_ns = clock_ns();
-    /* If no acknowledgment has come yet, the publisher is as fast as the agent, and the thread works in parallel. */
+    /* No acknowledgment has arrived: the publisher is faster than the agent, so the link's thread receives in parallel
+     * for a while. */
     if (is_only_user(link, now_ns) && receive_instead(link) <= 0) share_until(link, now_ns + PRESSED_NS);
   } else if (kind != TIDE_WAIT_LANE) {
     set = wait_and_receive(link, event, deadline_ns, kind == TIDE_WAIT_ANSWER);
@@ -959,7 +960,7 @@ static void run(void *argument) {
     pause_for_test(link);
     atomic_store(&link->asked_ns, TIDE_FOREVER);
     handle_events(link, events);
-    /* an acknowledgment that the program has not received yet must not be requested */
+    /* receives now, so that no acknowledgment is requested that has arrived already */
     if ((wanted & POLLIN) == 0 && !atomic_load(&link->attending) && link->descriptor >= 0) (void)receive_locked(link);
     more = report_complete(link);
     const int64_t limit_ns = clock_ns() + link->times.poll_limit_ns;

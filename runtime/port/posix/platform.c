@@ -171,7 +171,7 @@ void tide_posix_set_wake_up_lead(int64_t limit_ns) {
   __atomic_store_n(&wake_up_lead_limit_ns, limit_ns < 0 ? 0 : limit_ns, __ATOMIC_RELAXED);
 }
 
-/* Threads without real-time scheduling are woken up to 50 us late unless they set their timer slack. */
+/* Threads without real-time scheduling are woken as much as 50 us late, unless they reduce their timer slack. */
 static void sleep_precisely(void) {
   static _Thread_local bool said;
   if (said) return;

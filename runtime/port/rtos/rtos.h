@@ -20,9 +20,10 @@
  *   TIDE_KERNEL_SWITCHES          1: the kernel reports switches of tasks; 0: it counts the time of each task
  *   TIDE_KERNEL_ARMS_IN_SWITCH    1: ... and the alarm can be set from that report
  *   TIDE_KERNEL_LOOK_NS           longest time between two checks of a lane that wants the processor; undefined: any
- *   TIDE_KERNEL_PRIORITY_KEEPER   of the task that enforces budgets, above all lanes with one (.._PRIORITY_BUDGET at
- * most) tide_kernel_task_t            the kernel's part of a task tide_kernel_stamp_t           point up to which a
- * task's time is charged
+ *   TIDE_KERNEL_PRIORITY_KEEPER   of the task that enforces budgets, above all lanes that have one
+ *   TIDE_KERNEL_PRIORITY_BUDGET   highest priority of a lane with a budget
+ *   tide_kernel_task_t            the kernel's part of a task
+ *   tide_kernel_stamp_t           point up to which a task's time is charged
  *
  * Priorities are those of lanes: larger is more urgent. An adaptor converts priorities if its kernel counts downwards.
  * Functions that end in _locked are called in the section of tide_kernel_enter. */

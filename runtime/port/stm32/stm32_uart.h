@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A UART of an STM32, below the HAL. The families F7 and H7 (Cortex-M7 with a data cache) use DMA. The F4 uses DMA, or
  * interrupts if the streams are null. Without streams each byte costs an interrupt and a round of the link, some 3 % of
- * an F405 at 115,200 Bd, and a critical section of 4,000 instructions must be shorter than a byte.
+ * an F405 at 115,200 Bd, and the longest critical section, 4,000 instructions, must be shorter than the time of a byte.
  *
  * The board sets up what differs between chips and boards: clocks, pins, the request or channel of each stream
  * (CHSEL on F7, the DMAMUX on H7), and the three interrupts, all with the runtime's priority

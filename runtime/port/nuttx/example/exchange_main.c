@@ -37,7 +37,7 @@ static bool start_thread(void (*entry)(void *), void *argument) {
 static size_t memory_used(void) { return (size_t)mallinfo().uordblks; }
 
 int main(int argc, char *argv[]) {
-  /* Around the usual priority of a program, 100; the link's threads are above all. */
+  /* Below the usual priority of a program, 100. The link's threads are above all lanes. */
   static const tide_exchange_board_t board = {
       .choose_link = choose_link, .priorities = {60, 80, 90}, .start_thread = start_thread, .memory_used = memory_used};
   if (argc > 1) device = argv[1];

@@ -45,7 +45,7 @@ static int open_socket(const struct sockaddr_in *address, bool shared) {
   return -1;
 }
 
-/* Announcements of participants that do not know this one yet. */
+/* The socket for announcements of participants that do not know this one yet. */
 static int open_multicast(uint32_t domain) {
   struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons((uint16_t)TIDE_RTPS_PORT_MULTICAST(domain))};
   struct ip_mreq group = {.imr_multiaddr.s_addr = htonl(0xEFFF0001u)};
@@ -66,7 +66,8 @@ static void close_sockets(void) {
   }
 }
 
-/* A number that no other participant of this machine has: from above, since others begin below. */
+/* Chooses a number that no other participant of this machine has. It counts downwards, because other participants count
+ * upwards from 0. */
 static bool start(void *context, uint32_t domain, tide_participant_config_t *config) {
   (void)context;
   if (domain > 232) {
@@ -150,7 +151,7 @@ static bool send_some(int64_t now_ns, int64_t *deadline_ns) {
     }
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(datagram.to.port)};
     memcpy(&to.sin_addr, datagram.to.address, sizeof to.sin_addr);
-    /* What is not sent is sent again if it is reliable. */
+    /* A datagram that is not sent is lost; reliable samples in it are repeated. */
     (void)!sendto(wire.sockets[0], datagram.bytes, datagram.length, 0, (struct sockaddr *)&to, sizeof to);
   }
   return true;
@@ -185,7 +186,7 @@ static size_t wire_read(struct uxrCustomTransport *transport, uint8_t *bytes, si
   }
 }
 
-/* A full pipe wakes, too. */
+/* A full pipe refuses the octet, but already wakes the reader. */
 static void wire_wake(struct uxrCustomTransport *transport) {
   (void)transport;
   (void)!write(wire.wake[1], "", 1);
