@@ -535,7 +535,7 @@ void run(const Arguments &arguments) {
   if (arguments.json_stats) print_statistics(agent, loop);
 }
 
-// The command that was probably meant; empty if unknown.
+// A line that names the command or option that was probably meant; empty if none is close.
 std::string advice(const CLI::App &app, int argc, char **argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string ours = stock_command_in_our_words(words); !ours.empty()) {

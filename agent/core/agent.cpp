@@ -429,7 +429,7 @@ constexpr Time kReturn = 10 * kSecond;
 // First session numbers of tide's clients: without and with the client's key in each header.
 bool is_first_session(uint8_t session) { return session == 0x81 || session == 0x01; }
 
-// Silence after which the client wants to be probed; 0 means never.
+// Silence after which the client wants to be probed; 0: it announces none.
 Time liveliness_of(const tide_xrce_create_client_t &body) {
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, body.properties, body.properties_bytes, false);

@@ -4,7 +4,7 @@
 //
 //   input(endpoint, message, now)      a message was received
 //   poll(now) -> deadline              timers and waiting data; call it after input, after wake and at the deadline
-//   take_ready(endpoints)              endpoints that may have frames since the last call
+//   take_ready(endpoints)              endpoints that may have got frames since the last call
 //   next(endpoint, now, frame)         the most urgent frame; copy it before any other call
 //   sent(endpoint, now)                its last byte was sent: only then is the next one chosen
 //
@@ -33,21 +33,23 @@ namespace tide::agent {
 struct Options {
   Limits limits;
   Profiles profiles;
-  std::optional<int> domain;                                      // overrides the domains of clients
-  int default_domain = 0;                                         // domain of clients that request 0
-  std::function<int64_t()> wall_clock_ns;                         // for time synchronisation; unset: the system's
-  std::function<Time(Endpoint)> heartbeat_delay_ns;               // HEARTBEAT delay for a client at the endpoint, as in
-                                                                  // tide_transmitter_config_t; unset: -1
-  std::function<Host(Endpoint)> host_of;                          // unset: each endpoint is its own host
-  std::function<bool(Endpoint)> may_be_forged;                    // sender address? unset: no
+  std::optional<int> domain;                         // overrides the domains of clients
+  int default_domain = 0;                            // domain of clients that request 0
+  std::function<int64_t()> wall_clock_ns;            // for time synchronisation; unset: the system's
+  std::function<Time(Endpoint)> heartbeat_delay_ns;  // HEARTBEAT delay for a client at the endpoint, as in
+                                                     // tide_transmitter_config_t; unset: -1
+  std::function<Host(Endpoint)> host_of;             // unset: each endpoint is its own host
+  std::function<bool(Endpoint)> may_be_forged;       // true if the endpoint's address may be forged; unset: never
   std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;  // unset: limits.client_timeout_ns
   // How to rename a client's topics, services and nodes; the returned object must outlive the agent. If this is unset
   // or returns null, names stay as they are.
   std::function<const Renaming *(Endpoint, uint32_t key)> names;
-  std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;  // no key: any client at the endpoint; unset: all
-  Wake wake;                                                          // called when poll is needed; from any thread
-  std::function<void(const std::string &)> log;                       // receives a line for each creation
-  std::function<void(const std::string &)> warn;                      // receives a few lines about limits and refusals
+  // True if the client with this key may connect. Without a key: true if any client at the endpoint may. Unset: all
+  // may.
+  std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;
+  Wake wake;                                      // called when poll is needed; from any thread
+  std::function<void(const std::string &)> log;   // receives a line for each creation
+  std::function<void(const std::string &)> warn;  // receives a few lines about limits and refusals
   bool tells_events = false;  // warn also gets a line for each client that connects, leaves or is refused an entity
   std::function<std::string(Endpoint)> name_of;  // for these lines; unset: the endpoint's number
   Tracer *tracer = nullptr;                      // records messages if not null; must outlive the agent
@@ -73,7 +75,7 @@ class Agent {
   Notices &notices() { return notices_; }
   bool has_client(Endpoint endpoint) const;
   std::set<Host> hosts() const;  // the hosts of all clients
-  // True if a client at the endpoint has sent a message in its session.
+  // True if a client at the endpoint has sent a message in its session, or has entities from a former one.
   bool has_used_session(Endpoint endpoint) const;
   bool allows(Endpoint endpoint) const { return !options_.allows || options_.allows(endpoint, std::nullopt); }
   void warn(const std::string &line) const {
@@ -144,7 +146,7 @@ class Agent {
   std::vector<Endpoint> ready_;
   std::vector<std::shared_ptr<Signal>> woken_;
   std::vector<uint32_t> dirty_;                    // keys of clients to poll regardless of their deadline
-  std::set<std::pair<Time, uint32_t>> deadlines_;  // deadlines of the other clients
+  std::set<std::pair<Time, uint32_t>> deadlines_;  // of each client that was polled, dirty or not
   std::vector<uint32_t> due_;
   std::vector<ClientVitals> vitals_;
   size_t reply_count_ = 0;

@@ -220,7 +220,7 @@ void Client::message(const tide_xrce_header_t &header, Bytes message, Time now) 
   size_t position = tide_xrce_header_bytes(header.session);
   tide_xrce_submessage_t submessage;
   int more = 0;
-  // A RESET or DELETE ends the session state to which the remaining submessages belong.
+  // A DELETE of the client ends the session to which the remaining submessages belong.
   while (!closing_ && (more = tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage)) == 1) {
     control_submessage(submessage, now);
   }
@@ -344,7 +344,8 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
     fault = "CREATE: it cannot be parsed";
   } else {
     if (!may_create(body, submessage.flags)) return false;
-    creation_.forget();  // a client does not repeat a CREATE on a best-effort stream that the agent could not keep
+    // A pending creation is left here only if its CREATE was dropped for lack of memory, and is not offered again.
+    creation_.forget();
     const std::optional<uint8_t> outcome = creation_.begin(body, submessage.flags, stream, fault);
     if (!outcome) return false;
     status = *outcome;

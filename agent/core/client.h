@@ -43,9 +43,10 @@ class Liveness {
   State state() const { return state_; }
   Time last_heard() const { return last_heard_; }
   bool answers_probes() const { return announced_ns_ != 0 || answers_; }
-  // Probes the client, unless it was probed very recently.
+  // Probes the client, unless another call did so less than probe_period_ns ago.
   void ask(Output &output, Time now);
-  // Timers. Returns when to call again. `output` is null if nothing was ever sent; the client is then not probed.
+  // Timers. Returns when to call again. `output` is null if the session has none yet; no probe is then sent, but it
+  // counts as unanswered.
   Time poll(Output *output, Time now);
 
  private:
@@ -80,7 +81,9 @@ class Client {
   Client &operator=(const Client &) = delete;
 
   // The client opens its session again, or opens its next one: streams restart, entities stay, and readers wait for a
-  // new READ_DATA. The new session begins with the messages that the client did not acknowledge in the old one.
+  // new READ_DATA. A next session begins with the messages that the client did not acknowledge in the old one. Any
+  // other session means that the client may have restarted: waiting messages are dropped, and entities that it does not
+  // create again are deleted later.
   void resume(Endpoint endpoint, const Announcement &announcement, Time now);
 
   uint32_t key() const { return announcement_.key; }
@@ -88,7 +91,7 @@ class Client {
   uint8_t former_session() const { return former_session_; }  // session id before a resume under another id; 0: none
   Time began() const { return began_; }                       // time at which this session began
   Endpoint endpoint() const { return endpoint_; }
-  // True if the client has sent nothing since its CREATE_CLIENT.
+  // True if the client has no entities and has sent nothing since its CREATE_CLIENT.
   bool is_half_open() const { return entities_.size() == 0 && last_heard() == began_; }
   uint32_t epoch() const { return epoch_; }  // changes when the output restarts
   // Created at the first output, because it is most of a session's memory, which a client that only opens sessions must
@@ -109,7 +112,7 @@ class Client {
   // True if nothing is sent to the client until it sends a message, because its address may be forged, and an
   // uninvolved host must not be flooded with data.
   bool is_paused() const;
-  // True at the first call in each pause (see is_paused); used for one log line a pause.
+  // True at the first call in each pause (see is_paused) of a client that reads; used for one log line a pause.
   bool begins_pause();
   Time timeout_ns() const { return announcement_.timeout_ns; }
   void count_out(size_t bytes);
@@ -162,9 +165,9 @@ class Client {
   std::shared_ptr<ClientTrace> trace_;  // null if not traced
   bool closing_ = false;
   tide_xrce_request_t closing_request_{};
-  Time write_retry_ns_ = TIDE_FOREVER;  // time at which a sample that DDS refused is offered again
+  Time write_retry_ns_ = TIDE_FOREVER;  // time at which a sample that could not be written is offered again
   Time creations_paid_ns_ = 0;          // time up to which past creations have used the budget (may_create)
-  Time creation_ns_ = 0;                // no creation is allowed before
+  Time creation_ns_ = 0;                // no creation is allowed before this time
   size_t unheard_bytes_ = 0;            // bytes sent since the client's last message
   bool was_paused_ = false;
   Time sweep_ns_ = TIDE_FOREVER;  // time at which entities of the former run are deleted, unless created again

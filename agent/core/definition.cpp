@@ -13,7 +13,7 @@ namespace tide::agent {
 
 namespace {
 
-constexpr size_t kNameBytesMaximum = 255;  // of DDS
+constexpr size_t kNameBytesMaximum = 255;  // limit of DDS
 constexpr size_t kQuotedMaximum = 80;
 
 constexpr std::array<std::string_view, 6> kPrefixes = {"rt/", "rq/", "rr/", "rs/", "rp/", "ra/"};
@@ -40,7 +40,7 @@ std::string printable_fault(std::string_view name, bool spaces) {
   return printable ? "" : "has characters that are not printable";
 }
 
-// Names separated by "/".
+// The fault of names separated by "/".
 std::string words_fault(std::string_view path) {
   for (;;) {
     const size_t end = std::min(path.find('/'), path.size());
@@ -314,7 +314,7 @@ std::string_view view(tide_text_t text) {
 
 bool is_service(uint8_t kind) { return kind == TIDE_XRCE_KIND_REQUESTER || kind == TIDE_XRCE_KIND_REPLIER; }
 
-// The default for a writer or reader whose description has no QoS.
+// The QoS of an entity whose description has none.
 Qos default_qos(uint8_t kind) {
   Qos qos;
   qos.reliable = kind != TIDE_XRCE_KIND_DATAREADER;

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 Entities that clients request, independent of the representation (XML, binary,
-// reference) of its description; and the names that it may use in DDS.
+// SPDX-License-Identifier: Apache-2.0
+// Entities that clients request, whether they are described by XML, in binary form or by reference; and the names that
+// they may use in DDS.
 #pragma once
 
 #include <compare>
@@ -16,9 +17,9 @@
 
 namespace tide::agent {
 
-// ---- names ---- ROS 2 tools decode every name that they discover, so one client's bad name breaks all these tools:
-// rclpy raises UnicodeDecodeError for octets that are not UTF-8. The *_fault functions return what is wrong, or an
-// empty text.
+// ---- names ----
+// ROS 2 tools decode every name that they discover, so one client's bad name breaks all these tools: rclpy raises
+// UnicodeDecodeError for octets that are not UTF-8. The *_fault functions return what is wrong, or an empty text.
 
 // After a prefix of ROS 2 (rt/, rq/, rr/, rs/, rp/, ra/), the rest must be a full ROS 2 name: letters, digits, _ and /,
 // without an empty part or a part that starts with a digit. A name without such a prefix is a topic of plain DDS:
@@ -79,10 +80,10 @@ std::optional<XmlElement> parse_xml(std::string_view text, const XmlLimits &limi
 struct Definition {
   uint8_t kind = TIDE_XRCE_KIND_INVALID;
   uint16_t parent = 0;        // participant, publisher or subscriber
-  int domain = 0;             // participant
-  std::string name;           // participant
+  int domain = 0;             // of a participant
+  std::string name;           // of a participant
   uint16_t topic_object = 0;  // of a datawriter or datareader in binary form: the object id of its topic
-  Topic topic;                // topic, datawriter, datareader; the type may be empty when the topic exists by name
+  Topic topic;                // of a topic, datawriter or datareader; without a type: the type of the topic object
   Qos qos;                    // of a datawriter, datareader, requester or replier
   Service service;            // of a requester or replier
   bool operator==(const Definition &) const = default;
@@ -105,8 +106,8 @@ class Profiles {
 std::string described(const Definition &definition);
 
 // Fills in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE, or
-// ERR_INVALID_DATA for an invalid kind, name or domain (ERR_DDS if these were given by XML). `fault` gets the error
-// text for a name or domain.
+// ERR_INVALID_DATA for an invalid kind, name or domain (ERR_DDS for a name or domain that XML gave). `fault` gets the
+// error text for a name or domain.
 uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition, std::string &fault);
 
 }  // namespace tide::agent

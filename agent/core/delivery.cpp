@@ -72,8 +72,8 @@ void Services::flush(Entity &entity, Time now) {
   bool refused = false;  // later messages then wait as well, to keep the order
   const size_t expired = waiting.flush(now, [&](const WaitingMessage &message) {
     if (refused || !is_ready(entity, message)) return false;
-    // Sent at once, the waiting requests would evict one another, or other clients' requests, from the server's
-    // history.
+    // If all waiting requests were sent at once, they would evict one another, or other clients' requests, from the
+    // server's history.
     const Time next_ns = requester == nullptr ? 0 : requester->release->since_ns + limits.release_period_ns;
     if (requester != nullptr && now < next_ns && requester->release->count >= limits.released_requests) {
       next_ns_ = std::min(next_ns_, next_ns);
@@ -300,7 +300,7 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
       next_ns_ = std::min(next_ns_, reading.next_ns);
       return;
     }
-    if (delivery.in_flight >= limit) return;  // call again as soon as a node is returned
+    if (delivery.in_flight >= limit) return;  // node_done tries again
     // A reader that has samples in transfer leaves one node free for each other reader.
     const size_t taken = data_nodes_ + limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
     if (taken >= output.node_count()) return;
@@ -348,8 +348,8 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
   }
 }
 
-// Reported once a second by a STATUS for the READ_DATA: tide's client counts the missed samples, a stock client ignores
-// the STATUS.
+// Reports the samples that were too long by a STATUS for the READ_DATA, at most once a second. Tide's client counts the
+// missed samples; a stock client ignores the STATUS.
 void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
   if (delivery.too_large == 0) return;
   if (now >= delivery.tell_ns) {
@@ -408,7 +408,7 @@ int Readings::deliver(Entity &entity, uint16_t object, Output &output, Time now)
   if (requester != nullptr) {
     const auto request = requester->requests.find(sample.request);
     if (request == requester->requests.end())
-      return TIDE_ERROR_NOT_FOUND;  // the request was forgotten while its sample waited
+      return TIDE_ERROR_NOT_FOUND;  // the request was forgotten while its reply waited
     tide_xrce_put_request(&head, {request->second.request, object});
   }
   const uint8_t flags = sample.big_endian ? uint8_t{0} : uint8_t{TIDE_XRCE_FLAG_LITTLE_ENDIAN};

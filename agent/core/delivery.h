@@ -27,7 +27,7 @@ class Services {
   Time next_ns() const { return next_ns_; }  // when to call poll
   // A sample of the entity was taken from DDS. If it was a reply, one more waiting request may be sent to the server.
   void took(Entity &entity, Time now);
-  // The client was restarted: drops all waiting messages.
+  // The client was restarted: drops all waiting messages, and forgets the requests that have no reply yet.
   void forget();
 
  private:
@@ -82,10 +82,10 @@ class Readings {
   Services &services_;
   std::vector<uint16_t> readers_;  // active readers, those with the most urgent stream first
   uint64_t turns_ = 0;             // number of samples passed to the output
-  bool behind_ = false;            // a reader's stream is blocked: call serve at each opportunity
+  bool behind_ = false;  // a reader waits for Output::is_clear, which nothing signals, so each serve tries again
   uint32_t generation_ = 0;
   size_t data_nodes_ = 0;
-  uint64_t replies_kept_ = 0;  // replies are numbered downwards from the highest number
+  uint64_t replies_kept_ = 0;  // each kept reply gets a number of its own, downwards from the highest
   Time next_ns_ = 0;
 };
 

@@ -175,7 +175,7 @@ class Sentence {
   std::string text_;
 };
 
-// Numbers of clients and entities that the agent refused.
+// Number of clients and entities that the agent refused.
 uint64_t turned_away(const Counters &counters) {
   return counters.clients_refused + counters.not_allowed + counters.takeovers_refused + counters.entities_refused;
 }
@@ -262,7 +262,7 @@ void Diagnostics::update_alarms(const AgentVitals &vitals, Time now) {
   }
 }
 
-// Unhealthy clients come first; if not all fit, the others take turns.
+// Unhealthy clients come first, then the healthy ones. Where not all of a group fit, they take turns.
 void Diagnostics::choose(const std::vector<ClientVitals> &clients) {
   unwell_.clear();
   well_.clear();

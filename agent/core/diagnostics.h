@@ -46,7 +46,7 @@ struct ClientVitals {
   uint64_t repeated = 0;                // retransmissions to the client
   uint64_t lost_from = 0;               // messages from the client that were never received, or were dropped here
   uint64_t lost_to = 0;                 // samples for the client that DDS or the agent dropped
-  uint64_t refused = 0;                 // requests
+  uint64_t refused = 0;                 // creations and messages of the client that could not be carried out
   uint64_t limited = 0;                 // number of times a limit of the agent was reached
   std::vector<ServiceVitals> services;  // those with replies
 };
@@ -95,7 +95,7 @@ class Notices {
   };
   Sink sink_;
   std::map<std::string, Told> told_;  // by cause
-  std::set<std::string> lines_;       // number of events since lines_since_ns_
+  std::set<std::string> lines_;       // lines of events that were printed since lines_since_ns_
   Time lines_since_ns_ = 0;
   uint64_t more_lines_ = 0;
 };
@@ -104,8 +104,8 @@ class Notices {
 
 enum class Level : uint8_t { kOk = 0, kWarning = 1, kError = 2 };  // as in diagnostic_msgs/DiagnosticStatus
 
-// Alarm for a count that should not grow. It is a warning if the count grew in any of the last ten periods, and an
-// error if it grew in eight of them; the error ends at four.
+// Alarm for a count that should not grow. It is a warning if the count grew in any of the last ten periods. It becomes
+// an error when the count grew in eight of them, and remains one until the count grew in at most four.
 class CountAlarm {
  public:
   // `total` is the value at the end of a period.
@@ -211,7 +211,7 @@ class Diagnostics {
   struct ClientAlarms {
     CountAlarm lost, refused, limited;
     FillAlarm queue;
-    uint32_t round = 0;  // round in which the client was last reported
+    uint32_t round = 0;  // the last round in which the client existed
     Level level(const ClientVitals &vitals) const;
   };
   struct LinkAlarms {

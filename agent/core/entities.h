@@ -108,7 +108,7 @@ struct Delivery {
   size_t waiting_bytes = 0;
   uint32_t in_flight = 0;
   uint64_t last_turn = 0;   // turn of its last sample, counted over all readers
-  uint32_t generation = 0;  // generation of the reading; nodes of former generations do not count
+  uint32_t generation = 0;  // changes when the output restarts; nodes of former generations do not count
   uint32_t too_large = 0;   // dropped samples not yet reported to the client
   Time tell_ns = 0;         // earliest time of the next report
 };
@@ -182,11 +182,11 @@ struct Entity {
   const Part *as() const {
     return std::get_if<Part>(&part);
   }
-  Made *made() const;                // the object in DDS; null if there is none
-  Source *source() const;            // null, like delivery, if the client reads nothing from it
-  Delivery *delivery();              // null unless a reader, requester or replier
-  const Delivery *delivery() const;  // the same
-  WaitingMessages *waiting();        // null unless a requester or replier
+  Made *made() const;      // the object in DDS; null if there is none
+  Source *source() const;  // null, like delivery, if the client reads nothing from it
+  Delivery *delivery();    // null unless a reader, requester or replier
+  const Delivery *delivery() const;
+  WaitingMessages *waiting();  // null unless a requester or replier
 };
 
 // ---- all entities of a client ----
@@ -270,10 +270,10 @@ class Creation {
   // Returns a TIDE_XRCE_STATUS_*; unset if DDS is still creating the entity, in which case finish must be called later.
   // `fault` gets the error text for a message that also names the entity.
   std::optional<uint8_t> begin(const tide_xrce_create_t &body, uint8_t flags, uint8_t stream, std::string &fault);
-  // The result of a creation that has ended.
+  // Adds the entity whose creation has ended. Returns a TIDE_XRCE_STATUS_*.
   uint8_t finish(std::string &fault);
-  // True while DDS is still creating an entity. Until then the stream that carried its CREATE is blocked, and so are
-  // the client's other creations.
+  // True while DDS is still creating an entity. Meanwhile the stream that carried its CREATE is blocked, and so are the
+  // client's other creations.
   bool is_under_way() const;
   bool is_begun() const { return pending_ != nullptr; }
   uint8_t stream() const { return pending_->stream; }
@@ -296,7 +296,7 @@ class Creation {
 
   Context &context_;
   Entities &entities_;
-  uint32_t key_;  // the entities of the client
+  uint32_t key_;  // of the client that owns the entities
   const Renaming *names_ = nullptr;
   std::unique_ptr<Pending> pending_;
 };

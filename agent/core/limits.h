@@ -22,13 +22,12 @@ struct NodeClass {
 constexpr Time kLineHeartbeatDelay = 100'000'000;
 
 constexpr int kDomainMaximum = 232;
-constexpr int kDomainOfAgent = 255;  // with stock clients: the domain of the agent's environment
+constexpr int kDomainOfAgent = 255;  // in requests of stock clients: the agent's default domain
 
 // Maximum number of DDS participants in a process that creates participants in this domain; 0: no such domain. The
-// ports of a participant follow from its domain and from its number in the process (RTPS 2.3, 9.6.1): 7400 + 250 *
-// domain + 11 + 2
-// * number. Fast DDS ends the process when a port exceeds 65535. Some numbers are left free, because Fast DDS takes the
-// next number if another process uses a port.
+// highest port of a participant follows from its domain and from its number in the process (RTPS 2.3, 9.6.1):
+// 7400 + 250 * domain + 11 + 2 * number. Fast DDS ends the process when a port exceeds 65535. Some numbers are left
+// free, because Fast DDS takes the next number if another process uses a port.
 constexpr size_t participants_maximum(int domain) {
   constexpr int kPortMaximum = 65535, kFirstPort = 7411, kPerDomain = 250, kPerParticipant = 2, kReserved = 16;
   if (domain < 0 || domain > kDomainMaximum) return 0;
@@ -58,13 +57,13 @@ struct Limits {
   size_t reserved_nodes = 8;                    // not used for DATA, so that a STATUS always finds a free node
   size_t output_streams = 129;                  // of one client: 64 levels, reliable and best effort, and requests
   size_t input_streams = 130;                   // of one client: as many, and one for messages without a stream
-  size_t held_bytes = size_t{256} * 1024;       // memory for early messages of reliable streams
+  size_t held_bytes = size_t{256} * 1024;       // memory for messages that arrive early or are blocked
   size_t sample_bytes = size_t{1024} * 1024;    // memory for a sample that is longer than XRCE can announce
   size_t reassembly_bytes = size_t{2} * 65540;  // memory for the fragments of all other unfinished messages
   uint32_t message_bytes = 65500;               // largest message sent, whatever the client announces
   size_t replies = 256;                         // answers outside of sessions that wait for their link
   size_t replies_per_endpoint = 16;
-  Time write_wait_ns = 5'000'000'000;  // longest refusal of a reliable sample by DDS, while its stream is blocked
+  Time write_wait_ns = 5'000'000'000;  // a reliable sample that DDS refuses blocks its stream at most so long
   Time write_retry_ns = 1'000'000;
   // After a restart of the agent, a client's reliable samples wait at most this long for a first reader of their topic.
   // DDS may not have discovered the reader yet, because announcements are repeated every three seconds.
@@ -80,10 +79,10 @@ struct Limits {
   Time settle_ns = 3'000'000'000;
   Time client_timeout_ns = 30'000'000'000;  // silence after which a client is probed; 0: never
   // If the sender's address may be forged, a client that has never acknowledged a message receives at most this much
-  // between two messages of its own. A client that is silent for longer than client_timeout_ns receives nothing.
+  // between two messages of its own. A client that has also left its probes unanswered receives nothing.
   size_t unproven_bytes = size_t{256} * 1024;
   Time probe_period_ns = 1'000'000'000;
-  uint32_t probes = 3;  // number of unanswered probes after which a client is removed
+  uint32_t probes = 3;  // after this many unanswered ones a client is removed; one that never answered counts as silent
   // Silence after which another endpoint may take over the session of a client that answers probes. For clients that do
   // not: client_timeout_ns, or takeover_slow_ns if that is 0.
   Time takeover_ns = 5'000'000'000;

@@ -172,8 +172,8 @@ uint16_t Input::sequence(uint8_t stream) const {
   return found == streams_.end() ? uint16_t{0} : (*found)->state.next;
 }
 
-// Delivers the next message of the stream. If a part of the message has to wait, the message counts as held, so that it
-// is neither acknowledged nor requested again.
+// Delivers the next message of the stream. If a part of a reliable message has to wait, the message counts as held, so
+// that it is neither acknowledged nor requested again.
 void Input::deliver(Stream &stream, Bytes message) {
   tide_xrce_header_t header;
   const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &header);
@@ -284,7 +284,7 @@ void Input::refuse_fragments(Stream &stream) {
   if (refused.size() >= TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) on_refused_(stream.state.id, whole_of(refused));
 }
 
-// Sums over the streams.
+// The sums over the streams agree with the counters of bytes and streams.
 void Input::check() const {
 #if TIDE_INVARIANTS
   size_t held = 0, fragments = 0, stalled = 0;

@@ -81,7 +81,7 @@ class Input {
     tide_input_stream_t state{};
     std::array<std::vector<uint8_t>, TIDE_STREAM_WINDOW_MAXIMUM> held;
     std::vector<uint8_t> fragments;
-    bool skip_fragments = false;                // used until the next message starts
+    bool skip_fragments = false;                // drop what is left of the fragmented submessage
     std::vector<std::vector<uint8_t>> waiting;  // the rest of message state.next and later messages, in order; empty if
                                                 // not blocked
   };
@@ -118,12 +118,13 @@ class Output {
 
   tide_transmitter_t &transmitter() { return transmitter_; }
   const tide_transmitter_t &transmitter() const { return transmitter_; }
-  // Starts recording when messages are submitted.
+  // From now on, records the time at which each message is submitted.
   void keep_times() { submitted_ns_.resize(nodes_.size()); }
   // Time at which this node's message was submitted. Call keep_times before this.
   Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
   size_t node_count() const { return nodes_.size(); }
-  // True if a message that is submitted to the stream now would leave next, without waiting for an acknowledgment.
+  // True if a message that is submitted to the stream now would be its next to leave, without waiting for an
+  // acknowledgment.
   bool is_clear(uint8_t stream) const;
 
   // Submits a submessage of two parts on a stream. on_done gets the owner. Returns a tide_status_t.

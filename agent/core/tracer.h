@@ -24,7 +24,8 @@ class ClientTrace {
 
   // Records that the message received in this frame is written to DDS now.
   void received(uint16_t object, uint8_t stream, uint16_t sequence, Time received_ns, Time now_ns);
-  // Records that a frame starts. taken_ns is the time at which its message was taken from DDS.
+  // Records that a frame starts. taken_ns is the time at which its message was submitted to the
+  // client's transmitter.
   void sending(uint16_t object, const tide_transmitter_t &transmitter, Time taken_ns, Time now_ns);
   // Records that this frame was sent.
   void sent(Time now_ns);

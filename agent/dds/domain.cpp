@@ -33,8 +33,7 @@ namespace {
 // the padding; writers that do not set them send 0.
 constexpr size_t kEncapsulationBytes = 4, kAlignment = 4;
 constexpr uint8_t kPaddingMask = 0x03;
-constexpr uint32_t kLargestSampleBytes = 65536;  // length of the longest sample written, limited by XRCE; longer ones
-                                                 // can be received from DDS
+constexpr uint32_t kLargestSampleBytes = 65536;  // declared length; DYNAMIC_REUSABLE_MEMORY_MODE holds longer ones too
 constexpr int32_t kSamplesMaximum = 512;         // number of samples in a history, regardless of the requested depth
 // A reader's history holds samples until the agent's thread takes them and applies the depth (core/delivery.cpp).
 constexpr uint32_t kReaderSamples = 256;
@@ -259,7 +258,7 @@ Graph::Graph(dds::DomainParticipant *participant, size_t gid_bytes, Schedule sch
   if (gid_bytes == 0) return;
   dds::TypeSupport(new OpaqueType(kDiscovery.type)).register_type(participant);
   dds::Publisher *publisher = participant->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
-  // The topic is created before a client requests it.
+  // No client can use this topic, because its name is reserved (topic_fault).
   dds::Topic *topic = participant->create_topic(kDiscovery.name, kDiscovery.type, dds::TOPIC_QOS_DEFAULT);
   if (publisher == nullptr || topic == nullptr) return;
   writer_ = publisher->create_datawriter(topic, writer_qos({.transient_local = true}));
@@ -341,7 +340,7 @@ Domain::Domain(MakeOwner make_owner, OwnerPointer owner, size_t gid_bytes, Worke
       }) {}
 
 OwnerPointer Domain::find_owner(const Topic &topic) {
-  constexpr size_t kSparesMaximum = 4;  // each domain needs a participant, with its threads
+  constexpr size_t kSparesMaximum = 4;  // each spare is a participant, with its threads
   std::erase_if(spares_, [](const auto &spare) { return spare.expired(); });
   std::vector<OwnerPointer> owners = {owner_};
   for (const auto &spare : spares_) owners.push_back(spare.lock());
@@ -479,7 +478,7 @@ class Watched {
   std::map<rtps::GuidPrefix_t, std::vector<Node>> participants_;
 };
 
-// The current graph, and the event that wakes its reader. It outlives the source while a wake is scheduled.
+// The current graph, and the event that wakes its reader. A scheduled wake does not keep this object alive.
 class Picture : public std::enable_shared_from_this<Picture> {
  public:
   Picture(Worker &worker, Wake wake) : worker_(worker), wake_(std::move(wake)) {}
@@ -527,7 +526,7 @@ class Picture : public std::enable_shared_from_this<Picture> {
   bool newer_ = false, scheduled_ = false;
 };
 
-// Listens for endpoints and for nodes; its functions are called by threads of DDS.
+// Listens for endpoints and for nodes; threads of DDS call its on_* functions.
 class Watch : public Source, private dds::DomainParticipantListener {
  public:
   Watch(OwnerPointer owner, size_t gid_bytes, Worker &worker, Wake wake)

@@ -160,7 +160,7 @@ class Graph {
   size_t gid_bytes_;
   Schedule schedule_;
   std::list<Node> nodes_;
-  eprosima::fastdds::dds::DataWriter *writer_ = nullptr;  // GID of the participant; null if nothing is shown
+  eprosima::fastdds::dds::DataWriter *writer_ = nullptr;  // null if nothing is shown
   bool scheduled_ = false;
   Clock::time_point free_{};  // earliest time of the next sample
 };

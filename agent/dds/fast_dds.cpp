@@ -191,7 +191,7 @@ class LaterReplier : public LaterEntity<Replier> {
   }
 };
 
-struct Cell {  // of the worker
+struct Cell {  // only the worker uses it
   NodePointer node;
 };
 

@@ -19,7 +19,7 @@ constexpr size_t kHeaderBytes = 20, kPrefixAt = 8, kPrefixBytes = 12, kSubmessag
 constexpr size_t kSourcePrefixAt = 8;  // in INFO_SRC
 constexpr uint8_t kPad = 0x01, kHeartbeat = 0x07, kInfoTime = 0x09, kInfoSource = 0x0C, kInfoReplyIp4 = 0x0D,
                   kInfoDestination = 0x0E, kInfoReply = 0x0F, kLittleEndian = 0x01;
-constexpr uint8_t kVendors = 0x80;  // and above
+constexpr uint8_t kVendors = 0x80;  // the least id that vendors define
 constexpr std::array<uint8_t, 4> kMagic = {'R', 'T', 'P', 'S'};
 // Destination and time apply to the next submessages; initially: all participants, no time.
 constexpr std::array<uint8_t, 16> kAnyDestination = {kInfoDestination, kLittleEndian, 12, 0};

@@ -94,7 +94,7 @@ class Outbox {
   bool is_owner() const { return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
 
   std::atomic<std::thread::id> owner_;
-  std::vector<Outlet *> filled_;  // messages of the owning thread alone
+  std::vector<Outlet *> filled_;  // outlets with waiting messages; only the owning thread uses this list
 };
 
 // The sending end of one participant's transport.

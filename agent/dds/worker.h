@@ -19,7 +19,7 @@
 namespace tide::agent {
 
 // A thread for slow DDS operations (creating, deleting), so that the agent's own thread continues to carry messages.
-// Jobs of a lane run in order; lanes take turns, so that a job waits for at most one job of each other lane.
+// Jobs of a lane run in order; lanes take turns, so that at most one job of each other lane runs between two jobs.
 class Worker {
  public:
   using Clock = std::chrono::steady_clock;

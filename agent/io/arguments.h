@@ -35,7 +35,7 @@ class Who {
 
  private:
   std::optional<uint32_t> key_;
-  std::string device_;  // empty for any address in the range
+  std::string device_;  // empty: the rule names the addresses in network_
   Address network_{};
   unsigned bits_ = 0;  // of network_
   bool any_place_ = false;

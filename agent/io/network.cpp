@@ -55,8 +55,7 @@ std::string with_port(const std::string &address, unsigned port) {
   return (is_ipv6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
-// Parses an address like fe80::1, also with the name of its interface (fe80::1%wlan0), because several interfaces may
-// have that address.
+// True for an address like fe80::1, which several interfaces may have; also with an interface's name (fe80::1%wlan0).
 bool is_link_local(const std::string &text) {
   const std::optional<Address> address = parse_address(text.substr(0, text.find('%')));
   return address && (*address)[0] == 0xFE && ((*address)[1] & 0xC0) == 0x80;
@@ -169,7 +168,7 @@ void Backlog::push(Endpoint endpoint, Bytes message) {
       dropped_++;
       return;
     }
-    // A returning endpoint has not saved up any time.
+    // A class without messages does not save up time for later.
     const Class &other = classes_[1 - static_cast<size_t>(standing)];
     if (own.turns.empty() && !other.turns.empty()) own.served_ns = std::max(own.served_ns, other.served_ns);
     place = lines_.try_emplace(endpoint).first;
@@ -252,7 +251,7 @@ void Backlog::pop(Line &line) {
 namespace {
 
 constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // messages of one endpoint before the next one's turn
-constexpr size_t kReceiveRounds = 64;                      // datagrams read at once; further ones wait in the kernel
+constexpr size_t kReceiveRounds = 64;  // batches of datagrams read at once; further ones wait in the kernel
 // Number of messages processed before their results are sent and the kernel is read again. A DDS reader's socket
 // usually holds 200 kB; samples that are written faster than the reader takes them are lost.
 constexpr size_t kMessagesPerTurn = 256, kBytesPerTurn = 32768;
@@ -343,7 +342,7 @@ void UdpLink::turn(Time now) {
   if (backlog_.empty()) return;
   backlog_.serve(kMessagesPerTurn, kBytesPerTurn, kTimePerTurn);
   if (!backlog_.empty())
-    sched_yield();  // on a busy processor readers run first, because samples written now would be lost
+    sched_yield();  // on a busy processor, DDS readers must run first, or they would lose the samples written next
   counters_.receive_dropped = backlog_.dropped();
 }
 
@@ -481,7 +480,7 @@ void TcpLink::accept_connection(Time now) {
   next_check_ns_ = std::min(next_check_ns_, now + limits_.session_wait_ns);
 }
 
-// Null: none.
+// The reason to refuse a connection from this origin; null if there is none.
 const char *TcpLink::reason_to_refuse(const Origin &origin, Time now) {
   const auto same = std::count_if(connections_.begin(), connections_.end(),
                                   [&origin](const auto &entry) { return entry.second.origin == origin; });
@@ -624,7 +623,7 @@ void TcpLink::close_connection(uint64_t number) {
 
 namespace {
 
-constexpr size_t kQuestionsPerTurn = 16;  // further requests are repeated by the boards
+constexpr size_t kQuestionsPerTurn = 16;  // further requests wait in the kernel; boards repeat those that it drops
 
 bool prepare_group(int descriptor, std::optional<in_addr_t>) {
   set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);  // because DDS uses the same port for another group

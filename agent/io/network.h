@@ -98,7 +98,7 @@ struct Origin {
 };
 
 // Maps origins to numbers of 40 bits, because an endpoint has no room for an IPv6 address. An IPv4 address is its own
-// number. Other origins get the next free number, and keep it until they have been without a client for a long time. No
+// number. Other origins get the next free number. When many are known, those without a client lose their numbers. No
 // number is used again.
 class Origins {
  public:
@@ -110,7 +110,7 @@ class Origins {
  private:
   static constexpr size_t kLeast = 4096;
   const Agent &agent_;
-  const uint64_t base_;  // the hosts of the link
+  const uint64_t base_;  // of the link; base_ | number is a host
   std::map<Origin, uint64_t> numbers_;
   std::unordered_map<uint64_t, Origin> origins_;
   uint64_t next_ = uint64_t{1} << 32;

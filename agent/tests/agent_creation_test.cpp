@@ -19,7 +19,7 @@ struct World {
   int status() const { return client.status(request); }
   int begin(uint8_t stream = 0x80) {
     request = client.next_request();
-    request++;  // status of the creation
+    request++;  // the id that create_xml will use
     return client.create_xml(kSecondWriter, 0x0013, kWriterXml, 0, stream);
   }
   void finish(Made::State state) {
@@ -227,8 +227,8 @@ TEST(Renaming, WhatIsWrongIsNamed) {
   EXPECT_EQ(names.add("/scan:=/back"), "'/scan' is remapped twice");
 }
 
-// Two boards with one firmware image at two endpoints: each gets its own names, including those given by the topic's
-// object.
+// Three boards with one firmware image, two of them with a namespace: each gets its own names. A writer without a type
+// still finds its topic object, whose name is changed as well.
 TEST(Renaming, EachClientHasItsOwn) {
   std::map<Endpoint, Renaming> names;
   names[1].space = "/robot1";

@@ -178,8 +178,7 @@ TEST_F(Data, AReliableSampleLeavesInFragments) {
   EXPECT_EQ(whole.size(), 4u + 4u + 3000u);
 }
 
-// Without acknowledgments, samples stay in DDS, the number of samples taken from it is bounded, and statuses still find
-// nodes.
+// Without acknowledgments, samples stay in DDS, and the number of samples taken from it is bounded.
 TEST_F(Data, AReliableReaderWaitsInDds) {
   client.read(0x0016, 0x80);
   for (int burst = 0; burst < 50; burst++) offer(10, 300);
@@ -251,7 +250,8 @@ TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   EXPECT_LE(came.size(), 3u) << "2 was to be next, 18 and 19 are a burst";
 }
 
-// Sixteen samples are in transfer; later acknowledgments are processed after messages that arrived earlier.
+// Sixteen samples are in transfer. Their acknowledgments may already wait behind other messages, so for burst_ns the
+// later samples are kept, although the depth is exceeded.
 TEST_F(KeepLast, WhatComesTogetherIsNotCutToTheDepth) {
   begin(1);
   client.read(kReader, 0x80);
@@ -652,7 +652,7 @@ TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
         pieces.push_back({sequence++, fragment});
       }
     }
-    size_t first = 0;  // not yet acknowledged
+    size_t first = 0;  // first piece that is not yet acknowledged
     for (int round = 0; round < 2000 && first < pieces.size(); round++) {
       const Piece &piece = pieces[std::min(first + random() % 16, pieces.size() - 1)];
       if (random() % 4 == 0) continue;
@@ -670,8 +670,6 @@ TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
   }
 }
 
-// A header announces at most 65535 octets. Stock clients announce a longer sample as 0, which means "to the end", or
-// modulo 65536. In the latter case the client gets an error, the sample does not reach DDS, and the stream continues.
 TEST(Streams, NumbersWrapAroundInBothDirections) {
   Driver driver;
   ReadyClient client(driver, 1, 0x11);
@@ -693,10 +691,12 @@ TEST(Streams, NumbersWrapAroundInBothDirections) {
   }
 }
 
+// A header announces at most 65535 octets. Stock clients announce a longer sample as 0, which means "to the end", or
+// modulo 65536. In the latter case the client gets an error, the sample does not reach DDS, and the stream continues.
 TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   struct Case {
     size_t payload_bytes;
-    int announced_more;  // the header announces more octets than follow
+    int announced_more;  // by how many octets the announced length exceeds the real one
     bool good;
   };
   const std::vector<Case> cases = {{1, 0, true},      {65531, 0, true},    {65532, 0, true},   {65533, 0, false},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The agent's links over real sockets and terminals: messages are sent in the order chosen by the core, and a link
-// buffers a bounded amount; idle connections, unfinished messages, missing devices. One thread runs the agent and its
-// clients; on the serial line, time is virtual.
+// buffers a bounded amount. Connections may be idle, messages unfinished, devices missing. One thread runs the agent
+// and its clients; on the serial line, time is virtual.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -244,7 +244,7 @@ struct Terminal {
   std::string path;
 };
 
-// A client at the other end of the line; for each received byte it stores the time at which the agent passed it on.
+// A client at the other end of the line; it stores each received message with the virtual time of its arrival.
 class SerialClient {
  public:
   SerialClient() : client(driver, 1, 0x5E) {
@@ -407,7 +407,7 @@ class Connection {
     if (poll(&wait, 1, 0) == 1) count_ = recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT);
     return count_ > 0;
   }
-  // Whether the agent admits a client with this key.
+  // True if the agent admits a client with this key.
   bool opens_session(uint32_t key) {
     Octets message = from_hex("18008000000000011000585243450100010f0a0b0c0d8100fc01");
     for (unsigned octet = 0; octet < 4; octet++) message[18 + octet] = static_cast<uint8_t>(key >> (24 - 8 * octet));

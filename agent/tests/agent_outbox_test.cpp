@@ -266,7 +266,7 @@ Entity reader_of(uint8_t number) {
 
 struct Watching {
   Contacts contacts;
-  std::vector<std::pair<int, int>> found;  // reports the participant and the writer
+  std::vector<std::pair<int, int>> found;  // participant and writer of each report
   void watch(uint8_t reader, const Octets &early = {}) {
     contacts.watch(
         [&] {

@@ -188,7 +188,7 @@ TEST(Session, AnotherSessionOfTheSameKeyStartsAnew) {
   EXPECT_EQ(driver.middleware.participants, 0);
 }
 
-// The new firmware has only a publisher, instead of a publisher and a subscription.
+// The new firmware has a node, but neither the publisher nor the subscription of the former one.
 TEST(Session, WhatAFormerProgramHadGoesOnceTheNewOneHasMadeItsOwn) {
   for (const uint16_t vendor : {uint16_t{TIDE_XRCE_VENDOR}, uint16_t{0x010F}}) {
     Driver driver;
@@ -513,8 +513,8 @@ TEST(Entities, ParticipantsAndDomainsAreLimited) {
   EXPECT_EQ(other.create(0x0011, participant), 0);
 }
 
-// The RTPS port numbers of every domain: the port of the last participant does not exceed 65535, and some participant
-// numbers stay free.
+// In every domain, the highest port of the last participant does not exceed 65535, and there is room for more than 40
+// participants.
 TEST(Entities, EveryDomainHasPortsForItsParticipants) {
   for (int domain = 0; domain <= 232; domain++) {
     const size_t most = participants_maximum(domain);

@@ -74,7 +74,7 @@ TEST_F(AgentTrace, AMessageToDdsIsRecordedWithItsFrame) {
     EXPECT_EQ(records[at].sequence, records[at + 1].sequence);
   }
   EXPECT_EQ(records[0].stream, kReliable);
-  EXPECT_EQ(records[0].sequence, 6u);  // it waits behind six creations
+  EXPECT_EQ(records[0].sequence, 6u);  // after the six creations of the stream
   EXPECT_EQ(records[2].stream, 0x01);
   EXPECT_EQ(records[2].sequence, 0u);
 }

@@ -71,7 +71,7 @@ class TestClient {
     return answer.empty() ? -1 : answer[0];
   }
 
-  // Sends a submessage on a stream; returns the request id in it, if it starts with one.
+  // Sends a submessage as the next message of a stream.
   void submit(uint8_t stream, uint8_t id, uint8_t flags, const Octets &body) {
     const uint16_t sequence = stream == 0 ? uint16_t{0} : sequences_[stream]++;
     send(session_, stream, sequence, id, flags, body);

@@ -41,7 +41,7 @@ struct FakeSource {
   uint64_t taken = 0;
   void offer(Sample sample) {
     waiting.push_back(std::move(sample));
-    const size_t room = std::max<size_t>(qos.depth, 256);  // as in dds/endpoints.cpp
+    const size_t room = std::max<size_t>(qos.depth, 256);  // as in dds/domain.cpp
     if (!qos.keep_all && waiting.size() > room) waiting.pop_front();
     wake();
   }
@@ -79,7 +79,7 @@ class FakeMiddleware : public Middleware {
   bool later = false;  // participants and writers are made when finish is called
   std::vector<std::shared_ptr<FakeMaking>> making;
   bool refuse = false;                   // every creation is refused
-  bool wake_and_refuse = false;          // readers are refused, after an event of them
+  bool wake_and_refuse = false;          // readers, requesters and repliers are refused, but report an event first
   bool full = false;                     // writers accept nothing
   bool unread = false;                   // writers have no reader
   bool unacknowledged = false;           // discovered readers do not know their writers

@@ -182,7 +182,7 @@ class Client {
       take(bytes.data(), static_cast<size_t>(length));
   }
 
-  // Repeats a request that has had no answer for a long time.
+  // Repeats the question, and the reliable messages, that have had no answer for a while.
   void tend(Time now) {
     if (!question_.empty() && now - question_ns_ > kRepeat) {
       send(question_);
@@ -200,7 +200,7 @@ class Client {
   State state = kOpening;
   int refusal = 0;
   Time started_ns = 0, ready_ns = 0;
-  std::vector<Time> answers_ns;  // status of each creation
+  std::vector<Time> answers_ns;  // times until the status of each creation
   uint64_t sent = 0, acknowledged = 0, received = 0, repeated = 0;
 
  private:
@@ -363,7 +363,7 @@ class Fleet {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.ptr = nullptr;
-    ended_ = epoll_ctl(epoll_, EPOLL_CTL_ADD, STDIN_FILENO, &event) != 0;  // a file
+    ended_ = epoll_ctl(epoll_, EPOLL_CTL_ADD, STDIN_FILENO, &event) != 0;  // true for a file, which cannot be polled
     fcntl(STDIN_FILENO, F_SETFL, fcntl(STDIN_FILENO, F_GETFL) | O_NONBLOCK);
   }
   ~Fleet() { close(epoll_); }

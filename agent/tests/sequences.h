@@ -43,7 +43,7 @@ class Choices {
  public:
   explicit Choices(Bytes bytes) : bytes_(bytes) {}
   explicit Choices(uint64_t seed) : random_(seed), is_random_(true) {}
-  // 0 to below.
+  // A number from 0 to below - 1.
   uint32_t operator()(uint32_t below) {
     if (is_random_) return static_cast<uint32_t>(random_() % below);
     const uint32_t high = octet(), low = below > 256 ? octet() : 0;
@@ -181,7 +181,7 @@ class Sequences {
   Time now_ = 1'000'000'000, exchanged_ns_ = 0;
   std::vector<Talker> actors_;
   Talker writer_, reader_;
-  uint32_t number_ = 0, received_ = 0;  // number of samples of the regular writer
+  uint32_t number_ = 0, received_ = 0;  // number of the regular writer's last sample: sent, and received
   uint16_t acknowledged_ = 0;           // what the agent has acknowledged of its stream
   bool session_opened_ = false, informed_ = false;
   int status_ = -1;

@@ -24,8 +24,8 @@ def generate_launch_description():
     return LaunchDescription(
         [
             DeclareLaunchArgument("arguments", default_value="--udp 8888", description="Options of tide-agent."),
-            DeclareLaunchArgument("respawn", default_value="true", description="Start it again when it ends."),
-            DeclareLaunchArgument("respawn_delay", default_value="1.0", description="Seconds before that."),
+            DeclareLaunchArgument("respawn", default_value="true", description="Start the agent again when it ends."),
+            DeclareLaunchArgument("respawn_delay", default_value="1.0", description="Seconds until then."),
             OpaqueFunction(function=start),
         ]
     )
