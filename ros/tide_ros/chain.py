@@ -50,7 +50,7 @@ def priority_of(level: int, position: int = 0) -> int:
 
 
 def require_whole(what: str, value: object) -> None:
-    """Converts the value to an integer by ``__index__``; bool is not accepted."""
+    """Raises TypeError unless the value is a whole number: it has ``__index__``, and is no bool."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{what} {value!r} is not a whole number")
 

@@ -104,7 +104,10 @@ _with_lanes: weakref.WeakSet[PriorityExecutor] = weakref.WeakSet()
 
 @atexit.register
 def _end_lanes(process: int = os.getpid()) -> None:
-    """Does nothing in a forked process, which has the executors but not their threads. A second Ctrl-C ends it."""
+    """Ends the lanes when the program ends, but not in a forked process, which has the executors without their threads.
+
+    A second Ctrl-C ends the process at once.
+    """
     if os.getpid() != process:
         return
     try:
@@ -186,7 +189,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._running = self._ending = 0
         self._quiet = threading.Condition(self._lock)
         self._supervisor: Supervisor | None = None
-        self._supervised = 0  # threads that have a budget, or are about to
+        self._supervised = 0  # threads within _applied, any of which may use the supervisor
         self._budgets: dict[str, AttachedBudget] = {}
         self._spent: dict[str, BudgetCounters] = {}
         self._threads: list[threading.Thread] = []
@@ -197,7 +200,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self.add_chain(chain)
 
     def _join(self, context: Context | None) -> None:
-        """Initialises rclpy's part; from here on, a context that ends calls wake. rclpy gets a function here. Of a
+        """Initialises rclpy's part; from here on, a context that ends calls wake. rclpy gets a function here: for a
         method it would keep a WeakMethod, whose own callback raises if both are destroyed at the end of a program."""
         weak = weakref.ref(self)
 
@@ -455,7 +458,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         """The most urgent work that this lane may begin now. It has then entered its group and taken its data from the
         middleware."""
         blocked: set[Any] = set()
-        looked = self._leader is not None  # if a thread waits, it handles sources that must be queried
+        looked = self._leader is not None  # a thread that is waiting covers what only a wait can reveal
         index = 0
         while True:
             entry = self._ready[index] if index < len(self._ready) else None
@@ -525,7 +528,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
     def _look(self, sources: list[Source], guards: list[Any], timeout_ns: int) -> None:
         """Waits, without the lock if that takes time, and records which sources are ready."""
-        if not self._reserved:  # a rescan does not belong here, because another lane may be waiting
+        if not self._reserved:  # not done by a rescan, during which another lane may use the wait set
             self._waiter.reserve(self._sources.values(), guards=2)
             self._reserved = True
         if timeout_ns:
@@ -684,7 +687,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self._idle[-1].wakeup.notify()
 
     def _offer(self) -> None:
-        """Ready work that this thread cannot run may be suitable for another thread."""
+        """Wakes idle threads whose lanes serve ready work that this thread may be unable to run."""
         if self._alike or not self._ready:
             return
         for seat in self._idle:
@@ -857,7 +860,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 if chosen is None:
                     break
                 self._run(*chosen)
-                chosen = None  # release the reference: the message belongs to the callback while we wait
+                chosen = None  # so that the message is freed before the next wait, unless the callback keeps it
                 if count is not None:
                     count -= 1
                 elif deadline_ns is not None and time.monotonic_ns() >= deadline_ns:
@@ -874,7 +877,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     thread.start()
             self._spins.append(spin)
             self._wake_everybody()
-            self._poke()  # a lane that waits for another spin is not notified when this spin ends
+            self._poke()  # a lane that is waiting already does not know this spin's deadline
         try:
             while not self._is_shutdown and self._context_ok() and not finished() and not self._failures:
                 late = spin.is_late()
@@ -921,7 +924,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     self._stop_unused_supervisor()
 
     def _stop_unused_supervisor(self) -> None:
-        """Called by the last of these: the shutdown, and the end of each thread with a budget. The lock is held."""
+        """Called with the lock held by the shutdown and at the end of each spin or lane; the last call stops it."""
         if self._supervisor is not None and self._supervised == 0:
             self._supervisor.stop()
             self._supervisor = None

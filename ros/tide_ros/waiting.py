@@ -150,7 +150,10 @@ class Waiter:
 
 
 class TimerQueue:
-    """``moved(source)`` is called, by any thread, when a timer was reset; ``moved(None)`` when a ROS clock moved."""
+    """The timers by due time.
+
+    ``moved(source)`` is called, by any thread, when a timer was reset; ``moved(None)`` when a ROS clock moved.
+    """
 
     def __init__(self, moved: Callable[[TimerSource | None], None]) -> None:
         self._moved = _weak(
@@ -278,7 +281,9 @@ def _weak(method: Callable[[TimerSource | None], None]) -> Callable[[TimerSource
 
 
 def _hook_reset(source: TimerSource, moved: Callable[[TimerSource | None], None]) -> None:
-    """A reset can make a timer due earlier than its place in the queue, and rclpy notifies only a thread that waits for
+    """Makes ``reset`` of the timer also call ``moved``.
+
+    A reset can make a timer due earlier than its place in the queue, and rclpy notifies only a thread that waits for
     that timer.
 
     References to the method that were taken earlier are not covered, so the executor periodically waits for every

@@ -43,7 +43,7 @@ void Arrivals::arrived(std::size_t times) noexcept {
 }
 
 // The count is decremented before the message is taken, so that a message that arrives later makes the entity ready
-// again. If the entity was removed and added again after it was chosen, no message waits.
+// again. It is 0 if the entity was removed and added again after it was chosen.
 void Arrivals::run() {
   std::size_t waiting = waiting_.load();
   while (waiting > 0 && !waiting_.compare_exchange_weak(waiting, waiting - 1)) {
@@ -245,7 +245,8 @@ bool is_ready_in_rcl(const rcl_timer_t &timer) {
   return ready;
 }
 
-// The owner of a kept timer resets it from threads of its own, and rcl calls the reset callback without a lock.
+// The owner of a kept timer resets it from threads of its own, and rcl calls the reset callback without a lock, even
+// while the entity is removed. The callback therefore gets a number instead of a pointer to the entity.
 struct Connected {
   std::mutex mutex;
   std::uintptr_t last = 0;

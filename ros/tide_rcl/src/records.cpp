@@ -42,7 +42,7 @@ std::uint16_t next_source() {
   return next++;
 }
 
-// The lane that starts the writing thread may use SCHED_FIFO; the writing thread must not.
+// The thread that creates the engine may use SCHED_FIFO; the writing thread must not inherit it.
 void become_ordinary() {
   const sched_param none{};
   (void)pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a number of callbacks of a number of timers, one of which is due every 2 ms, and ends. Two runs under valgrind
+// Runs CALLBACKS callbacks of TIMERS timers, of which one is due every 2 ms, and ends. Two runs under valgrind
 // --tool=callgrind (or perf stat) with different numbers of callbacks give the instructions of one callback. Usage:
 // dispatch EXECUTOR TIMERS CALLBACKS
 #include <cstdio>

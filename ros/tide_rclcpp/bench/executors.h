@@ -75,7 +75,8 @@ inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &called
                               "': tide, tide-default, single, static, multi, picas, events or cbg (if it is there)");
 }
 
-// More urgent than the threads of the executor, so that it can end the program under any load.
+// Cancels the executor after this time. The calling thread becomes more urgent than the executor's threads, so that it
+// can do so under any load.
 inline void end_after(int seconds, rclcpp::Executor &executor) {
   sched_param urgency{};
   int policy = SCHED_OTHER;

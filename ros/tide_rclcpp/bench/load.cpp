@@ -1,10 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0 Measures the number of callbacks with 20 us of work that an executor runs per
-// second, and the time from messages to their callbacks. timers: all are always due. intra, inter: each callback
-// publishes the message of the next one, within the process or over the middleware. latency-intra, latency-inter: a
-// message each millisecond, and no work; also from the time at which the publishing timer was due, with what the
-// executor does before the timer's callback. With the suffix -late, the publisher works for 60 us before it publishes.
-// By then the other thread is asleep; without the suffix it is only about to go to sleep. Usage: load EXECUTOR
-// timers|intra|inter|latency-intra|latency-inter|latency-intra-late|latency-inter-late SECONDS [THREADS]
+// SPDX-License-Identifier: Apache-2.0
+// Measures the number of callbacks with 20 us of work that an executor runs per second, or the time from messages to
+// their callbacks. Usage: load EXECUTOR KIND SECONDS [THREADS]. The kinds are:
+//   timers                        eight timers that are always due
+//   intra, inter                  eight callbacks, each of which publishes its next message, within the process or over
+//                                 the middleware
+//   latency-intra, latency-inter  one message each millisecond, and no work: the time to the callback, from the
+//                                 publication and from the time at which the publishing timer was due
+//   the last two with -late       the publisher works for 60 us before it publishes. By then the other thread is
+//                                 asleep; without the suffix it is only about to go to sleep
 #include <time.h>
 
 #include <algorithm>
@@ -120,7 +123,7 @@ class Load {
   std::vector<rclcpp::Publisher<Message>::SharedPtr> publishers_;
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
   std::atomic<std::uint64_t> runs_{0};
-  std::atomic<std::int64_t> due_ns_{0};  // arrival of the last message, long before the next one
+  std::atomic<std::int64_t> due_ns_{0};  // time at which the publishing timer was due for the last message
   std::mutex mutex_;
   std::vector<std::int64_t> latencies_ns_, since_due_ns_;
 };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes are created and removed while the executor spins: each receives messages of one publisher, reliably over the
 // middleware, uses a timer, calls a service of the host, answers its own client, and is removed. Ends with status 1 if
-// a message is lost, an answer is not taken, or a node is kept alive; if the process has two file descriptors more than
-// after the first fifth of the time; or if allocated memory grows steadily. Fast DDS keeps the state of every endpoint
-// that it has ever matched in a pool that doubles its size. The criterion for memory is therefore the median of the
-// growths in ten parts of the time; the growth over the whole time has a separate, wide limit. Usage: soak MINUTES
-// [EXECUTOR]
+// a message is lost, an answer is not taken, or a node is kept alive; if the process has more than two file
+// descriptors more than after the first fifth of the time; or if allocated memory grows steadily. Fast DDS keeps the
+// state of every endpoint that it has ever matched in a pool that doubles its size. The criterion for memory is
+// therefore the median of the growths in ten parts of the time; the growth over the whole time has a separate, wide
+// limit. Usage: soak MINUTES [EXECUTOR]
 #include <dirent.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ constexpr int kCalls = 3;
 constexpr int kParts = 10;                  // of the time
 constexpr double kGrowthOfPartMb = 0.1;     // the median growth over all parts
 constexpr double kGrowthMb = 16;            // growth after the first fifth of the time, which an allocator may retain
-constexpr double kGrowthOfGuestMb = 0.002;  // the same and the pools of Fast DDS, which may just have doubled
+constexpr double kGrowthOfGuestMb = 0.002;  // more of it for each guest: pools of Fast DDS, which may just have doubled
 
 // Allocated memory: leaks increase it, but freed memory that the allocator retains does not.
 double allocated_mb() {
@@ -73,7 +73,7 @@ int unanswered = 0;
 bool call(rclcpp::Node &caller, const std::string &called, const rclcpp::CallbackGroup::SharedPtr &group) {
   const auto client = caller.create_client<Call>("/" + called + "/list_parameters", rclcpp::ServicesQoS(), group);
   if (!client->wait_for_service(std::chrono::seconds(30))) return false;
-  const auto answers = std::make_shared<std::atomic<int>>(0);  // also counts an answer that is in transit
+  const auto answers = std::make_shared<std::atomic<int>>(0);  // shared, because an answer may arrive after the return
   for (int count = 0; count < kCalls; count++) {
     client->async_send_request(std::make_shared<Call::Request>(),
                                [answers](rclcpp::Client<Call>::SharedFuture) { (*answers)++; });

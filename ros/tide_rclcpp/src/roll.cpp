@@ -231,7 +231,7 @@ class WaitSet {
   ~WaitSet() {
     if (rcl_wait_set_fini(&set) != RCL_RET_OK) rcl_reset_error();
   }
-  bool is_valid = false;  // not in a context that is shut down
+  bool is_valid = false;  // false if the context is shut down
   rcl_wait_set_t set = rcl_get_zero_initialized_wait_set();
 };
 
@@ -248,7 +248,7 @@ std::unique_ptr<WaitSet> filled(rclcpp::Waitable &waitable, rclcpp::Context &con
   return wait_set;
 }
 
-// Unset if its services are not those of an action.
+// The name of the waitable's action; unset if its services are not those of an action.
 std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
   const auto wait_set = filled(waitable, context);
   if (wait_set == nullptr) return std::nullopt;

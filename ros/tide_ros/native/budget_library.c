@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The budgets of tide/budget_posix.h for tide_ros.budget, with handles and numbers instead of structures. Every
- * function returns a tide_status_t, or a handle and the status. Each start allocates memory, which the matching end
- * frees. */
+/* The budgets of tide/budget_posix.h for tide_ros.budget, with handles and numbers instead of structures. A
+ * function that can fail returns a tide_status_t; start and attach store a handle in *made. They allocate memory, which
+ * stop and detach free. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 

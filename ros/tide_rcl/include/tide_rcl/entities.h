@@ -204,8 +204,8 @@ class Timer final : public TimerEntity {
 // An rcl timer that another object keeps for a wait set, such as the timer of an action server for the expiry of its
 // goals. No event reports that it is due, so the engine watches it. `serve` runs when it is due, and must do what the
 // owner does when a wait set finds the timer ready. If the timer is still due after that, it is served again a
-// millisecond later. With simulated time, it is checked every second. The owner may reset and end the timer from any
-// thread.
+// millisecond later. With simulated time, it is checked at least once a second. The owner may reset and end the timer
+// from any thread.
 class KeptTimer final : public TimerEntity {
  public:
   KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve);

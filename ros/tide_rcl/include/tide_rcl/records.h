@@ -40,9 +40,8 @@ class OutputFile {
 class Measurements {
  public:
   Measurements();
-  // The record of a callback with these names ("chain/callback"); callbacks with equal names share one record. The
-  // pointer is valid as long as this object exists.
-  // This function is thread-safe.
+  // The record of a callback with these names ("chain/callback"); callbacks with equal names share one record. Null
+  // without names. The pointer is valid as long as this object exists. This function is thread-safe.
   tide_measurement_t *of(const std::vector<std::string> &names);
   tide_measure_t *measure() { return &measure_; }
   // One line for each callback that ran, in the format of `tide trace times`. This function is thread-safe, even while
