@@ -84,7 +84,7 @@ def test_unmatched_names_what_no_node_has():
 
 
 class Stage:
-    """A single lane that is blocked while entities of every kind become ready."""
+    """An executor of one lane that does not spin while entities of every kind become ready."""
 
     def __init__(self, g: Graph) -> None:
         self.g, self.node, self.order = g, g.node(), []
@@ -118,7 +118,7 @@ class Stage:
             guard.trigger()
 
     def drain(self) -> list[str]:
-        """Runs everything once: the first callback stops the timers, all of which are ready by then."""
+        """Runs as many callbacks as there are entities, then stops the timers. Returns the order of the callbacks."""
         self.order.clear()
         for _ in self.entities():
             self.executor.spin_once(LIMIT_S)

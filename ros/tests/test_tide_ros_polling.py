@@ -34,8 +34,8 @@ def test_each_poll_begins_a_callback_that_is_ready(lanes: int | list[Lane], time
             for guard in guards:
                 guard.trigger()
             polls = 0
-            while len(calls) < 20 and polls < 2000:  # a lane may still be ending the preceding poll
-                # callback
+            # A poll may begin nothing, because a lane is still ending the callback of the poll before.
+            while len(calls) < 20 and polls < 2000:
                 executor.spin_once(timeout_s)
                 polls += 1
             eventually(lambda: len(calls) == 20, "polls began twenty callbacks")

@@ -70,7 +70,7 @@ def test_cancel_and_reset_from_another_thread(clock_type: ClockType):
         beat = node.create_timer(0.001, lambda: beats.append(1), clock=Clock(clock_type=clock_type), autostart=False)
         executor = PriorityExecutor(context=g.context, event_period_s=1e6)
         executor.add_node(node)
-        executor._all_seen_ns = time.monotonic_ns()  # because the wait set then lacks the timer
+        executor._all_seen_ns = time.monotonic_ns()  # so that the first wait does not include the timer
         with Spinning(executor):
             eventually(lambda: executor._waiting, "the lane waits for a timer that is far away")
             timer.timer_period_ns = 1_000_000

@@ -93,7 +93,7 @@ class Server {
       std::make_shared<rcl_action_server_t>(rcl_action_get_zero_initialized_server());
   std::mutex mutex_;
   std::uint64_t last_ = 0;
-  std::map<std::uint64_t, rcl_action_goal_handle_t> handles_;  // number of goals that have not expired
+  std::map<std::uint64_t, rcl_action_goal_handle_t> handles_;  // goals that have not expired, by number
 };
 
 // Each goal expires before the next one arrives, so the last goal must cost as much as the first.

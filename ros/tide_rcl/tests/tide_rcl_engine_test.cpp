@@ -370,7 +370,7 @@ TEST(Engine, ALaneThatTheSystemRefusesIsNamedAndNothingRuns) {
   EngineOptions options = lanes_of({0, 1});
   options.lanes[1].name = "brake";
   options.lanes[1].settings.scheduling = TIDE_SCHEDULING_FIFO;
-  options.lanes[1].settings.priority = 4711;  // no system has this processor
+  options.lanes[1].settings.priority = 4711;  // no system has this priority
   Engine engine(options);
   int runs = 0;
   const auto one = probe([&] { runs++; });

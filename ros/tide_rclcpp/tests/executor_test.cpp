@@ -9,7 +9,8 @@ namespace {
 
 class Executors : public Program {};
 
-// Publishes to a topic and counts the callbacks; more urgent ones have to wait for the same busy lane.
+// Messages for three callbacks wait when the spin begins: they run by the levels of their chains, one without a chain
+// last.
 TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
   const auto node = make_node("order");
   Executor executor(
@@ -33,7 +34,7 @@ TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
     publisher->publish(message(1));
     publisher->publish(message(2));
   }
-  for (const auto &publisher : publishers) {  // by then all messages have arrived before the first may run
+  for (const auto &publisher : publishers) {  // so that all messages arrive before the first callback runs
     ASSERT_TRUE(publisher->wait_for_all_acked(seconds(20)));
   }
   executor.spin_all(seconds(1));

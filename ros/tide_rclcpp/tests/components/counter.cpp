@@ -45,7 +45,7 @@ class Counter : public rclcpp::Node {
   }
 
   std::uint32_t number_ = 0;
-  std::int32_t sent_ = 0;  // of the timer
+  std::int32_t sent_ = 0;  // the count when the timer's last message has arrived
   std::atomic<std::int32_t> count_{0};
   rclcpp::CallbackGroup::SharedPtr group_;
   rclcpp::Publisher<Message>::SharedPtr counted_, to_itself_;
