@@ -29,8 +29,9 @@ extern char **environ;
 namespace tide::sim {
 namespace {
 
-// 16 ns per instruction (62.5 MIPS) make a message cost the binary about as much as it costs the paper's board. For
-// other programs an instruction takes 32 ns, as in runs in which the emulator has to keep pace with an agent.
+// 16 ns per instruction (62.5 MIPS) make a message cost the binary about as much as it costs the board of the PoDS
+// paper. For other programs an instruction takes 32 ns, as in runs in which the emulator has to keep pace with an
+// agent.
 constexpr int kInstructionShift = 4, kProgramInstructionShift = 5;
 
 // Structures are copied without conversion, because board and machine are both little-endian.

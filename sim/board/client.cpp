@@ -313,7 +313,7 @@ void Client::create_objects() {
   }
 }
 
-// because the baseline ignores priorities
+// Batch: 0, because the baseline ignores priorities.
 tide_priority_t Client::priority_of(const Callback &callback) const {
   const CallbackPlan &plan = *callback.plan;
   return plan_.policy == Policy::kBatch || plan.level == 0 ? 0 : TIDE_PRIORITY(plan.level, plan.position);

@@ -54,7 +54,8 @@ class Nodes::Supply {
   }
 
  private:
-  // A budget served late in one period and early in the next delays the lane most; other positions are tried as well.
+  // A budget that is served early in one period and late in the next delays the lane most. It is served at other times,
+  // too.
   void take_all_but_the_budget() {
     const Time spare = period_ - budget_;
     for (Time begin = -random_.between(0, period_ - 1);; begin += period_) {

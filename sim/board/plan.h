@@ -180,10 +180,10 @@ enum class Policy { kTide, kBatch, kReadyset };
 // asynchronous: the daemon sends. stock: a reliable publish waits until everything is acknowledged. blocking: a
 // best-effort publish also waits until the last byte was sent. answered: like blocking, and a reliable publish waits
 // for the answer to its HEARTBEAT and, if that answer requests the message again, until the message was resent (see
-// README.md).
+// sim/README.md).
 enum class Send { kAsynchronous, kStock, kBlocking, kAnswered };
 // always: the agent acknowledges each reliable message, as stock agents do. asked: the agent acknowledges only in
-// answer to HEARTBEATs, as the paper describes.
+// answer to HEARTBEATs, as the PoDS paper describes (see sim/README.md).
 enum class Acknowledges { kAlways, kAsked };
 enum class Draw { kTogether, kIndependent };
 // Where a latency begins: at the nominal expiry of the chain's timer or, as in publications, at the start of its first
@@ -236,7 +236,7 @@ struct Plan {
                                     // `nodes`
   uint32_t small_node_bytes = 256;  // including the header of a WRITE_DATA
   uint32_t depth = 8;               // number of slots that a reader reserves
-  uint32_t service_depth = 0;       // the same for a service; 0: as many
+  uint32_t service_depth = 0;       // the same for a service; 0: `depth`
 
   // Share of first transmissions of reliable samples that reach the agent, in percent; the others are lost on the line.
   double success_percent = 100;
@@ -253,7 +253,7 @@ struct Plan {
   Time cut_maximum = 0, outage_maximum = 0;
   bool cut_unplugs = false;   // true: the client notices cuts
   Time settle = 2 * kSecond;  // after the last period, without faults: a run ends if no message arrives for this long
-  Time way = 0;               // how long after it instances may still be under way
+  Time way = 0;               // how long after the last period instances may still be under way
 
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;

@@ -36,7 +36,7 @@ constexpr int kAttempts = 5;
 constexpr int kLoadPriority = 250;  // more urgent than everything else that a board executes
 constexpr uint64_t kSeedsApart = 0x9E3779B97F4A7C15u;
 
-// All counters are plain numbers of one size.
+// Adds counters, all of which are plain numbers of one size.
 template <typename Number, typename Counters>
 void add(Counters &sum, const Counters &more) {
   using Numbers = std::array<Number, sizeof(Counters) / sizeof(Number)>;
@@ -166,7 +166,7 @@ class Checks {
     }
   }
 
-  // The context that must start the frame may be preempted for a long time.
+  // After each step: the pools keep what they must keep, and the wire is not idle while a frame could go.
   void step_end(Client &client, Time now) {
     const tide_daemon_t &daemon = client.session().daemon;
     slots(daemon.receiver, now);
@@ -363,8 +363,8 @@ class Checks {
   }
 
   // Counts the users itself, because the receiver's counters are under test. All reassemblies have the same size here.
-  // A reader is known from its first message on; until they return them, other readers keep the reassemblies that they
-  // took before.
+  // A reader is known from its first message on. Reassemblies that other readers took before that stay theirs until
+  // they return them.
   void reassemblies(const tide_receiver_t &receiver, Time now) {
     const size_t count = receiver.config.reassembly_count;
     size_t free = 0, known = 0, without = 0;
@@ -390,8 +390,8 @@ class Checks {
   }
 
   // Counts the owners of used nodes itself, because the transmitter's counters are under test. A level is known in a
-  // size class from its first message of that class on; until they return them, other levels keep the nodes that they
-  // took before. Levels whose numbers differ by 32 count as one (tide/transmitter.h). This runs after each step of the
+  // size class from its first message of that class on. Nodes that other levels took before that stay theirs until they
+  // return them. Levels whose numbers differ by 32 count as one (tide/transmitter.h). This runs after each step of the
   // simulation, so it makes only one pass.
   void nodes(const tide_transmitter_t &transmitter, Time now) {
     struct Use {
@@ -438,13 +438,13 @@ class Checks {
 
   const Graph &graph_;
   std::map<size_t, Way> ups_, downs_;  // by message, and by input
-  size_t known_to_fragments_ = 0;      // readers
-  bool late_to_fragments_ = false;     // one of them became known when another one had more than one reassembly
+  size_t known_to_fragments_ = 0;      // number of readers of fragmented messages known so far
+  bool late_to_fragments_ = false;     // a reader became known while another had several reassemblies
   static constexpr size_t kNodeClasses = 4, kLevels = 32;
   using LevelSet = std::bitset<kLevels>;
   struct Levels {
     LevelSet known;     // levels that have used nodes of a class
-    bool late = false;  // true if one of them became known when too few nodes were free, and still are
+    bool late = false;  // true while too few nodes are free since a level became known
   };
   std::array<Levels, kNodeClasses> levels_;
   uint64_t arrivals_ = 0;
@@ -845,7 +845,7 @@ class OneBoard {
     };
   }
 
-  // Interrupts wait for one another.
+  // A load that masks interrupts is an interrupt of the same length, because interrupts wait for one another.
   void mask(const LoadPlan &load, Time time) {
     engine_.at(time, [this, &load, time] {
       machine_.core().interrupt(load.execution, [this, &load] {

@@ -63,7 +63,7 @@ struct Result {
   std::vector<std::string> execution_times;      // on a board: lines of tide_measurement_line
   std::vector<LaneBudget> budgets;               // on a board
   std::vector<ExecutorResult> executors;         // the shipped executors of the host
-  std::vector<uint64_t> dropped, skipped;        // there, by callback: messages by full queues, expiries by late timers
+  std::vector<uint64_t> dropped, skipped;        // their losses by callback: messages, and expiries of late timers
   LineCounters up, down;
   tide_transmitter_counters_t transmitter{};
   tide_receiver_counters_t receiver{};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The budget paper's experiment on the shipped path, in virtual time: agent, line, receiver, executor and the lanes'
-// sporadic servers. Each of two lanes gets a ping every 10 ms and works on it for 10 ms, so together they are
-// overloaded. The answers of the most urgent lane use up its budget, and none of the remaining time is lost.
+// Fig. 4 of the paper on the budget-based executor (docs/papers.md) on the shipped path, in virtual time: agent, line,
+// receiver, executor and the lanes' sporadic servers. Each of two lanes gets a ping every 10 ms and works on it for 10
+// ms, so together they are overloaded. The answers of the most urgent lane use up its budget, and none of the remaining
+// time is lost.
 #include <gtest/gtest.h>
 
 #include <algorithm>
