@@ -211,7 +211,7 @@ std::string answer_json(const Answer &answer) {
 // ---- boards ----
 
 struct Run {
-  std::string executor;  // tide, batch, tide-preemptive, limit
+  std::string executor;  // a name of --systems, or the policy of the first executor
   Plan plan;
   Result result;
   std::vector<std::optional<Time>> bounds;  // by chain, or empty
@@ -313,8 +313,7 @@ Plan plan_of(const Arguments &arguments) {
   return plan;
 }
 
-// The plan with the executor that `name` selects (for --systems). For the baseline, the plan itself gives the send
-// mode.
+// The plan with the executor that `name` selects (for --systems). For batch, the send mode is that of the plan.
 Plan as_system(Plan plan, const std::string &name) {
   if (name == "batch") {
     plan.policy = Policy::kBatch;

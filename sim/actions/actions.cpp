@@ -117,7 +117,7 @@ GoalId id_of(const Payload &bytes) {
   return id;
 }
 
-// State of a goal that the nodes have sent or received.
+// The id of the nodes' goal with this number.
 GoalId id_of(int32_t number) {
   GoalId id{};
   for (size_t octet = 0; octet < kIdBytes; octet++) id[octet] = static_cast<uint8_t>(number + 7 * octet);
@@ -167,7 +167,7 @@ class Nodes {
     }
   }
 
-  // The requests that have no answer yet.
+  // Gives up the requests that have no answer yet.
   void give_up() {
     for (auto &[number, request] : ledger_.requests_of_nodes) request.given_up = request.answers == 0;
   }
@@ -429,7 +429,7 @@ class Program {
     }
   }
 
-  // Requests that were answered have been removed.
+  // Gives up requests that have waited for kPatience, and drops answered ones from the list.
   void give_up() {
     const Time since = machine_.engine().now() - kPatience;
     std::erase_if(asked_, [&](const Asked &asked) {
@@ -631,7 +631,7 @@ class System {
   Line up_, down_;
   AgentHost host_;
   Machine machine_;
-  std::vector<std::unique_ptr<Link>> links_;  // the last lane is in use; events of others may still arrive
+  std::vector<std::unique_ptr<Link>> links_;  // the last link is in use; events of others may still arrive
   Port port_;
   Ledger ledger_;
   Nodes nodes_;

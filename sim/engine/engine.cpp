@@ -78,7 +78,7 @@ class Fiber {
     FINISH_SWITCH(fake_outside_, nullptr, nullptr);
   }
 
-  // from inside
+  // Called from inside: lets resume return.
   void yield() {
     START_SWITCH(&fake_inside_, outside_bottom_, outside_size_);
     if (_setjmp(inside_) == 0) _longjmp(outside_, 1);
@@ -99,7 +99,7 @@ class Fiber {
     fiber->finish();
   }
 
-  // when it runs for the first time
+  // Called by the first resume.
   void enter() {
     // Allocated outside of this stack: this function never returns, so AddressSanitizer would keep its memory poisoned.
     thread_local ucontext_t inside;

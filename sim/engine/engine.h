@@ -36,7 +36,7 @@ class Engine {
   Engine &operator=(const Engine &) = delete;
 
   Time now() const { return now_; }
-  // `time` must not be before now.
+  // A time before now counts as now.
   void at(Time time, Action action);
   void after(Time delay, Action action) { at(now_ + delay, std::move(action)); }
   Core &add_core();
@@ -109,7 +109,7 @@ class Task {
   void wake();
   // Called from anywhere: the task becomes the last of those with its new priority.
   void set_priority(int priority);
-  // Null: none.
+  // Null: no observer.
   void observe(TaskObserver *observer) { observer_ = observer; }
 
   Core &core() { return core_; }
@@ -152,7 +152,7 @@ class Core {
     Time cost;
     Engine::Action handler;
   };
-  bool settle();  // for a core with new work; returns true if a task ran
+  bool settle();  // for a core with new work; returns true if a handler or a task ran
   Task *most_urgent() const;
   void put_down();  // stops the running task and accounts for its time
   void pick_up(Task &task);

@@ -14,7 +14,8 @@
 namespace tide::sim {
 
 // One direction of a serial line with DMA. A frame is sent at the baud rate, with 10 bits for each byte. After its last
-// byte, the sender is notified and the receiver gets the frame. Faults affect whole frames, and depend on the seed.
+// byte, the sender is notified and the receiver gets the frame. Faults are drawn from the seed, for each
+// frame.
 
 struct Faults {
   double loss = 0, duplication = 0, corruption = 0, delay = 0;  // probabilities of each fault, for each frame

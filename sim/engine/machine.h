@@ -58,7 +58,7 @@ class Machine {
 
 // A budget in virtual time: the priority of a task follows the shipped tide_budget_t exactly.
 
-// The budget must exist as long as the task.
+// The task must outlive the budget.
 class Budget : private TaskObserver {
  public:
   // Sets config.replenishments itself. Throws std::invalid_argument if `config` is not a valid budget.
@@ -93,7 +93,8 @@ class Budget : private TaskObserver {
 
 class Locks {
  public:
-  // The task that runs a lane. If it is empty, each lane has its own core, so no lane is ever preempted.
+  // `priority_of`: the priority of the task that runs a lane. If it is empty, each lane has its own core, so no lane is
+  // ever preempted.
   explicit Locks(std::function<int(const tide_lane_t &lane)> priority_of = {})
       : priority_of_(std::move(priority_of)),
         port_{.context = this, .current = current, .raise = raise, .restore = restore, .may_wait = true} {}

@@ -18,7 +18,7 @@ Port *in_use = nullptr;
 constexpr Time kWallClockAtStart = 1'700'000'000 * kSecond;  // different from that of the monotonic clock
 constexpr Time kCustomLinkTurn = 20 * kMillisecond;
 constexpr int kHighestRealTimePriority = 99;
-constexpr uint16_t kReplenishments = 16;  // the default stack of lanes
+constexpr uint16_t kReplenishments = 16;  // of a lane whose settings give no number
 
 }  // namespace
 

@@ -35,7 +35,7 @@ class Port {
   // Called from a thread: lets time pass. Throws std::runtime_error when the time exceeds `limit`.
   void pause(Time duration);
   Time limit = kForever;
-  Time hesitated = 0;  // sum of these pauses
+  Time hesitated = 0;  // sum of the delays by hesitate
   // Sets the result of tide_port_in_interrupt.
   bool in_interrupt = false;
 
@@ -45,7 +45,7 @@ class Port {
   struct Custom;
   struct Opened {
     tide_session_t *session;
-    Link *link;  // or
+    Link *link;  // null: a custom link
     std::unique_ptr<Custom> custom;
   };
 
@@ -59,7 +59,7 @@ class Port {
 
   Machine &machine_;
   Open open_;
-  std::vector<bool> busy_;                    // number of cores that have a thread
+  std::vector<bool> busy_;                    // by core: it has a thread; core 0 never has one
   std::vector<std::shared_ptr<void>> ended_;  // threads that have ended; there may still be events for them
   std::vector<Opened> links_;
   Random random_{0};
@@ -67,8 +67,8 @@ class Port {
   Time most_ = 0;
 };
 
-// A thread of the program: a std::thread on the current port, joined before the port ends. Throws std::runtime_error if
-// all cores are in use.
+// Stands in for std::thread on the simulated machine: a task on a core of the current port that has no thread yet. Its
+// owner must join it before the port ends. Throws std::runtime_error if all cores are in use.
 class Thread {
  public:
   Thread() = default;

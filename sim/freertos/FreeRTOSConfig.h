@@ -32,7 +32,7 @@ void board_assert(const char *file, int line);
 #define configKERNEL_INTERRUPT_PRIORITY 0xF0
 #define configMAX_SYSCALL_INTERRUPT_PRIORITY 0x40 /* TIDE_INTERRUPT_PRIORITY of mps2.h */
 
-/* Weak in images whose lanes have no budgets (board.c). */
+/* Does nothing in images whose lanes have no budgets (board.c). */
 void tide_freertos_switched_in(void);
 #define traceTASK_SWITCHED_IN() tide_freertos_switched_in()
 

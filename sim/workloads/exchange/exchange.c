@@ -51,7 +51,7 @@
 
 typedef struct flow {
   const sample_kind_t *kind;
-  int64_t count; /* a count; NOT_ASKED, or 0 for no end */
+  int64_t count; /* of messages to exchange; 0: no end; NOT_ASKED: the type is not used */
   uint32_t sent, received, wrong, skipped, repeated;
   int64_t last;
   rcl_publisher_t publisher;
@@ -196,7 +196,7 @@ static void await_line(void) {
   }
 }
 
-/* Requests for which there is no room are repeated. */
+/* A probe for which there is no room is dropped: the other side asks for probes until one arrives. */
 static void await_start(rclc_executor_t *executor) {
   char line[32];
   while (fgets(line, sizeof line, stdin) != NULL && strcmp(line, "probe\n") == 0) {

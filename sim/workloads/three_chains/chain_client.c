@@ -461,9 +461,9 @@ static void print_missing(const plan_chain_t *chain, int64_t now_ns) {
   }
 }
 
-/* Prints the remaining instances. Then, for each chain that begins here, prints a line for each instance that did not
- * finish (lost), or that never started because its timer could not run in its period (skipped). At last it ends the
- * thread. */
+/* Ends the thread, which prints the remaining instances before. Then, for each chain that begins here, prints a line
+ * for each instance that did not finish (lost), or that never started because its timer could not run in its period
+ * (skipped). */
 static void recorder_stop(int64_t now_ns) {
   atomic_store(&recorder.stopping, true);
   pthread_join(recorder.thread, NULL);
@@ -601,7 +601,7 @@ static void note(unsigned level, tide_posix_budget_t *budget) {
   if (tide_posix_budget_counters(budget, &noted[noted_count].counters) == TIDE_OK) noted_count++;
 }
 
-/* Saves the counters as long as the lanes have budgets. */
+/* Saves the counters. Call this while the lanes still have their budgets. */
 static void note_budgets(rclc_executor_t *executor) {
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
   if (own.owner != NULL) note(0, &own);
@@ -629,7 +629,7 @@ typedef struct callback {
   const plan_callback_t *plan;
   raw_type_t in_type;
   raw_message_t in, out;
-  raw_message_t reply; /* for a service: the reply that rclc sends; the callback that ran fills it in */
+  raw_message_t reply; /* for a service: the reply that rclc sends; on_request copies it from the asked callback */
   rcl_subscription_t subscription;
   raw_service_t served, requested;
   rcl_service_t service;
@@ -712,7 +712,7 @@ static bool has_service(const callback_t *callback) { return serves(callback) &&
 
 static bool requests(const callback_t *callback) { return callback->plan->requests; }
 
-/* True if the reply belongs to this callback. */
+/* The client whose replies this callback takes. */
 static rcl_client_t *client_of(callback_t *callback) { return &callbacks[callback->plan->request].client; }
 
 static bool is_last(const callback_t *callback) {
@@ -799,7 +799,7 @@ static void on_event(size_t number) {
   if (index < chain_of(callback)->instances) execute(callback, index, start_ns, start_cpu_ns);
 }
 
-/* rclc passes no context to the callback of a guard condition. */
+/* rclc passes no context to the callback of a guard condition, so each one has its own function. */
 #define ON_EVENT(number) \
   static void on_event_##number(void) { on_event(number); }
 ON_EVENT(0)

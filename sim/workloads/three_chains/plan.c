@@ -21,7 +21,7 @@ static const struct {
 } kinds[] = {
     [NUMBER_NONE] = {"none", 0, 1},
     [NUMBER_BOOL] = {"bool", 1, 2},
-    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* the value is the same as for int8, and fits both */
+    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* so that an int8 has the same values */
     [NUMBER_U16] = {"u16", 2, 1 << 15},
     [NUMBER_U32] = {"u32", 4, INT64_C(1) << 31},
     [NUMBER_U64] = {"u64", 8, INT64_C(1) << 31},
@@ -105,7 +105,7 @@ int64_t number_instance(int64_t read, number_place_t place, uint32_t every, int6
 /* ---- the file ---- */
 
 typedef struct fields {
-  char *rest;         /* of the line */
+  char *rest;         /* rest of the line */
   const char *beside; /* path of the plan */
 } fields_t;
 

@@ -88,7 +88,7 @@ static uint32_t get(const uint8_t *place, unsigned octets) {
   return value;
 }
 
-/* The constant parts of samples. */
+/* Sets the constant parts of a sample: its size and its filling. */
 static void payload_prepare(payload_t *payload, uint32_t bytes) {
   memset(payload->bytes, '.', bytes);
   payload->count = bytes;
@@ -155,8 +155,8 @@ static void stop(void) {
   tide_executor_stop(tide_rclc_executor_core(&executor));
 }
 
-/* The paper's baseline: waits until the HEARTBEAT is answered and, if the answer requests the sample again, until the
- * sample was sent again. Meanwhile, received messages are handled first come, first served. */
+/* The baseline of the PoDS paper (sim/README.md): waits until the HEARTBEAT is answered and, if the answer requests the
+ * sample again, until the sample was sent again. Meanwhile, received messages are handled first come, first served. */
 static void wait_for_answer(uint32_t retransmissions_before) {
   tide_transmitter_t *transmitter = &session()->daemon.transmitter;
   const int64_t deadline_ns = now_ns() + 1000000000;
@@ -246,7 +246,8 @@ static bool is_used(unsigned level) {
   return used;
 }
 
-/* Ordered by level; lanes without a budget are below all lanes with one. */
+/* Priorities follow the levels. A lane that has used up its budget runs at priority 1, below all that have some left.
+ */
 static tide_lane_settings_t lane_of(unsigned level, size_t place) {
   if (plan->budget_ns == 0)
     return (tide_lane_settings_t){
@@ -297,7 +298,8 @@ static void name_chains(void) {
   }
 }
 
-/* As in the paper. This is set before the chains begin, when no message in transfer can be affected. */
+/* Sets how samples are sent, as in the PoDS paper (sim/README.md). This is done before the chains begin, when no
+ * message in transfer can be affected. */
 static void choose_manners(void) {
   static const tide_send_t sends[] = {[WORLD_SEND_ASYNCHRONOUS] = TIDE_SEND_ASYNCHRONOUS,
                                       [WORLD_SEND_STOCK] = TIDE_SEND_STOCK,
