@@ -49,8 +49,8 @@ void End::open(const std::string &link) {
   if (!link.empty()) make_link(link);
 }
 
-// Put in place by renaming, so that a program that waits for the link never finds it missing or incomplete. An existing
-// file is replaced only if it is a symbolic link.
+// The link is put in place by renaming, so that a program that waits for the link never finds it missing or incomplete.
+// An existing file is replaced only if it is a symbolic link.
 void End::make_link(const std::string &link) {
   std::array<char, 1> target{};
   if (access(link.c_str(), F_OK) == 0 && readlink(link.c_str(), target.data(), target.size()) < 0) {

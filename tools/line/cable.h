@@ -31,8 +31,8 @@ class End {
 };
 
 struct Lateness {
-  uint64_t wakeups = 0;  // wake-ups that delivered bytes
-  int64_t total_ns = 0;  // lateness of the first byte of each, summed
+  uint64_t wakeups = 0;  // wake-ups at which bytes were due
+  int64_t total_ns = 0;  // sum, over the wake-ups, of the time since the first of these bytes were due
   int64_t maximum_ns = 0;
 };
 
@@ -48,8 +48,9 @@ class Cable {
   End &a() { return a_; }
   End &b() { return b_; }
 
-  // Runs until requests.stop, or until the end of the file on_eof (-1: none). Signals other than those of `sleeping`
-  // are blocked except while it sleeps. Reports go to standard output, one line of JSON each.
+  // Runs until requests.stop, or until the end of the file on_eof (-1: none). `sleeping` is the signal mask while it
+  // sleeps; the caller has blocked the signals that set the requests, so they come only then. Reports go to standard
+  // output, one line of JSON each.
   void run(Requests &requests, const sigset_t &sleeping, int on_eof);
   std::string report() const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tide-line: the command. Parses options, prints one line of JSON, then runs the cable until a signal.
+// tide-line: the command. Parses options, prints the terminals, runs the cable until a signal and prints a report.
 #include <getopt.h>
 #include <sched.h>
 #include <sys/mman.h>
@@ -134,7 +134,7 @@ void apply(Fault fault, const char *name, const char *text, Settings &settings, 
   }
 }
 
-// True if the option is a fault.
+// Applies the option and returns true if it is a fault.
 bool take_fault(const std::string &name, const char *text, Options &options) {
   for (const FaultName &known : kFaults) {
     const std::string base = known.name;
@@ -231,6 +231,7 @@ void on_signal(int signal) {
 }
 
 // Signals come only while the cable sleeps, so none is missed between a check of the requests and the sleep.
+// Returns the signal mask for that sleep.
 sigset_t catch_signals() {
   struct sigaction action {};
   action.sa_handler = on_signal;

@@ -4,7 +4,8 @@
 // A byte that arrives while the wire is busy waits; it passes one byte time after the preceding byte, so
 //   departure(i) = max(departure(i - 1), arrival(i)) + byte time
 // in exact integers: rounding never adds up, and no byte is ever early. Faults are drawn from the seed byte by byte and
-// frame by frame, independent of time, so the same bytes meet the same faults in every run.
+// frame by frame. Except for cuts and first_loss they do not depend on time, so the same bytes meet the same faults in
+// every run.
 #pragma once
 
 #include <array>
@@ -29,9 +30,9 @@ struct Faults {
   double frame_loss = 0;     // everything from a flag to the next vanishes
   double noise = 0;          // a random byte appears before a flag
   int64_t max_delay_ns = 0;  // each frame is delayed by up to this much; the order stays
-  // XRCE in serial framing, as the PoDS paper's lossy line: a reliable message of kFirstLossBytes or more is truncated
-  // after its header the first time it is sent, and never again. One draw counts for all that begin within
-  // kSameDraw_ns, so that messages sent together by several chains are lost together.
+  // XRCE in serial framing, as the PoDS paper's lossy line: the first transmission of a reliable message of
+  // kFirstLossBytes or more is truncated after its header, and later ones pass. One draw counts for all that begin
+  // within kSameDraw_ns, so that messages sent together by several chains are lost together.
   double first_loss = 0;
 };
 
@@ -52,7 +53,7 @@ struct Counters {
   uint64_t delivered = 0;  // bytes that came out, including noise
   uint64_t frames = 0;     // flags that entered
   uint64_t frames_dropped = 0;
-  uint64_t bytes_dropped = 0;  // bytes dropped by byte loss and frame loss
+  uint64_t bytes_dropped = 0;  // bytes dropped by byte loss, frame loss and first loss
   uint64_t bits_flipped = 0;
   uint64_t noise_bytes = 0;
   uint64_t bytes_cut = 0;
@@ -70,7 +71,7 @@ class Wire {
  public:
   explicit Wire(const Settings &settings);
 
-  // Keep a log of the first `most` frames. Its memory is allocated here and never grows.
+  // Keeps a log of the first `most` frames. Its memory is allocated here and never grows.
   void keep_log(size_t most) { log_.reserve(most); }
   const std::vector<LoggedFrame> &log() const { return log_; }
 
@@ -81,9 +82,9 @@ class Wire {
   // When deliver should be called next; kForever if no bytes are pending. Like a UART with a receive FIFO, it groups
   // some bytes, but never delays the end of a frame.
   int64_t next_ns() const;
-  // Bytes that have passed by now, at most into.size(). Returns how many.
+  // Copies bytes that have passed by now, at most into.size(), and returns how many.
   size_t deliver(int64_t now_ns, std::span<uint8_t> into);
-  // Unplug the cable and plug it in again; in addition to the window of the settings.
+  // Cuts the wire or joins it again, in addition to the window of the settings.
   void set_cut(bool cut) { cut_ = cut; }
   bool is_cut() const { return cut_; }
 

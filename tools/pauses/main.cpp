@@ -125,7 +125,7 @@ void start(Processor &own, int priority) {
   }
 }
 
-// The descriptor holds the request until it is closed. -1: processors may sleep.
+// Asks that processors stay awake until the returned descriptor is closed. -1: they may sleep.
 int keep_awake() {
   const int file = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
   const int32_t none = 0;

@@ -88,7 +88,7 @@ void become_urgent() {
 }
 
 // Lateness of the most punctual piece between two points of the stream, relative to an ideal line that began at
-// `start`.
+// `start_ns`.
 double least_late_ns(const std::vector<Terminal::Piece> &pieces, int64_t start_ns, size_t from, size_t until) {
   double least = 1e18;
   for (const auto &piece : pieces) {
@@ -120,7 +120,7 @@ TEST(Cable, CarriesBothDirectionsAtOnceExactlyAtItsBaudRate) {
     for (const auto &piece : *pieces) {
       ASSERT_GE(static_cast<double>(piece.time_ns - start_ns), kByte_ns * static_cast<double>(piece.end));
     }
-    // The average byte time, from the first fifth of the stream to the last.
+    // The line neither gains nor loses time from the first fifth of the stream to the last.
     const size_t fifth = up.size() / 5;
     const double drift_ns =
         least_late_ns(*pieces, start_ns, up.size() - fifth, up.size()) - least_late_ns(*pieces, start_ns, 0, fifth);
@@ -149,7 +149,7 @@ TEST(Cable, ABurstOfOneFrameTakesItsTimeAfterASilence) {
     }
     late_ns.push_back(static_cast<double>(pieces.back().time_ns - start_ns) - 119 * kByte_ns);
   }
-  EXPECT_LT(*std::min_element(late_ns.begin(), late_ns.end()), 1e6);  // the other pieces show how busy the machine is
+  EXPECT_LT(*std::min_element(late_ns.begin(), late_ns.end()), 1e6);  // the other rounds show how busy the machine is
 }
 
 std::vector<uint8_t> through_a_lossy_line(const std::string &seed, std::string *report) {
