@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Configures (when needed) and builds one preset, or some targets of it. The progress line is ninja's own status line.
+# Configures and builds one preset, or some targets of it. The progress line is ninja's own status line.
 # Usage: scripts/build.sh PRESET [TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -3,7 +3,7 @@
 # Formatting, linters and types; stops at the first tool that finds something.
 # Usage: scripts/check.sh [all]
 # clang-tidy looks at the C code only and leaves out its path-sensitive analyzer, which takes 15 times as long as all its
-# other checks together. `all` also runs that analyzer.
+# other checks together. `all`: only clang-tidy with that analyzer, on C and C++, and clocks.py on all tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 units_wanted=('runtime/src/*.c' 'runtime/port/posix/*.c')
@@ -11,7 +11,7 @@ options=(--option=--quiet --option=--warnings-as-errors='*')
 if [ "${1:-}" = all ]; then
   .venv/bin/python scripts/clocks.py --all # also wants a reason from the tests outside the gate
   units_wanted+=('tools/line/*.cpp' 'tools/pauses/*.cpp' 'agent/core/*.cpp' 'agent/dds/*.cpp' 'agent/io/*.cpp' 'agent/main.cpp')
-  units_wanted+=('tools/analysis/*.cpp' 'sim/*.cpp' ':!*/tests/*') # names
+  units_wanted+=('tools/analysis/*.cpp' 'sim/*.cpp' ':!*/tests/*') # in sim only the names of constants
 else
   mapfile -t sources < <(git ls-files -- '*.c' '*.h' '*.hpp' '*.cpp' ':!lab')
   clang-format --dry-run --Werror "${sources[@]}"

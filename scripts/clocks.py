@@ -22,7 +22,7 @@ _FULL = ("tests/ros2/", "tests/packages/", "tests/fuzz/", "ros/tide_rclcpp/", "l
 _FULL += ("tests/conformance/real.c", "tests/conformance/peer.py")  # because their clients are not in virtual time
 _WAITERS = ("tests/support/",)
 _REASON = re.compile(r"(?:#|//|/\*) clock: \S")
-_PACE = re.compile(r"(?:#|//|/\*) clock: a pace")  # the pace of a sender, on whose length nothing depends
+_PACE = re.compile(r"(?:#|//|/\*) clock: a pace")  # a sender's pause, whose length decides nothing
 _CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "time", "time_ns", "process_time"}
 _PASSED = re.compile(r"(^|_)(took|elapsed|duration|waited)(_|$)", re.IGNORECASE)
 _SLEEP = re.compile(r"\bthis_thread::sleep_\w+\s*\(|\b(?:usleep|nanosleep|clock_nanosleep)\s*\(|(?<![\w.:])sleep\(\d")
@@ -40,7 +40,7 @@ Finding = tuple[int, str]  # line, and kind of clock
 class _Python(ast.NodeVisitor):
     def __init__(self) -> None:
         self.found: list[Finding] = []
-        self.full_lines: set[int] = set()  # lines of tests that have the mark
+        self.full_lines: set[int] = set()  # lines of tests with the mark `full`
 
     def visit_Call(self, node: ast.Call) -> None:
         name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
@@ -112,7 +112,7 @@ def of_cpp(text: str) -> Iterator[Finding]:
 
 
 def _full_files(names: list[str]) -> set[str]:
-    """Stems of C++ files in calls such as tide_test(... FULL), and folders whose calls are in a loop."""
+    """Stems of C++ files in calls such as tide_test(... FULL), and folders in which such a call is in a loop."""
     found: set[str] = set()
     for name in names:
         if name.endswith("CMakeLists.txt"):
@@ -122,7 +122,7 @@ def _full_files(names: list[str]) -> set[str]:
 
 
 def _is_full_cpp(name: str, full: set[str]) -> bool:
-    """The file of a program, or of a part of a program: NAME_test_PART.cpp."""
+    """True if the file's program runs only in make test-all. A part of a program is in NAME_test_PART.cpp."""
     stem = Path(name).stem
     return str(Path(name).parent) in full or stem in full or stem.partition("_test_")[0] + "_test" in full
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs one test of any kind, and nothing else. Tests of the runtime need only a compiler, CMake and
+# Builds and runs one test of any kind, and nothing else. Tests of the runtime need only a compiler, CMake, Ninja and
 # GoogleTest.
 # Usage: scripts/one_test.sh NAME[:FILTER] [PRESET]
 #   NAME: a test program (queue_heap_test) or a file of tests in Python (test_check), with or without its ending

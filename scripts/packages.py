@@ -86,7 +86,7 @@ def repeated() -> Iterator[tuple[Path, str, str]]:
 
 
 def copy_runtime(source: Path) -> None:
-    """Headers, sources and the bare port in one folder; a build system compiles all of them."""
+    """Copies headers, sources and the bare port into one folder; a build system compiles all of them."""
     for folder in sorted((RUNTIME / "include").iterdir()):
         shutil.copytree(folder, source / folder.name)
     for file in sorted((RUNTIME / "src").rglob("*.[ch]")):
@@ -98,7 +98,7 @@ def copy_runtime(source: Path) -> None:
 
 
 def generate_messages(target: Path) -> None:
-    """The common messages, as a folder that programs add to their include path."""
+    """Generates the common messages into a folder that programs add to their include path."""
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
         words = [sys.executable, "-m", "tide_tools.main", "generate", "--all-common", "--out", str(messages)]
@@ -110,7 +110,7 @@ def generate_messages(target: Path) -> None:
 
 
 def arduino(out: Path, messages: Path) -> Path:
-    """One library for Arduino and for PlatformIO; the folder is created anew."""
+    """Makes one library for Arduino and for PlatformIO; its folder is created anew."""
     library = out / "arduino" / NAME
     shutil.rmtree(library, ignore_errors=True)
     source = library / "src"
@@ -317,7 +317,7 @@ def describe_libraries(content: Path, root: Path) -> None:
     described = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": own}}
     shutil.rmtree(
         information / "sboms", ignore_errors=True
-    )  # not by auditwheel, which knows only the libraries of this machine
+    )  # by auditwheel, which knows only the libraries of this machine
     (information / "sboms").mkdir()
     text = json.dumps({**described, "components": components}, indent=1) + "\n"
     (information / f"sboms/{PROJECT['name']}.cdx.json").write_text(text, encoding="utf-8")
@@ -336,7 +336,7 @@ def archive(folder: Path) -> Path:
 
 def boards(out: Path, names: Iterable[str]) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    (out / "COLCON_IGNORE").touch()  # because some of them are packages for colcon
+    (out / "COLCON_IGNORE").touch()  # because colcon takes some of them for packages
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
         generate_messages(messages)
@@ -419,7 +419,7 @@ STEPS = ("installation", "check", "simulate", "agent", "ROS 2", "generate", "run
 
 
 def tried(words: Iterable[object]) -> str:
-    """The time in seconds; if the command failed, its status and its last line."""
+    """Runs a command. Returns its time in seconds; if it failed, its status and its last line."""
     # The first two variables are set by the ROS 2 wheels in this Python's environment, for themselves only.
     own = ("LD_LIBRARY_PATH", "_ROS_WHEELS_BOOTSTRAP_COMPLETE", "PYTHONPATH")
     environment = {name: value for name, value in os.environ.items() if name not in own}

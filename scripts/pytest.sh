@@ -4,9 +4,9 @@
 # product or of the test. `timeout` in pyproject.toml ends a test that hangs.
 # Usage: scripts/pytest.sh KIND [FILES_AT_A_TIME]
 #   unit      the command and the ROS 2 executors, with the sanitizers' build (build/asan)
-#   real      one test for each kind of communication: programs with sanitizers, line, DDS, rclpy
+#   real      one test for each kind of communication (line, DDS, rclpy), with the same build
 #   firmware  the images of the gate in QEMU
-#   full      everything that `make test` leaves out, with build/release
+#   full      what `make test` leaves out, except images, with build/release
 #   firmware-full   the other images, with the optimised programs
 set -euo pipefail
 cd "$(dirname "$0")/.."

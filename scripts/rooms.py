@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modules of the repository ("rooms" in the code): their lines, and which module uses which by #include and import.
 
-    .venv/bin/python scripts/rooms.py             every use that scripts/rooms.toml does not allow, and every circle
+    .venv/bin/python scripts/rooms.py             all uses, those that scripts/rooms.toml forbids, and circles
     .venv/bin/python scripts/rooms.py --mermaid   the picture in docs/internals/README.md
     .venv/bin/python scripts/rooms.py --lines [COMMIT]   lines by module, then (or the day before) and now
 
@@ -37,7 +37,8 @@ class Arrow:
 
 @dataclass
 class House:
-    """`allowed` gives the modules that each module may use. `files` gives every tracked source file, by module."""
+    """`allowed` gives the modules that each module may use. `files` gives every source file that git
+    does not ignore, by module."""
 
     allowed: dict[str, list[str]]
     files: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -66,8 +67,8 @@ def read(path: str) -> str:
 
 
 def includes(files: list[str]) -> Iterator[Arrow]:
-    """The files that a C or C++ file includes. Of the files whose path ends as the #include says, it is the one in the
-    same folder, else the one in the same module, else the only one."""
+    """The headers that a C or C++ file includes. Of those whose path ends as the #include says, it is the one that
+    shares the most folders with the file."""
     headers = [name for name in files if name.endswith(".h")]
     by_name = defaultdict(list)
     for name in headers:
@@ -213,8 +214,8 @@ def print_lines(commit: str) -> None:
 
 
 def mermaid(found: House) -> str:
-    """The picture: each arrow leads from a user to what it uses, and is drawn once. Arrows that follow from other
-    arrows are omitted."""
+    """The picture: an arrow leads from each module to each module that it uses. The modules tests and lab are left
+    out."""
     arrows = {pair for pair in between_rooms(found) if pair[0] not in ("tests", "lab")}
     names = {room: room.replace("/", "_") for room in found.allowed}
     lines = ["flowchart TD"]

@@ -7,6 +7,8 @@
 #   gate   make test: also Clang, linters, GoogleTest, pytest, and Cortex-M in QEMU
 #   all    make test-all and make docs: also other cores, the guide, packages
 #   release  make release: also a compiler and a Debian for 64-bit ARM, and what checks packages
+#   fuzz   make fuzz
+#   bench  make -C lab bench
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,8 +32,8 @@ esac
 
 say() { printf '\033[1m[setup]\033[0m %s\n' "$*"; }
 
-# with_progress NAME PATTERN LOG COMMAND... runs the command with its output in LOG, and shows lines that match PATTERN
-# as its progress.
+# with_progress NAME PATTERN LOG COMMAND... runs the command with its output in LOG. As its progress it shows how many
+# lines match PATTERN, and the last line.
 with_progress() {
   local name=$1 pattern=$2 log=$3 began=$SECONDS process status=0
   shift 3
@@ -74,7 +76,7 @@ install_packages() {
   rm -f "$log"
 }
 
-# The packages and their dependencies.
+# Prints how many packages would be installed, dependencies included.
 count_needed() { apt-get install -s -q --no-install-recommends $1 2>/dev/null | grep -c '^Inst' || true; }
 
 # The Python environment. Its stamp contains the installed extra, and the contents that pyproject.toml had at that time.
@@ -115,7 +117,7 @@ esac
 wait "$python_installer"
 
 # The files of a Debian system for 64-bit ARM, with which programs for that processor are built; none of these files is
-# run. CMake's files in that system have absolute paths.
+# run. CMake's files in that system have absolute paths, which are changed to that folder.
 arm=$PWD/build/sysroot-aarch64
 if [ "$purpose" = release ] && [ ! -d "$arm" ]; then
   say "a Debian for 64-bit ARM in $arm"

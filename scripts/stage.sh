@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs one stage of `make`. Its output goes to build/stages/NAME.log and to the terminal. There, each line begins with
-# the stage's name, because several stages run at the same time. Its time and its number of tests are stored for the
-# table.
+# the stage's name, because several stages run at the same time. Its times are stored for the table.
 # Usage: scripts/stage.sh NAME DESCRIPTION COMMAND...
 #        scripts/stage.sh begin      forget the stages so far
 #        scripts/stage.sh table      print them in the order in which they began, and the number of tests that passed
@@ -20,7 +19,7 @@ tree() {
   { git rev-parse HEAD && git diff HEAD && git ls-files -o --exclude-standard -z | xargs -0r sha256sum; } 2>/dev/null | sha256sum | cut -d' ' -f1
 }
 
-# GoogleTest, run by CTest: "[ PASSED ] 12 tests."; pytest: "12 passed, 3 deselected in 4.20s".
+# Adds up such lines: of GoogleTest "[ PASSED ] 12 tests.", of pytest "12 passed, 3 deselected in 4.20s".
 count_passed() {
   cat "$kept"/*.log "$kept"/*.gtest 2>/dev/null | awk '
     /\[  PASSED  \] [0-9]+ test/ {for (i = 1; i < NF; i++) if ($i == "PASSED") passed += $(i + 2)}

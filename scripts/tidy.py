@@ -3,10 +3,10 @@
 
     .venv/bin/python scripts/tidy.py [--option=OPTION...] FILE...
 
-Each file is checked once, with its first compile command in build/asan (Clang's: clang-tidy reads its precompiled
-headers). Files that are compiled as one unit are checked as one. Ninja knows what they include since their last
-compilation. A file passes with the contents of all its includes, the settings and the options. build/asan/clang-tidy/
-contains a mark for each file that has passed.
+Each file is checked once, with its first compile command in build/asan, a build by Clang, whose precompiled headers
+clang-tidy can read. Files that are compiled as one unit are checked as one. Their includes are those that Ninja
+recorded at their last compilation. build/asan/clang-tidy/ contains a mark for each unit that has passed. The mark is a
+hash of the compile command, the options, the settings and the contents of all files concerned.
 """
 
 import hashlib
