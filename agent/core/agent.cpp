@@ -448,7 +448,7 @@ Time liveliness_of(const tide_xrce_create_client_t &body) {
 }  // namespace
 
 // True for a late copy of a CREATE_CLIENT. The session number reveals it, because tide's clients number their sessions.
-// Stock clients request the same id even for a new session, so their copies cannot be recognised.
+// Stock clients request the same session number even for a new session, so a late copy of theirs cannot be recognised.
 bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now) const {
   const auto existing = clients_.find(body.key);
   if (body.vendor != TIDE_XRCE_VENDOR || existing == clients_.end()) return false;

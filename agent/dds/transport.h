@@ -50,7 +50,7 @@ class Contacts {
   std::mutex mutex_;
   std::map<Entity, OnContact> readers_;
   size_t under_way_ = 0;                        // number of readers that are being created and have no entry yet
-  std::vector<std::pair<Entity, Guid>> early_;  // contacts made meanwhile
+  std::vector<std::pair<Entity, Guid>> early_;  // contacts with entities that have no entry yet
 };
 
 // A message of RTPS. Several messages to one destination can be joined into one (RTPS 2.2, section 8.3.4: a header and

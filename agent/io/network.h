@@ -69,7 +69,7 @@ class Backlog {
   };
   struct Class {
     std::deque<Endpoint> turns;  // endpoints with a queue
-    Time served_ns = 0;          // weighted
+    Time served_ns = 0;          // time spent on the class; that of strangers counts session_weight times
   };
 
   Bytes front(const Line &line) const;

@@ -91,7 +91,7 @@ void SerialLink::open_device(Time now) {
 void SerialLink::wait_for_device(int reason) {
   if (reason == waits_because_) return;
   waits_because_ = reason;
-  if (reason == ENOTTY || reason == EISDIR) return;  // because the constructor throws
+  if (reason == ENOTTY || reason == EISDIR) return;  // no terminal: the constructor throws
   std::string line = "waiting for " + device_ + ": " + std::generic_category().message(reason);
   if (reason == EACCES) line += "; the user of the agent needs the right to it (often the group dialout)";
   agent_.warn(line);

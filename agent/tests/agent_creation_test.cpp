@@ -74,7 +74,7 @@ TEST(Creation, OfAnotherStreamOfTheClientWaitsItsTurn) {
   World world;
   EXPECT_EQ(world.begin(), kNoAnswer);
   world.driver.middleware.later = false;
-  world.client.create_xml(0x0035, 0x0013, kWriterXml);  // behind it
+  world.client.create_xml(0x0035, 0x0013, kWriterXml);  // waits behind the creation under way
   EXPECT_EQ(world.client.create_xml(0x0045, 0x0013, kWriterXml, 0, 0x81), kNoAnswer);
   EXPECT_EQ(world.driver.middleware.writers, 2);
   world.finish(Made::State::kMade);

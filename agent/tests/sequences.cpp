@@ -435,7 +435,7 @@ void Sequences::operate(Choices &choices) {
     case 1:
       talker.connect(talker.endpoint(), static_cast<uint16_t>(64 + choices(1500)), now_);
       return;
-    case 2: {  // a thief
+    case 2: {  // somebody connects with the key of another client
       static constexpr std::array<uint32_t, 4> kVictims = {0x11, 0x22, kWriterKey, kReaderKey};
       Talker thief(agent_, 4, one_of(kVictims, choices), 0x81);
       thief.connect(4 + choices(2), 512, now_);
