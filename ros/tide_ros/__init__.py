@@ -24,7 +24,7 @@ ones, the one that became ready first. A more urgent callback that becomes ready
 - events of the middleware (matched, incompatible QoS, deadline missed ...) outside chains: within ``event_period_s``
   while the executor is busy, at once when it is not.
 - a task, and a coroutine whose future is done: at the next choice. A task is as urgent as the callback that
-created it; a coroutine keeps the urgency and the callback group of its callback.
+  created it; a coroutine keeps the urgency and the callback group of its callback.
 
 Running callbacks are not interrupted. Messages stay in the middleware until their callback is chosen.
 

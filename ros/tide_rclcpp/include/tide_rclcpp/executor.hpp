@@ -11,7 +11,7 @@
 // nodes and groups added and removed at run time, simulated time, intra-process messages, actions and other waitables
 // work as rclcpp documents them. Differences:
 // - order: by priority, then by arrival. rclcpp's executors order by kind and registration, as does the policy
-// "default".
+//   "default".
 // - spin with several lanes runs callbacks on the executor's threads; the other spins run them on the caller's.
 // - an exception of a callback ends the current spin on all lanes and is rethrown from it. The executor remains usable.
 // - a late timer skips missed expiries, as in rcl, and never runs early.
