@@ -69,7 +69,7 @@ struct CallbackPlan {
   bool joins = false;           // starts when all its messages of one instance have arrived; false: with each message
   Time period = 0, phase = 0;   // period more than 0: a timer starts it
   Time jitter = 0;              // greatest lateness of its timer, drawn for each instance
-  unsigned burst = 0;           // events instead of the timer: up to so many at once, and in so many periods
+  unsigned burst = 0;  // more than 0: events, not a timer: up to this many at once and within this many periods
   Time budget = 0, budget_period = 0;  // budget of its level's lane, if each level has one; 0: none
 
   // Set by graph_of.
@@ -214,7 +214,8 @@ struct Plan {
   Time agent_heartbeat_delay = 100 * kMillisecond;  // as in tide-agent on a line; -1: measured
   uint32_t mtu = 512;
 
-  // CPU time of each lane in every period; 0: no budget. Only an image in QEMU has it; the simulated client has none.
+  // CPU time of each lane in every period; 0: no budget. For an image in QEMU only: the lanes of the simulated client
+  // have the budgets of their callbacks.
   Time budget = 0, budget_period = 0;
 
   bool lock_ceilings = true;  // true: a lane's priority is raised while it holds a lock; false: a defect that the

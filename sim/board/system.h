@@ -61,7 +61,7 @@ struct Result {
   unsigned agent_restarts = 0;
   uint32_t masked_maximum = 0, stack_bytes = 0;  // on a board: in instructions, and in bytes; 0: not measured
   std::vector<std::string> execution_times;      // on a board: lines of tide_measurement_line
-  std::vector<LaneBudget> budgets;               // on a board
+  std::vector<LaneBudget> budgets;               // one for each lane with a budget
   std::vector<ExecutorResult> executors;         // the shipped executors of the host
   std::vector<uint64_t> dropped, skipped;        // their losses by callback: messages, and expiries of late timers
   LineCounters up, down;

@@ -15,7 +15,7 @@ typedef enum world_send {
   WORLD_SEND_ASYNCHRONOUS,
   WORLD_SEND_STOCK,
   WORLD_SEND_BLOCKING,
-  WORLD_SEND_ANSWERED /* a reliable publish waits for the answer to its HEARTBEAT, as in the paper (sim/README.md) */
+  WORLD_SEND_ANSWERED /* a reliable publish waits for the answer to its HEARTBEAT (sim/README.md) */
 } world_send_t;
 
 /* A program on a real board would have these numbers compiled in (`tide generate`). */

@@ -1062,7 +1062,7 @@ static void name_callback(tide_chain_t *chain, callback_t *callback) {
   }
 }
 
-/* The only difference between this program and its micro-ROS original. */
+/* Names the chains and their levels. A plain micro-ROS program has no such calls. */
 static void name_chains(void) {
   for (size_t index = 0; index < plan.chain_count; index++) {
     const plan_chain_t *described = &plan.chains[index];
