@@ -54,8 +54,8 @@ class Cable {
   void run(Requests &requests, const sigset_t &sleeping, int on_eof);
   std::string report() const;
 
-  // A log of the frames of both directions, kept in memory while the cable runs and written at its end: one line of
-  // JSON each. Throws std::system_error when the file cannot be written.
+  // keep_log makes run() keep the first `most` frames of each direction in memory. write_log writes them, one line of
+  // JSON for each frame, and throws std::system_error when the file cannot be written.
   void keep_log(size_t most);
   void write_log(const std::string &file) const;
 
