@@ -304,9 +304,9 @@ struct Load {
   time_ns tail_line_ns = 0;           // time on the line of the message of its last callback; the response ends before
                                       // it
   Traffic up, down;
-  std::vector<time_ns> hosts_ns;             // by host executor
-  std::vector<bool> visits_host;             // the same; even a callback without execution time waits for a lane
-  time_ns host_ns = 0, host_least_ns = 0;    // time in the agent and in the chain's own host callbacks
+  std::vector<time_ns> hosts_ns;           // by host executor
+  std::vector<bool> visits_host;           // by host executor; a callback without execution time waits for a lane, too
+  time_ns host_ns = 0, host_least_ns = 0;  // time in the agent and in the chain's own host callbacks
   time_ns up_wait_ns = 0, down_wait_ns = 0;  // time that an ACKNACK waits and is transmitted
   time_ns taking_most_ns = 0;                // from the arrival of an answer until it is taken
   time_ns answer_ns = 0;                     // from the end of a message to its acknowledgment
@@ -349,14 +349,14 @@ struct Stage {
   bool is_at(const Stage &other) const { return kind == other.kind && host == other.host; }
 };
 
-// For a window that begins when nothing is pending at a stage that precedes the chain there or has its level: the time
-// within the window at which the instance under analysis arrives.
+// When the instance under analysis arrives at a stage, counted from the beginning of the window. The window begins when
+// no work that is more urgent than the chain or of its level is pending at the stage.
 using Arrival = std::optional<time_ns>;
 
 // Demand of one instance of a chain, as it is counted for another chain.
 struct Seen {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0;
-  int64_t up_frames = 0, down_frames = 0;  // those that belong to the stream in a window
+  int64_t up_frames = 0, down_frames = 0;  // includes frames that were sent and wait for their acknowledgment
   int64_t up_control = 0, down_control = 0, up_asks = 0, down_asks = 0;
 };
 
@@ -561,7 +561,7 @@ class LinkModel {
   };
   struct Once {
     Linear sum;
-    time_ns again_ns = 0;   // additional demand if one instance interfered with both visits
+    time_ns again_ns = 0;   // additional demand if one instance interferes with both of its visits
     time_ns latest_ns = 0;  // the longest round trip over the line of any chain
   };
 
@@ -612,7 +612,7 @@ class LinkModel {
     return one_release(other, chain) ? inside_.at({other, chain}) : outside_[other];
   }
 
-  // Like cut_for, but for a window of `chain`.
+  // Like cut_for, but in a window of `chain`, in which elements that begin only after `chain` has ended do not count.
   const Cut &cut_within(size_t other, size_t chain) const {
     const auto found = within_.find({other, chain});
     return found == within_.end() || may_meet(other, chain) ? cut_for(other, chain) : found->second;
@@ -932,7 +932,8 @@ class LinkModel {
     return found;
   }
 
-  // Time from the nominal expiry until all work that is counted for other chains has ended.
+  // Time from the nominal expiry until all elements of the chain have ended, including those after a join that a path
+  // through another input makes ready.
   time_ns latest_ns(size_t chain) const {
     time_ns latest_ns = responses_[chain];
     for (const size_t other : as_late_[chain]) latest_ns = std::max(latest_ns, responses_[other]);
@@ -945,7 +946,7 @@ class LinkModel {
   }
 
   // Time from an instance's nominal expiry until all its work at this stage has ended. If several instances may be
-  // under way, this is long before the instance ends.
+  // under way, this may be long before the instance ends.
   time_ns until_ns(size_t chain, const Stage &at) const {
     if (!several_[chain] || !is_plain_[chain]) return latest_ns(chain);
     time_ns behind_ns = 0;
@@ -955,8 +956,8 @@ class LinkModel {
     return std::min(behind_ns, latest_ns(chain));
   }
 
-  // Work that another chain executes or sends at this stage in a window of this chain. In a busy window all of it has
-  // also arrived in the window.
+  // Work that another chain executes or sends at this stage in a window of this chain. `arrival`: the window is a
+  // busy one, so all of this work has also arrived in it.
   Linear within(size_t other, size_t chain, const Stage &at, time_ns load_ns, time_ns window_ns,
                 Arrival arrival) const {
     if (!may_meet(other, chain) && system_.protocol.losses == 0) return constant(load_ns);
@@ -1008,8 +1009,8 @@ class LinkModel {
     return sum;
   }
 
-  // The last callback's message is sent after the end of the response, and at the latest before that of the next
-  // instance.
+  // How long after the response the last callback's message may be sent: a period, since it leaves before the same
+  // message of the next instance.
   time_ns tail_ns(size_t chain) const {
     const LinkCallback &last = system_.chains[chain].callbacks.back();
     return last.place == kOnClient && last.payload_bytes > 0 ? period(chain) : 0;
@@ -1127,7 +1128,8 @@ class LinkModel {
         next_ns = add(next_ns, share_of(add(sent_ns, multiply(control, frame_ns))));
         const int64_t asked = asks_within(other, direction, window_ns);
         next_ns = add(next_ns, std::min(share_of(multiply(asks, frame_ns)), multiply(asked, frame_ns)));
-        // At most one answer waits, because the next HEARTBEAT finds it.
+        // Besides these answers one may wait from before the window: a HEARTBEAT that finds an answer waiting adds
+        // none.
         const int64_t asked_back =
             asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.acknowledges_ns()));
         next_ns = add(next_ns, std::min(share_of(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
@@ -1313,7 +1315,8 @@ class LinkModel {
         load.up.total_ns += system_.protocol.losses * load.up.unit_ns;
         load.down.total_ns += system_.protocol.losses * load.down.unit_ns;
       }
-      // Longer responses only increase the control traffic.
+      // Responses grow from pass to pass, and control traffic with them, so the counts of the last pass are lower
+      // limits.
       for (const auto &[fresh, before] : {std::pair{&load.up, &loads_[chain].up}, {&load.down, &loads_[chain].down}}) {
         fresh->control = before->control;
         fresh->asks = before->asks;
@@ -1389,8 +1392,9 @@ class LinkModel {
     return {};
   }
 
-  // Least distance and greatest length of the messages. It needs that one processor creates all of them, one callback
-  // after the other, and that no chain holds the line. A distance of 0 means that they may be arbitrarily close.
+  // Least distance and greatest length of the messages to the agent, known only if one processor creates all of them,
+  // one callback after the other, and no chain holds the line. A distance of 0 means that they may be arbitrarily
+  // close.
   Spacing message_spacing() const {
     const Client &client = system_.client;
     if (client.policy == ClientPolicy::lanes || client.processors > 1) return {};
@@ -1791,7 +1795,7 @@ class LinkModel {
   Linear window_wait(size_t chain, Direction direction, int64_t messages, time_ns window_ns) const {
     const bool up = direction == Direction::up;
     if (messages == 0 || !in_one_stream(chain, chain, direction)) return {};
-    if (up && waits_for_answer(system_.chains[chain])) return {};  // it is alone in the window, and one message fits
+    if (up && waits_for_answer(system_.chains[chain])) return {};  // while its publish waits, nothing else is sent
     const Linear frames = unacknowledged(chain, direction, window_ns);
     const int64_t full = divide_up(frames.value, system_.protocol.window) - 1;
     if (full <= 0) return {0, 0, frames.until_ns};
@@ -2391,7 +2395,7 @@ class LinkModel {
     reached_parts_[chain] = std::move(made.parts);
   }
 
-  // A step beyond a corner may go slightly too far; the result is then still a window that suffices.
+  // A step beyond a corner may go slightly too far. This goes back while the window still suffices.
   template <class Ask>
   static time_ns settled(const Ask &ask, time_ns window_ns) {
     for (int step = 0; step < kMostSteps; step++) {
@@ -2525,7 +2529,7 @@ class LinkModel {
   }
 
   // True if the load of this chain and of those that precede it reaches the capacity of anything that the chain uses.
-  // The result is stored, because it changes only where paths of one timer meet.
+  // The result is stored, because it changes only if chains share elements (has_trees_).
   bool asks_too_much(size_t chain) const {
     std::optional<bool> &known = too_much_[chain];
     if (!known || has_trees_) {
@@ -2702,7 +2706,7 @@ class LinkModel {
     }
     // Work that the sum of parts counts twice is subtracted from the interference, the least urgent chain first.
     time_ns surplus_ns = parts.total_ns() - response_ns;
-    if (surplus_ns < 0) parts.client_blocking_ns -= std::exchange(surplus_ns, 0);  // both visits of a less urgent chain
+    if (surplus_ns < 0) parts.client_blocking_ns -= std::exchange(surplus_ns, 0);  // the last cases of demand()
     std::vector<size_t> order(size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::sort(order.begin(), order.end(), [this](size_t left, size_t right) {
@@ -2822,7 +2826,7 @@ class LinkModel {
   const int most_passes_;
   std::vector<size_t> order_;       // most urgent first
   std::vector<size_t> here_;        // chains that may delay others on the client and its line; with batch, all chains
-  std::vector<time_ns> responses_;  // counted from the nominal expiry; kNeverNs: late
+  std::vector<time_ns> responses_;  // counted from the nominal expiry; kNeverNs: no bound
   std::vector<size_t> roots_;       // for a late chain: the chain that was late first
   std::vector<time_ns> reached_;    // and the response of that chain at that time
   std::vector<LinkParts> reached_parts_;

@@ -134,7 +134,7 @@ struct LinkChain {
   // Only for a chain that is bounded elsewhere and has just its host part here: its bound, counted from its own nominal
   // expiry; kNeverNs: no bound.
   std::optional<time_ns> response_ns = std::nullopt;
-  bool hold = false;          // no less urgent frame to the agent starts before its acknowledgment
+  bool hold = false;          // no less urgent frame to the agent starts until its messages are acknowledged
   bool sporadic = false;      // released by events: the period is the least time between two, and no event need occur
   bool shares_level = false;  // shares its streams with the other chains of the same priority that set this, too
   std::string alone = {};     // why an instance must end before the next one is released; empty: it need not
@@ -198,7 +198,7 @@ struct LinkParts {
   time_ns losses_ns = 0;     // until lost frames have been sent again
   time_ns lateness_ns = 0;   // the part of the interference that exists only because other chains may be late
   time_ns total_ns() const;
-  void include(const LinkParts &more);  // Adds the parts of another section of the chain.
+  void include(const LinkParts &more);  // Adds the parts of another stage of the chain.
 };
 
 // Largest use of one direction by a chain at a time: instances with messages that are queued, in transit or
@@ -227,7 +227,7 @@ struct LinkResult {
   size_t root = 0;
   time_ns reached_ns = 0, limit_ns = 0;
   LinkParts reached_parts;
-  std::string reason;              // the same as a sentence
+  std::string reason;              // why there is no bound, as a sentence
   std::vector<size_t> depends_on;  // chains whose bounds this one needs
 };
 

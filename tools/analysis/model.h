@@ -35,8 +35,9 @@ inline time_ns multiply(time_ns left, time_ns right) {
 // The quotient rounded up, for a dividend that is not negative and a positive divisor.
 inline time_ns divide_up(time_ns dividend, time_ns divisor) { return (dividend + divisor - 1) / divisor; }
 
-// ---- functions of a window ---- A function of the window's length, described at one point: its value there, its
-// slope, and up to which window both are valid.
+// ---- functions of a window ----
+// A function of the window's length, described at one point: its value there, its slope, and up to which window both
+// are valid.
 //
 // Demand and supply are piecewise linear. Because each piece is known, the solver can go from corner to corner.
 // Stepping from one candidate to the next would advance a nanosecond at a time when demand grows as fast as supply.
@@ -55,7 +56,7 @@ inline Linear operator-(const Linear &left, const Linear &right) {
   return {left.value - right.value, left.slope - right.slope, std::min(left.until_ns, right.until_ns)};
 }
 
-// Products are only needed if both functions are constant, or one is a number.
+// Multiplies by a constant. If the factor is a stair, the caller limits until_ns to the stair's.
 inline Linear scale(const Linear &function, time_ns factor) {
   return {multiply(function.value, factor), multiply(function.slope, factor), function.until_ns};
 }
@@ -114,7 +115,7 @@ inline constexpr time_ns kLongestTimeNs = 1'000'000'000'000'000;
 inline constexpr size_t kMostCallbacks = 1000;
 inline constexpr size_t kMostLanes = 1024;
 
-inline constexpr int64_t kMostPriority = 1'000'000'000;  // execution time of a callback
+inline constexpr int64_t kMostPriority = 1'000'000'000;
 
 inline constexpr int kReentrant = -1;
 
@@ -160,9 +161,9 @@ class Executor {
   const std::vector<Lane> &lanes() const { return lanes_; }
   const std::vector<Chain> &chains() const { return chains_; }
   const std::vector<std::string> &groups() const { return groups_; }
-  const std::vector<std::vector<Member>> &members() const { return members_; }  // number of callbacks in each group
+  const std::vector<std::vector<Member>> &members() const { return members_; }  // the callbacks of each group
   bool dedicated() const { return dedicated_; }                                 // every lane has a dedicated core
-  bool has_groups() const { return has_groups_; }                               // groups with at least one member
+  bool has_groups() const { return has_groups_; }                               // some callback is in a group
   bool own_priorities() const { return own_priorities_; }                       // all callbacks have their own priority
 
   // The chains from the most to the least important, and the position of each chain in that order.

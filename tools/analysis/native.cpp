@@ -635,7 +635,7 @@ nb::tuple parts_of(const std::vector<std::pair<Share, std::string>> &parts) {
   return nb::tuple(list);
 }
 
-// The parts of the window's demand, and the rest of the last callback.
+// The window, divided in proportion to the parts of its demand. What rounding leaves counts with the last callback.
 nb::tuple window_parts_of(const ChainAnswer &answer) {
   if (!answer.breakdown) return nb::make_tuple();
   __extension__ typedef __int128 Wide;

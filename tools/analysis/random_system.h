@@ -135,7 +135,8 @@ class RandomSystem {
   }
 
  private:
-  // Delays the first of these releases and all later ones, without reducing the distance between any two.
+  // Delays release `first` and all later ones by the same time, so that no two come closer; negative, from 0 on:
+  // earlier.
   static void delay(std::vector<Release> &releases, size_t first, time_ns by) {
     for (size_t index = first; index < releases.size(); ++index) releases[index].at_ns += by;
   }

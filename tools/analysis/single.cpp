@@ -170,8 +170,8 @@ std::optional<time_ns> casini_lemma8(const Executor &executor, size_t index) {
   return worst_ns;
 }
 
-// Blass, Casini, Bozhko, Brandenburg 2021, Theorem 2: each polling point runs each callback once. It needs the response
-// times of all callbacks; here they are those of its own least fixed point.
+// Blass, Casini, Bozhko, Brandenburg 2021, Theorem 2: each polling point runs each callback once. The theorem needs
+// the response times of all callbacks; here they are those of its own least fixed point.
 std::optional<time_ns> blass_theorem2(const Executor &executor, size_t chain) {
   return RoundRobin(executor).bound(chain);
 }
@@ -201,8 +201,9 @@ std::optional<time_ns> picas_theorem1(const Executor &executor, size_t index) {
   return add(*response_ns, chain.period_ns);
 }
 
-// Nothing is pending at the start of a busy window, so activations of a callback in it come from releases of its chain
-// in it. They follow the chain's arrival curve, without the response times of preceding callbacks (their Definition 4).
+// Nothing is pending at the start of a busy window, so every activation of a callback in the window comes from a
+// release of its chain in the window. So activations follow the chain's arrival curve, without the response times of
+// preceding callbacks (Definition 4 of Blass et al. 2021).
 struct Activated {
   const Chain *chain = nullptr;
   time_ns execution_ns = 0;
@@ -232,7 +233,7 @@ class BusyWindowAware {
   }
 
  private:
-  // Polling points are counted by the response of each single callback.
+  // Finds the response of each single callback, from which polling points are counted.
   bool settle() {
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
@@ -275,8 +276,8 @@ class BusyWindowAware {
     return worst_ns;
   }
 
-  // Their Definition 5: activations in the window, but at most one for each activation before the offset, for each
-  // polling point after it and for the rest of the set.
+  // Definition 5: a callback other than a timer runs at most once for each of its activations before the offset, for
+  // each polling point after the offset, and in the rest of the set; a timer runs for each activation in the window.
   time_ns others_ns(size_t but, time_ns window_ns, time_ns offset_ns, time_ns points) const {
     time_ns sum_ns = 0;
     for (size_t other = 0; other < callbacks_.size(); ++other) {
@@ -290,10 +291,10 @@ class BusyWindowAware {
     return sum_ns;
   }
 
-  // The offsets at which a number of activations changes.
+  // The offsets at which the number of activations of some callback changes.
   std::vector<time_ns> offsets(const Chain &own, time_ns until_ns) const {
     std::vector<time_ns> all{0};
-    if (until_ns > 1) all.push_back(1);  // activations at the start of the window precede the offset
+    if (until_ns > 1) all.push_back(1);  // from here on, activations at the window's start precede the offset
     for (const Chain &chain : executor_.chains()) {
       for (time_ns at_ns = chain.period_ns - chain.jitter_ns; at_ns < until_ns; at_ns += chain.period_ns) {
         if (at_ns < 0) continue;
@@ -315,14 +316,14 @@ class BusyWindowAware {
   std::vector<size_t> first_;  // number of each chain's first callback, and one past the last callback
 };
 
-// Theorem 3: it counts activations from the start of a busy window, where nothing is pending.
+// Theorem 3 of the same paper counts activations from the start of a busy window, where nothing is pending.
 std::optional<time_ns> blass_theorem3(const Executor &executor, size_t chain) {
   return BusyWindowAware(executor).bound(chain);
 }
 
 // ---- safe bounds ----
 
-// A bound with its parts. The window of the breakdown ends when the last callback starts.
+// A bound with its parts. finish_ns is the execution time of the last callback, window_ns the rest of the bound.
 struct Found {
   time_ns bound_ns = 0;
   Breakdown parts;
@@ -351,7 +352,7 @@ time_ns end_ns(const Executor &executor, const Chain &chain, time_ns before_ns) 
   return Supply(executor.lanes()).window_for_ns(add(before_ns, chain.last_ns));
 }
 
-// Breaks a bound down into parts; the last callback is counted with its execution time.
+// Breaks a bound down into parts.
 Found found(const Executor &executor, size_t index, time_ns bound_ns, Breakdown parts) {
   const Chain &chain = executor.chains()[index];
   parts.finish_ns = std::min(chain.last_ns, bound_ns);
@@ -362,7 +363,8 @@ Found found(const Executor &executor, size_t index, time_ns bound_ns, Breakdown 
 }
 
 // The worst instance of a busy window. `goes_first` is the demand of others in the window, with their shares on
-// request. `own` is the demand of the chain itself in a window until the last callback of instance `number` starts.
+// request. `own` is the chain's own demand in a window that ends when the last callback of instance `number` starts,
+// including that callback.
 template <class GoesFirst, class Own>
 std::optional<Found> worst_instance(const Executor &executor, size_t index, Effort &effort, GoesFirst goes_first,
                                     Own own, time_ns blocking_ns = 0) {
@@ -533,12 +535,13 @@ class ReadySets {
                                                    multiply(instances, rows.longest_ns[index])));
   }
 
-  // Valid only if no earlier instance of the chain is pending.
+  // The bound is proved only if no earlier instance of the chain is pending, so only if it ends before the next
+  // release.
   static std::optional<time_ns> within_period(const Chain &chain, time_ns response_ns) {
     return add(response_ns, chain.jitter_ns) > chain.period_ns ? std::nullopt : std::optional(response_ns);
   }
 
-  // Greatest execution of `count` successive callbacks, from `first` on.
+  // Greatest execution of any `count` successive callbacks, of those from `first` on.
   static time_ns longest_row_ns(const Chain &chain, time_ns count, size_t first) {
     const std::vector<Callback> &callbacks = chain.callbacks;
     time_ns row_ns = 0, longest_ns = 0;

@@ -39,10 +39,10 @@ std::optional<time_ns> single_thread_bound(const Executor &executor, size_t chai
 // threads. `work` is the remaining effort, which is counted down.
 std::vector<ChainResult> single_thread_results(const Executor &executor, int64_t &work);
 
-// Takes a safe result, and replaces higher bounds by those for one thread, as well as bounds that hold only if others
-// are on time.
+// Replaces each bound of a safe result by that of `alone` where the latter is lower, or where the former holds only if
+// other chains are on time.
 Result sharpened(const std::vector<ChainResult> &alone, Result result);
-// Takes a safe result, and lowers every bound that a busy window can lower.
+// The same with the results of single_thread_results().
 Result sharpened(const Executor &executor, Result result);
 
 }  // namespace tide::analysis

@@ -194,7 +194,8 @@ class Confirmed {
     }
   }
 
-  // Chains that are less important than one with unknown releases have no bound either.
+  // Takes the bounds of this chain and of every chain before which it may run. alone: keeps bounds that do not depend
+  // on whether other chains are on time.
   void lose_from(size_t chain, const Shortfall &why, bool alone = false) {
     for (size_t other = 0; other < why_.size(); ++other) {
       if (why_[other] || before_ns(executor_, chain, other) <= 0) continue;
@@ -289,7 +290,7 @@ class Confirmed {
     } else {
       why.reached_ns = std::max(why.reached_ns, why.limit_ns);
     }
-    // As a share of the window.
+    // A part of the demand as a share of the window.
     const auto scaled = [&one](time_ns value_ns) {
       __extension__ typedef __int128 Wide;
       if (one.breakdown.demand_ns == 0) return value_ns;
@@ -366,9 +367,9 @@ class Confirmed {
   std::vector<ChainResult> alone_;  // results that do not depend on whether other chains are on time
   std::vector<View> views_;         // used if callbacks have priorities of their own
   std::unique_ptr<Executor> unordered_executor_;
-  std::unique_ptr<Confirmed> unordered_;  // the same in any order of the chains
+  std::unique_ptr<Confirmed> unordered_;  // the same executor with Policy::any_order; null without views_
   std::vector<std::optional<Shortfall>> why_;
-  std::vector<time_ns> allowed_ns_;  // assumed lateness of each chain, if deadlines are not met
+  std::vector<time_ns> allowed_ns_;  // assumed response of each chain, if deadlines are not met
   bool from_below_ = false;
 };
 
@@ -420,7 +421,7 @@ class Composition {
           changed = true;
           continue;
         }
-        // Done for a chain without a bound as well, because its release affects the bounds of others.
+        // A segment without a bound gets a jitter, too, because its releases affect the bounds of other chains.
         late_ns = add(late_ns, add(*at(before).response_ns, path.delays_ns[segment - 1]));
         time_ns &known_ns = jitter_ns(place);
         if (late_ns - early_ns <= known_ns) {
@@ -441,7 +442,8 @@ class Composition {
 
   void lose(const Place &place, const Shortfall &why) { executors_[place.executor].lose(place.chain, why); }
 
-  // Chains that depend on another executor may be released later than computed so far.
+  // The jitters have not settled, so all segments but the first may be released later than computed, and lose their
+  // bounds.
   void give_up() {
     for (const Path &path : system_.paths()) {
       const Place &first = path.segments.front();

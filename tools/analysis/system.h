@@ -46,14 +46,14 @@ struct SystemResult {
   std::vector<Result> executors;  // in the order of the system; bounds hold whether or not deadlines are met
   std::vector<std::vector<std::optional<Shortfall>>> why;  // by executor and chain: the reason if there is no bound
   std::vector<PathResult> paths;
-  bool settled = true;      // false if the release of some segment is unknown
+  bool settled = true;      // every path has a bound
   bool guaranteed = false;  // every chain and every path is guaranteed
 };
 
 // Applies to each executor the safe analysis that fits it. A segment is released when the preceding segment ends, which
 // determines its jitter. Bounds depend on jitter, and jitter on bounds. They are therefore iterated from no jitter
-// upwards until nothing changes, the path is too late (kMostTimesLate), or the effort is exhausted (after a second at
-// most).
+// upwards until nothing changes, the path is too late (kMostTimesLate), or the effort, a fixed number of steps, is
+// exhausted.
 SystemResult analyse_system(const System &system, const Options &options = {});
 
 // Like analyse_system, for one executor alone. `work` is the effort that may be spent.
@@ -64,8 +64,8 @@ struct Compared {
   Result result;
 };
 
-// Bounds of all analyses, including published ones: first by theorem, then those for one thread. The executor is
-// analysed alone: its jitters contain the influence of other executors.
+// Bounds of all analyses that apply to the executor, including published ones: first by theorem, then those for one
+// thread. The executor is analysed alone; other executors influence it only through the jitters of its chains.
 std::vector<Compared> compare(const Executor &executor, const Options &options = {});
 
 }  // namespace tide::analysis

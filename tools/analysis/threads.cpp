@@ -64,8 +64,8 @@ Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, 
     // A chain that may be late can have any number of active instances.
     if (situation.trusted[blocker] == 0) return constant(size);
     if (deadlines == Deadlines::constrained) return constant(1);
-    // All callbacks that block a stage run at the same moment, each of them in a separate instance. (Worked examples
-    // count all instances that touch the window.)
+    // All callbacks that block a stage run at the same moment, each of them in a separate instance. (With
+    // whole_instances, as in the worked examples, all instances that touch the window count.)
     if (!situation.options.whole_instances) return constant(under_way(situation, blocker));
     return stair(window_ns, situation.slack_ns[blocker] + chain.execution_ns, chain.period_ns);
   });
@@ -124,7 +124,7 @@ Linear other_instances(const Situation &situation, time_ns window_ns) {
 
 bool first_and_timer(const Chain &chain, size_t callback) { return callback == 0 && chain.timer; }
 
-// Lemmas 1 and 5; for constrained deadlines.
+// Lemmas 1 and 5 of Sobhani et al. 2023, for constrained deadlines.
 Linear constrained_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   const time_ns length_ns = window_ns + slack_ns;
   const time_ns count = length_ns / chain.period_ns;
@@ -263,7 +263,7 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
     // A callback that already holds the group took it at least one unit ago and, on a dedicated core, has executed that
     // unit.
     if (less_important_ns <= (situation.supply.dedicated() ? 1 : 0)) continue;
-    // One of them may already hold the group, even while other lanes are idle.
+    // One less important member may already hold the group, even while other lanes are idle.
     const time_ns held_ns = situation.supply.dedicated() ? multiply(situation.supply.lanes(), less_important_ns - 1)
                                                          : holding_ns(situation, less_important_ns);
     terms.demand = terms.demand + constant(held_ns);
@@ -286,7 +286,7 @@ Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Line
   const Linear first = safe_pool(situation, deadlines, lanes, window_ns);
   const Linear each = safe_pool(situation, deadlines, lanes - 1, window_ns);
   const time_ns more_stages = static_cast<time_ns>(situation.self().callbacks.size()) - 1 + group_stages.value;
-  Linear again = scale(each, more_stages);  // a stair
+  Linear again = scale(each, more_stages);  // more_stages is constant until group_stages.until_ns
   again.until_ns = std::min(again.until_ns, group_stages.until_ns);
   if (situation.supply.dedicated()) again = lesser(again, scale(more_important, lanes - 1), window_ns);
   Linear blocking = first + again;
@@ -402,7 +402,7 @@ constexpr int kMostSteps = 2'000'000;
 // The bound is the least window whose supply exceeds its demand. Below a solution, both are linear up to the nearer
 // corner, so the next candidate is their intersection or the first window past that corner. If the demand never falls,
 // the window that supplies the present demand is another lower bound of the solution. `work` is counted down; at 0
-// there is no bound. `last_ns` is the last window tried, and `next_ns` the window of its demand.
+// there is no bound. `last_ns` is the last window tried, and `next_ns` the next one to try.
 std::optional<time_ns> least_window(const Supply &supply, const Situation &situation, const Analysis &analysis,
                                     time_ns limit_ns, int64_t &work, time_ns &last_ns, time_ns &next_ns) {
   const Chain &self = situation.self();
@@ -542,8 +542,8 @@ class Run {
     });
   }
 
-  // True if the callback waits only while all lanes are busy. It then never waits for a group or for an earlier
-  // instance of its own that excludes it.
+  // True if the chain waits only while all lanes are busy, so never for a group, nor for an earlier instance that
+  // excludes it.
   bool waits_for_lanes_only(size_t index) const {
     const Chain &chain = executor_.chains()[index];
     bool excludes_itself = chain.timer;
@@ -585,7 +585,7 @@ class Run {
     if (late_ != nullptr && (*late_)[index] != 0) result.met = false;
   }
 
-  // Uses the present values, because the window was found with them.
+  // Call this before the slacks change, because the window was found with the present ones.
   void break_down(Breakdown &breakdown) {
     breakdown.interference_ns.assign(chains_.size(), 0);
     situation_.shares_ns = &breakdown.interference_ns;
@@ -614,7 +614,7 @@ class Run {
         return false;
       }
       more_important_met = more_important_met && chains_[index].met;
-      // Less important chains depend on it, so its bound may be used at once.
+      // This bound depends only on more important chains, which all meet their deadlines, so it may be used at once.
       if (options_.refine && by_priority() && more_important_met) {
         situation_.slack_ns[index] = slack_ns(index, *chains_[index].response_ns);
       }

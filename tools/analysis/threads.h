@@ -37,7 +37,7 @@ struct Options {
   bool cap_running = false;
   // On executors with one thread and no groups, lowers bounds by the analysis of busy windows (single.h).
   bool sharpen = false;
-  // Counts whole instances of other chains, as the published theorems for arbitrary deadlines do.
+  // Counts whole instances, as the published theorems for arbitrary deadlines do.
   bool whole_instances = false;
   // Minimum range of the search for windows; 0: the deadlines determine it.
   time_ns search_ns = 0;
@@ -57,7 +57,7 @@ struct Situation {
   const Supply &supply;
   const Options &options;
   std::vector<time_ns> slack_ns;              // slack of each chain within its allowed response
-  std::vector<char> trusted;                  // chains that are known to meet their deadlines
+  std::vector<char> trusted;                  // by chain: 1 if it is assumed to meet its deadline
   size_t chain = 0;                           // index of the chain under analysis
   time_ns precedence_ns = 0;                  // what the variant charges for preceding callbacks
   std::vector<size_t> blockers;               // less important chains, those with the longest callback first
@@ -69,7 +69,7 @@ struct Situation {
 
 // The demand in units of executor supply.
 struct Terms {
-  Linear precedence;    // lanes that the chain cannot use while its own callbacks run
+  Linear precedence;    // supply that the chain cannot use while its own callbacks run
   Linear interference;  // execution of other chains that may go first
   Linear own;           // other instances of the same chain
   Linear blocking;      // less important callbacks that have started and cannot be preempted
@@ -95,7 +95,7 @@ const Analysis *find_analysis(std::string_view name);
 // The safe analysis that fits the executor's policy, groups and deadlines.
 const Analysis &fitting_analysis(const Executor &executor);
 
-// The bound of a chain holds only if another chain meets its deadline, because its ...
+// Why a bound needs another chain to meet its deadline: the bound counts that chain's interference or its blocking.
 enum class Reason { interference, blocking };
 
 struct Dependence {
@@ -122,7 +122,7 @@ struct ChainResult {
   std::string_view analysis;           // the analysis that gave the bound
   Policy proved_for = Policy::any_order;
   time_ns reached_ns = 0;  // only without a bound: a lower limit
-  Breakdown breakdown;     // only without a bound: parts of the last window tried
+  Breakdown breakdown;     // without a bound: parts of the last window tried
   std::vector<Dependence> depends_on;
 };
 
@@ -131,10 +131,10 @@ struct Result {
   std::string error;  // why the analysis does not apply; `chains` is then empty
   std::vector<ChainResult> chains;
   bool met = false;  // true if all chains are met
-  int64_t work = 0;  // effort used, as a multiple of the number of chains
+  int64_t work = 0;  // effort used, in the unit of most_work
 };
 
-// `late`, if given, marks chains of which only the order is known, so that they count as missing their deadlines.
+// `late`, if given, marks chains of which nothing but their importance is known. They count as missing their deadlines.
 Result analyse(const Analysis &analysis, const Executor &executor, const Options &options = {},
                const std::vector<char> *late = nullptr);
 

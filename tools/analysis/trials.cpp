@@ -151,7 +151,7 @@ std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double 
   time_ns taken_ns = 0;
   for (const double part_ns : uunifast(random, recipe.callbacks, total_ns)) {
     sum_ns += part_ns;
-    const time_ns behind = count - static_cast<time_ns>(executions_ns.size()) - 1;  // because each needs a nanosecond
+    const time_ns behind = count - static_cast<time_ns>(executions_ns.size()) - 1;  // each needs a nanosecond
     const time_ns wanted_ns = behind == 0 ? left_ns : std::llround(sum_ns) - taken_ns;
     executions_ns.push_back(std::clamp<time_ns>(wanted_ns, 1, left_ns - behind));
     left_ns -= executions_ns.back();

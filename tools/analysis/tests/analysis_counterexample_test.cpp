@@ -138,7 +138,7 @@ TEST(Counterexample, X4TheSameWithArbitraryDeadlines) {
   const Executor twenty = three_heavy(20);
   EXPECT_EQ(bounds("theorem4-published", twenty)[3], 230);
   EXPECT_EQ(observed(twenty, periodic(twenty, offsets, 2000))[3], 381);
-  EXPECT_EQ(bounds("theorem4-safe", twenty)[3], 543);  // 553
+  EXPECT_EQ(bounds("theorem4-safe", twenty)[3], 543);  // 553 if all instances that touch the window are counted
 }
 
 TEST(Counterexample, X5JitterIsNotInTheSlack) {
@@ -155,12 +155,12 @@ TEST(Counterexample, X5JitterIsNotInTheSlack) {
   EXPECT_EQ(bounds("theorem2-published", system(14, 20), refine)[1], 11);
   EXPECT_EQ(bounds("theorem2-safe", system(0, 20), refine)[1], 11);
   EXPECT_EQ(bounds("theorem2-safe", system(14, 20), refine)[1], 21);
-  // A slack of 0 and of exactly the jitter: a deadline as short as the execution leaves no slack.
+  // With a deadline as short as the execution, the published slack is 0 and the safe one exactly the jitter.
   EXPECT_EQ(bounds("theorem2-published", system(14, 5))[1], 11);
   EXPECT_EQ(bounds("theorem2-safe", system(14, 5))[1], 16);
 }
 
-// The design's own repair counted the callback's instances in the window, less the one under analysis. In a window
+// This project's first repair counted the callback's instances in the window, less the one under analysis. In a window
 // shorter than the callback, that omits the earlier instance that holds the group. The hunt found this with seed 5529.
 TEST(Counterexample, X6EarlierInstancesOfOneTimer) {
   std::vector<Chain> chains{make_chain({4}, 3, 5, 1)};  // more than a timer can do, as it never overlaps itself

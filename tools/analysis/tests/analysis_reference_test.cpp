@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 The same bounds written down a second time, as plainly as the text: every window
-// is tried, only the model is shared with the code under test.
+// SPDX-License-Identifier: Apache-2.0
+// The bounds of threads.cpp a second time, as plainly as in docs/analysis/multithreaded.md: every window is tried, and
+// only the model is shared with the code under test.
 #include <gtest/gtest.h>
 
 #include <cmath>

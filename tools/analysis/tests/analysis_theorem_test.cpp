@@ -46,7 +46,7 @@ struct Row {
   size_t lanes;
   Pair published;
   Pair safe;        // counts whole instances where the theorem has a choice
-  Pair safe_sharp;  // without
+  Pair safe_sharp;  // never counts whole instances
 };
 
 TEST(Theorems, ReentrantExample) {
