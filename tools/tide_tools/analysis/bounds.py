@@ -277,7 +277,6 @@ Ask = Callable[[Document], "LinkAnswer"]
 Times = tuple[int, ...]
 # The section's jitters, its times away, and the bounds of the other sections.
 Asked = tuple[Times, tuple[Times, ...], Times]
-# sections
 
 
 @dataclass(frozen=True)
@@ -289,7 +288,7 @@ class BoardsFound:
     answers: dict[str, LinkChainAnswer]
     jitters_ns: dict[str, int]
     away_ns: dict[str, int]
-    roots: dict[str, Root]  # the chains without a bound
+    roots: dict[str, Root]  # by section: why it has no bound
     assumptions: list[tuple[str, NativeAssumption]]  # the assumptions, each with its place
     late: dict[str, tuple[Late, ...]]  # by place: the late messages of its link, by share
 
@@ -330,7 +329,7 @@ class _Composition:
         while True:
             rounds += 1
             told = {place: self._answer(place) for place in self._places}
-            answers = {  # this board's sections come first
+            answers = {  # a board's answer begins with its own sections
                 one.chain: one
                 for place, answer in told.items()
                 for one in answer.chains[: len(self._documents[place]["chains"])]
@@ -537,7 +536,7 @@ class _Composition:
         """The section's release jitter: its latest release minus its earliest."""
         section = self._every[name]
         around = self._around.get(name)
-        if around is not None:  # the part behind it follows in the surrounding section
+        if around is not None:  # the rest of the surrounding section is still to come
             return max(self._supposed_ns[around] - self._every[around].least_ns, 0)
         before = self._previous.get(name)
         if before is None:
@@ -568,8 +567,8 @@ def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tup
 def _divided(
     found: BoardsFound, section: Section, own: list[tuple[str, int, str | None, str | None]]
 ) -> list[tuple[str, int, str | None, str | None]]:
-    """The parts of the bound, with the time on other boards divided into the parts of the sections there. Time on other
-    boards while a callback also executes is not part of the bound."""
+    """The parts of the bound, with the time on other boards divided into the parts of the sections there; undivided, if
+    a part of that time is hidden behind execution and so not in the bound."""
     host_ns = sum(value_ns for kind, value_ns, *_ in own if kind == "host")
     away_ns = min(found.away_ns[section.name], host_ns)
     rest = [part for part in own if part[0] != "host"]
@@ -797,9 +796,9 @@ HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_o
 
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
-    """Raises NoBoundError or AnalysisError when the system has no analysis. executor: that of the client, or the policy
-    of the host's executors where no chain touches the microcontroller. None: the executor as described (tide, or
-    lanes), or the default."""
+    """Raises NoBoundError or AnalysisError when the system has no analysis. executor: that of the boards,
+    or the policy of the host's executors where no chain touches a board. None: the described executor; on a host
+    `default`."""
     if cores := cores_of_boards(system):
         return _with_cores(system, bounds_of(on_one_core(system), executor, losses), cores)
     if split := _where_no_publish_waits(system, executor):
@@ -866,7 +865,7 @@ def _where_no_publish_waits(system: System, executor: str | None) -> System | No
 
 def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
     """Extends statements about the first core of a board to all its cores. If a cause is on such a board, its text
-    names the cores that are bounded as one, because with separate cores nothing may be late."""
+    names the cores that are bounded as one, because on separate cores it might not exist."""
     told = [
         one._replace(places=tuple(name for place in one.places for name in cores.get(place, (place,))))
         for one in bounds.assumptions
@@ -894,7 +893,7 @@ def _instances(system: System, bound: ChainBound) -> int:
 
 
 def _under_way(system: System, chains: Sequence[ChainBound], assumption: Assumption) -> Assumption:
-    """Fills in which chains may be longer than their periods, and by how much."""
+    """Fills in which chains may take longer than their periods, and how many of their instances may then overlap."""
     if assumption.id != "over_in_time":
         return assumption
     several = {one.name: count for one in chains if (count := _instances(system, one)) > 1}
@@ -918,7 +917,7 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
         several = ", ".join(f"{name} {count}" for name, count in waiting.items() if count > 1)
         text = f"subscriptions keep {'at least these messages' if several else 'one message at least'}"
         yield Assumption("depth", text + (f" (QoS depth): {several}, others 1" if several else " (QoS depth)"), waiting)
-    # Bounds from the board analysis cover a timer that is late by a period.
+    # The analysis of boards gives no bound to a chain whose timer may be late by a period.
     by_host = [one.name for one in system.chains] if is_on_host(system) else _apart_from_boards(system)
     late = [
         one.name
@@ -958,7 +957,7 @@ def _with_servers(system: System, bounds: Bounds) -> Bounds:
 
 def _with_pools(system: System, bounds: Bounds) -> Bounds:
     """Removes the bounds of each board whose pools are too small for its chains, and of the chains that depend on them.
-    Pools suffice until a bound is exceeded, so they cannot cause the first excess."""
+    As long as no bound is exceeded the other pools suffice, so a full pool is never the first cause of an excess."""
     uses: dict[tuple[str, str], Use] = {}
     timers = {chain.name: system.timer_of(chain).name for chain in system.chains}
     trees: dict[str, list[str]] = {}
@@ -1383,7 +1382,7 @@ def _boards_of(system: System, link: str) -> list[str]:
 
 
 def _used_lines(system: System) -> list[Line]:
-    """If there are several boards, texts name the link of each; a single board needs no name."""
+    """The serial lines of boards: those known to be a board's, and all of them if the line of some board is unknown."""
     every = [system.link_of_board(board) for board in system.boards()]
     known = {one.name for one in every if one is not None}
     return [link for link in system.links if isinstance(link, Line) and (link.name in known or None in every)]

@@ -196,8 +196,8 @@ def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, 
 
 
 def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lanes: int) -> int:
-    """Number of runs of `other` that may hold the lock before one run of `callback` does, if `other` has that many
-    lanes."""
+    """Number of runs of `other` that may hold the lock before one run of `callback` does, if so many lanes may execute
+    `other`."""
     if other.group is not None and kinds[other.group] == "reentrant":
         return lanes
     excluded = other is callback or (other.group is not None and other.group == callback.group)
@@ -643,8 +643,8 @@ def _messages_of(system: System, chain: Chain) -> set[int]:
 def _service_amid(
     system: System, chain: Chain, tree: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]
 ) -> str:
-    """The error in the place that a service has in this chain, as part of a message. A service must follow everything
-    that the tree shares. Empty: no error."""
+    """What is wrong with the position of a service in this chain, as a phrase of a message. A service must follow
+    everything that the tree shares. Empty: nothing is wrong."""
     path = system.path(chain)
     first = next((n for n, one in enumerate(path) if one.requests), len(path))
     behind = {id(one) for one in path[first:]}
@@ -659,7 +659,7 @@ def _service_amid(
 
 def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
     """Entries that are not supported together with chains that share a timer and visit a board. waiting: the boards on
-    which the call that publishes waits."""
+    which a publish waits."""
     if not has_trees(system):
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
@@ -846,8 +846,8 @@ def _batch_events(system: System, executor: ClientExecutor | None) -> list[Findi
 
 
 def makes_of(system: System) -> dict[str, int]:
-    """For each host executor: time to create a message, in addition to the callback's execution. For boards the link
-    analysis adds the transfer time."""
+    """For each host executor: time to create a message, in addition to the callback's execution. On a board the link
+    analysis adds this time itself (submit_ns)."""
     return {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
 
 
@@ -983,8 +983,8 @@ def _relay_services(document: Document, system: System, client: str) -> None:
         document["hosts"].append({"name": RELAY, "own_cores": True})
 
 
-_UDP_FLOOR_NS = 2_000_000  # least delay counted if the link names none (DELAY_MINIMUM_NS of the transmitter); it is so
-_UDP_BAUD = 1_000_000_000  # high that the wire adds nothing, because agent_ms and return_ms are the network's delay
+_UDP_FLOOR_NS = 2_000_000  # least delay of a HEARTBEAT if the link names none (DELAY_MINIMUM_NS of the transmitter)
+_UDP_BAUD = 1_000_000_000  # so high that the wire adds nothing: agent_ms and return_ms are the network's delay
 
 
 def _line(system: System, line: Line | UdpLink) -> Document:

@@ -76,7 +76,7 @@ class ChainAnswer:
     def guaranteed(self) -> bool: ...
     @property
     def why(self) -> Shortfall | None:
-        """There is no bound."""
+        """Why there is no bound; None: there is one."""
     @property
     def breakdown(self) -> Breakdown | None: ...
     @property
@@ -105,14 +105,15 @@ class PathAnswer:
         """Chains in order, and the bound of each."""
     @property
     def why(self) -> Shortfall | None:
-        """There is no bound."""
+        """Why there is no bound; None: there is one."""
 
 @final
 class ExecutorsAnswer:
     @property
     def guaranteed(self) -> bool: ...
     @property
-    def settled(self) -> bool: ...
+    def settled(self) -> bool:
+        """Whether every path has a bound."""
     @property
     def chains(self) -> tuple[ChainAnswer, ...]: ...
     @property

@@ -26,7 +26,7 @@ GROUPS = (YOURS, TIDE, MACHINE)
 OF_CODE = (
     "model",
     "work_conserving",
-)  # a premise that is proved of an executor's code and that no run can observe
+)  # premises about an executor's code, which no run can observe
 
 # What a premise concerns if its own text names no executor. machine: all executors together. paths: the premise
 # concerns only bounds of paths, no chain.
@@ -77,7 +77,8 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
 
 @dataclass(frozen=True)
 class Origins:
-    """Sources of the times of a description. least_runs, most_margin: the extremes among the measured times."""
+    """Sources of the times of a description. Of the measured times: least_runs, the smallest number of runs; margins,
+    the smallest and the largest margin in percent."""
 
     count: int
     measured: int
@@ -101,7 +102,7 @@ class Origins:
 
 
 def origins_of(system: System) -> Origins:
-    """Execution times of callbacks, costs of boards, delays of links."""
+    """Counts the times by source: execution times of callbacks and loads, costs of boards, delays of links."""
     times = [(one.source, 1) for chain in system.chains for one in chain.callbacks]
     times += [(each.source, 1) for one in system.boards() for each in one.loads]
     times += [(one.source, 2) for one in system.boards()]  # submit_ms, process_ms

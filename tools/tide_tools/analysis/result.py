@@ -92,8 +92,8 @@ def label(part: Part) -> str:
 
 @dataclass(frozen=True)
 class Root:
-    """The first failure. kind: overload, too_long, unsettled, effort, starvation or, over a line, link or busy. path:
-    the entry of the description. part: the largest part of the value reached."""
+    """The first failure. kind: overload, too_long, unsettled, effort, starvation, pools or, over a line, link or busy.
+    path: the entry of the description. part: the largest part of the value reached."""
 
     kind: str
     path: Path
@@ -238,7 +238,7 @@ Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
 
 @dataclass(frozen=True)
 class Model:
-    """The assumptions of the bounds about an executor of the host."""
+    """The assumptions of the bounds about an executor: the order in which it takes callbacks."""
 
     executor: str
     model: str
@@ -388,7 +388,7 @@ def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None
 
 @dataclass(frozen=True)
 class Bounds:
-    """All chains of a system under one executor, most urgent first. models: assumptions about executors of the host."""
+    """All chains of a system under one executor, most urgent first. models: assumptions about the executors."""
 
     system: str
     executor: str

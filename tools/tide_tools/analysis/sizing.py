@@ -44,8 +44,8 @@ _ENCAPSULATION_BYTES = 4
 _SMALL_BYTES = 128
 # Overhead of a message in one of the agent's nodes: frame header, request header, service header.
 _SUBMESSAGE_BYTES = 12
-_SPARE_NODES = 2  # nodes for the creations at the start; for messages of no chain, one node for the arriving frame and
-_SPARE_SLOTS = 2  # one for frames without a reader
+_SPARE_NODES = 2  # for the messages that create entities at the start
+_SPARE_SLOTS = 2  # for the arriving frame, and for frames without a reader
 _ANY_INSTANCES = 2  # assumed for a chain without a bound
 
 
@@ -137,7 +137,7 @@ class Client:
 
     @property
     def askers(self) -> int:
-        """The largest number of chains that call the same service. Each of them has one waiting request."""
+        """The largest number of chains that call the same service. At most one request of each waits."""
         counts = Counter(one.service.lstrip("/") for one in self.services if not one.is_client)
         return max(counts.values(), default=1)
 
@@ -278,7 +278,7 @@ def _whole_words(count: int) -> int:
 
 def _streams(client: Client) -> int:
     """Streams in each direction, without the stream of the requests, which the pools add. The acknowledgments of a
-    stream also need one stream in the other direction. No chain has level 0, at which a stock agent answers."""
+    stream also need one stream in the other direction. One more is that of level 0, at which a stock agent answers."""
     reads, writes = ({(end.level, end.reliable) for end in ends} for ends in (client.reads, client.writes))
     return max(len(reads), len(writes | {read for read in reads if read[1]})) + 1
 

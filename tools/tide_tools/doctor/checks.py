@@ -48,7 +48,7 @@ class Finding:
 
 
 def _words(*words: str | Path) -> str | None:
-    """The program's output; empty if it cannot be started or fails."""
+    """The program's output; None if it cannot be started or fails."""
     try:
         done = subprocess.run(
             [str(word) for word in words], capture_output=True, text=True, timeout=_SHORT_S, check=False

@@ -97,9 +97,9 @@ def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]
 
 
 def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) -> set[str]:
-    """Possible targets of a call: the functions assigned to the member. If a member has no functions (initialisers
-    without a member name), the functions assigned to the pointer's name; otherwise the functions passed to a parameter
-    of that name (put: put_create)."""
+    """Possible targets of a call through `name`: the functions that a source assigns to a member of that name, those of
+    _HANDED_OVER, and a function of that name. If there are none, because an argument or an initialiser without member
+    names sets the pointer: all functions whose names contain the name (put: put_create)."""
     assigned = targets.get(name, set()) | (_HANDED_OVER.get(name, {name}) & functions)
     if name in _HANDED_OVER:
         return assigned

@@ -109,8 +109,8 @@ def combine(file: Path | None, string: int | None, sequence: int | None, rules: 
 
 @dataclass
 class Wire:
-    """The sizes of all messages in the table, first without storage (unbounded members then have no maximum), then with
-    storage."""
+    """The sizes of `messages` on the wire: without storage, where unbounded members have no maximum, and with the
+    storage given by `capacities`."""
 
     messages: dict[TypeId, Message]
     capacities: Capacities

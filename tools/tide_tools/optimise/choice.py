@@ -22,8 +22,8 @@ from tide_tools.system.places import Executor, Line
 
 @dataclass(frozen=True)
 class Choice:
-    """In the order of the description: priorities by chain, lanes by executor, quantum by link, executors by chain and
-    callback, budget of a lane by executor (0: no budget), policy by board."""
+    """The values that may change, in the order of the description: priorities by chain, lanes by executor, quantum by
+    link, executors by chain and callback, budget of a lane by executor (0: no budget), policy by board."""
 
     priorities: tuple[int, ...]
     lanes: tuple[int, ...]
@@ -153,9 +153,8 @@ BUDGET_STEPS = (8, 32)  # steps as fractions of a lane's period: 1/8, 1/32
 
 
 class Moves:
-    """cores: processors of the host, which limit the lanes and budgets of its executors together. The number of
-    processors that the description itself uses is always allowed, because the description may be meant for another
-    machine. None: as many processors as this machine has."""
+    """cores: processors of the host, which limit the lanes and budgets of its executors together. None: as many as
+    this machine has, or as the description itself uses if that is more, because it may be meant for another machine."""
 
     def __init__(
         self,
@@ -246,7 +245,7 @@ class Moves:
                     yield replace(choice, quanta=_with(choice.quanta, index, option))
 
     def _fragments(self, link: Line, quantum: int) -> bool:
-        """True if no message of this quantum has more frames than a window holds."""
+        """True if no message has more than 15 frames of this quantum, the most for which there is a bound."""
         largest = max(
             (
                 max(sent.payload_bytes or 0, up_bytes(one, None), down_bytes(one, None))
@@ -285,7 +284,8 @@ class Moves:
         return self._system.where(callback) == "host" and not exclusive and not branched
 
     def _budgets(self, choice: Choice) -> Iterator[Choice]:
-        """Adds or removes a budget, or moves one step of the budget from one executor to another."""
+        """Raises or lowers a budget by one step, or moves a step from one executor's budget to another's. With a given
+        number of cores, moves may also need more processors."""
         with_budget = [index for index, budget_ns in enumerate(choice.budgets_ns) if budget_ns]
         for part in BUDGET_STEPS:
             for index in with_budget:

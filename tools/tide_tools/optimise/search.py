@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A search for the largest margin by changes that keep a system's function: the order of its chains, lanes and budgets
 of its executors, the executor of each callback, the quantum of its line, tide's executor on a board. Bounds depend on
-each other's lateness, so the best order is not known without trying. The search starts with the deadline-monotonic and
-the present order and climbs by single changes, then from random variations, by the seed."""
+each other's lateness, so the best order is not known without trying. The search starts with the present, the
+deadline-monotonic and the period-monotonic order, climbs by single changes, and then continues from random variations
+that a seed determines."""
 
 from __future__ import annotations
 
@@ -87,9 +88,7 @@ class Search:
             if self._left <= 0 or (until_feasible and best.score.feasible):
                 return best
         assert best is not None
-        while (
-            self._left > 0
-        ):  # exhausted neighbourhoods use up no tries, so their number ends this loop only while there are new choices
+        while self._left > 0:  # known choices use up no tries, so the loop also ends when a climb finds no new choice
             before = self.tried
             best = self._climb(self._shaken(best.choice), best, report, until_feasible)
             if self.tried == before or (until_feasible and best.score.feasible):
@@ -225,7 +224,7 @@ def undone(choice: Choice, origin: Choice) -> Iterator[Choice]:
 def nearest_orders(
     priorities: tuple[int, ...], most: int, allowed: Callable[[tuple[int, ...]], bool] = lambda _: True
 ) -> Iterator[tuple[int, ...]]:
-    """At most `limit` other orders with the same values, those with the fewest exchanged pairs first."""
+    """At most `most` other orders with the same values, those with the fewest exchanged pairs first."""
     seen = {priorities}
     level = [priorities]
     while level and len(seen) <= most:
@@ -241,8 +240,8 @@ def nearest_orders(
 
 
 def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Exchanges two chains that are adjacent in the order. Chains of equal priority never
-    meet on an executor, so any of them may be exchanged."""
+    """Exchanges two chains that are adjacent in the order. Chains of equal priority never meet on an executor, so any
+    of them may be exchanged."""
     of_value: dict[int, list[int]] = {}
     for index, value in enumerate(priorities):
         of_value.setdefault(value, []).append(index)
@@ -447,7 +446,7 @@ def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, 
         if choice.policies[index] != now.policies[index]:
             policies = (*choice.policies[:index], now.policies[index], *choice.policies[index + 1 :])
             kept = zip(system.executors, choice.lanes, now.lanes, strict=True)
-            lanes = tuple(before if one in cores else after for one, after, before in kept)  # rclc's has one lane
+            lanes = tuple(before if one in cores else after for one, after, before in kept)  # rclc's: one lane
             back = replace(choice, policies=policies, lanes=lanes)
             yield f"policy of board {board}", now.policies[index], choice.policies[index], back
     for index, link in enumerate(system.links):
