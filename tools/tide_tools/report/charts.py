@@ -190,7 +190,7 @@ class _Row:
 
 
 def _rows(results: Results) -> list[_Row]:
-    """A row for each chain and run, chain by chain, so that the executors are adjacent."""
+    """A row for each chain and run, sorted by chain, so that the rows of all executors for one chain are adjacent."""
     most = max((len(run.chains) for run in results.runs), default=0)
     return [_Row(run, run.chains[number]) for number in range(most) for run in results.runs if number < len(run.chains)]
 

@@ -91,8 +91,9 @@ class Answer(_Entry):
 
 
 class Undisturbed(_Entry):
-    """Instances of a chain that no observed violation of a premise affected (tide_tools.run.seen). until: the board up
-    to whose end the instances count; empty: up to the end of the chain. max_ns: None if there was no such instance."""
+    """Instances of a chain that no observed violation of a premise affected (tide_tools.run.seen). until: the
+    instances count until they leave this board; empty: to the end of the chain. max_ns: None if there was no such
+    instance."""
 
     until: str = ""
     samples: int

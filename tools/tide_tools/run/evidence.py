@@ -477,7 +477,7 @@ def handed(run: Traced) -> list[Handed]:
 
 
 def _all_came(own: Sequence[Step], before: Callback, way: str, count: int) -> bool:
-    """True if the agent passed on all messages in order; otherwise they cannot be told apart."""
+    """True if the agent passed on as many messages as the run sent; otherwise they cannot be told apart."""
     made, what = _of(own, before.executor, before.name), "to ROS 2" if way == "agent" else "to the board"
     passed = [one for one in own if (one.place, one.what) == ("agent", what) and made and one.start_ns >= made.start_ns]
     return len(passed) == count

@@ -4,7 +4,8 @@
 A result applies to the chains whose bounds depend on the premise. If the run knows what happened on each executor, it
 judges by executor; if the verdicts differ, the premise has several results. A time that was longer than described voids
 only the bounds that rise when the analysis is repeated with that time. All other bounds are proved with the observed
-times. A premise that is not a number in the analysis voids all bounds that it may affect. Rejected: one result for all
+times. A broken premise that is not a number in the analysis voids all bounds that may depend on it, because the
+analysis cannot be repeated with what was observed. Rejected: one result for all
 chains, because a broken premise of a logger's node would void the e-stop's guarantee. Also rejected: to void all bounds
 that a time may affect, which in nearly every robot means all bounds, because each bound relies on its neighbours to end
 in time."""

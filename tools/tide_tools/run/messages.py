@@ -71,7 +71,7 @@ class Number:
         message[self.offset : self.offset + width] = encoded
 
     def read(self, message: bytes) -> int:
-        """Returns -1 if there is none."""
+        """Returns -1 if the message contains no valid number there, and 0 for the kind "none"."""
         if self.kind == "none":
             return 0
         part = message[self.offset : self.offset + _WIDTHS[self.kind]]

@@ -79,8 +79,8 @@ def until_shut_down() -> Iterator[None]:
 
 
 def end_within(seconds: int) -> None:
-    """Ends the process once it has printed everything, because DDS occasionally hangs at its end. Python may have ended
-    by then."""
+    """Prints everything, and lets the system end the process after `seconds` at the latest, because DDS occasionally
+    hangs at its end, where no Python code may run any more."""
     sys.stdout.flush()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)

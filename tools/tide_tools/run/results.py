@@ -184,7 +184,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
 
 
 def undisturbed_table(outcome: Outcome) -> Table:
-    """The number of instances that the bounds cover, if it is less than the number of observed instances."""
+    """The undisturbed instances of each chain, and of its part until it leaves a board, next to their bounds."""
     table = empty_table("instances that nothing disturbed: observation beside bound in ms", gap=1)
     by_board = any(len(chain.undisturbed) > 1 for chain in outcome.run.chains)
     for heading in ("chain", "until it leaves")[: 1 + by_board]:

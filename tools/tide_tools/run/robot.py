@@ -55,7 +55,7 @@ _SETTLE_NS = 500_000_000
 _GRACE_S = 1.0
 _LOOK_S = 0.2
 _SERVERS_CHECK_S = 0.1
-_SERVERS_OF_OTHERS_S = 5.0  # DDS repeats lost announcements after three
+_SERVERS_OF_OTHERS_S = 5.0  # DDS repeats lost announcements after three seconds
 _REPEATED_S = 3.5
 _END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many seconds to end
 _RECORDER_LIMIT_S = 60.0
@@ -80,11 +80,11 @@ class Settings:
 
 @dataclass
 class Recorded:
-    """runs: start, end and processor time by chain, callback and instance. unfinished: the number of instances that a
-    board began and did not end; the board does not report their runs. topics: when messages arrived. missed: when, and
-    how many, messages the observer missed by the numbers of their publisher. publishers: for each topic, the largest
-    number of publishers at one time. end_ns: the time until which all parts ran. seen_until_ns: the time up to
-    which the observer had taken all messages."""
+    """runs: start, end and processor time by chain, callback and instance. unfinished: instances, by chain and number,
+    that a board began and did not end; the board does not report their runs. topics: when messages were published.
+    missed: the messages that the observer missed, by the numbers of their publisher: the time of the next message, and
+    how many were missed before it. publishers: for each topic, the largest number of publishers at one time. end_ns:
+    the time until which all parts ran. seen_until_ns: the time up to which the observer had taken all messages."""
 
     start_ns: int
     end_ns: int = 0
@@ -106,7 +106,6 @@ class Recorded:
     other_real_time: list[str] | None = None  # real-time threads that do not belong to the run; None: not visible
     # Pauses of the machine's processors, as tide-pauses reports them; None: not measured.
     pauses: dict[str, Any] | None = None
-    # watched
 
 
 def client_options(system: System, board: Executor, link: Line | UdpLink) -> list[str]:
@@ -652,8 +651,7 @@ _MASK = Path("/sys/devices/virtual/workqueue/cpumask")
 @contextlib.contextmanager
 def kept_off(cpu: int | None, file: Path = _MASK) -> Iterator[bool]:
     """Keeps the kernel's floating workers off a processor during a measurement; yields True if that worked. Without the
-    right
-    to change the mask, the run goes on unchanged.
+    right to change the mask, the run goes on unchanged.
 
     Output to a pseudo terminal passes through such a worker to the other end. The worker has normal priority, and Linux
     may put it on the processor on which the executor computes with real-time priority. There the output waits until the
@@ -663,7 +661,7 @@ def kept_off(cpu: int | None, file: Path = _MASK) -> Iterator[bool]:
     wanted = None if before is None or cpu is None else before & ~(1 << cpu)
     changed = False
     try:
-        with shielded():  # an interruption between the two would leave the machine changed
+        with shielded():  # an interruption before `changed` is set would leave the machine changed
             changed = bool(wanted) and wanted != before and _write(file, wanted or 0)
         yield changed or (wanted is not None and wanted == before)
     finally:

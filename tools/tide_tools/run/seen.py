@@ -195,7 +195,7 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
 
 @dataclass(frozen=True)
 class _Point:
-    """missed: times and numbers of the messages that the observer missed, according to their publisher's numbers.
+    """missed: as in Recorded, the time of the message after each gap, and how many messages are missing there.
     apart_ns: the described time between two messages of the topic; 0: no time is described, for example after an event
     or on a condition. is_occasional: not every preceding message leads to a message on this topic."""
 
@@ -236,7 +236,7 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
         points.append(_Point(RELEASE, _releases(system, chain, recorded)))
     for callback, after, runs_ns in system.runs_on(chain):
         given = is_given(system.executor(callback.executor))
-        if after is None and not given:  # without given times, the callback publishes before it ends
+        if after is None and not given:  # the end of a played callback is later than its messages
             last = runs_of(system, recorded, callback)
             points.append(_Point(f"{END}{callback.name}", sorted(end_ns for _, end_ns, _ in last.values())))
             break
@@ -253,7 +253,8 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
 
 
 def _before(point: _Point, at_ns: int) -> int | None:
-    """The latest message before at_ns. None: the observer missed a message that comes later."""
+    """The latest message that is not after at_ns. None: there is none, or the observer missed messages between it and
+    the next one, of which one may be later."""
     place = bisect_right(point.times_ns, at_ns)
     after = point.times_ns[place : place + 1]
     return (
@@ -344,8 +345,8 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
 
 def _unasked(system: System, chain: Chain, recorded: Recorded) -> str:
     """Reports messages that the user's programs published before the first instance: a node that publishes on a timer
-    of its own only appears to answer. If a program of the user begins the chain, the numbers in its first message
-    identify the instance."""
+    of its own only appears to answer. If a program of the user begins the chain, the first instance begins with its
+    first message, or earlier by the messages that the observer missed before that one."""
     (first, after, runs_ns), *others = system.runs_on(chain)
     begin_ns = recorded.start_ns
     if is_given(system.executor(first.executor)):
@@ -368,8 +369,9 @@ def _unasked(system: System, chain: Chain, recorded: Recorded) -> str:
 
 
 def _observed_until(system: System, chain: Chain, recorded: Recorded, points: list[_Point], seen: Seen) -> int:
-    """The end of the run, or the end of the time that the observer saw. Messages that the observer missed are not
-    attributed to a board. Messages of a publisher that is not described cannot be distinguished from the chain's."""
+    """The end of the run, or of the time in which the observer kept up. Also sets the doubt of `seen`, if the observer
+    fell behind or missed messages, if a topic has undescribed publishers, whose messages look like the chain's, or if
+    the clock was set."""
     until_ns = recorded.end_ns
     makers = Counter(sent.topic for each in system.chains for one in each.callbacks for sent in one.publishes)
     several = [one.name for one in points if recorded.publishers.get(one.name, 0) > makers[one.name]]
@@ -436,7 +438,7 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
         for _, before, sent, after in topics_of(system)
     ]
     if any(topic not in recorded.topics for topic, *_ in links):
-        return  # the agent has counted messages that were not expected
+        return  # the agent's counters include messages of topics that were not recorded
 
     def count(topics: set[str]) -> int:
         return sum(len(recorded.topics[one]) + sum(n for _, n in recorded.missed.get(one, [])) for one in topics)
