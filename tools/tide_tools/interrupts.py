@@ -59,9 +59,8 @@ def _is_caused_by_interruption(error: BaseException | None) -> bool:
 def interruptible() -> Iterator[None]:
     """SIGINT and SIGTERM raise KeyboardInterrupt in this block. An interruption that a finalizer or a library swallowed
     is raised again, at the end of the block at the latest. If a library turned it into an error of its own,
-    KeyboardInterrupt replaces that error. A
-    signal that was ignored before remains ignored, as under nohup. Only the main thread can set the handlers, and only
-    the main thread runs them."""
+    KeyboardInterrupt replaces that error. A signal that was ignored before remains ignored, as under nohup. Only the
+    main thread can set the handlers, and only the main thread runs them."""
     if threading.current_thread() is not threading.main_thread() or _is_ours():
         yield
         return

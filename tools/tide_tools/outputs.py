@@ -264,7 +264,7 @@ def _synchronise(path: Path) -> None:
 
 
 def _target(path: Path) -> Path:
-    """Also follows symbolic links. OSError if the existing target may not be replaced."""
+    """The file that `path` leads to through symbolic links. OSError if it exists and may not be replaced."""
     target = path.resolve()
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

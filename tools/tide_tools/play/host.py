@@ -107,7 +107,7 @@ class HostPlayer:
         return self._names[id(callback)]
 
     def _connected(self) -> Iterator[tuple[Callback, int, list[Callback]]]:
-        """The senders with their receivers, and in which share of runs each sends a message."""
+        """Each message: its sender, every how many runs it is sent, and its receivers."""
         periods_ns = {id(one): chain.period_ns for chain in self._system.chains for one in chain.callbacks}
         pairs = [(one, chain.callbacks[0]) for chain in self._system.chains for one in self._system.inputs(chain)]
         pairs += [pair for chain in self._system.chains for pair in itertools.pairwise(chain.callbacks)]
@@ -121,7 +121,7 @@ class HostPlayer:
         yield from found.values()
 
     def _sums(self, system: System) -> list[int]:
-        """Times from a release to each callback of the chain."""
+        """Times from a release to the end of each callback on the chain's path, if nothing delays it."""
         sums = []
         for chain in system.chains:
             sum_ns = 0

@@ -18,7 +18,7 @@ _START_S = 30.0
 
 
 def watch_pauses(seconds: float) -> dict[str, Any]:
-    """Measures all processors during this time. MissingBinaryError; OSError if the program lacks permission or
+    """Records for `seconds` when each processor pauses. MissingBinaryError; OSError if the program lacks permission or
     fails."""
     command = [find_binary("tide-pauses")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -222,7 +222,7 @@ Report = Callable[[int, int], None]  # called after each run, with the number of
 def simulate_description(
     system: System, executor: str | None, runs: int, first: int, search: bool, report: Report = lambda done, of: None
 ) -> Outcome:
-    """Runs the seeds from `first` on. search: the number of further runs for each chain, which bring the chain closer
+    """Runs the seeds from `first` on. search: adds as many further runs for each chain, which bring the chain closer
     to its bound. NoBoundError, UnplayableError: the system cannot be analysed or simulated."""
     bounds = bounds_of(system, executor)
     with closing(Server(PROGRAM)) as server:
@@ -326,8 +326,8 @@ class _Trial:
         return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
 
     def _play(self, player: _Player, run: Any) -> tuple[Played, tuple[tuple[int, int], ...]]:
-        """The worst latency of each chain with the index of its instance, and the worst of each path; empty if the run
-        is no evidence about bounds."""
+        """Plays the run and adds it to the observations. Returns the worst latency of each chain with the index of its
+        instance, then the worst time of each path with the index -1."""
         plan = player.words(run)
         played = self._play_plan(player.recording(plan))
         self._outcome.runs += 1
@@ -379,7 +379,8 @@ def _rows(system: System, bounds: Bounds) -> list[Seen]:
 
 
 def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
-    """The offsets of the chains that specify an offset; other offsets are drawn."""
+    """The run with the described offset of each chain that has one; other chains keep their drawn offsets. A run on
+    the host is unchanged."""
     said = {
         place: chain.offset_ns for place, chain in enumerate(system.chains) if "offset_ms" in chain.model_fields_set
     }

@@ -80,7 +80,7 @@ class Found:
     # Losses of the agent or of the cable, each with its beginning and its end.
     disturbed: list[tuple[float, float]] = field(default_factory=list)
     duration_s: float = 0.0
-    late_ms: float = 0.0  # how late a turn of this node ended at most, for which the computer's load is the cause
+    late_ms: float = 0.0  # greatest delay of a turn of this node's loop, caused by the computer's load
     late_turns: int = 0  # turns that ended later than AGENT_MS
 
     def add_lateness(self, late_ms: float) -> None:
@@ -176,7 +176,7 @@ class Host:
         self.came_s: list[list[float]] = [[] for _ in CHAINS]
         self.state: dict[str, Any] = {}
         self.result: dict[str, Any] = {}
-        self.older = 0  # reports in sequence whose counts are lower than in an earlier report
+        self.older = 0  # consecutive reports whose counts are lower than those of an earlier report
         self._down, self._heard = [], []
         for index, name in enumerate(CHAINS):
             self._down.append(self.node.create_publisher(String, f"{_NAME}/{name}/down", kept))

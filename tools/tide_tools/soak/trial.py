@@ -22,7 +22,7 @@ _SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unpl
 _SETTLE_S = 5.0  # time after a loss in which waiting messages are delivered
 _STUCK_S = 60.0
 _MATCHED_S = 0.3  # time within which both sides of a DDS match detect it, each by itself
-_BYES = 5  # number of times that this command is sent, because it is not acknowledged
+_BYES = 5  # number of times that "bye" is sent, because the board does not acknowledge it
 _GONE_S = 1.0  # how long the agent is away
 
 Report = Callable[[int], None]  # the number of messages received in both directions

@@ -437,8 +437,8 @@ def _join(
 
 
 def _waits_for_itself(chain: Chain, chains: dict[str, Chain], joins: bool) -> bool:
-    """True for a chain in a cycle of branches, or of branches and joins; also for a chain that branches from such a
-    cycle, because it does not begin with a timer either."""
+    """joins=False: true for a chain in a cycle of branches, or one that branches from such a cycle, because neither
+    begins with a timer. joins=True: true for a chain in a cycle of branches and joins."""
     seen: set[str] = set()
     left = [chain.name]
     while left:

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from tide_tools.system.locate import Path, locate_values
 
 Edit = tuple[Path, str, str, str]  # entry, key, new value as text, and the key after which a new key is inserted
-# inserted
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:

@@ -63,8 +63,8 @@ def levels(system: System, executor: str) -> dict[str, int]:
 
 def shared_priorities(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]) -> dict[str, int]:
     """For chains that share a callback of this board, by chain: the priority of the most urgent of these chains.
-    servers: the callbacks of several chains (tide_tools.system.servers). Includes chains that share a callback with
-    another chain of the same priority (tide_tools.analysis.lower)."""
+    servers: the callbacks of several chains (tide_tools.system.servers). Includes chains of equal priority: these are
+    paths of one timer's chains (ways_of in tide_tools.analysis.lower)."""
     alike: dict[int, list[str]] = defaultdict(list)
     for chain in chains:
         if any(callback.executor == board for callback in chain.callbacks):

@@ -544,7 +544,7 @@ class System(_Entry):
 
     def inputs(self, chain: Chain) -> tuple[Callback, ...]:
         """The publishers of the messages that start the chain's first callback: one publisher, or all publishers that
-        it joins. None: a timer starts it."""
+        it joins. Empty: a timer or an event starts it."""
         named = () if chain.branches_from is None else (chain.branches_from, *chain.joins)
         return tuple(
             next(one for one in self.chain(name).callbacks if one.name == callback) for name, callback in named
@@ -567,8 +567,8 @@ class System(_Entry):
         return next((one.topic for one in sent if isinstance(one, Publication) and one.distance_ms is not None), "")
 
     def reliability_of(self, chain: Chain, sent: Publication | Request | Reply) -> Reliability:
-        """The reliability of a message: its own; if it has none, that of the receiving chain; otherwise that of the
-        chain of the sending callback."""
+        """The reliability of a message: its own; without one, that of the first chain that receives it; without such a
+        chain, that of `chain`, to which the sending callback belongs."""
         if isinstance(sent, Publication) and sent.reliability is not None:
             return sent.reliability
         return next((one.reliability for one in self.taken().get(id(sent), ())), chain.reliability)

@@ -123,7 +123,7 @@ def _wire(wanted: TypeId) -> Wire:
 
 @lru_cache(maxsize=256)
 def _size(name: str, is_reply: bool) -> tuple[int, str]:
-    """Like `size_of`, and with the reason if there is no size."""
+    """The largest size of a service's request or reply, padded as by DDS; if there is none: 1, and the reason."""
     from tide_tools.generate.model import GenerateError
 
     package, kind, short = name.split("/")

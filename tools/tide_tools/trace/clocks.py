@@ -164,7 +164,7 @@ def agents_of(trace: Trace) -> dict[int, Agent]:
 
 _DAEMON = 0  # number of a board's ring with frames
 _NEAR_NS = 1_000_000_000  # a frame with the same number at a larger distance is another frame
-_ALIKE = 0.8  # share of frames that must match a client's
+_ALIKE = 0.8  # clients with this share of the best client's matching frames are equally likely
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class Timing:
     burst: int = 1
 
     def release_ns(self, index: int) -> int:
-        """Nominal release, from the first release of all chains."""
+        """Nominal release, counted from Traces.start_ns."""
         return self.offset_ns + index // self.burst * self.burst * self.period_ns
 
 

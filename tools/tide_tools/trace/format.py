@@ -193,7 +193,8 @@ def level_name(level: int, chains: Mapping[int, str], board: str | None = None) 
 
 
 def _pairs(records: list[Any], released: dict[tuple[int, int, int], int]) -> Iterator[tuple[Any, Any]]:
-    """A start and an end between which blocks are missing (None) are omitted."""
+    """Pairs of a start and its end, without those between which blocks are missing (None). Fills in `released`: the
+    release of each instance, by location, level and number."""
     open_start: Any = None
     release: Any = None
     for record in records:

@@ -245,7 +245,7 @@ class Replies:
 
     def __init__(self, service: str, by_board: bool, askers: int) -> None:
         """by_board: the caller is a board, whose agent reports; otherwise the server's agent reports. askers: the
-        chains that share a report: those that call from boards, or all that call."""
+        number of chains that share a report: those that call from boards, or all that call."""
         self.service, self.told = service, _nothing(service)
         self.misses = self.above = 0
         self._by_board, self._askers, self._grown_s = by_board, askers, 0.0

@@ -91,7 +91,8 @@ def _status(view: View) -> int:
 
 
 def _views(session: Session, every_s: float, count: int) -> Iterator[View]:
-    """Prints the first view at once and the others when they are due; --count counts the views after the first."""
+    """Yields the first view at once and the others when they are due. count: the number of views after the first; 0: no
+    limit."""
     made = 0
     next_s = time.monotonic()
     session.step()
