@@ -1795,7 +1795,7 @@ class LinkModel {
   Linear window_wait(size_t chain, Direction direction, int64_t messages, time_ns window_ns) const {
     const bool up = direction == Direction::up;
     if (messages == 0 || !in_one_stream(chain, chain, direction)) return {};
-    if (up && waits_for_answer(system_.chains[chain])) return {};  // while its publish waits, nothing else is sent
+    if (up && waits_for_answer(system_.chains[chain])) return {};  // while its publish waits, no other publishes
     const Linear frames = unacknowledged(chain, direction, window_ns);
     const int64_t full = divide_up(frames.value, system_.protocol.window) - 1;
     if (full <= 0) return {0, 0, frames.until_ns};
