@@ -788,7 +788,7 @@ def _what(sender: Callback) -> str:
 
 
 def _groups(system: System) -> dict[int, int]:
-    """For each callback of the host that other callbacks exclude: the number of its shared server or of its exclusive
+    """For each callback of the host that excludes other callbacks: the number of its shared server or of its exclusive
     group."""
     shared = servers_of(system).values()
     found = {id(one): n for n, several in enumerate(shared, 1) for one in several if _is_alone(system, one)}

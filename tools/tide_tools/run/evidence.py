@@ -206,8 +206,8 @@ def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]],
 _STEP_US = 50
 Direction = Literal["agent", "return"]
 _DIRECTIONS: dict[tuple[str, str], Direction] = {("mcu", "host"): "agent", ("host", "mcu"): "return"}
+# For each direction: words of the line's steps, words of the agent's steps, and the frames' track.
 _WAYS = {"agent": ("to the host", "to ROS 2", "up"), "return": ("to the board", "to the board", "down")}
-# words of the line's and the agent's steps, and the frames' track
 
 
 class _Place:

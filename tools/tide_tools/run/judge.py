@@ -125,7 +125,7 @@ class _Judge:
 
     def raised(self, premise: str) -> list[str] | None:
         """The chains whose bounds the observed times raise or remove. None: the premise is not a time of the
-        description."""
+        description, or the observed times change nothing in it, or the analysis does not apply to them."""
         told = _TIMES[premise](self) if premise in _TIMES else self.system
         if told == self.system:
             return None
