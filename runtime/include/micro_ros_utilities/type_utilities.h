@@ -38,8 +38,8 @@ typedef struct micro_ros_utilities_memory_conf_t {
 /* 20 characters, 5 messages, 5 basic elements. */
 extern const micro_ros_utilities_memory_conf_t micro_ros_utilities_memory_conf_default;
 
-/* Name, members and types in one line, in memory of the default allocator; release it with
- * micro_ros_string_utilities_destroy. Empty when the allocator fails. */
+/* One line with the name of the message type and the names and types of its members. The string is in memory of the
+ * default allocator; release it with micro_ros_string_utilities_destroy. Empty when the allocator fails. */
 rosidl_runtime_c__String micro_ros_utilities_type_info(const rosidl_message_type_support_t *type_support);
 /* Total bytes that create_message_memory allocates, without the structure itself. */
 size_t micro_ros_utilities_get_dynamic_size(const rosidl_message_type_support_t *type_support,

@@ -23,8 +23,9 @@ typedef struct rcl_client_options_s {
 
 rcl_client_t rcl_get_zero_initialized_client(void);
 rcl_client_options_t rcl_client_get_default_options(void);
-/* Takes one of the TIDE_CLIENTS entries (tide/pools.h) and one object on the agent. Causes:
- * TIDE_ERROR_CAPACITY_CLIENTS, _NAMES, TIDE_ERROR_NAME, TIDE_ERROR_UNSUPPORTED (a runtime without services). */
+/* Takes one of the TIDE_CLIENTS entries (tide/pools.h) and one object on the agent. Causes of an error
+ * (tide_rclc_last_status): TIDE_ERROR_CAPACITY_CLIENTS, _NAMES, TIDE_ERROR_NAME, TIDE_ERROR_UNSUPPORTED (a runtime
+ * without services). */
 rcl_ret_t rcl_client_init(rcl_client_t *client, const rcl_node_t *node,
                           const rosidl_service_type_support_t *type_support, const char *service_name,
                           const rcl_client_options_t *options);

@@ -18,7 +18,8 @@ typedef struct rcl_context_s {
 rcl_context_t rcl_get_zero_initialized_context(void);
 rmw_context_t *rcl_context_get_rmw_context(rcl_context_t *context);
 bool rcl_context_is_valid(const rcl_context_t *context);
-/* Call it after rcl_shutdown; nothing is left to do then. RCL_RET_INVALID_ARGUMENT before rcl_shutdown. */
+/* Call it after rcl_shutdown. It only checks the order, because rcl_shutdown has already released everything.
+ * RCL_RET_INVALID_ARGUMENT before rcl_shutdown. */
 rcl_ret_t rcl_context_fini(rcl_context_t *context);
 rcl_ret_t rcl_context_get_domain_id(rcl_context_t *context, size_t *domain_id);
 

@@ -34,7 +34,8 @@ rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allo
                                    size_t count, rcutils_duration_value_t timeout, bool *success);
 /* Whether a node offers the client's service. */
 rcl_ret_t rcl_service_server_is_available(const rcl_node_t *node, const rcl_client_t *client, bool *is_available);
-/* Guard condition triggered when the graph changes; owned by the runtime, one for all nodes. Null: refused. */
+/* Guard condition triggered when the graph changes; owned by the runtime, one for all nodes. Null: an error, as for the
+ * other calls here, or no guard condition is free. */
 const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t *node);
 
 /* Names and types, in memory of the allocator (RCL_RET_BAD_ALLOC), to be released by the _fini functions. Names are

@@ -24,8 +24,9 @@ typedef struct rcl_service_options_s {
 
 rcl_service_t rcl_get_zero_initialized_service(void);
 rcl_service_options_t rcl_service_get_default_options(void);
-/* Takes one of the TIDE_SERVICES entries (tide/pools.h) and one object on the agent. Causes:
- * TIDE_ERROR_CAPACITY_SERVICES, _NAMES, TIDE_ERROR_NAME, TIDE_ERROR_UNSUPPORTED (a runtime without services). */
+/* Takes one of the TIDE_SERVICES entries (tide/pools.h) and one object on the agent. Causes of an error
+ * (tide_rclc_last_status): TIDE_ERROR_CAPACITY_SERVICES, _NAMES, TIDE_ERROR_NAME, TIDE_ERROR_UNSUPPORTED (a runtime
+ * without services). */
 rcl_ret_t rcl_service_init(rcl_service_t *service, const rcl_node_t *node,
                            const rosidl_service_type_support_t *type_support, const char *service_name,
                            const rcl_service_options_t *options);
@@ -37,10 +38,10 @@ rcl_ret_t rcl_service_fini(rcl_service_t *service, rcl_node_t *node);
 rcl_ret_t rcl_take_request(const rcl_service_t *service, rmw_request_id_t *request_header, void *ros_request);
 rcl_ret_t rcl_take_request_with_info(const rcl_service_t *service, rmw_service_info_t *request_header,
                                      void *ros_request);
-/* Answers a request, at once or at any later time and in any order; only its header is needed. When the pool is full
- * the call waits up to the time set by rmw_uros_set_service_session_timeout, by default not at all. From any thread.
- * RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free buffer in the pool: try again), _TOO_LARGE,
- * _DISCONNECTED (best effort). */
+/* Answers a request. Requests may be answered at any time and in any order; of a request only its header is needed.
+ * When the pool is full the call waits up to the time set by rmw_uros_set_service_session_timeout, by default not at
+ * all. From any thread. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free buffer in the pool: try
+ * again), _TOO_LARGE, _DISCONNECTED (best effort). */
 rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *response_header, void *ros_response);
 bool rcl_service_is_valid(const rcl_service_t *service);
 rmw_service_t *rcl_service_get_rmw_handle(const rcl_service_t *service);

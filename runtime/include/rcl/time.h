@@ -42,7 +42,7 @@ typedef struct rcl_duration_s {
 #define RCL_NS_TO_MS(nanoseconds) ((int64_t)(nanoseconds) / (1000LL * 1000LL))
 #define RCL_NS_TO_US(nanoseconds) ((int64_t)(nanoseconds) / 1000LL)
 
-/* Every clock of tide is monotonic; wall time comes from time synchronisation (rmw_uros_epoch_nanos). */
+/* True if the clock was initialised with one of the three types. */
 bool rcl_clock_valid(rcl_clock_t *clock);
 rcl_ret_t rcl_clock_fini(rcl_clock_t *clock);
 /* The current time in ns: a steady clock counts from its start; other clocks give the agent's wall clock (RCL_RET_ERROR

@@ -34,11 +34,11 @@ rcl_ret_t rcl_timer_get_period(const rcl_timer_t *timer, int64_t *period);
 rcl_ret_t rcl_timer_get_time_since_last_call(const rcl_timer_t *timer, int64_t *time_since_last_call);
 /* Whether the next expiry has passed. A cancelled timer is not ready. */
 rcl_ret_t rcl_timer_is_ready(const rcl_timer_t *timer, bool *is_ready);
-/* Runs the callback now and sets the next expiry. Only for a timer that is not in an executor: RCL_RET_ERROR with
- * TIDE_ERROR_STATE. RCL_RET_TIMER_CANCELED: nothing is run. */
+/* Runs the callback now and sets the next expiry. Only for a timer that is in no executor; otherwise RCL_RET_ERROR with
+ * TIDE_ERROR_STATE. RCL_RET_TIMER_CANCELED: the timer is cancelled, and its callback does not run. */
 rcl_ret_t rcl_timer_call(rcl_timer_t *timer);
 rcl_timer_callback_t rcl_timer_get_callback(const rcl_timer_t *timer);
-/* Sets the callback for later runs; returns the previous one. Null: nothing runs at an expiry. */
+/* Sets the callback for later runs; returns the previous one. With null, expiries run no callback. */
 rcl_timer_callback_t rcl_timer_exchange_callback(rcl_timer_t *timer, const rcl_timer_callback_t new_callback);
 rcl_ret_t rcl_timer_get_time_until_next_call(rcl_timer_t *timer, int64_t *time_until_next_call);
 

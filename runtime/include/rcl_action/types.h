@@ -6,7 +6,7 @@
 
 #include "rcl/types.h"
 
-/* The generated message if the program has one, else a structure of the same layout. */
+/* The generated message UUID if the program has one, else a structure of the same layout. */
 #if defined(__has_include)
 #if __has_include("unique_identifier_msgs/msg/uuid.h")
 #include "unique_identifier_msgs/msg/uuid.h"

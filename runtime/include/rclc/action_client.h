@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Set-up calls from one thread; goals and cancellations are sent from any thread at any time. tide's additions are in
- * tide/rclc_action.h. */
+/* Set-up calls are made from one thread. Goals and cancellations may be sent from any thread at any time. tide's
+ * additions are in tide/rclc_action.h. */
 #ifndef RCLC__ACTION_CLIENT_H_
 #define RCLC__ACTION_CLIENT_H_
 
@@ -27,7 +27,8 @@ typedef struct rclc_action_client_s {
   struct tide_action *impl;
 } rclc_action_client_t;
 
-/* Takes one of TIDE_ACTION_CLIENTS (tide/pools.h): three clients of services and a subscription. */
+/* Takes one of the TIDE_ACTION_CLIENTS entries (tide/pools.h), which consists of three service clients and a
+ * subscription. */
 rcl_ret_t rclc_action_client_init_default(rclc_action_client_t *action_client, rcl_node_t *node,
                                           const rosidl_action_type_support_t *type_support, const char *action_name);
 rcl_ret_t rclc_action_client_fini(rclc_action_client_t *action_client, rcl_node_t *node);

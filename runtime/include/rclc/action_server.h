@@ -16,9 +16,10 @@ extern "C" {
  * result. */
 #define RCLC_RET_ACTION_WAIT_RESULT_REQUEST 2104
 
-/* RCL_RET_ACTION_GOAL_ACCEPTED; anything else refuses the goal. */
+/* Returns RCL_RET_ACTION_GOAL_ACCEPTED to accept the goal; any other value refuses it. */
 typedef rcl_ret_t (*rclc_action_server_handle_goal_callback_t)(rclc_action_goal_handle_t *goal_handle, void *context);
-/* Returns whether the goal will be cancelled. The program then ends the goal by GOAL_STATE_CANCELED. */
+/* Returns true to accept the cancellation. The program then has to end the goal by rclc_action_send_result with
+ * GOAL_STATE_CANCELED. */
 typedef bool (*rclc_action_server_handle_cancel_callback_t)(rclc_action_goal_handle_t *goal_handle, void *context);
 
 struct tide_action;
@@ -27,7 +28,8 @@ typedef struct rclc_action_server_s {
   struct tide_action *impl;
 } rclc_action_server_t;
 
-/* Takes one of TIDE_ACTION_SERVERS (tide/pools.h): three services and two topics below `action_name`. */
+/* Takes one of the TIDE_ACTION_SERVERS entries (tide/pools.h), which consists of three services and two topics below
+ * `action_name`. */
 rcl_ret_t rclc_action_server_init_default(rclc_action_server_t *action_server, rcl_node_t *node,
                                           rclc_support_t *support, const rosidl_action_type_support_t *type_support,
                                           const char *action_name);

@@ -36,7 +36,7 @@ typedef struct rclc_lifecycle_callback_map_t {
   int (*shutdown[3])(void); /* from unconfigured, inactive, active */
 } rclc_lifecycle_callback_map_t;
 
-/* The request of a service. */
+/* The request that a service is answering, and its result. */
 typedef struct tide_lifecycle_answer {
   const rcl_lifecycle_state_machine_t *state_machine;
   unsigned int transition_id;
@@ -48,7 +48,7 @@ typedef struct rclc_lifecycle_node_t {
   rcl_lifecycle_state_machine_t *state_machine;
   rclc_lifecycle_callback_map_t callbacks;
   bool publish_transitions;
-  tide_lifecycle_answer_t answers[5]; /* the runtime's */
+  tide_lifecycle_answer_t answers[5]; /* used by the runtime only; one for each service */
 } rclc_lifecycle_node_t;
 
 /* Argument of the functions below that create services; must live as long as the services. */
@@ -75,11 +75,11 @@ rcl_ret_t rclc_lifecycle_register_on_activate(rclc_lifecycle_node_t *node, int (
 rcl_ret_t rclc_lifecycle_register_on_deactivate(rclc_lifecycle_node_t *node, int (*cb)(void));
 rcl_ret_t rclc_lifecycle_register_on_cleanup(rclc_lifecycle_node_t *node, int (*cb)(void));
 
-/* A change by the program itself. RCL_RET_ERROR: the current state has no such transition. Returns RCL_RET_OK even when
- * the callback refused the change: check the state. */
+/* Runs a transition that the program itself requests. RCL_RET_ERROR: the current state has no such transition. Returns
+ * RCL_RET_OK even when the callback refused the change: check the state. */
 rcl_ret_t rclc_lifecycle_change_state(rclc_lifecycle_node_t *lifecycle_node, unsigned int transition_id,
                                       bool publish_update);
-/* Returns the result of the transition's callback; RCL_RET_OK without one. */
+/* Returns the result of the transition's callback; RCL_RET_OK if the transition has none. */
 rcl_ret_t rclc_lifecycle_execute_callback(rclc_lifecycle_node_t *lifecycle_node, unsigned int transition_id);
 
 #ifdef __cplusplus

@@ -2,9 +2,9 @@
 /* Parameters of a node: the six services of ROS 2, and /parameter_events.
  *
  * Memory: a server takes six services and a publisher of the program's pools, and entries of TIDE_PARAMETERS
- * (tide/pools.h); nothing is allocated. Names and descriptions are copied. Set-up calls from one thread, before the
- * executor spins, unless said otherwise; a value is read and written from any thread. With several lanes, a change is
- * refused with RCLC_PARAMETER_DISABLED_ON_CALLBACK while the program's callback runs for another change.
+ * (tide/pools.h); nothing is allocated. Names and descriptions are copied. Set-up calls are made from one thread,
+ * before the executor spins, unless said otherwise. Values may be read and written from any thread. With several lanes,
+ * a change is refused with RCLC_PARAMETER_DISABLED_ON_CALLBACK while the program's callback runs for another change.
  *
  * Codes: RCL_RET_ERROR, no such parameter, or no memory for it (rcl_get_error_string says which);
  * RCL_RET_INVALID_ARGUMENT, a null pointer, or a value of another type was requested. */

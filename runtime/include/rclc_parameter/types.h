@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of rcl_interfaces used by the parameter interface. A program that generated rcl_interfaces (`tide
- * generate`) uses the generated messages; otherwise these structures are the same. The runtime needs neither of
- * them. */
+ * generate`) uses the generated messages; other programs use these structures, which have the same members. The runtime
+ * needs neither of them. */
 #ifndef RCLC_PARAMETER__TYPES_H_
 #define RCLC_PARAMETER__TYPES_H_
 

@@ -14,8 +14,9 @@
 extern "C" {
 #endif
 
-/* tide itself never calls an allocator. Programs pass an allocator, and functions of a program's own messages use it
- * (micro_ros_utilities, tide/message_heap.h). */
+/* Only functions whose description mentions the allocator use it: wait sets, the names in the graph, string arrays, and
+ * the memory of a program's own messages (micro_ros_utilities, tide/message_heap.h). All other functions accept an
+ * allocator and ignore it. */
 typedef struct rcutils_allocator_s {
   void *(*allocate)(size_t size, void *state);
   void (*deallocate)(void *pointer, void *state);

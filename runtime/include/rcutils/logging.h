@@ -30,7 +30,8 @@ enum RCUTILS_LOG_SEVERITY {
   RCUTILS_LOG_SEVERITY_FATAL = 50
 };
 
-/* name: "" for the default logger. timestamp: ns of the agent's clock, 0 before it is known. In the caller's context.
+/* name: "" for the default logger. timestamp: ns of the agent's clock, 0 before it is known. Called in the context that
+ * logs.
  */
 typedef void (*rcutils_logging_output_handler_t)(const rcutils_log_location_t *location, int severity, const char *name,
                                                  rcutils_time_point_value_t timestamp, const char *format,

@@ -9,9 +9,10 @@
 extern "C" {
 #endif
 
-/* Adds the octets that the other callback will write to *topic_length, the length of the serialised message. */
+/* Increases *topic_length, the length of the serialised message, by the number of octets that the other callback will
+ * append. */
 typedef void (*rmw_uros_continous_serialization_size)(uint32_t *topic_length);
-/* Appends that many octets to the message, with the functions of ucdr/microcdr.h. */
+/* Appends the announced number of octets to the message, with the functions of ucdr/microcdr.h. */
 typedef void (*rmw_uros_continous_serialization)(ucdrBuffer *ucdr);
 
 /* From the next rcl_publish on, this publisher sends the message followed by the output of serialization_cb. Null for

@@ -13,8 +13,8 @@ extern "C" {
 #define MICROROS_TRANSPORTS_FRAMING_MODE 1
 #define MICROROS_TRANSPORTS_PACKET_MODE 0
 
-/* Supports opened from now on reach the agent through these functions. framing: serial stream framing around each
- * message, for byte streams. Without framing each write and read moves one whole message. */
+/* Each rclc support that is initialised from now on reaches the agent through these functions. framing: serial stream
+ * framing around each message, for byte streams. Without framing each write and read moves one whole message. */
 rmw_ret_t rmw_uros_set_custom_transport(bool framing, void *args, open_custom_func open_cb, close_custom_func close_cb,
                                         write_custom_func write_cb, read_custom_func read_cb);
 /* Sets the functions for these options only. The options then use this transport, whatever else is set. There is one

@@ -8,7 +8,8 @@
 extern "C" {
 #endif
 
-/* One or more exchanges with the agent until the offset of the clocks is known; RMW_RET_TIMEOUT without an answer. */
+/* Exchanges timestamps with the agent until the offset between the two clocks is known. RMW_RET_TIMEOUT: the agent did
+ * not answer. */
 rmw_ret_t rmw_uros_sync_session(const int timeout_ms);
 bool rmw_uros_epoch_synchronized(void);
 /* The agent's wall clock, in ms or ns since 1970; 0 before the first synchronisation. */

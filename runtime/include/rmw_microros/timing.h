@@ -15,7 +15,7 @@ rmw_ret_t rmw_uros_set_publisher_session_timeout(rmw_publisher_t *publisher, int
  * wire): 0 or more; default 0. A response that an executor sends after its callback waits without blocking. */
 rmw_ret_t rmw_uros_set_client_session_timeout(rmw_client_t *client, int session_timeout);
 rmw_ret_t rmw_uros_set_service_session_timeout(rmw_service_t *service, int session_timeout);
-/* How long creating (destroying) an object may wait for the agent's answer. */
+/* Longest wait for the agent's answer when an object is created or destroyed. */
 rmw_ret_t rmw_uros_set_context_entity_creation_session_timeout(rmw_context_t *context, int session_timeout);
 rmw_ret_t rmw_uros_set_context_entity_destroy_session_timeout(rmw_context_t *context, int session_timeout);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sequences of basic types. A sequence uses the caller's memory, which is never replaced. If the caller provides none
  * and a heap exists, the sequence uses memory of the default allocator (tide/message_heap.h). For each basic type NAME:
- * - rosidl_runtime_c__NAME__Sequence__init: `size` zeroes from the default allocator; without a heap, true for size 0
- * only. Previous contents are not released.
+ * - rosidl_runtime_c__NAME__Sequence__init: allocates `size` zeroes from the default allocator. Without a heap it
+ * returns true for size 0 only. Previous contents are not released.
  * - rosidl_runtime_c__NAME__Sequence__fini: resets the sequence; releases memory of the default allocator.
  * - rosidl_runtime_c__NAME__Sequence__copy: false, without change, if the elements do not fit the caller's memory, or
  *   there is no heap.

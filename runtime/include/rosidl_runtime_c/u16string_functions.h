@@ -35,13 +35,14 @@ size_t rosidl_runtime_c__U16String__len(const uint16_t *value);
 /* Truncates the text to `size`, or pads it with null characters. False, without change, as above. */
 bool rosidl_runtime_c__U16String__resize(rosidl_runtime_c__U16String *string, size_t size);
 
-/* Elements without text, from the default allocator; without a heap, true only when size is 0. Previous contents are
- * ignored. */
+/* Allocates `size` empty strings from the default allocator; without a heap it returns true only when size is 0.
+ * Previous contents are ignored. */
 bool rosidl_runtime_c__U16String__Sequence__init(rosidl_runtime_c__U16String__Sequence *sequence, size_t size);
 void rosidl_runtime_c__U16String__Sequence__fini(rosidl_runtime_c__U16String__Sequence *sequence);
 bool rosidl_runtime_c__U16String__Sequence__are_equal(const rosidl_runtime_c__U16String__Sequence *a,
                                                       const rosidl_runtime_c__U16String__Sequence *b);
-/* Copies the strings, each as above. False when one does not fit: the output then has the elements before it. */
+/* Copies the strings, each like U16String__copy. False when one does not fit: the output then holds the strings before
+ * it. */
 bool rosidl_runtime_c__U16String__Sequence__copy(const rosidl_runtime_c__U16String__Sequence *input,
                                                  rosidl_runtime_c__U16String__Sequence *output);
 

@@ -17,12 +17,14 @@
  * always add up to the budget:
  *   - A lane that nothing preempts never has more than floor(L/T)*B + min(B, L mod T) at its priority in any window of
  *     length L, with B the budget and T the period. (The queue rotates: the unit used now is used again B units later.
- *     Its run began when its first portion became usable, and so did the later run, at least one period later.)
+ *     The lane's run that uses it now began when the first portion of that run became usable. The run that uses it
+ *     again began in the same way, at least one period later.)
  *   - In any window that begins when the lane is blocked or has no budget: at most B*ceil(L/T), preempted or not. That
  *     is what the response-time analysis of less urgent lanes assumes of a periodic task (B, T).
  *   - In any window at all: at most B*(ceil(L/T) + 1). Budget that stays unused for longer than one period, because of
  *     more urgent work, is lost (`forgiven` counts this).
- *   - An overrun, when the owner checked too late, is deducted from the next portion, so overruns do not add up.
+ *   - If the owner (the code that calls these functions) checks too late, the overrun is deducted from the next
+ *   portion, so overruns do not add up.
  *
  * TIDE_BUDGET_POSIX follows POSIX.1-2017, 2.8.4 to the letter. That rule has known defects (Stanovich, Baker, Wang,
  * Gonzalez Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010) and is included for
@@ -54,7 +56,7 @@ extern "C" {
 typedef enum tide_budget_rule { TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX } tide_budget_rule_t;
 
 typedef struct tide_replenishment {
-  int64_t time_ns;   /* the time from which it may be used */
+  int64_t time_ns;   /* the portion may be used from this time on */
   int64_t amount_ns; /* amount of processor time */
 } tide_replenishment_t;
 
@@ -84,8 +86,8 @@ typedef struct tide_budget_counters {
 typedef struct tide_budget {
   tide_budget_config_t config;
   uint16_t first, count; /* the ring in config.replenishments */
-  bool ready, running;   /* state of the owner, as the events report it */
-  bool high;             /* the owner has its full priority */
+  bool ready, running;   /* state of the lane, as the events report it */
+  bool high;             /* the lane has its full priority */
   int64_t now_ns;        /* time of the latest event */
   int64_t stopped_ns;    /* time of the latest preempt */
   int64_t used_ns;       /* time used: of the first portion (corrected rule), or since activation_ns (POSIX rule) */

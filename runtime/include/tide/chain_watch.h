@@ -10,9 +10,9 @@
  *
  * An instance begins at the timer's nominal expiry, or when the first callback becomes ready, and ends when the last
  * callback has run. Instances do not overlap: an instance that has not ended when the next one begins counts as
- * missing, and its later end counts for the next instance. So a chain whose instances are all late by more than a
- * period has one missing instance. The first and the last callback run on this machine; the callbacks between them may
- * run elsewhere.
+ * missing, and its later end counts for the next instance. So if every instance takes between one and two periods, only
+ * the first counts as missing, and each later one seems to take one period less. The first and the last callback run on
+ * this machine; the callbacks between them may run elsewhere.
  *
  * Late and missing instances are reported in the counters, in the trace (TIDE_TRACE_DEADLINE) and, with
  * tide_rclc_diagnostics, as a warning on /diagnostics.

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executors: which callback runs next, and on which lane.
  *
- * TIDE_POLICY_TIDE (PoDS, section 5.1). timer_list is ordered by next expiry, ready_list by priority. A round moves the
- * timers that are due to ready_list (the head of timer_list shows whether there is one). It registers newly received
- * frames, and processes the most urgent frame if nothing more urgent is ready. Then the round runs the head of
- * ready_list. Collection is O(1) when nothing is new, and O(log n) for each callback that became ready; no round
- * inspects all handles.
+ * TIDE_POLICY_TIDE (PoDS, section 5.1). timer_list is ordered by next expiry, ready_list by priority. A round moves
+ * expired timers from timer_list to ready_list (the head of timer_list shows whether one has expired). It registers
+ * newly received frames, and processes the most urgent frame if nothing more urgent is ready. Then the round runs the
+ * head of ready_list. Collection is O(1) when nothing is new, and O(log n) for each callback that became ready; no
+ * round inspects all handles.
  *
  * TIDE_POLICY_BATCH (rclc's default executor). A round waits for one received packet or a timer, marks every ready
  * handle, and runs all of them in order of registration. Packets are first come, first served, one per round.
@@ -35,7 +35,7 @@
  * Who may call what, with any number of lanes. From any thread or interrupt: notify, wake, wake_for_frames and stop.
  * From any thread, at any time: the functions of timers, add, remove, set_priority and tide_callback_is_ready. From a
  * callback, or while no lane spins: set_trigger and set_policy. This also holds for add and remove with the batch
- * policy or a trigger other than any, because those inspect all callbacks.
+ * policy or a trigger other than `any`, because those inspect all callbacks.
  *
  * Locks. The platform's critical section guards the lists; it is never held while the program's code runs. On a
  * platform that excludes lanes and interrupts separately (tide_platform_t.lanes_enter), the lists are guarded against
@@ -241,16 +241,16 @@ typedef struct tide_executor_config {
   tide_queue_entry_t **timer_storage; /* as many as ready_storage */
   size_t callback_count;
   tide_lane_t *lanes; /* with their settings */
-  size_t lane_count;  /* 1 or more. With several lanes: a policy other than batch, trigger any, and no callback that is
-                         `always`. With readyset: the same least_level for all lanes, trigger any, and no callback that
-                         is `always` */
+  size_t lane_count; /* 1 or more. With several lanes: a policy other than batch, trigger `any`, and no callback that is
+                        `always`. With readyset: the same least_level for all lanes, trigger `any`, and no callback that
+                        is `always` */
   tide_source_t source;
   /* Only with the batch policy. False: stored samples are dispatched at once. True: as in the stock rmw_wait, a round
    * first waits for a new frame, a timer or guard, its deadline or spin_timeout_ns. The round waits even when samples
    * are already stored, because they were received while a publish waited for its acknowledgment, or were left because
    * a handle takes one sample a round. Then all stored samples are dispatched. */
   bool batch_waits_for_new_data;
-  int64_t spin_timeout_ns; /* longest wait of a round of spin with a trigger other than any, and of the batch policy's
+  int64_t spin_timeout_ns; /* longest wait of a round of spin with a trigger other than `any`, and of the batch policy's
                               wait above; 0: 1 s, as in rclc */
   /* Called by the lane around each callback, for traces and measurements; may be null. */
   void (*on_start)(void *context, tide_callback_t *callback, int64_t now_ns);
@@ -261,7 +261,7 @@ typedef struct tide_executor_config {
   /* For several lanes in one band, with the tide policy and no source of frames. A callback made ready by
    * tide_executor_notify_from may wait this long for a lane that becomes free by itself. Usually the notifying lane is
    * the first to be free, so no lane has to be woken. One idle lane then wakes at the next expiry of a timer, and the
-   * others this much later. 0: all wake at each expiry, and a notification always wakes an idle lane. */
+   * others patience_ns later. 0: all wake at each expiry, and a notification always wakes an idle lane. */
   int64_t patience_ns;
 #endif
 } tide_executor_config_t;
@@ -293,8 +293,8 @@ typedef struct tide_executor {
   void *trigger_object;
   bool stopped;
   bool trigger_is_ours;  /* the trigger is `all` or `one`, which are called with the callbacks locked */
-  bool all_frames_first; /* with the tide policy and a trigger other than any: all received frames are processed before
-                            a round begins, whatever their priority; set between rounds */
+  bool all_frames_first; /* with the tide policy and a trigger other than `any`: all received frames are processed
+                            before a round begins, whatever their priority; set between rounds */
   tide_executor_config_t config;
   tide_executor_counters_t counters;
 } tide_executor_t;
@@ -303,7 +303,7 @@ typedef struct tide_executor {
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config);
 /* Set the trigger. Null, and the default: tide_trigger_any. With another trigger, a round that triggers runs every
  * ready callback once, most urgent first (tide) or in order of registration (batch). Callbacks that become ready
- * meanwhile wait for the next round. TIDE_ERROR_UNSUPPORTED: a trigger other than any with several lanes. */
+ * meanwhile wait for the next round. TIDE_ERROR_UNSUPPORTED: a trigger other than `any` with several lanes. */
 int tide_executor_set_trigger(tide_executor_t *executor, tide_trigger_t trigger, void *object);
 
 /* Change the policy; ready callbacks stay ready. TIDE_ERROR_STATE: called within a round. TIDE_ERROR_UNSUPPORTED: see
@@ -318,8 +318,8 @@ void tide_executor_get_counters(tide_executor_t *executor, tide_executor_counter
 int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_measurement_t *measurement);
 
 /* Add a callback. The caller sets kind, priority, always, execute, context, handle, group and measurement; this call
- * zeroes the rest. A group belongs to the executor of its first callback. With the trigger any and `always` callbacks,
- * a round of the tide policy runs the most urgent ready callback and all always callbacks, most urgent
+ * zeroes the rest. A group belongs to the executor of its first callback. If the trigger is `any` and some callbacks
+ * are `always`, a round of the tide policy runs the most urgent ready callback and all always callbacks, most urgent
  * first. O(lanes). TIDE_ERROR_FULL: the executor or the group is full. TIDE_ERROR_EXISTS: added already.
  * TIDE_ERROR_UNSUPPORTED: always, with several lanes or readyset. */
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback);

@@ -15,7 +15,7 @@ extern "C" {
 typedef enum tide_scheduling {
   TIDE_SCHEDULING_INHERIT,     /* the scheduling of the thread that starts the lanes */
   TIDE_SCHEDULING_NORMAL,      /* shares the processor with all other threads; priority is not used */
-  TIDE_SCHEDULING_FIFO,        /* fixed priority, until it waits */
+  TIDE_SCHEDULING_FIFO,        /* fixed priority; no time slices among equal priorities */
   TIDE_SCHEDULING_ROUND_ROBIN, /* fixed priority, in turns with threads of the same priority */
   TIDE_SCHEDULING_DEADLINE,    /* earliest deadline first with a bandwidth: runtime_ns in every period_ns */
   TIDE_SCHEDULING_SPORADIC     /* fixed priority while it has budget, runtime_ns in every period_ns (tide/budget.h) */

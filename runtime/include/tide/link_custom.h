@@ -25,7 +25,7 @@ typedef struct tide_custom_transport {
    */
   size_t (*read)(void *context, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *error);
   /* Ends the waiting read, or the next one. Callable from any thread or interrupt, also in a critical section. False,
-   * or a null function: a read cannot be ended and waits for at most a slice. The result must not change from open to
+   * or a null function: a read cannot be ended and waits for at most slice_ms. The result must not change from open to
    * close. */
   bool (*wake)(void *context);
 } tide_custom_transport_t;
@@ -60,13 +60,13 @@ int tide_custom_link_open(tide_custom_link_t *link, tide_session_t *session, con
 void tide_custom_link_close(tide_custom_link_t *link);
 
 /* End the wait of a run, or of the next one: the session needs a poll, or the run must stop. From any context. No
- * effect if a read cannot be ended: it ends by itself after a slice. */
+ * effect if a read cannot be ended: it ends by itself after slice_ms. */
 void tide_custom_link_wake(tide_custom_link_t *link);
 
 /* Send submitted messages, receive, and poll the session. Returns when something was sent or received, when it was
  * woken, or at the deadline (up to a millisecond before it, because the transport's clock counts milliseconds). With a
- * deadline in the past the call does not wait. Call it in this way after publishing if no other context does. From one
- * context at a time; a nested call does nothing. Has the signature of tide_pump_t.run. */
+ * deadline in the past the call does not wait. Call it with such a deadline after publishing, unless another context
+ * runs the link. From one context at a time; a nested call does nothing. Has the signature of tide_pump_t.run. */
 void tide_custom_link_run(void *link, int64_t deadline_ns);
 
 #ifdef __cplusplus

@@ -65,7 +65,7 @@ typedef struct tide_local_counters {
   uint64_t published; /* messages */
   uint64_t delivered; /* references queued: one for each subscription */
   uint64_t dropped;   /* delivered references that newer references replaced in a full queue */
-  uint32_t refused;   /* borrows without a free message */
+  uint32_t refused;   /* borrows that were refused because no message was free */
   uint32_t used_maximum;
 } tide_local_counters_t;
 

@@ -44,7 +44,7 @@ typedef struct tide_lock_port {
   void *context;
   /* Identifies the caller: a distinct value for each lane; null: an interrupt that is not a lane. */
   const void *(*current)(void *context);
-  /* Raise the caller to at least the priority of that lane. Returns zero, or the error that tide_lock_take then
+  /* Raise the caller to at least the priority of `lane`. Returns zero, or the error that tide_lock_take then
    * returns. */
   int (*raise)(void *context, const tide_lane_t *lane, uintptr_t *before);
   void (*restore)(void *context, uintptr_t before);
@@ -79,7 +79,7 @@ typedef struct tide_lock { /* internal, except the counters */
 int tide_lock_set_init(tide_lock_set_t *set, const tide_platform_t *platform, const tide_lock_port_t *port);
 int tide_lock_init(tide_lock_t *lock, tide_lock_set_t *set);
 
-/* The callback may take the lock: its ceiling rises to the callback's priority. Call it before the lanes run.
+/* The callback may take the lock: the lock's ceiling rises to the callback's priority. Call it before the lanes run.
  * TIDE_ERROR_STATE: the callback belongs to no executor. TIDE_ERROR_UNSUPPORTED: its lane has a budget or a bandwidth,
  * which may end within a critical section. */
 int tide_lock_allow(tide_lock_t *lock, const tide_callback_t *callback);

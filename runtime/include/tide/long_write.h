@@ -41,7 +41,7 @@ int tide_session_long_begin(tide_session_t *session, tide_long_write_t *write, u
 /* Returns where to write the next octets, and in *bytes how many fit: 0 when all are written or tide_session_long_flush
  * is due. */
 uint8_t *tide_session_long_place(const tide_long_write_t *write, uint32_t *bytes);
-/* Report that `bytes` octets were written there. */
+/* Report that `bytes` octets were written at the address that tide_session_long_place returned. */
 void tide_session_long_wrote(tide_long_write_t *write, uint32_t bytes);
 /* Send a full node, or the last one, and acquire the next. TIDE_ERROR_FULL: no node is free yet; call again when a node
  * has been acknowledged. TIDE_ERROR_DISCONNECTED: the sample is lost with its session. */

@@ -103,7 +103,7 @@ typedef struct tide_action_pools {
   tide_action_t *actions;
   tide_goal_t *goals;
   tide_action_result_t *results;
-  uint8_t *result_bytes; /* result_capacity octets for each */
+  uint8_t *result_bytes; /* result_capacity octets for each element of results */
   uint32_t result_capacity;
   uint16_t action_count, goal_count, result_count;
   void (*release)(void);

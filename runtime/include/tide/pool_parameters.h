@@ -56,7 +56,7 @@ typedef struct tide_parameter_server {
   uint8_t count;                /* number of parameters */
   tide_parameter_answer_t answers[TIDE_PARAMETER_SERVICE_COUNT];
   tide_parameter_store_t store;
-  bool stores; /* a store for changes is set */
+  bool stores; /* changes are saved in the program's store */
   uint32_t events_lost;
   tide_parameter_callback_of_first_edition_t first_edition;
 } tide_parameter_server_t;

@@ -14,8 +14,8 @@
 
 #include "tide/pool_handles.h"
 
-/* Maximum numbers of the program's objects. A publisher or a subscription takes three objects on the agent, a node
- * one. */
+/* Maximum numbers of the program's objects. On the agent a publisher or a subscription takes three objects, a node
+ * takes one. */
 #ifndef TIDE_NODES
 #define TIDE_NODES 4
 #endif
@@ -61,7 +61,7 @@
 #ifndef TIDE_ACTION_GOALS
 #define TIDE_ACTION_GOALS (4 * (TIDE_ACTION_SERVERS + TIDE_ACTION_CLIENTS))
 #endif
-/* Results that servers keep for late or repeated requests, and the maximum size of a serialised one. */
+/* Results that servers keep for late or repeated requests, and the maximum size of a serialised result. */
 #ifndef TIDE_ACTION_RESULTS
 #define TIDE_ACTION_RESULTS (4 * TIDE_ACTION_SERVERS)
 #endif
@@ -204,7 +204,7 @@
 #define TIDE_GUARD_CONDITIONS_ALL (TIDE_GUARD_CONDITIONS + (TIDE_GRAPH_BYTES > 0))
 #define TIDE_OBJECT_COUNT \
   (TIDE_NODES + 3 * TIDE_PUBLISHERS_ALL + 3 * TIDE_SUBSCRIPTIONS_ALL + TIDE_SERVICES_ALL + TIDE_CLIENTS_ALL)
-#define TIDE_SERVICE_NAME_BYTES (TIDE_NAME_BYTES + 8) /* "Request" */
+#define TIDE_SERVICE_NAME_BYTES (TIDE_NAME_BYTES + 8) /* room for the suffix "Request" */
 #define TIDE_NODE_COUNT (TIDE_SMALL_NODES + TIDE_LARGE_NODES)
 #define TIDE_STREAMS_ALL (TIDE_STREAMS + TIDE_RELIABLE_STREAMS)
 

@@ -35,8 +35,8 @@ typedef struct tide_link_address {
   /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, in the numbers used for lanes (SCHED_FIFO on POSIX).
    * The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment or the start
    * of a frame. TIDE_LINK_PRIORITY_INHERIT: the scheduling of the thread that opens the link. If the system refuses the
-   * priority, the thread also has the inherited scheduling, and the link's counters report it. POSIX: needs
-   * CAP_SYS_NICE or an rtprio limit (ulimit -r). */
+   * priority, the thread also has the inherited scheduling, and thread_status of the link's counters reports the
+   * refusal. POSIX: needs CAP_SYS_NICE or an rtprio limit (ulimit -r). */
   int thread_priority;
   /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such callers
    * wait for a ping, an acknowledgment or the creation of an entity; lanes of an executor never poll, nor does the
@@ -63,7 +63,7 @@ const tide_measure_clock_t *tide_port_measure_clock(void);
 
 /* Open a link for the session and attach it to its daemon. From now on the link's context (a thread on POSIX,
  * interrupts on a microcontroller) drives tide_session_poll and the reception. A link that is cut (unplugged cable,
- * closed tty) is reopened automatically. One link per session. TIDE_ERROR_LINK: it cannot be opened the first time.
+ * closed tty) is reopened automatically. One link per session. TIDE_ERROR_LINK: the first opening failed.
  * TIDE_ERROR_ARGUMENT: bad address, or a priority that the system does not have. TIDE_ERROR_FULL: no resources for a
  * thread.
  */
@@ -81,7 +81,8 @@ void tide_port_wake_link(tide_session_t *session);
 #define TIDE_HOST_BYTES 16
 int tide_port_discover_agent(uint16_t group_port, int timeout_ms, char *host, uint16_t *port);
 
-/* TIDE_SINGLE_CONTEXT: handle events that interrupts have only recorded. Call it before each tide_session_poll. */
+/* Only in builds with TIDE_SINGLE_CONTEXT (tide/options.h): handles the events that interrupts have recorded but not
+ * handled. Call it before each tide_session_poll. */
 void tide_port_serve_link(tide_session_t *session);
 
 /* Returns what a waiting caller must run when the session's link has no context of its own (bare metal): a step of

@@ -31,7 +31,8 @@ typedef struct tide_posix_scheduling {
  * threads of the machine have no processor time left); nothing was changed then. TIDE_ERROR_UNSUPPORTED: the system
  * has no such policy. */
 int tide_posix_schedule(const tide_posix_scheduling_t *scheduling);
-/* Returns the calling thread's policy and priority, with any processor, for starting another thread. */
+/* Returns the calling thread's policy and priority, without its processor (TIDE_POSIX_ANY_CPU), for starting another
+ * thread. */
 tide_posix_scheduling_t tide_posix_own_scheduling(void);
 typedef struct tide_posix_thread_config {
   tide_posix_scheduling_t scheduling;

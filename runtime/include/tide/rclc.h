@@ -7,8 +7,8 @@
  *
  * Several executors, several lanes. Executors of one support may spin in different threads, and an executor may have
  * several lanes (tide_rclc_executor_set_lanes). Only the lane that runs a subscription's callback processes the
- * subscription's received frames. While that lane is busy, its frames wait, and reliable frames are not acknowledged.
- * So the agent sends no more than the pool of slots holds. Frames that belong to no lane (answers to requests,
+ * subscription's received frames. While that lane is busy, these frames wait, and reliable frames are not acknowledged.
+ * So the agent sends no more frames than the slots hold. Frames that belong to no lane (answers to requests,
  * subscriptions in no executor) are processed by any lane that is not asleep. Subscriptions of the same level share a
  * stream of the agent, which keeps its order. So a frame of one executor may wait behind a frame of the same level for
  * another executor. Give their chains different levels if that matters, and do not leave an executor that has
@@ -17,12 +17,13 @@
  * Sharing data between lanes. Callbacks of different lanes run at the same time or preempt each other at any
  * instruction. Callbacks of one lane never do, and no callback overlaps itself. So with a lane for each level, data
  * used only by callbacks of one level needs no protection. Data that callbacks of several lanes use needs a topic, C11
- * atomics, or a lock with priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds only, because the
- * urgent lane waits meanwhile). The runtime's own calls are safe from every lane: rcl_publish (even on the same
- * publisher; the message stays the caller's), rcl_timer_* except init and fini, rcl_trigger_guard_condition,
- * rmw_uros_*. The message passed when a subscription is added belongs to its callback. rclc_executor_remove_* and the
- * fini of a timer, subscription or guard condition return an error (TIDE_ERROR_STATE) while a lane runs the callback,
- * even when called from the callback. To stop a timer from its own callback, cancel it. */
+ * atomics, or a lock with priority inheritance (POSIX: PTHREAD_PRIO_INHERIT; hold it for microseconds only, because a
+ * more urgent lane may have to wait for the lock). The runtime's own calls are safe from every lane: rcl_publish (even
+ * on the same publisher; the message stays the caller's), rcl_timer_* except init and fini,
+ * rcl_trigger_guard_condition, rmw_uros_*. The message passed when a subscription is added belongs to its callback.
+ * rclc_executor_remove_* and the fini of a timer, subscription or guard condition return an error (TIDE_ERROR_STATE)
+ * while a lane runs the callback, even when called from the callback. To stop a timer from its own callback, cancel
+ * it. */
 #ifndef TIDE_RCLC_H
 #define TIDE_RCLC_H
 
@@ -71,7 +72,7 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */
 int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
-/* Callback groups, as rclcpp's: with several lanes at most one callback of an exclusive group runs at a time. Other
+/* Callback groups, as rclcpp's: with several lanes, at most one callback of an exclusive group runs at a time. Other
  * callbacks of the group wait in priority order and block no lane. Callbacks of a reentrant group may overlap even
  * themselves. The runs of a subscription then share its one message: use local delivery, or one lane. A callback
  * without a group may overlap all callbacks except itself. With one lane groups have no effect. See tide_group_t for

@@ -29,9 +29,9 @@ extern "C" {
 
 /* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a
  * handle of the executor, the first executor that is reported. period_ms: 1 or more. TIDE_ERROR_ARGUMENT.
- * TIDE_ERROR_EXISTS: it exists already. TIDE_ERROR_UNSUPPORTED: a build without reliable streams. Other errors as from
- * rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. Finalising the support
- * ends the diagnostics too. */
+ * TIDE_ERROR_EXISTS: the diagnostics exist already. TIDE_ERROR_UNSUPPORTED: a build without reliable streams. Other
+ * errors as from rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. Finalising
+ * the support ends the diagnostics too. */
 rcl_ret_t tide_rclc_diagnostics_init(rcl_node_t *node, rclc_support_t *support, rclc_executor_t *executor,
                                      uint32_t period_ms);
 /* Report a further executor, which must live until fini. Call it before anything spins. Its budgets are not reported.

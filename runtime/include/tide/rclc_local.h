@@ -36,7 +36,7 @@ extern "C" {
 
 typedef enum tide_reach { TIDE_REACH_AGENT, TIDE_REACH_LOCAL, TIDE_REACH_BOTH } tide_reach_t;
 
-/* rclc_publisher_init and rclc_subscription_init are these with TIDE_REACH_AGENT. */
+/* rclc_publisher_init and rclc_subscription_init are these functions with TIDE_REACH_AGENT. */
 rcl_ret_t tide_rclc_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
                                    const rosidl_message_type_support_t *type_support, const char *topic_name,
                                    const rmw_qos_profile_t *qos_profile, tide_reach_t reach);

@@ -26,13 +26,13 @@
 extern "C" {
 #endif
 
-/* With NUL. A longer text is truncated at a UTF-8 character boundary. */
+/* Maximum length of a line's text, with NUL. A longer text is truncated at a UTF-8 character boundary. */
 #define TIDE_ROSOUT_TEXT_BYTES 256
 
 /* Call it once per program; takes a publisher (TIDE_PUBLISHERS). The default logger has the name of the node, as in
- * rclcpp: "namespace.node". The stamp is the agent's time, 0 before rmw_uros_sync_session. TIDE_ERROR_EXISTS: it exists
- * already. TIDE_ERROR_CAPACITY_PUBLISHERS. TIDE_ERROR_UNSUPPORTED: a build without reliable streams. rosout also ends
- * with its support and may then be initialised again, with new counters. */
+ * rclcpp: "namespace.node". The stamp is the agent's time, 0 before rmw_uros_sync_session. TIDE_ERROR_EXISTS: rosout is
+ * initialised already. TIDE_ERROR_CAPACITY_PUBLISHERS. TIDE_ERROR_UNSUPPORTED: a build without reliable streams.
+ * Finalising the support also ends rosout. It may then be initialised again, with new counters. */
 rcl_ret_t tide_rclc_rosout_init(const rcl_node_t *node, int least_severity);
 /* TIDE_ERROR_STATE, without change: not initialised, or another thread is logging. Other errors as from
  * rcl_publisher_fini. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of rclc that reaches ROS 2 without an agent on a host. Instead of an agent's address the options get that
- * of the board, and nothing else in the program changes:
+/* Lets an rclc program reach ROS 2 without an agent on a host. The options get the board's own address instead of an
+ * agent's address; nothing else in the program changes:
  *
  *   tide_rclc_options_set_rtps(rmw_options, "192.168.1.20");
  *
- * The memory of the wire is the program's, in one C file:
+ * The program provides the memory, in one C file:
  *
  *   #define TIDE_RTPS_WRITERS 3
  *   #define TIDE_DEFINE_RTPS
@@ -29,39 +29,40 @@ extern "C" {
  * are found at their ports; on others also by multicast. RMW_RET_INVALID_ARGUMENT: not an address. The domain is
  * that of rcl_init_options_set_domain_id; 255: ROS_DOMAIN_ID (POSIX), else 0. One support of a process at a time. */
 rmw_ret_t tide_rclc_options_set_rtps(rmw_init_options_t *options, const char *address);
-/* For its counters and those of its participant; written by the link's thread. */
+/* The agent, for reading its counters and those of its participant. The link's thread writes them. */
 const tide_rtps_agent_t *tide_rclc_rtps_agent(void);
 
 extern const tide_rtps_agent_config_t tide_rtps_memory;
 
 #ifdef TIDE_DEFINE_RTPS
-/* One for each publisher, service and client. */
+/* Writers: one for each publisher, service and client. */
 #ifndef TIDE_RTPS_WRITERS
 #define TIDE_RTPS_WRITERS 4
 #endif
-/* One for each subscription, service and client. */
+/* Readers: one for each subscription, service and client. */
 #ifndef TIDE_RTPS_READERS
 #define TIDE_RTPS_READERS 4
 #endif
 #ifndef TIDE_RTPS_NODES
 #define TIDE_RTPS_NODES 1
 #endif
-/* Remote participants; those with a matching topic stay, others make room for each other. */
+/* Largest number of remote participants. When the table is full, a new participant replaces one without a matching
+ * topic. */
 #ifndef TIDE_RTPS_PEERS
 #define TIDE_RTPS_PEERS 8
 #endif
-/* Pairs of an endpoint of this board and a remote one. */
+/* Largest number of matches: pairs of a local and a remote endpoint. */
 #ifndef TIDE_RTPS_MATCHES
 #define TIDE_RTPS_MATCHES (2 * (TIDE_RTPS_WRITERS + TIDE_RTPS_READERS))
 #endif
-/* Depth of each writer's history, and the largest sample, at most 65,000. */
+/* Depth of each writer's history, and size of the largest sample in bytes (at most 65,000). */
 #ifndef TIDE_RTPS_HISTORY
 #define TIDE_RTPS_HISTORY 4
 #endif
 #ifndef TIDE_RTPS_SAMPLE_BYTES
 #define TIDE_RTPS_SAMPLE_BYTES 512
 #endif
-/* Messages on their way to the executor: one for each reader, and the rest for bursts; at most TIDE_WINDOW. */
+/* Messages on their way to the executor: one for each reader, and further ones for bursts; at most TIDE_WINDOW. */
 #ifndef TIDE_RTPS_FRAMES
 #define TIDE_RTPS_FRAMES (TIDE_RTPS_READERS + 4 < 16 ? TIDE_RTPS_READERS + 4 : 16)
 #endif

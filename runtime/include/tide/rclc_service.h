@@ -13,9 +13,9 @@
  *   static void on_done(rcl_timer_t *timer, int64_t last_call) { rcl_send_response(&service, &asked, &response); }
  *
  * Faults. Client and agent retransmit lost messages (reliable). A request that waits for a new session or a server is
- * sent as soon as there is one. So a request may be executed twice after a restart of the agent. The agent drops a
- * request after five seconds without a server. A reply is lost if the agent is killed while it holds the reply. A reply
- * is also lost if a ROS 2 server sent it before DDS had discovered this client (a new client, under load). So the
+ * sent as soon as there is one. After a restart of the agent a request may therefore be executed twice. The agent drops
+ * a request after five seconds without a server. A reply is lost if the agent is killed while it holds the reply. A
+ * reply is also lost if a ROS 2 server sent it before DDS had discovered this client (a new client, under load). So the
  * program needs its own timeout, after which it calls tide_rclc_client_forget.
  *
  * Set-up calls as in tide/rclc.h. rcl_send_request, rcl_send_response, tide_rclc_client_forget and get_counters: from
@@ -41,7 +41,7 @@ rcl_ret_t tide_rclc_client_forget(const rcl_client_t *client, int64_t sequence_n
 rcl_ret_t tide_rclc_service_set_priority(rcl_service_t *service, tide_priority_t priority);
 rcl_ret_t tide_rclc_client_set_priority(rcl_client_t *client, tide_priority_t priority);
 /* Call these in data-dependency order, after the handles were added to their executor. A client's position is that of
- * its callback. The server's work takes the position before it (tide_chain_add_remote). */
+ * its callback. Call tide_chain_add_remote before it to give the server's work a position. */
 rcl_ret_t tide_rclc_chain_add_service(tide_chain_t *chain, rcl_service_t *service);
 rcl_ret_t tide_rclc_chain_add_client(tide_chain_t *chain, rcl_client_t *client);
 /* Only exclusive groups. TIDE_ERROR_UNSUPPORTED: a reentrant group, because its runs would share request and

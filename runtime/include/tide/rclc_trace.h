@@ -52,13 +52,13 @@ typedef struct tide_trace_settings {
 
 /* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a
  * handle of the executor, whose lanes get rings. TIDE_ERROR_ARGUMENT: a setting outside its range. TIDE_ERROR_EXISTS:
- * it exists already. TIDE_ERROR_UNSUPPORTED: the runtime was built without TIDE_TRACE. Other errors as from
+ * the trace exists already. TIDE_ERROR_UNSUPPORTED: the runtime was built without TIDE_TRACE. Other errors as from
  * rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. Finalising the support
  * ends the trace too. */
 rcl_ret_t tide_rclc_trace_init(rcl_node_t *node, rclc_support_t *support, rclc_executor_t *executor,
                                const tide_trace_settings_t *settings);
-/* Gives rings to the lanes of a further executor (at most TIDE_TRACE_EXECUTORS in all) while there are free ones. Call
- * it before the executor spins. TIDE_ERROR_FULL: some of its lanes have none. TIDE_ERROR_STATE: there is no trace. */
+/* Gives the free rings to the lanes of a further executor (at most TIDE_TRACE_EXECUTORS in all). Call
+ * it before the executor spins. TIDE_ERROR_FULL: some of its lanes got no ring. TIDE_ERROR_STATE: there is no trace. */
 rcl_ret_t tide_rclc_trace_add_executor(rclc_executor_t *executor);
 /* Call it while nothing spins. Records in the rings are lost. TIDE_ERROR_STATE: there is no trace. Other errors as from
  * rcl_publisher_fini. */

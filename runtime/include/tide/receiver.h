@@ -123,15 +123,15 @@ typedef struct tide_reassembly {
   tide_account_t *account; /* account of the message */
 } tide_reassembly_t;
 
-/* The history depth limits the waiting frames. But frames that arrive within this time are a burst, of which nothing is
- * dropped. Same value as Limits::burst_ns of the agent. */
+/* The history depth limits how many frames of a reader wait. Frames that arrived within the last TIDE_BURST_NS count as
+ * a burst, and may exceed the depth as long as there are spare slots. Same value as Limits::burst_ns of the agent. */
 #define TIDE_BURST_NS INT64_C(20000000)
 
 /* A frame may belong to one of several executors. Then priority_of returns the priority plus TIDE_FRAME_OWNER(number of
  * the executor, 1..127). Any executor processes a frame without a number. */
 #define TIDE_FRAME_OWNER(owner) ((int32_t)(owner) << 16)
 
-/* The frames that one lane processes: frames of its owner with a priority from least to most. */
+/* The frames that one lane processes: frames of its executor (owner) with a priority from least to most. */
 typedef struct tide_frame_share {
   tide_priority_t least, most;
   uint8_t owner; /* 0: all owners */

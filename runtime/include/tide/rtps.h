@@ -74,8 +74,8 @@ typedef struct tide_rtps_text {
   size_t length;
 } tide_rtps_text_t;
 
-/* Ports of a domain: of all participants (multicast), and of one participant by its number from 0. A domain has 120
- * participants at most; domains above 232 have no ports. */
+/* UDP ports of a domain: one for multicast, which all participants share, and two for each participant by its number,
+ * counted from 0. A domain has 120 participants at most; domains above 232 have no ports. */
 #define TIDE_RTPS_PORT_MULTICAST(domain) (7400u + 250u * (domain))
 #define TIDE_RTPS_PORT_DISCOVERY(domain, participant) (7410u + 250u * (domain) + 2u * (participant))
 #define TIDE_RTPS_PORT_DATA(domain, participant) (7411u + 250u * (domain) + 2u * (participant))
@@ -113,7 +113,7 @@ int64_t tide_rtps_get_timestamp(tide_cdr_t *cdr);
 
 typedef struct tide_rtps_sample_identity { /* which request a reply answers, and which reader waits for the reply */
   tide_guid_t guid;                        /* entity 0: none */
-  int64_t sequence;                        /* of a request any value, because its number is known from elsewhere */
+  int64_t sequence;                        /* number of the answered request; not used in a request */
 } tide_rtps_sample_identity_t;
 
 /* DATA, and DATA_FRAG if fragment_bytes is not 0. */
@@ -122,9 +122,9 @@ typedef struct tide_rtps_data {
   int64_t sequence;
   uint32_t first_fragment; /* 1-based; the message has this one and the next fragment_count - 1 */
   uint16_t fragment_count; /* 1 when written */
-  uint16_t fragment_bytes; /* of each but the last of the sample */
-  uint32_t sample_bytes;   /* of the whole serialised sample, with its encapsulation header */
-  const uint8_t *payload;  /* of the sample or these fragments; null: none */
+  uint16_t fragment_bytes; /* size of each fragment; the sample's last one may be shorter */
+  uint32_t sample_bytes;   /* size of the whole serialised sample, with its encapsulation header */
+  const uint8_t *payload;  /* the sample or these fragments; null: no payload */
   size_t payload_bytes;
   bool is_key;
   uint8_t status; /* PID_STATUS_INFO: bit 0 disposed, bit 1 unregistered */
@@ -167,8 +167,9 @@ void tide_rtps_get_repair(tide_cdr_t *cdr, const tide_rtps_submessage_t *submess
 
 /* ---- discovery: parameter lists with their encapsulation header, as payloads of DATA ---- */
 
-/* The lists of locators that peers announce are long on machines with many networks. The one with the wanted address is
- * returned, or else the first for UDP over IPv4. wanted: the address that the announcement came from; null: any. */
+/* A participant announces a list of locators, long on machines with many networks. Of these the one with the wanted
+ * address is returned, or else the first for UDP over IPv4. wanted: the address that the announcement came from; null:
+ * any. */
 typedef struct tide_rtps_participant_data {
   tide_guid_t guid;
   uint32_t builtin_endpoints;
@@ -198,10 +199,10 @@ typedef struct tide_rtps_endpoint_data {
   tide_rtps_text_t topic, type; /* as DDS calls them: "rt/chatter", "std_msgs::msg::dds_::String_" */
   tide_rtps_text_t type_hash;   /* ROS 2: "RIHS01_..." of the user data; may be empty */
   tide_rtps_qos_t qos;
-  tide_rtps_locator_t data; /* port 0: that of the participant */
+  tide_rtps_locator_t data; /* port 0: the participant's locator applies */
 } tide_rtps_endpoint_data_t;
 void tide_rtps_put_endpoint(tide_cdr_t *cdr, const tide_rtps_endpoint_data_t *data);
-/* is_writer: its defaults apply. TIDE_ERROR_MALFORMED: also when there is no GUID, topic or type. */
+/* is_writer: selects the defaults of writers. TIDE_ERROR_MALFORMED: also when there is no GUID, topic or type. */
 int tide_rtps_get_endpoint(const uint8_t *bytes, size_t length, bool is_writer, const uint8_t *wanted,
                            tide_rtps_endpoint_data_t *data);
 

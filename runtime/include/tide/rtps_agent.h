@@ -4,11 +4,12 @@
  * (tide/rtps_participant.h). So everything above the link stays as it is: publishing from the pool, streams by level,
  * received frames in the executor's order.
  *
- * Another wire, to which a session speaks the same way, needs the same three things: accept a message of the session
- * (tide_rtps_agent_write), have the next one for it (tide_rtps_agent_read), and say when to ask again.
+ * A further wire for a session would need the same functions: accept a message from the session
+ * (tide_rtps_agent_write), return the next message for the session (tide_rtps_agent_read), and report when to call
+ * again.
  *
- * A state machine without threads, sockets, clock or allocation, as the participant, whose datagrams the caller passes
- * on: tide_participant_receive and tide_participant_poll on agent->participant while tide_rtps_agent_is_up. Not
+ * Agent and participant are state machines without threads, sockets, clock or allocation. While tide_rtps_agent_is_up,
+ * the caller passes datagrams to and from agent->participant (tide_participant_receive, tide_participant_poll). Not
  * thread-safe: the caller locks.
  *
  * Publishers become writers with the history of their QoS; KEEP_ALL gets the deepest history that the memory allows. A
@@ -29,84 +30,85 @@
 extern "C" {
 #endif
 
-/* Longest names with NUL: of topics and of nodes with their namespace, and of types. */
+/* Longest names, with NUL: NAME for topics, and for nodes with their namespace; TYPE for types. */
 #ifndef TIDE_RTPS_NAME_BYTES
 #define TIDE_RTPS_NAME_BYTES 80
 #endif
 #ifndef TIDE_RTPS_TYPE_BYTES
 #define TIDE_RTPS_TYPE_BYTES 64
 #endif
-/* Streams of the session each way, as TIDE_STREAMS of tide/pools.h and the stream of requests. */
+/* Streams of the session in each direction: TIDE_STREAMS of tide/pools.h, plus the stream of requests. */
 #ifndef TIDE_RTPS_AGENT_STREAMS
 #define TIDE_RTPS_AGENT_STREAMS 9
 #endif
 #define TIDE_RTPS_AGENT_ANSWERS 8u
-/* Bytes of a slot of a writer's history besides the sample: encapsulation, and the identity before a service's reply.
- */
+/* Bytes of a history slot besides the sample: encapsulation, and the identity before a service's reply. */
 #define TIDE_RTPS_SLOT_OVERHEAD_BYTES 28u
 
 typedef struct tide_rtps_agent_node {
-  uint16_t object; /* the XRCE participant; 0: free */
+  uint16_t object; /* id of the XRCE participant; 0: free entry */
   tide_rtps_node_t node;
   char text[TIDE_RTPS_NAME_BYTES + 1]; /* namespace, NUL, name */
 } tide_rtps_agent_node_t;
 
 typedef struct tide_rtps_agent_topic {
-  uint16_t object; /* the topic, or a service's or client's; 0: free */
+  uint16_t object; /* id of the topic, or of the service or client that uses it; 0: free entry */
   uint16_t parent;
   char name[TIDE_RTPS_NAME_BYTES], type[TIDE_RTPS_TYPE_BYTES];
 } tide_rtps_agent_topic_t;
 
-typedef struct tide_rtps_output { /* of a publisher, of a service's replies, of a client's requests */
-  uint16_t object;                /* 0: free */
+typedef struct tide_rtps_output { /* a writer: for a publisher, a service's replies or a client's requests */
+  uint16_t object;                /* 0: free entry */
   tide_rtps_agent_topic_t *topic;
   tide_rtps_writer_t writer;
-  uint16_t *requests; /* config.history entries; of a client: the id of each request in the history */
-  uint8_t *room;      /* of a sample that arrives in fragments; null: none does */
+  uint16_t *requests; /* array of config.history elements; for a client: the id of each request in the history */
+  uint8_t *room; /* where a sample that the session sends in fragments is stored; null: no such sample is under way */
   size_t filled;
-  uint8_t stream; /* of these fragments */
+  uint8_t stream; /* stream of these fragments */
   uint16_t request;
 } tide_rtps_output_t;
 
-typedef struct tide_rtps_input { /* of a subscription, of a service's requests, of a client's replies */
-  uint16_t object;               /* 0: free */
+typedef struct tide_rtps_input { /* a reader: for a subscription, a service's requests or a client's replies */
+  uint16_t object;               /* 0: free entry */
   tide_rtps_agent_topic_t *topic;
   tide_rtps_reader_t reader;
   struct tide_rtps_agent *agent;
-  uint16_t request; /* READ_DATA; 0: not yet */
+  uint16_t request; /* id of the READ_DATA; 0: none received yet */
   uint8_t stream;
-  uint8_t frames;  /* of its samples in the outbox */
-  bool is_refused; /* a sample, for lack of a frame */
+  uint8_t frames;  /* number of outbox frames that hold its samples */
+  bool is_refused; /* a sample was refused, because no frame was free */
 } tide_rtps_input_t;
 
-typedef struct tide_rtps_frame { /* of the outbox: a message to the session, with its header */
-  uint16_t bytes;                /* 0: free */
+typedef struct tide_rtps_frame { /* element of the outbox: a message to the session, with its header */
+  uint16_t bytes;                /* 0: free element */
   uint16_t sequence;
   uint8_t stream;
   bool is_sent;
-  tide_rtps_input_t *input; /* null: removed meanwhile */
+  tide_rtps_input_t *input; /* whose sample it holds; null: the input was removed meanwhile */
 } tide_rtps_frame_t;
 
-typedef struct tide_rtps_agent_stream { /* towards the session */
-  uint8_t id;                           /* 0: free */
+typedef struct tide_rtps_agent_stream { /* a stream towards the session */
+  uint8_t id;                           /* 0: free element */
   uint8_t tries;
-  uint16_t next, acknowledged; /* next to give; all below are acknowledged */
-  int64_t heartbeat_ns;        /* INT64_MAX: none is due */
+  uint16_t next,
+      acknowledged;     /* next: number of the next frame; the session has acknowledged all below `acknowledged` */
+  int64_t heartbeat_ns; /* INT64_MAX: none is due */
 } tide_rtps_agent_stream_t;
 
 typedef struct tide_rtps_agent_counters {
-  uint32_t malformed;   /* messages of the session, or submessages in them */
-  uint32_t unsupported; /* submessages */
-  uint32_t refused;     /* samples of reliable writers for which no frame was free; they come again */
-  uint32_t dropped;     /* the same, of unreliable writers; and samples that no frames of the outbox can hold */
-  uint32_t too_large;   /* samples of the program above the slots of the history */
-  uint32_t unknown;     /* replies to requests that are not in the history any more */
-  uint32_t resent;      /* frames, to the session */
+  uint32_t malformed;   /* malformed messages from the session, or submessages in them */
+  uint32_t unsupported; /* submessages of unsupported kinds or contents */
+  uint32_t refused;     /* samples of reliable writers for which no frame was free; the writers send them again */
+  uint32_t dropped; /* samples of best-effort writers for which no frame was free, and samples larger than the outbox */
+  uint32_t too_large; /* the program's samples that were larger than a slot of the history */
+  uint32_t unknown;   /* replies to requests that are not in the history any more */
+  uint32_t resent;    /* frames sent to the session again */
 } tide_rtps_agent_counters_t;
 
 typedef struct tide_rtps_agent_config {
-  /* Called when the program's first node is created. Fills in prefix, address, participant and whatever is not default
-   * of the rest; peers and matches are given already. False: it cannot be reached in this domain. */
+  /* Called when the program's first node is created. Fills in prefix, address and participant, and other members that
+   * differ from their defaults; peers and matches are set already. False: this board cannot be reached in this
+   * domain. */
   bool (*start)(void *context, uint32_t domain, tide_participant_config_t *config);
   void *context;
   tide_rtps_peer_t *peers;
@@ -115,15 +117,15 @@ typedef struct tide_rtps_agent_config {
   tide_rtps_agent_topic_t *topics; /* one for each output and input */
   tide_rtps_output_t *outputs;
   tide_rtps_input_t *inputs;
-  tide_rtps_slot_t *slots;              /* history for each output */
-  tide_rtps_sample_identity_t *related; /* the same */
-  uint16_t *requests;                   /* the same */
-  uint8_t *histories;                   /* the same, of sample_bytes + TIDE_RTPS_SLOT_OVERHEAD_BYTES */
-  uint8_t *assemblies;                  /* sample_bytes + 4 for each input */
-  tide_rtps_frame_t *frames;            /* one for each input, and some for bursts; at most the session's window */
-  uint8_t *frame_memory;                /* frame_bytes for each */
+  tide_rtps_slot_t *slots; /* `history` elements for each output; related, requests and histories likewise */
+  tide_rtps_sample_identity_t *related;
+  uint16_t *requests;
+  uint8_t *histories;        /* sample_bytes + TIDE_RTPS_SLOT_OVERHEAD_BYTES for each element */
+  uint8_t *assemblies;       /* sample_bytes + 4 for each input */
+  tide_rtps_frame_t *frames; /* the outbox: one for each input, and some for bursts; at most the session's window */
+  uint8_t *frame_memory;     /* frame_bytes for each */
   uint16_t peer_count, match_count, node_count, output_count, input_count, frame_count;
-  uint16_t history;     /* depth of histories, at most */
+  uint16_t history;     /* largest depth of a history */
   uint16_t frame_bytes; /* the session's mtu */
   uint32_t sample_bytes;
 } tide_rtps_agent_config_t;
@@ -132,7 +134,7 @@ typedef struct tide_rtps_agent {
   tide_rtps_agent_config_t config;
   tide_participant_t participant;
   tide_rtps_agent_counters_t counters;
-  /* The agent's. */
+  /* Set by the agent. */
   uint8_t session; /* 0: no client */
   bool is_up, is_leaving;
   uint32_t key, domain;
@@ -146,20 +148,20 @@ typedef struct tide_rtps_agent {
   uint8_t first_answer, answer_count;
 } tide_rtps_agent_t;
 
-/* The configuration is copied, what it points to is not, and stays in use. */
+/* The configuration is copied. What it points to is not copied and must stay valid. */
 void tide_rtps_agent_init(tide_rtps_agent_t *agent, const tide_rtps_agent_config_t *config);
 
-/* The participant exists: pass datagrams to it, and poll it. */
+/* True if the participant exists: pass datagrams to it, and poll it. */
 static inline bool tide_rtps_agent_is_up(const tide_rtps_agent_t *agent) { return agent->is_up; }
 
-/* A message of the session. False: it is to be offered again, after the next reads. wall_ns: time since 1970 minus the
- * clock of now_ns; 0: unknown. */
+/* Accepts a message from the session. False: offer it again after further calls of tide_rtps_agent_read. wall_ns: time
+ * since 1970 minus the clock of now_ns; 0: unknown. */
 bool tide_rtps_agent_write(tide_rtps_agent_t *agent, const uint8_t *bytes, size_t length, int64_t now_ns,
                            int64_t wall_ns);
-/* The next message for the session, at most frame_bytes. 0: none before *deadline_ns unless something is written or
- * received. The most urgent level first. */
+/* Returns the size of the next message for the session, at most frame_bytes, the most urgent level first. 0: there is
+ * no message, and none before *deadline_ns unless something is written or received. */
 size_t tide_rtps_agent_read(tide_rtps_agent_t *agent, uint8_t *bytes, int64_t now_ns, int64_t *deadline_ns);
-/* Ends the participant: it says goodbye with the next polls. */
+/* Ends the participant: the next polls return datagrams that tell the other participants. */
 void tide_rtps_agent_close(tide_rtps_agent_t *agent, int64_t now_ns);
 
 #ifdef __cplusplus

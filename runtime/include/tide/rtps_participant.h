@@ -26,47 +26,47 @@ extern "C" {
 /* Datagrams sent are at most this long unless configured otherwise: Ethernet's payload of UDP over IPv4. */
 #define TIDE_RTPS_DATAGRAM_BYTES 1472u
 #define TIDE_RTPS_DATAGRAM_BYTES_MINIMUM 768u /* an announcement fits, with 300 characters of names */
-#define TIDE_RTPS_FRAGMENTS 256u              /* of a received sample, at most */
+#define TIDE_RTPS_FRAGMENTS 256u              /* largest number of fragments of a received sample */
 
 /* ---- local nodes and endpoints: zero them, fill in the first part, add them, and leave them in place ---- */
 
-/* A node as `ros2 node list` shows it. Endpoints of no node are listed with an unknown one. */
+/* A node as `ros2 node list` shows it. Endpoints without a node are listed under an unknown node. */
 typedef struct tide_rtps_node {
   const char *name, *name_space; /* "driver", "/robot"; the namespace starts with a slash */
-  struct tide_rtps_node *next;   /* the participant's */
+  struct tide_rtps_node *next;   /* set by the participant */
 } tide_rtps_node_t;
 
 typedef struct tide_rtps_endpoint {
   const char *topic, *type;     /* as DDS has them: "rt/chatter", "std_msgs::msg::dds_::String_" */
   const char *type_hash;        /* "RIHS01_..."; null: none is announced */
-  const tide_rtps_node_t *node; /* null: of none */
-  tide_rtps_qos_t qos;          /* tide_rtps_qos_default; lifespan and liveliness leases are announced only */
-  uint8_t level;                /* order of sending: larger levels first */
+  const tide_rtps_node_t *node; /* null: the endpoint belongs to no node */
+  tide_rtps_qos_t qos;          /* start from tide_rtps_qos_default. Lifespan and leases are announced, not enforced */
+  uint8_t level;                /* endpoints of a larger level send first */
   void *context;                /* the program's */
-  /* The participant's. */
+  /* Set by the participant. */
   struct tide_rtps_endpoint *next;
   uint32_t entity;
-  int64_t number; /* in the writer that announces it */
+  int64_t number; /* sequence number of its announcement */
   bool is_writer;
 } tide_rtps_endpoint_t;
 
-typedef struct tide_rtps_slot { /* of a writer's history */
-  uint32_t bytes;               /* of the sample, with its encapsulation header */
+typedef struct tide_rtps_slot { /* element of a writer's history */
+  uint32_t bytes;               /* size of the sample, with its encapsulation header */
   bool is_unheard;              /* no reader was matched when it was written, and none has been since */
   int64_t source_ns, written_ns;
 } tide_rtps_slot_t;
 
-/* KEEP_LAST: depth slots of slot_bytes each (the largest sample + 4). What a reliable reader has not acknowledged when
- * its slot is written again is lost to it. */
+/* KEEP_LAST: depth slots of slot_bytes each (the largest sample + 4). If a slot is overwritten, its sample is lost to
+ * the reliable readers that have not acknowledged it. */
 typedef struct tide_rtps_writer {
   tide_rtps_endpoint_t endpoint;
   tide_rtps_slot_t *slots;
   uint8_t *memory; /* depth * slot_bytes */
-  /* depth entries: of a service's replies, the request that each answers; of a client's requests, the reader of its
-   * replies. null: a topic. */
+  /* Array of depth elements. For a service's replies: the request that each reply answers. For a client's requests: the
+   * reader of the replies. null: the writer of a topic. */
   tide_rtps_sample_identity_t *related;
   uint32_t depth, slot_bytes;
-  /* Of services and clients: a volatile reader that is matched within this time after a sample was written still gets
+  /* For services and clients: a volatile reader that is matched within this time after a sample was written still gets
    * the sample, if it is a request that no reader has got yet or a reply to this reader. 0: never. */
   int64_t hold_ns;
   int64_t first, last; /* numbers of the samples in the slots; first = last + 1: none */
@@ -77,25 +77,26 @@ typedef struct tide_rtps_sample {
   size_t length;
   bool big_endian;
   tide_rtps_sample_identity_t identity;
-  /* Of a reply: the client's reader and the number of its request. Of a request: with which guid and
-   * `identity.sequence` the reply is written. */
+  /* In a reply: the client's reader and the number of its request. In a request: the guid to write into the reply,
+   * together with `identity.sequence`. */
   tide_rtps_sample_identity_t related;
-  int64_t source_ns; /* of the writer, since 1970; 0: unknown */
+  int64_t source_ns; /* source timestamp of the writer, since 1970; 0: unknown */
 } tide_rtps_sample_t;
 
 struct tide_rtps_match;
 
-/* Samples are handed on as they arrive, those of a reliable writer in order: the reader keeps none, so whatever follows
- * a lost one is sent again. Only a sample in fragments is put together in memory; one writer's at a time. */
+/* Samples are passed to the program as they arrive, those of a reliable writer in order. The reader keeps no samples,
+ * so after a lost sample the writer has to send all later ones again, too. Only a fragmented sample is assembled in
+ * memory, for one writer at a time. */
 typedef struct tide_rtps_reader {
   tide_rtps_endpoint_t endpoint;
   /* context: endpoint.context. False: there is no room. A reliable writer's sample is then requested again, at once
-   * after tide_participant_resume; another one is lost. */
+   * after tide_participant_resume; a best-effort writer's sample is lost. */
   bool (*sample)(void *context, const tide_rtps_sample_t *sample);
-  uint8_t *memory;                 /* null: samples in fragments are skipped */
-  uint32_t memory_bytes;           /* the largest sample in fragments + 4 */
-  struct {                         /* the participant's */
-    struct tide_rtps_match *match; /* whose sample it is; null: nobody's */
+  uint8_t *memory;                 /* null: fragmented samples are skipped */
+  uint32_t memory_bytes;           /* size of the largest fragmented sample, plus 4 */
+  struct {                         /* set by the participant */
+    struct tide_rtps_match *match; /* writer of the sample that is being assembled; null: none is */
     int64_t sequence, progress_ns;
     uint32_t sample_bytes, received; /* received: fragments */
     uint16_t fragment_bytes;
@@ -105,11 +106,11 @@ typedef struct tide_rtps_reader {
 
 /* ---- tables ---- */
 
-typedef struct tide_rtps_proxy { /* of a remote reader or writer */
-  int64_t next;                  /* reader: all below are acknowledged. writer: the next sample to deliver */
-  int64_t end;                   /* reader: all below were sent once. writer: all from here on are unknown */
-  int64_t due_ns;                /* of the next HEARTBEAT or ACKNACK; INT64_MAX: none */
-  uint32_t requested;            /* reader: bit i: sample next + i is requested again */
+typedef struct tide_rtps_proxy { /* state of a remote reader or writer */
+  int64_t next;                  /* reader: it has acknowledged all below. writer: the next sample to deliver */
+  int64_t end;        /* reader: all below were sent once. writer: samples from here on are not known to exist */
+  int64_t due_ns;     /* time of the next HEARTBEAT or ACKNACK; INT64_MAX: none */
+  uint32_t requested; /* reader: bit i: it has requested sample next + i again */
   uint32_t count_in, heard_ms;
   uint8_t tries;
   bool counted, answered, owes_answer;
@@ -117,22 +118,22 @@ typedef struct tide_rtps_proxy { /* of a remote reader or writer */
 
 typedef struct tide_rtps_peer { /* a remote participant: 256 bytes on a Cortex-M */
   uint8_t prefix[TIDE_RTPS_PREFIX_BYTES];
-  uint8_t address[4];  /* from which it announced itself */
-  uint16_t port, data; /* of its discovery and of its samples; port 0: a free entry */
-  uint16_t graph_port; /* of its reader of ros_discovery_info */
+  uint8_t address[4];  /* address from which it announced itself */
+  uint16_t port, data; /* its ports for discovery and for samples; port 0: a free entry */
+  uint16_t graph_port; /* port of its reader of ros_discovery_info */
   bool is_owed_announcement;
   int64_t lease_ns, expires_ns, since_ns;
-  tide_rtps_proxy_t readers[3], writers[2]; /* of publications, of subscriptions, and of the graph */
+  tide_rtps_proxy_t readers[3], writers[2]; /* indices: 0 publications, 1 subscriptions, 2 the graph */
   uint32_t graph_reader;                    /* entity of the reader of ros_discovery_info; 0: none is known */
 } tide_rtps_peer_t;
 
-typedef struct tide_rtps_match { /* a local endpoint with a remote one: 64 bytes on a Cortex-M */
+typedef struct tide_rtps_match { /* a pair of a local and a remote endpoint: 64 bytes on a Cortex-M */
   tide_rtps_endpoint_t *local;   /* null: a free entry */
-  uint32_t remote;               /* entity */
+  uint32_t remote;               /* entity id of the remote endpoint */
   uint16_t peer, port;
-  uint8_t policy; /* not 0: the QoS policy for which they are not matched */
+  uint8_t policy; /* 0: they match; else the QoS policy that prevents it */
   bool reliable, wants_history;
-  bool is_refused; /* the next sample of a reliable writer, for which the program had no room */
+  bool is_refused; /* the program had no room for the next sample of this reliable writer */
   tide_rtps_proxy_t proxy;
   /* fragment: next fragment of the sample that is being sent. repair_fragment: next fragment of the sample that is
    * being repaired. If repair_bits is not 0, only the fragments repair_fragment + n whose bit n is set are repaired. */
@@ -146,10 +147,10 @@ typedef enum tide_rtps_event_kind {
   TIDE_RTPS_EVENT_MATCHED,
   TIDE_RTPS_EVENT_UNMATCHED,
   TIDE_RTPS_EVENT_INCOMPATIBLE, /* once for each pair: count is the DDS policy id */
-  TIDE_RTPS_EVENT_LOST, /* samples of a reliable writer that were not available any more, or of an unreliable one */
+  TIDE_RTPS_EVENT_LOST,         /* samples that a reliable writer no longer had, or lost samples of a best-effort one */
   TIDE_RTPS_EVENT_TOO_LARGE,    /* a sample in fragments without memory for it; count: its bytes */
-  TIDE_RTPS_EVENT_MATCHES_FULL, /* a matching endpoint was not stored; it is when an entry becomes free */
-  TIDE_RTPS_EVENT_PEERS_FULL    /* a participant was not stored; told again only after there was a free entry */
+  TIDE_RTPS_EVENT_MATCHES_FULL, /* a matching endpoint was not stored; it is stored when an entry becomes free */
+  TIDE_RTPS_EVENT_PEERS_FULL    /* a participant was not stored; reported again only after there was a free entry */
 } tide_rtps_event_kind_t;
 
 typedef struct tide_rtps_event {
@@ -161,33 +162,34 @@ typedef struct tide_rtps_event {
 
 typedef struct tide_rtps_counters {
   uint32_t malformed;    /* datagrams, or submessages in them */
-  uint32_t strange;      /* datagrams of participants that are not in the table, or not from their address */
+  uint32_t strange;      /* datagrams whose participant is not in the table, or has another address */
   uint32_t duplicates;   /* samples received again */
   uint32_t ahead;        /* samples of reliable writers received before an earlier one, and so requested again */
-  uint32_t lost;         /* samples, as TIDE_RTPS_EVENT_LOST */
+  uint32_t lost;         /* lost samples, as in TIDE_RTPS_EVENT_LOST */
   uint32_t refused;      /* samples for which the program had no room */
   uint32_t unsupported;  /* samples with another encoding than plain CDR */
-  uint32_t too_large;    /* samples in fragments */
-  uint32_t overwritten;  /* samples that a matched reader was not sent before their slot was written again */
+  uint32_t too_large;    /* fragmented samples that were too large for the reader's memory */
+  uint32_t overwritten;  /* samples that were overwritten before they were sent to a matched reader */
   uint32_t resent;       /* samples, and fragments, sent again */
-  uint32_t peers_full;   /* announcements of participants without an entry */
-  uint32_t matches_full; /* endpoints without an entry */
-  uint32_t evicted;      /* participants without a matching endpoint, for others */
+  uint32_t peers_full;   /* announcements of participants for which the table had no entry */
+  uint32_t matches_full; /* matching endpoints for which the table had no entry */
+  uint32_t evicted;      /* participants without a matching endpoint, removed to make room for others */
   uint32_t restarted;    /* participants that began anew with the same GUID */
 } tide_rtps_counters_t;
 
 typedef struct tide_participant_config {
-  /* Different in each participant, and at each start: as long as a participant with the prefix of an earlier run
-   * announces itself, Fast DDS keeps the state of that run and may accept no samples. The first two octets are the
+  /* Must differ between participants, and from start to start: as long as a participant with the prefix of an earlier
+   * run announces itself, Fast DDS keeps the state of that run and may accept no samples. The first two octets are the
    * vendor's (TIDE_RTPS_VENDOR). */
   uint8_t prefix[TIDE_RTPS_PREFIX_BYTES];
-  uint8_t address[4]; /* of this participant, as others reach it */
+  uint8_t address[4]; /* address at which others reach this participant */
   uint32_t domain;
   uint16_t participant;  /* number among those at this address, 0 to 119; selects the port */
-  int64_t lease_ns;      /* others forget this participant when it is silent for so long; 0: 20 s */
+  int64_t lease_ns;      /* others forget this participant after this time without a message from it; 0: 20 s */
   const char *user_data; /* null: "enclave=/;" */
   bool no_multicast;     /* announce only to `known` */
-  /* Addresses at which participants 0 to known_participants - 1 are announced to. */
+  /* Addresses to which this participant announces itself: to participants 0 to known_participants - 1 at each of
+   * them. */
   const uint8_t (*known)[4];
   uint16_t known_count, known_participants;
   uint16_t datagram_bytes; /* 0: TIDE_RTPS_DATAGRAM_BYTES */
@@ -203,19 +205,19 @@ typedef struct tide_participant {
   tide_participant_config_t config;
   tide_rtps_counters_t counters;
   int64_t wall_ns; /* written by the program: time since 1970 minus its clock; 0: samples have no timestamp */
-  /* The participant's. */
+  /* Set by the participant. */
   tide_rtps_node_t *nodes;
   tide_rtps_endpoint_t *endpoints;
   tide_rtps_endpoint_t graph; /* the writer of ros_discovery_info, once there is a node */
-  int64_t announced[3];       /* the last number of publications, of subscriptions, and of the graph */
+  int64_t announced[3]; /* last sequence numbers: announced publications, announced subscriptions, graph samples */
   struct {
     int64_t number;
     uint32_t entity;
-  } removed[2][4]; /* the last ones */
+  } removed[2][4]; /* the four endpoints of each kind that were removed last */
   uint32_t entities;
-  uint32_t count; /* of HEARTBEATs and ACKNACKs: rises towards everybody */
+  uint32_t count; /* count of the last HEARTBEAT or ACKNACK; one counter for all receivers */
   uint16_t fragment_bytes, match_turn, peer_turn;
-  uint32_t announcement; /* its step */
+  uint32_t announcement; /* next step of the present round of announcements */
   uint8_t early_announcements;
   int64_t announce_ns;
   bool has_told_full, has_refused_match, is_leaving;
@@ -224,8 +226,8 @@ typedef struct tide_participant {
 /* reliable, volatile, no deadline, infinite lease and lifespan: rmw_qos_profile_default. */
 tide_rtps_qos_t tide_rtps_qos_default(void);
 
-/* TIDE_ERROR_ARGUMENT: a missing pointer, an empty table, a number without ports, a datagram below the minimum. The
- * configuration is copied, what it points to is not. */
+/* TIDE_ERROR_ARGUMENT: a missing pointer, an empty table, a domain or participant number without ports, datagram_bytes
+ * below the minimum. The configuration is copied; what it points to is not. */
 int tide_participant_init(tide_participant_t *participant, const tide_participant_config_t *config, int64_t now_ns);
 
 /* At any time. The first node makes this participant publish ros_discovery_info: its nodes with their endpoints, as
@@ -234,46 +236,47 @@ int tide_participant_init(tide_participant_t *participant, const tide_participan
 int tide_participant_add_node(tide_participant_t *participant, tide_rtps_node_t *node, int64_t now_ns);
 void tide_participant_remove_node(tide_participant_t *participant, const tide_rtps_node_t *node);
 
-/* At any time. Endpoints that were added when remote ones are known already make these announced again.
+/* At any time. If remote participants are known already, adding an endpoint makes them announce their endpoints again.
  * TIDE_ERROR_FULL: after 65,535 endpoints; TIDE_ERROR_TOO_LARGE: the names do not fit a datagram, a sample has too many
  * fragments, or ros_discovery_info would not fit a datagram (16 bytes an endpoint of a node, 32 and its names a node;
  * 80 endpoints of one node fit TIDE_RTPS_DATAGRAM_BYTES). */
 int tide_participant_add_writer(tide_participant_t *participant, tide_rtps_writer_t *writer, int64_t now_ns);
 int tide_participant_add_reader(tide_participant_t *participant, tide_rtps_reader_t *reader, int64_t now_ns);
-/* The endpoint is the caller's again. The last four of each kind are announced as gone; a remote participant that has
- * not been told by then keeps them as long as it keeps this participant. */
+/* The endpoint is the caller's again. Only the last four removed endpoints of each kind are announced as gone. A remote
+ * participant that misses an announcement keeps the endpoint as long as it knows this participant. */
 void tide_participant_remove(tide_participant_t *participant, tide_rtps_endpoint_t *endpoint, int64_t now_ns);
 
-/* Room for a sample of these bytes (CDR, without encapsulation header); null when it is larger than a slot. The oldest
- * sample of a full history ends here. write_end: length, at most what write_begin was asked for; little-endian.
- * related: as the writer has it, else null. Returns the number of the sample. */
+/* write_begin returns room for a sample of `bytes` octets (CDR, without encapsulation header), or null when it is
+ * larger than a slot. If the history is full, it removes the oldest sample. write_end publishes the sample, which must
+ * be little-endian, and returns its number. length: at most the bytes of write_begin. related: for a writer with
+ * `related`, else null. */
 uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t bytes);
 int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
                                    const tide_rtps_sample_identity_t *related, int64_t now_ns);
-/* There is room again for samples of this reader. */
+/* Report that there is room for samples of this reader again. */
 void tide_participant_resume(tide_participant_t *participant, const tide_rtps_reader_t *reader, int64_t now_ns);
-/* The identity of a local endpoint. */
+/* Returns the GUID of a local endpoint. */
 tide_guid_t tide_participant_guid(const tide_participant_t *participant, const tide_rtps_endpoint_t *endpoint);
-/* All matched reliable readers have acknowledged all samples. */
+/* True if all matched reliable readers have acknowledged all samples. */
 bool tide_participant_is_acknowledged(const tide_participant_t *participant, const tide_rtps_writer_t *writer);
-/* Endpoints with which this one is matched. */
+/* Number of remote endpoints with which this endpoint is matched. */
 size_t tide_participant_matched(const tide_participant_t *participant, const tide_rtps_endpoint_t *endpoint);
 
-/* A datagram that arrived, and the address it came from. Anything may be in it. */
+/* Process a received datagram and the address it came from. Its contents may be arbitrary. */
 void tide_participant_receive(tide_participant_t *participant, const uint8_t *bytes, size_t length,
                               const uint8_t address[4], int64_t now_ns);
 
 typedef struct tide_rtps_datagram {
-  uint8_t *bytes; /* the caller's, config.datagram_bytes of them */
+  uint8_t *bytes; /* the caller's buffer of config.datagram_bytes */
   size_t length;
   tide_rtps_locator_t to;
-  int64_t deadline_ns; /* without a datagram: when to poll at the latest unless something is received or written */
+  int64_t deadline_ns; /* if there is no datagram: when to poll again, unless something is received or written before */
 } tide_rtps_datagram_t;
-/* True: a datagram is to be sent; call again. The most urgent one first: samples and acknowledgments by the level of
- * their endpoint, equal levels in turn, then discovery. */
+/* True: send this datagram, then call again. Order: samples and acknowledgments by the level of their endpoint (the
+ * most urgent first, equal levels in turn), then discovery. */
 bool tide_participant_poll(tide_participant_t *participant, int64_t now_ns, tide_rtps_datagram_t *datagram);
 
-/* Tells the others that this participant is gone, with the next polls; nothing else is sent any more. */
+/* Leave the domain: the next polls return datagrams that report this to the other participants, and nothing else. */
 void tide_participant_leave(tide_participant_t *participant, int64_t now_ns);
 
 #ifdef __cplusplus

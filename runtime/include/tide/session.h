@@ -158,7 +158,7 @@ typedef struct tide_session {
   /* Set by the reception handler, handled by poll. */
   bool agent_answered, agent_lost, info_due, close_answered, reset_due, work_noted;
   bool reserve_needed;
-  bool info_knows_us; /* according to the last answer */
+  bool info_knows_us; /* the agent's last INFO says that it knows this session */
   bool time_sync_under_way;
   uint8_t refusal;       /* status from the agent; 0x86 if its version does not fit */
   uint16_t next_request; /* starts at 10, as ids below are reserved */

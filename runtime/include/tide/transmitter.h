@@ -149,10 +149,10 @@ typedef struct tide_transmitter_counters {
 /* Why a node was returned. */
 typedef enum tide_node_outcome {
   TIDE_NODE_SENT,         /* best effort: the last byte has left the wire */
-  TIDE_NODE_ACKNOWLEDGED, /* reliable */
+  TIDE_NODE_ACKNOWLEDGED, /* reliable: the peer has received all of it */
   TIDE_NODE_EXPIRED,      /* not acknowledged (or not sent) in its time */
   TIDE_NODE_EVICTED,      /* replaced by a more urgent message */
-  TIDE_NODE_DISCARDED,    /* reset */
+  TIDE_NODE_DISCARDED,    /* dropped by a reset */
   TIDE_NODE_PACKED        /* the node's message is sent in the preceding node and shares its outcome */
 } tide_node_outcome_t;
 
@@ -291,7 +291,7 @@ int tide_transmitter_submit_control(tide_transmitter_t *transmitter, const uint8
 /* Request an ACKNACK for an input stream. It replaces an earlier request for the stream that was not sent yet. */
 int tide_transmitter_request_acknack(tide_transmitter_t *transmitter, uint8_t stream, uint16_t first, uint16_t missing);
 
-/* Whether a frame may be sent once the wire is free. A HEARTBEAT counts only once tide_transmitter_poll or _next has
+/* Whether a frame may be sent once the wire is free. A HEARTBEAT counts only after tide_transmitter_poll or _next has
  * found it due. */
 bool tide_transmitter_has_next(const tide_transmitter_t *transmitter);
 /* Returns 1 and the next frame, or 0 when no frame may be sent now, or when the last frame was not yet reported as
@@ -329,7 +329,7 @@ int tide_transmitter_hold_level(tide_transmitter_t *transmitter, uint8_t level, 
 /* Hold back (or release) all frames of streams; control submessages are still sent. */
 void tide_transmitter_pause_streams(tide_transmitter_t *transmitter, bool paused);
 
-/* Messages of a reliable stream (fragments) that were sent and are not acknowledged. */
+/* Number of frames of a reliable stream (messages or fragments) that were sent and are not acknowledged. */
 uint16_t tide_transmitter_in_flight(const tide_transmitter_t *transmitter, uint8_t stream);
 
 /* True when every message of the stream (0: of all streams) was sent and, if reliable, acknowledged. ACKNACKs and other
