@@ -128,7 +128,7 @@ int64_t tide_budget_deadline_ns(const tide_budget_t *budget) {
   if (!budget->high) return budget_ring_at(budget, 0u)->time_ns;
   if (!budget->running) return INT64_MAX;
   const int64_t limit_ns = budget->now_ns + rule_of(budget)->available_ns(budget);
-  /* Under the POSIX rule, a replenishment that comes while the lane runs extends the limit. */
+  /* Under the POSIX rule, a replenishment that comes while the lane runs adds to the budget of this run. */
   if (budget->config.rule == TIDE_BUDGET_POSIX && budget->count > 0u &&
       budget_ring_at(budget, 0u)->time_ns < limit_ns) {
     return budget_ring_at(budget, 0u)->time_ns;

@@ -73,7 +73,7 @@ static void finish(tide_budget_t *budget) {
   if (budget_ring_at(budget, 0u)->time_ns > budget->now_ns) budget->counters.denied++;
 }
 
-/* Budget used before the long wait is split off first, so that it is not counted as forgiven. */
+/* The used part of the first portion is split off first, so that it is not counted as forgiven. */
 static void resume(tide_budget_t *budget) {
   const int64_t oldest_ns = budget->now_ns - budget->config.period_ns;
   if (budget_ring_at(budget, 0u)->time_ns >= oldest_ns) return;

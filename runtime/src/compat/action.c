@@ -49,7 +49,7 @@ static tide_subscription_handle_t *feedback_of(tide_action_t *action) {
   return action->is_server ? NULL : action->client.feedback.impl;
 }
 
-/* ---- being called ---- */
+/* ---- making the callback run, and retries ---- */
 
 static void notify_locked(tide_action_t *action) {
   if (!tide_callback_is_ready(&action->callback)) tide_executor_notify(&action->callback);
@@ -341,7 +341,7 @@ void tide_action_free_goal(tide_goal_t *goal) { __atomic_store_n(&goal->action, 
 
 _Static_assert(sizeof(((tide_goal_t *)0)->client) <= sizeof(((tide_goal_t *)0)->server), "cleared together");
 
-/* A server's goal can be found only once it is accepted: until then, and for a repeated request, its state is
+/* A server's goal can be found only after it was accepted: until then, and for a repeated request, its state is
  * unknown. */
 static bool is_found(const tide_goal_t *goal, const uint8_t *goal_id) {
   const tide_action_t *action = tide_action_owner(goal);

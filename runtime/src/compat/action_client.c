@@ -242,7 +242,7 @@ static void end_without_answer(tide_action_t *action, tide_goal_t *goal, bool ac
  * if the server answers that the goal is unknown is the goal request repeated, because not every server accepts the
  * same goal twice. */
 static void meet_session(tide_action_t *action, tide_goal_t *goal) {
-  const bool is_asked = goal->client.goal_number != 0; /* unanswered, or refused in doubt */
+  const bool is_asked = goal->client.goal_number != 0; /* the goal request is unanswered, or its refusal is in doubt */
   if (!is_asked && tide_action_state(goal) != GOAL_STATE_ACCEPTED)
     return; /* another thread is about to send this goal */
   goal->client.send_due = goal->client.unknown = false;
@@ -445,7 +445,7 @@ static void execute(tide_callback_t *callback, void *context) {
   (void)callback;
   const rclc_executor_handle_t *handle = context;
   tide_action_t *action = handle->impl;
-  send_what_is_due(action); /* meanwhile the agent's replies are processed */
+  send_what_is_due(action); /* before the handling, so that the link works meanwhile */
   if (action->handle != NULL) take_oldest(action, handle->callback_context);
   if (action->handle != NULL) send_what_is_due(action);
   if (action->handle == NULL) return; /* a callback has finished the client */

@@ -408,7 +408,7 @@ static bool send_results(tide_action_t *action) {
 
 /* A goal that ends while this runs sets status_due again and wakes the callback. */
 static bool send_what_is_due(tide_action_t *action) {
-  if (tide_action_meets_session(action)) tide_action_note_change(action); /* no status published in it yet */
+  if (tide_action_meets_session(action)) tide_action_note_change(action); /* this session has no status yet */
   tide_action_set_attention(action, true);
   if (!send_responses(action) || !publish_states(action) || !send_results(action)) return false;
   tide_action_set_attention(action, false);

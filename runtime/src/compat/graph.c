@@ -240,7 +240,7 @@ rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allo
   return wait_for(SUBSCRIPTION, node, allocator, topic_name, count, timeout, success);
 }
 
-/* Any live node serves, because publishers and subscriptions do not store theirs. */
+/* Returns some live node of the support, because publishers and subscriptions do not store their own node. */
 static rcl_node_t node_of(const tide_support_t *support) {
   rcl_node_t node = {NULL};
   for (size_t i = 0; i < tide_pools.node_count && node.impl == NULL; i++) {

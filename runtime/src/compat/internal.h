@@ -35,7 +35,8 @@ rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
  * then returns an error; a null handle belongs to no executor. */
 void tide_compat_unread(int status, uint32_t *count, const char *topic, const rclc_executor_handle_t *handle);
 
-/* Types of the runtime's own messages and services; only one side of the wire ever needs each of their functions. */
+/* Types of the runtime's own messages and services. The runtime only encodes or only decodes each of them; the two
+ * functions below fill the unused place. */
 void tide_compat_encode_nothing(tide_cdr_t *cdr, const void *message);
 void tide_compat_decode_nothing(tide_cdr_t *cdr, void *message);
 #define TIDE_COMPAT_MESSAGE_TYPE(PACKAGE, NAME, BYTES, ENCODE, DECODE) \
@@ -69,7 +70,7 @@ int tide_compat_wait_session(tide_support_t *support, tide_object_t *object, tid
                              int64_t deadline_ns);
 /* Makes callers of tide_compat_wait check their condition again. Callable from any thread or interrupt. */
 void tide_compat_wake_waiters(tide_support_t *support);
-/* Wakes the other executors, because a processed frame may have blocked frames of theirs. */
+/* Wakes the other executors, because a processed frame may have blocked their frames. */
 void tide_compat_wake_others(const tide_executor_handle_t *handle);
 
 /* ---- node.c ---- */
@@ -94,7 +95,7 @@ int tide_compat_delete_object(tide_support_t *support, tide_object_t *object);
 
 /* ---- topics.c ---- */
 
-/* As rclc's function, with or without deleting the objects on the agent. */
+/* Like rclc's functions. on_agent false: without objects on the agent. */
 int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
                                const rosidl_message_type_support_t *type_support, const char *topic_name,
                                const rmw_qos_profile_t *qos, bool on_agent);

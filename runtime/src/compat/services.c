@@ -346,7 +346,7 @@ static bool respond(tide_service_handle_t *service) {
   }
   if (status == TIDE_ERROR_FULL) {
     tide_support_t *support = service->end.support;
-    const uintptr_t critical = tide_compat_enter(); /* if actions have set their function, it retries services, too */
+    const uintptr_t critical = tide_compat_enter(); /* keeps the function of actions, which retries services, too */
     if (support->retry_responses == NULL) support->retry_responses = tide_compat_retry_services;
     tide_compat_leave(critical);
     set_waiting(service, true);

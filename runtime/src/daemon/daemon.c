@@ -503,8 +503,8 @@ int tide_daemon_acquire(tide_daemon_t *d, uint32_t bytes, tide_priority_t priori
 }
 
 int tide_daemon_acquire_own(tide_daemon_t *d, uint32_t bytes, tide_node_t **node) {
-  /* without reservations FOR_WRITER does the same: no node is reserved, and none is evicted because none is less
-   * urgent */
+  /* without reservations FOR_WRITER does the same: no node is reserved, and nothing is less urgent than priority 0, so
+   * nothing is evicted */
   return acquire(d, bytes, 0u, 0u, TIDE_RESERVATIONS ? OWN : FOR_WRITER, node);
 }
 

@@ -91,7 +91,7 @@ static uint32_t count_bits(uint32_t bits) {
 
 static bool waits(const tide_slot_t *slot) { return slot->state == SLOT_NOTED || slot->state == SLOT_HELD; }
 
-/* True if the frame was acknowledged (by pass) although it still waits. */
+/* True if the function pass acknowledged the frame although it still waits. */
 static bool has_passed(const tide_slot_t *slot) { return TIDE_RESERVATIONS && slot->passed; }
 
 /* True if the frame waits and blocks its stream. */
@@ -808,8 +808,8 @@ static bool is_early(const tide_receiver_t *r, const tide_slot_t *slot, next_t *
 }
 
 /* Chooses the waiting frame to evict when `frame` has taken the last slot. The choice may be `frame` itself, because it
- * waits like the others. Makes two passes over the slots, because it runs in the critical section for each frame of a
- * flood. */
+ * waits like the others. It makes only two passes over the slots, because it runs in the critical section for each
+ * frame of a flood. */
 static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *frame) {
   const bool frame_is_over = is_over(frame->account);
   /* Streams blocked on a reassembly buffer: their other frames cannot be used until that buffer is free. They are

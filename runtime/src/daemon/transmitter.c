@@ -27,14 +27,14 @@ enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
 #define DELAY_MINIMUM_NS UINT32_C(2000000)
 #define DELAY_UNMEASURED_NS UINT32_C(20000000)
 #define DELAY_MAXIMUM_NS UINT32_C(2000000000)
-#define TICK_BITS 10                      /* of ticks_of */
+#define TICK_BITS 10                      /* ticks_of shifts by this: a tick is 1,024 ns */
 #define ROUND_TRIP_MAXIMUM_TICKS 9765625u /* 10 s */
 /* A rank contains the priority and, in its low bits, the order of submission. */
 #define RANK_BITS 47
 #define RANK_NONE INT64_C(0) /* precedes all other ranks */
 #define RANK_ORDER_MASK ((INT64_C(1) << RANK_BITS) - 1)
 
-#define AGE_BITS 20 /* of age_of */
+#define AGE_BITS 20 /* age_of shifts by this: an age counts units of 2^20 ns */
 static uint16_t age_of(int64_t time_ns) { return (uint16_t)((uint64_t)time_ns >> AGE_BITS); }
 static uint32_t ticks_of(int64_t time_ns) { return (uint32_t)((uint64_t)time_ns >> TICK_BITS); }
 static bool has_bit(uint32_t bits, uint32_t number) { return (bits >> number & 1u) != 0u; }
@@ -1274,12 +1274,13 @@ void tide_transmitter_cancel(tide_transmitter_t *t) {
       if (is_reliable(node)) node->resend |= (uint16_t)(1u << (uint16_t)(t->current_fragment - window_base(node)));
       enqueue(t, stream, node);
     }
-    /* the delay of the HEARTBEAT begins at the end of the stream's last frame, and no frame of it will be sent */
+    /* the HEARTBEAT's delay normally begins when the stream's last frame ends, but no frame of this stream is left to
+     * send */
     if (is_reliable(node) && stream->queued == 0u && in_flight(stream) > 0u) stream->heartbeat_due = true;
   }
   if (t->current_kind == FRAME_ACKNACK) stream->acknack_due = true;
   if (t->current_kind == FRAME_HEARTBEAT) stream->heartbeat_due = true;
-  t->answers_due = true; /* perhaps */
+  t->answers_due = true; /* the next choice finds out whether one is due */
   finish_returning(t, node);
 }
 

@@ -19,7 +19,7 @@
 #define RELEASE (TIDE_SINGLE_CONTEXT ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
 
 #define DEFAULT_SPIN_TIMEOUT_NS INT64_C(1000000000)
-#define DIGESTS_WHEN_LATE 64u /* limit of the frames of a round after its deadline, and of those ahead of equals */
+#define DIGESTS_WHEN_LATE 64u /* most frames of a round after its deadline, or ahead of callbacks of equal priority */
 #define FRAMES_A_POLL 64u     /* readyset: frames processed at one polling point; a flood continues at the next */
 #define SWEEP 16u             /* batch: handles swept in one critical section */
 #define STAMP_BITS 47         /* bits of the order of arrival: enough for 4 years at a million callbacks a second */
@@ -556,7 +556,7 @@ static void schedule(tide_timer_t *timer, int64_t next_ns) {
 static int64_t timer_started(tide_timer_t *timer, int64_t now_ns) {
   const int64_t since_last_run_ns = now_ns - timer->last_call_ns;
   timer->last_call_ns = now_ns;
-  if (timer->canceled || tide_queue_contains(&timer->expiry_entry)) return since_last_run_ns; /* by a notification */
+  if (timer->canceled || tide_queue_contains(&timer->expiry_entry)) return since_last_run_ns; /* only notified */
   int64_t next_ns = timer->next_ns;
   if (timer->overrun == TIDE_OVERRUN_SKIP && now_ns - next_ns >= timer->period_ns) {
     const int64_t missed = (int64_t)((uint64_t)(now_ns - next_ns) / (uint64_t)timer->period_ns);
@@ -1061,7 +1061,7 @@ static bool digest_most_urgent(tide_executor_t *executor, tide_lane_t *lane) {
     unlock_lists(executor, locked);
   }
   const int result = source->process_most_urgent(source->context, lane->band->least, lane->band->most);
-  if (!TIDE_LEAN && result < 0) { /* the lane may sleep now */
+  if (!TIDE_LEAN && result < 0) { /* no frame was left, so the lane may sleep and needs wake-ups again */
     const uintptr_t locked = lock_lists(executor);
     const bool missed = lane->digesting == 2u;
     lane->digesting = 0u;
@@ -1606,7 +1606,8 @@ static void insert(tide_executor_t *executor, tide_callback_t *callback) {
     timer->skipped = 0;
     timer->last_call_ns = now(executor);
   }
-  /* If lanes (even its own) still run a callback that is added again, it continues as if it had not been removed. */
+  /* If a callback is added again while a lane still runs it, that run continues as if the callback had not been
+   * removed. */
   for (size_t index = 0; index < lane_count(executor); index++) {
     tide_lane_t *lane = &executor->config.lanes[index];
     if (lane->running == callback) {

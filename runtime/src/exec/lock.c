@@ -79,8 +79,8 @@ static tide_lock_waiter_t *hand_over(tide_lock_t *lock) {
   return next;
 }
 
-/* Leaves the critical section while the caller sleeps, and returns in it. The event is the caller's own, so nothing
- * else wakes it. */
+/* Leaves the critical section while the caller sleeps, and enters it again before returning. The event is the caller's
+ * own, so nothing else wakes it. */
 static uintptr_t wait_for_turn(tide_lock_t *lock, const void *who, uintptr_t state) {
   const tide_platform_t *platform = lock->set->platform;
   tide_lock_waiter_t waiter = {.who = who};

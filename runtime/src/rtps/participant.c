@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A participant in the order of its life: sequence numbers towards one remote endpoint; the tables of remote
- * participants and matches; what arrives; what is sent. */
+/* A participant: sequence numbers towards one remote endpoint; the tables of remote participants and matches; received
+ * messages; sent messages. */
 #include <string.h>
 
 #include "tide/invariant.h"
@@ -9,15 +9,15 @@
 
 #define NEVER INT64_MAX
 #define MS INT64_C(1000000)
-#define RETRY_NS (20 * MS)         /* of a HEARTBEAT or ACKNACK; doubled with each try up to 2.56 s */
-#define SILENT_TRIES 10            /* to a remote endpoint that never answered; an announcement revives them */
-#define RESTART_MS 1000u           /* a lower count after so long is no reordered one */
-#define EARLY_ANNOUNCEMENTS 5u     /* after the start, fast */
-#define EARLY_PERIOD_NS (100 * MS) /* as Fast DDS */
+#define RETRY_NS (20 * MS) /* until a HEARTBEAT or ACKNACK is repeated; doubled with each try up to 2.56 s */
+#define SILENT_TRIES 10    /* tries for a remote endpoint that never answered, until its participant announces itself */
+#define RESTART_MS 1000u   /* after this time a lower count means a restart, not a reordering */
+#define EARLY_ANNOUNCEMENTS 5u     /* number of announcements in quick succession after the start */
+#define EARLY_PERIOD_NS (100 * MS) /* their period, as in Fast DDS */
 #define ANNOUNCE_PERIOD_NS (3000 * MS)
 #define LEASE_NS (20000 * MS)
-#define RESIDENCE_NS (1000 * MS) /* of a participant without a match, until it may be evicted */
-#define SETTLED_NS (5000 * MS)   /* the same, of one that does not answer */
+#define RESIDENCE_NS (1000 * MS) /* after this time a participant without a match may be evicted */
+#define SETTLED_NS (5000 * MS)   /* likewise, for a participant that does not answer */
 #define LIST_BYTES (TIDE_RTPS_DATAGRAM_BYTES_MINIMUM - 128u)
 #define STATUS_GONE 3u /* disposed and unregistered */
 #define ENCAPSULATION_BYTES 4u
@@ -52,7 +52,7 @@ static void proxy_init(tide_rtps_proxy_t *proxy, int64_t next, int64_t due_ns) {
 
 static int64_t retry_ns(const tide_rtps_proxy_t *proxy) { return RETRY_NS << (proxy->tries < 7 ? proxy->tries : 7); }
 
-/* After a HEARTBEAT or ACKNACK was sent that waits for something. */
+/* Call this after sending a HEARTBEAT or ACKNACK that expects an answer. */
 static void proxy_await(tide_rtps_proxy_t *proxy, int64_t now) {
   const bool is_silent = !proxy->answered && proxy->tries >= SILENT_TRIES;
   proxy->due_ns = is_silent ? NEVER : now + retry_ns(proxy);
@@ -65,8 +65,8 @@ static void revive(tide_rtps_proxy_t *proxy, int64_t now) {
 
 typedef enum { OLD, NEW, RESTARTED } verdict_t;
 
-/* The counts of HEARTBEATs and of ACKNACKs rise, so that duplicates are known. A lower count that arrives more than
- * RESTART_MS after the last one comes from a participant that restarted with the same GUID. */
+/* The counts of HEARTBEATs and of ACKNACKs rise, so that duplicates can be recognised. A lower count that arrives more
+ * than RESTART_MS after the last one comes from a participant that restarted with the same GUID. */
 static verdict_t judge_count(tide_rtps_proxy_t *proxy, uint32_t count, int64_t now) {
   const uint32_t now_ms = (uint32_t)(now / MS);
   const int32_t step = (int32_t)(count - proxy->count_in);
@@ -77,12 +77,13 @@ static verdict_t judge_count(tide_rtps_proxy_t *proxy, uint32_t count, int64_t n
   return NEW;
 }
 
-/* An ACKNACK for samples first to last. A base of 0 asks for a HEARTBEAT, and for all that it will list if the samples
- * are kept (Fast DDS and this participant begin so). */
+/* Processes an ACKNACK to a writer with samples first to last. A base of 0 requests a HEARTBEAT and, if the writer
+ * keeps samples for late readers, all samples that the HEARTBEAT lists. Fast DDS and this participant begin with such
+ * an ACKNACK. */
 static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *repair, int64_t first, int64_t last,
                             bool starts_at_first, int64_t now) {
   const int64_t base = repair->set.base;
-  if (base > last + 1) return OLD; /* never sent */
+  if (base > last + 1) return OLD; /* it acknowledges samples that were never sent */
   const verdict_t verdict = judge_count(proxy, repair->count, now);
   if (verdict != NEW) return verdict;
   if (starts_at_first && base < proxy->next) { /* the reader wants the kept samples once more */
@@ -110,7 +111,7 @@ static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *
   return NEW;
 }
 
-/* *lost: samples that are not available. */
+/* *lost: number of samples that the writer no longer had. */
 static verdict_t on_heartbeat(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *repair, int64_t now, int64_t *lost) {
   *lost = 0;
   /* The HEARTBEAT ends before samples that have arrived already: a later sample overtook it, or the writer has
@@ -134,7 +135,7 @@ static verdict_t on_heartbeat(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t
   return NEW;
 }
 
-/* The expected sample arrived, or will never arrive. */
+/* Moves on to sample `next`: the samples before it arrived, or will never arrive. */
 static void proxy_advance(tide_rtps_proxy_t *proxy, int64_t next, int64_t now) {
   proxy->next = next;
   proxy->end = later(proxy->end, next);
@@ -149,7 +150,7 @@ static void proxy_ahead(tide_rtps_proxy_t *proxy, int64_t sequence, int64_t now)
   if (proxy->due_ns == NEVER) proxy->due_ns = now;
 }
 
-/* Samples that do not concern this reader, or not any more. */
+/* Processes a GAP: its samples do not concern this reader, or no longer exist. */
 static void on_gap(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *repair, int64_t now) {
   int64_t next = proxy->next;
   if (repair->first <= next && next < repair->set.base) next = repair->set.base;
@@ -202,7 +203,7 @@ static void release_match(tide_participant_t *participant, tide_rtps_match_t *ma
   }
 }
 
-/* entity 0: all of the participant. */
+/* Releases the participant's matches with this remote entity; entity 0: all its matches. */
 static void release_matches(tide_participant_t *participant, const tide_rtps_peer_t *peer, uint32_t entity,
                             int64_t now) {
   const size_t index = (size_t)(peer - participant->config.peers);
@@ -260,8 +261,9 @@ static bool is_settled(const tide_rtps_peer_t *peer, int64_t now) {
   return peer->graph_reader == 0 || peer->readers[GRAPH].due_ns == NEVER;
 }
 
-/* A free entry; else that of the participant which has been there longest without a match though all its endpoints are
- * known. So in a domain with more participants than entries each is looked at in turn. */
+/* Returns a free entry. If there is none, it evicts the participant that has been in the table longest among those
+ * without a match whose endpoints are all known. So in a domain with more participants than entries, each participant
+ * gets an entry in turn. */
 static tide_rtps_peer_t *free_peer(tide_participant_t *participant, int64_t now) {
   tide_rtps_peer_t *oldest = NULL;
   for (size_t i = 0; i < participant->config.peer_count; i++) {
@@ -278,7 +280,7 @@ static tide_rtps_peer_t *free_peer(tide_participant_t *participant, int64_t now)
   return oldest;
 }
 
-/* An entry that is free, or of a pair that is not compatible. */
+/* Returns a free entry. If there is none and the new pair is compatible, returns the entry of an incompatible pair. */
 static tide_rtps_match_t *free_match(tide_participant_t *participant, bool compatible) {
   tide_rtps_match_t *found = NULL;
   for (size_t i = 0; i < participant->config.match_count; i++) {
@@ -289,8 +291,8 @@ static tide_rtps_match_t *free_match(tide_participant_t *participant, bool compa
   return found;
 }
 
-/* The first sample for this reader: of a transient-local reader the oldest that is kept, else the first of those that
- * are held for the reader, else the next new one. */
+/* Number of the first sample for this reader. A transient-local reader gets the oldest kept sample. Any other reader
+ * gets the first sample that is held for it or, if there is none, the next new one. */
 static int64_t first_for(tide_rtps_writer_t *writer, const tide_rtps_endpoint_data_t *remote, int64_t now) {
   if (remote->qos.durability != 0) return writer->first;
   int64_t next = writer->last + 1;
@@ -339,7 +341,7 @@ static void match_endpoints(tide_participant_t *participant, tide_rtps_peer_t *p
   if (policy == 0) tell_of(participant, TIDE_RTPS_EVENT_MATCHED, match, 0);
 }
 
-/* ---- ros_discovery_info: which endpoints are of which node ---- */
+/* ---- ros_discovery_info: which endpoints belong to which node ---- */
 
 #define GRAPH_OVERHEAD_BYTES (20u + 16u + 28u + 32u) /* header, INFO_DST, DATA with encapsulation, HEARTBEAT */
 
@@ -591,7 +593,7 @@ void tide_participant_leave(tide_participant_t *participant, int64_t now) {
   participant->announce_ns = now;
 }
 
-/* ---- what arrives ---- */
+/* ---- received messages ---- */
 
 static void take_announcement(tide_participant_t *participant, const uint8_t *prefix, const uint8_t *address,
                               const tide_rtps_data_t *data, int64_t now) {
@@ -620,7 +622,7 @@ static void take_announcement(tide_participant_t *participant, const uint8_t *pr
     memcpy(peer->address, address, sizeof peer->address);
     begin_peer(peer, now);
   } else if (memcmp(peer->address, address, sizeof peer->address) != 0) {
-    return; /* from another network of the same host: one way to it is enough */
+    return; /* another address of the same host, on another network: one address is enough */
   }
   peer->port = remote.discovery.port;
   peer->data = remote.data.port;
@@ -666,13 +668,13 @@ static void take_endpoint(tide_participant_t *participant, tide_rtps_peer_t *pee
   }
 }
 
-/* bytes: the sample with its encapsulation header, from the datagram or put together. False: the program has no room
- * for it. */
+/* bytes: the sample with its encapsulation header, in the datagram or assembled from fragments. False: the program has
+ * no room for it. */
 static bool deliver(tide_participant_t *participant, const tide_rtps_match_t *match, const tide_rtps_data_t *data,
                     const uint8_t *bytes, int64_t source_ns) {
   const tide_rtps_reader_t *reader = (const tide_rtps_reader_t *)match->local;
   const size_t length = data->sample_bytes;
-  if (bytes == NULL || data->is_key) return true; /* an instance that is gone; ROS 2 has none */
+  if (bytes == NULL || data->is_key) return true; /* says that an instance is gone; ROS 2 has no instances */
   const size_t padding = length < ENCAPSULATION_BYTES ? 0 : bytes[3] & 3u;
   if (length < ENCAPSULATION_BYTES + padding || bytes[0] != 0 || bytes[1] > 1) {
     participant->counters.unsupported++;
@@ -691,7 +693,7 @@ static bool deliver(tide_participant_t *participant, const tide_rtps_match_t *ma
   return false;
 }
 
-/* The sample is delivered, or will never be. */
+/* Moves on past this sample, which was delivered or never will be. */
 static void pass(tide_participant_t *participant, tide_rtps_match_t *match, int64_t sequence, int64_t now) {
   tide_rtps_reader_t *reader = (tide_rtps_reader_t *)match->local;
   if (!match->reliable && match->proxy.answered) tell_lost(participant, match, sequence - match->proxy.next);
@@ -918,7 +920,7 @@ void tide_participant_receive(tide_participant_t *participant, const uint8_t *by
         source_ns = (submessage.flags & TIDE_RTPS_FLAG_INVALIDATE) != 0 ? 0 : tide_rtps_get_timestamp(&cdr);
         break;
       case TIDE_RTPS_INFO_SRC:
-        is_for_us = false; /* from a relay: the rest of the message is not its sender's */
+        is_for_us = false; /* a relay sent this: the rest of the message comes from another participant */
         break;
       case TIDE_RTPS_DATA:
       case TIDE_RTPS_DATA_FRAG:
@@ -942,7 +944,7 @@ void tide_participant_receive(tide_participant_t *participant, const uint8_t *by
         if (is_known) take_repair(participant, peer, &repair, now);
         is_strange |= !is_known;
         break;
-      default: /* of later versions and of vendors */
+      default: /* kinds of later versions and of vendors */
         break;
     }
     if (cdr.status != TIDE_OK) participant->counters.malformed++;
@@ -953,7 +955,7 @@ void tide_participant_receive(tide_participant_t *participant, const uint8_t *by
   if (is_strange) participant->counters.strange++;
 }
 
-/* ---- what is sent ---- */
+/* ---- sent messages ---- */
 
 static void open_message(tide_cdr_t *cdr, const tide_participant_t *participant, const tide_rtps_peer_t *peer,
                          uint16_t port, tide_rtps_datagram_t *datagram) {
@@ -971,7 +973,7 @@ static void put_heartbeat(tide_cdr_t *cdr, tide_participant_t *participant, tide
                                         .writer = writer,
                                         .reader = reader,
                                         .first = first,
-                                        .last = proxy->end - 1, /* what was not sent yet need not be requested */
+                                        .last = proxy->end - 1, /* unsent samples need not be requested */
                                         .count = ++participant->count};
   tide_rtps_put_repair(cdr, &heartbeat);
   proxy_await(proxy, now);
@@ -1014,9 +1016,9 @@ static void put_acknack(tide_cdr_t *cdr, tide_participant_t *participant, tide_r
   }
 }
 
-static const uint8_t follows[1]; /* a payload that is written behind its DATA, so that it needs no memory of its own */
+static const uint8_t follows[1]; /* marks a payload that is written directly behind its DATA header */
 
-/* Announces the endpoint with this number, or that it is gone. */
+/* Announces the endpoint with this number, or announces that the endpoint is gone. */
 static void put_announced(tide_cdr_t *cdr, const tide_participant_t *participant, int kind, int64_t number) {
   const size_t start = cdr->position;
   tide_rtps_data_t data = {.reader = builtin_reader[kind], .writer = builtin_writer[kind], .sequence = number};
@@ -1077,8 +1079,8 @@ static bool is_large(const tide_participant_t *participant, const tide_rtps_writ
   return writer->slots[number % writer->depth].bytes > participant->fragment_bytes;
 }
 
-/* Like number_to_send, for a program's writer. The sample after one in fragments is sent only once that one is
- * acknowledged, because a reader that still lacks a fragment would drop it. */
+/* Like number_to_send, for a program's writer. After a fragmented sample, the next sample is sent only when the
+ * fragmented one is acknowledged: a reader that still lacks a fragment would drop the next sample. */
 static int64_t sample_to_send(const tide_participant_t *participant, const tide_rtps_match_t *match) {
   const tide_rtps_writer_t *writer = (const tide_rtps_writer_t *)match->local;
   const tide_rtps_proxy_t *proxy = &match->proxy;
@@ -1242,7 +1244,7 @@ static bool send_announcement(tide_participant_t *participant, int64_t now, tide
   return false;
 }
 
-/* What discovery has to send to this participant; false: nothing before *deadline. */
+/* Writes the next discovery message for this participant. False: there is none before *deadline. */
 static bool send_of_peer(tide_participant_t *participant, tide_rtps_peer_t *peer, int64_t now,
                          tide_rtps_datagram_t *datagram) {
   tide_cdr_t cdr;

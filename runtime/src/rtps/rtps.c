@@ -64,7 +64,7 @@ static void put_time(tide_cdr_t *cdr, int64_t ns) {
 static int64_t get_time(tide_cdr_t *cdr) {
   const uint32_t seconds = tide_cdr_get_u32(cdr);
   const uint64_t fraction = tide_cdr_get_u32(cdr);
-  /* Rounded up, so that a time that was written is read again. */
+  /* Rounded up, so that a written time is read back unchanged. */
   return (int64_t)seconds * SECOND_NS + (int64_t)((fraction * SECOND_NS + UINT32_MAX) >> 32);
 }
 
@@ -278,7 +278,7 @@ static void put_identity_parameter(tide_cdr_t *cdr, uint16_t id, const tide_rtps
 }
 
 static void put_inline_qos(tide_cdr_t *cdr, const tide_rtps_data_t *data) {
-  /* Both ids: rmw_fastrtps of older distributions reads only its own one. */
+  /* Writes both ids, because rmw_fastrtps of older distributions reads only Fast DDS's own id. */
   if (data->related.guid.entity != 0) {
     put_identity_parameter(cdr, PID_CUSTOM_RELATED_SAMPLE_IDENTITY, &data->related);
     put_identity_parameter(cdr, PID_RELATED_SAMPLE_IDENTITY, &data->related);
@@ -353,7 +353,7 @@ void tide_rtps_get_data(tide_cdr_t *cdr, const tide_rtps_submessage_t *submessag
     data->sample_bytes = tide_cdr_get_u32(cdr);
   }
   if (cdr->status == TIDE_OK && to_qos < cdr->position - origin) malformed(cdr);
-  if (cdr->status == TIDE_OK) (void)tide_cdr_view(cdr, to_qos - (cdr->position - origin)); /* later versions' members */
+  if (cdr->status == TIDE_OK) (void)tide_cdr_view(cdr, to_qos - (cdr->position - origin)); /* skip unknown members */
   if ((submessage->flags & TIDE_RTPS_FLAG_INLINE_QOS) != 0) get_inline_qos(cdr, data);
   if (cdr->status == TIDE_OK && data->sequence <= 0) malformed(cdr);
   if (cdr->status != TIDE_OK) return;
@@ -632,7 +632,7 @@ int tide_rtps_get_endpoint(const uint8_t *bytes, size_t length, bool is_writer, 
       case PID_DATA_REPRESENTATION:
         qos->lacks_xcdr1 = lacks_xcdr1(&value);
         break;
-      default: /* of later versions and of vendors */
+      default: /* parameters of later versions and of vendors */
         break;
     }
     if (value.status != TIDE_OK) malformed(&list);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent on the board, in the order of a session's life: its objects; samples of the program; samples for it; what
- * is read by the session. */
+/* The agent on the board, in the order of a session's life: its objects; samples from the program; samples for the
+ * program; messages from the session; messages to the session. */
 #include <string.h>
 
 #include "tide/invariant.h"
@@ -10,12 +10,12 @@
 
 #define NEVER INT64_MAX
 #define MS INT64_C(1000000)
-#define HEARTBEAT_NS (20 * MS) /* after a frame without acknowledgment; doubled with each try up to 640 ms */
-#define HOLD_NS (5000 * MS)    /* of requests and replies for a peer that is not discovered yet, as tide's agent does */
+#define HEARTBEAT_NS (20 * MS) /* from an unacknowledged frame on; doubled with each try up to 640 ms */
+#define HOLD_NS (5000 * MS)    /* how long messages wait for an undiscovered server or client, as in tide's agent */
 #define IDENTITY_BYTES 24u     /* before a service's requests and replies: GUID and number of the request */
 #define REPLY_HEADER_BYTES 4u  /* before a client's replies: the request that is answered */
 #define DATA_HEADER_BYTES (TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + TIDE_XRCE_REQUEST_BYTES)
-#define ANSWERS_OF_A_MESSAGE 2u /* at most */
+#define ANSWERS_OF_A_MESSAGE 2u /* most answers to one message */
 
 static int64_t earlier(int64_t left, int64_t right) { return left < right ? left : right; }
 
@@ -95,7 +95,7 @@ static void describe(const tide_rtps_agent_t *agent, tide_rtps_endpoint_t *endpo
   const tide_rtps_agent_node_t *node = find_node(agent, topic->parent);
   *endpoint = (tide_rtps_endpoint_t){.topic = topic->name, .type = topic->type, .qos = tide_rtps_qos_default()};
   endpoint->node = node == NULL ? NULL : &node->node;
-  if (!object->has_qos) return; /* of services and clients */
+  if (!object->has_qos) return; /* services and clients have none */
   endpoint->qos.reliable = (object->qos_flags & TIDE_XRCE_QOS_RELIABLE) != 0;
   endpoint->qos.durability = (object->qos_flags & TIDE_XRCE_QOS_TRANSIENT_LOCAL) != 0;
   endpoint->qos.deadline_ns = from_ms(object->has_deadline, object->deadline_ms);
@@ -147,7 +147,7 @@ static uint8_t add_input(tide_rtps_agent_t *agent, uint16_t id, tide_rtps_agent_
   return TIDE_XRCE_STATUS_OK;
 }
 
-/* Deletes everything with this id; of a service or client these are both halves. */
+/* Deletes everything with this id; for a service or client, both its writer and its reader. */
 static void delete_object(tide_rtps_agent_t *agent, uint16_t id) {
   tide_rtps_output_t *output = find_output(agent, id);
   tide_rtps_input_t *input = find_input(agent, id);
@@ -239,12 +239,12 @@ static bool is_known(const tide_rtps_agent_t *agent, uint16_t id) {
 
 static uint8_t create(tide_rtps_agent_t *agent, uint16_t id, const tide_xrce_object_t *object) {
   if (object->representation != TIDE_XRCE_BY_BINARY || id == 0) return TIDE_XRCE_STATUS_ERR_INVALID_DATA;
-  if (is_known(agent, id)) return TIDE_XRCE_STATUS_OK; /* repeated */
+  if (is_known(agent, id)) return TIDE_XRCE_STATUS_OK; /* a repeated request */
   if (object->kind == TIDE_XRCE_KIND_PARTICIPANT) return add_node(agent, id, object);
   if (!agent->is_up || agent->is_leaving) return TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
   uint8_t status = TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE;
   switch (object->kind) {
-    case TIDE_XRCE_KIND_PUBLISHER: /* groups have nothing that their endpoints lack */
+    case TIDE_XRCE_KIND_PUBLISHER: /* need no object of their own: their endpoints hold everything */
     case TIDE_XRCE_KIND_SUBSCRIBER:
       return TIDE_XRCE_STATUS_OK;
     case TIDE_XRCE_KIND_TOPIC:
@@ -306,7 +306,7 @@ static void on_read_data(tide_rtps_agent_t *agent, tide_cdr_t *cdr) {
   if (!stops) tide_participant_resume(&agent->participant, &input->reader, agent->now_ns);
 }
 
-/* ---- samples of the program ---- */
+/* ---- samples from the program ---- */
 
 /* The identity before a service's reply says which request it answers, and is no part of the sample. */
 static void end_sample(tide_rtps_agent_t *agent, tide_rtps_output_t *output, uint8_t *room, size_t length,
@@ -339,7 +339,7 @@ static void end_sample(tide_rtps_agent_t *agent, tide_rtps_output_t *output, uin
 static uint8_t *begin_sample(tide_rtps_agent_t *agent, tide_rtps_output_t *output, size_t length) {
   uint8_t *room = tide_participant_write_begin(&agent->participant, &output->writer, length);
   agent->counters.too_large += room == NULL;
-  output->room = NULL; /* what was in fragments on another stream ends here */
+  output->room = NULL; /* gives up a sample whose fragments arrive on another stream */
   return room;
 }
 
@@ -351,14 +351,15 @@ static void on_write_data(tide_rtps_agent_t *agent, const tide_xrce_submessage_t
   const tide_xrce_request_t request = tide_xrce_read_request(submessage->body);
   tide_rtps_output_t *output = request.object == 0 ? NULL : find_output(agent, request.object);
   const size_t length = submessage->body_bytes - TIDE_XRCE_REQUEST_BYTES;
-  if (output == NULL) return; /* as any agent: it was deleted */
+  if (output == NULL) return; /* its writer was deleted: ignored, as by any agent */
   uint8_t *room = begin_sample(agent, output, length);
   if (room == NULL) return;
   memcpy(room, submessage->body + TIDE_XRCE_REQUEST_BYTES, length);
   end_sample(agent, output, room, length, stream, request.request);
 }
 
-/* A sample in fragments grows in the history. The first fragment begins with the header of its WRITE_DATA. */
+/* A fragmented sample is assembled in its slot of the history. The first fragment begins with the header of its
+ * WRITE_DATA. */
 static void on_fragment(tide_rtps_agent_t *agent, const tide_xrce_submessage_t *submessage, uint8_t stream) {
   const uint8_t *bytes = submessage->body;
   size_t length = submessage->body_bytes;
@@ -477,7 +478,7 @@ static void copy_part(uint8_t *to, const uint8_t *prefix, size_t prefix_bytes, c
   if (count > 0) memcpy(to, sample + (from - prefix_bytes), count);
 }
 
-/* The request that a reply answers; false: another client's, or one that is forgotten. */
+/* Finds the request that a reply answers. False: the request is another client's, or no longer in the history. */
 static bool find_request(tide_rtps_agent_t *agent, const tide_rtps_input_t *input, const tide_rtps_sample_t *sample,
                          uint16_t *request) {
   const tide_guid_t own = tide_participant_guid(&agent->participant, &input->reader.endpoint);
@@ -570,7 +571,7 @@ static void on_acknack(tide_rtps_agent_t *agent, tide_cdr_t *cdr) {
   stream->heartbeat_ns = is_waiting ? agent->now_ns + (HEARTBEAT_NS << stream->tries) : NEVER;
 }
 
-/* ---- messages of the session ---- */
+/* ---- messages from the session ---- */
 
 static tide_input_stream_t *input_stream(tide_rtps_agent_t *agent, uint8_t id) {
   tide_input_stream_t *found = NULL;
@@ -633,7 +634,7 @@ static void on_submessage(tide_rtps_agent_t *agent, const tide_xrce_header_t *he
   } else if (submessage->id == TIDE_XRCE_GET_INFO) {
     on_get_info(agent, &cdr, header->session);
   } else if (agent->session == 0 || header->session != agent->session) {
-    return; /* of an earlier session */
+    return; /* it belongs to an earlier session */
   } else {
     switch (submessage->id) {
       case TIDE_XRCE_CREATE:
@@ -688,7 +689,7 @@ bool tide_rtps_agent_write(tide_rtps_agent_t *agent, const uint8_t *bytes, size_
   if (header.stream != TIDE_XRCE_STREAM_NONE) {
     if (agent->session == 0 || header.session != agent->session) return true;
     stream = input_stream(agent, header.stream);
-    if (stream == NULL) { /* never acknowledged, so the program finds out */
+    if (stream == NULL) { /* the message is never acknowledged, so the program notices */
       agent->counters.unsupported++;
       return true;
     }
@@ -706,7 +707,7 @@ bool tide_rtps_agent_write(tide_rtps_agent_t *agent, const uint8_t *bytes, size_
   return true;
 }
 
-/* ---- what the session reads ---- */
+/* ---- messages to the session ---- */
 
 static size_t put_control(const tide_rtps_agent_t *agent, uint8_t *bytes, uint8_t session, uint8_t id,
                           const uint8_t *body, size_t length) {

@@ -1470,7 +1470,7 @@ static void on_status(tide_session_t *session, const tide_xrce_status_body_t *st
   if (status->related.object == TIDE_XRCE_OBJECT_CLIENT) {
     session->close_answered = session->state == TIDE_SESSION_CLOSING;
   } else if (status_of_object_locked(session, status) || status_of_reader_locked(session, status)) {
-    /* done there */
+    /* the two functions have handled it */
   } else if (session->deletes_unanswered > 0u && find_object_locked(session, status->related.object) == NULL) {
     --session->deletes_unanswered;
   } else {

@@ -5,7 +5,7 @@
 #include "tide/status.h"
 
 #define MILLISECOND_NS INT64_C(1000000)
-#define WRITE_ATTEMPTS 100u /* attempts without progress, one slice apart, before the message is lost */
+#define WRITE_ATTEMPTS 100u /* attempts without progress, slice_ms apart, before the message is lost */
 #define MESSAGES_A_RUN 16u
 #define LONGEST_WAIT_MS 60000 /* longest read with a transport whose read can be ended early */
 
@@ -111,7 +111,7 @@ static bool receive_some(tide_custom_link_t *link, int timeout_ms) {
   return true;
 }
 
-/* While a message is partly written, waits only for a slice, after which the rest is offered again. */
+/* While a message is partly written, waits only for slice_ms, after which the rest is offered again. */
 static int longest_wait_ms(const tide_custom_link_t *link) {
   const bool under_way = link->output.written < link->output.length;
   return link->wakes && !under_way ? LONGEST_WAIT_MS : (int)link->slice_ms;
