@@ -21,7 +21,8 @@ option(TIDE_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TIDE_INSTALL "Install the library, its headers and what finds it" ${PROJECT_IS_TOP_LEVEL})
 option(TIDE_WARNINGS_ARE_ERRORS "Let no warning pass" ${PROJECT_IS_TOP_LEVEL})
 set(TIDE_OPTIONS "" CACHE STRING "Options of tide/options.h for the whole runtime: TIDE_RELIABLE_STREAMS=0;TIDE_CONTROL_PLACES=3")
-# On a host, a program without a ring pays a branch for it; one runtime also serves programs that record.
+# On by default on a host, so that one runtime serves programs that record and programs that do not. A program without a
+# ring pays one branch.
 option(TIDE_TRACE "Record what happens to each instance (tide/trace.h)" ${TIDE_HOST})
 if(TIDE_TRACE)
   list(APPEND TIDE_OPTIONS TIDE_TRACE=1)
@@ -70,7 +71,7 @@ endfunction()
 if(TIDE_SANITIZE)
   add_compile_options(-fsanitize=${TIDE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${TIDE_SANITIZE})
-  if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND TIDE_SANITIZE STREQUAL "thread") # as the code expects from GCC
+  if(CMAKE_C_COMPILER_ID MATCHES "Clang" AND TIDE_SANITIZE STREQUAL "thread") # GCC defines these macros itself
     add_compile_definitions(__SANITIZE_THREAD__=1)
   elseif(CMAKE_C_COMPILER_ID MATCHES "Clang")
     add_compile_definitions(__SANITIZE_ADDRESS__=1)
@@ -101,7 +102,8 @@ function(tide_room name)
   if(TIDE_HOST AND TIDE_TESTS AND NOT TIDE_INVARIANTS)
     add_library(tide_${name}_checked OBJECT EXCLUDE_FROM_ALL ${files})
     target_include_directories(tide_${name}_checked PUBLIC "${TIDE_RUNTIME}/include")
-    # A broken invariant prints its file; the simulator's bytes do not depend on the folder of the tree.
+    # A broken invariant prints its file. The path is shortened, so that the simulator's image does not depend on the
+    # folder of the tree.
     target_compile_options(tide_${name}_checked PRIVATE -ffreestanding -Wconversion "-fmacro-prefix-map=${TIDE_RUNTIME}=runtime")
     target_compile_definitions(tide_${name}_checked PRIVATE ${TIDE_OPTIONS} TIDE_INVARIANTS=1)
     target_link_libraries(tide_${name}_checked PRIVATE tide_warnings)

@@ -12,8 +12,8 @@ add_library(tide_test_headers STATIC "${CMAKE_CURRENT_BINARY_DIR}/pch_main.cpp")
 set(tide_test_definitions TIDE_TEST_DATA="${TIDE_RUNTIME}/tests/data")
 target_compile_definitions(tide_test_headers PRIVATE ${tide_test_definitions})
 target_link_libraries(tide_test_headers PRIVATE tide_warnings GTest::gtest)
-# As compiled programs have it by default, also where all libraries can be parts of shared ones: with other settings a
-# compiler refuses the headers.
+# As in programs, even if all libraries are compiled as position-independent code: a compiler refuses precompiled
+# headers that were made with other settings.
 set_target_properties(tide_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 # The tested code is optimised. The tests' own code only has to compile fast, except in the few tests that compute much.
 set(tide_test_options -O0)
@@ -29,7 +29,7 @@ if(TIDE_SANITIZE)
 else()
   list(APPEND tide_test_options -g0) # GoogleTest names the line
 endif()
-# The checks for undefined behaviour are for the tested code, which has all of them.
+# The tests' own code has no checks for undefined behaviour; the tested code has all of them.
 if(TIDE_SANITIZE MATCHES "undefined")
   list(APPEND tide_test_options -fno-sanitize=undefined)
 endif()
@@ -37,7 +37,7 @@ target_compile_options(tide_test_headers PRIVATE ${tide_test_options})
 target_precompile_headers(tide_test_headers PRIVATE <gtest/gtest.h> <algorithm> <array> <cstdint> <cstring> <deque>
   <functional> <map> <memory> <random> <set> <string> <vector>)
 
-# The functions below see these wherever they are called.
+# Stored as global properties, so that the functions below can read them in whatever folder they are called.
 set_property(GLOBAL PROPERTY tide_test_options ${tide_test_options})
 set_property(GLOBAL PROPERTY tide_test_definitions ${tide_test_definitions})
 set_property(GLOBAL PROPERTY tide_tests_that_compute ${tide_tests_that_compute})

@@ -172,7 +172,7 @@ TEST_F(Continuous, SeveralThreadsTakeTurns) {
   }
 }
 
-// Messages that wait behind it arrive in the new session, in order and once.
+// Messages that wait behind the sample that was given up arrive in the new session, in order and once.
 TEST_F(Continuous, WhatIsNotTakenInTimeIsGivenUpWhole) {
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 100));
   Plan one;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's /diagnostics: each status, its warnings, omitted ones, budgets, and orders of its end.
+// A program's /diagnostics: each status, its warnings, omitted statuses, budgets, and the orders in which it may end.
 #include <atomic>
 #include <map>
 #include <set>

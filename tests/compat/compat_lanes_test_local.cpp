@@ -147,15 +147,15 @@ TEST_F(LocalReach, EveryRefusalHasAName) {
   std::array<rcl_publisher_t, 3> publishers{};
   std::array<rcl_subscription_t, 3> subscriptions{};
   EXPECT_REFUSED(advertise(publishers[0], static_cast<tide_reach_t>(9)), RCL_RET_INVALID_ARGUMENT, TIDE_ERROR_ARGUMENT);
-  ASSERT_OK(listen(subscriptions[0], TIDE_REACH_LOCAL));            // 5 of 16 messages
-  ASSERT_OK(listen(subscriptions[1], TIDE_REACH_LOCAL, "others"));  // 10
+  ASSERT_OK(listen(subscriptions[0], TIDE_REACH_LOCAL));            // reserves 5 of 16 messages
+  ASSERT_OK(listen(subscriptions[1], TIDE_REACH_LOCAL, "others"));  // 10 are reserved
   EXPECT_REFUSED(listen(subscriptions[2], TIDE_REACH_LOCAL), RCL_RET_BAD_ALLOC, TIDE_ERROR_CAPACITY_LOCAL_TOPICS);
   EXPECT_REFUSED(advertise(publishers[0], TIDE_REACH_LOCAL, "third"), RCL_RET_BAD_ALLOC,
                  TIDE_ERROR_CAPACITY_LOCAL_TOPICS);
   EXPECT_REFUSED(advertise(publishers[0], TIDE_REACH_LOCAL, "points", string_type()), RCL_RET_ALREADY_INIT,
                  TIDE_ERROR_EXISTS);
-  ASSERT_OK(advertise(publishers[0], TIDE_REACH_LOCAL));  // 13
-  ASSERT_OK(advertise(publishers[1], TIDE_REACH_LOCAL));  // 16
+  ASSERT_OK(advertise(publishers[0], TIDE_REACH_LOCAL));  // 13 are reserved
+  ASSERT_OK(advertise(publishers[1], TIDE_REACH_LOCAL));  // 16 are reserved
   EXPECT_REFUSED(advertise(publishers[2], TIDE_REACH_LOCAL), RCL_RET_BAD_ALLOC, TIDE_ERROR_CAPACITY_LOCAL_MESSAGES);
   EXPECT_OK(rcl_publisher_fini(&publishers[1], &node));
   EXPECT_OK(advertise(publishers[2], TIDE_REACH_LOCAL)) << "what it had set aside is free again, and so is its place";

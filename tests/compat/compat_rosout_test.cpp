@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log's publisher: arriving lines, refused and counted ones, the pool, several threads, and orders of its end.
+// The log's publisher: lines that arrive, lines that are refused and counted, the pool, several threads, and the orders
+// in which it may end.
 #include <printf.h>
 #include <rcutils/logging_macros.h>
 #include <rmw_microros/error_handling.h>

@@ -51,7 +51,7 @@ TEST_F(Rounds, EveryInputIsThereBeforeTheFirstCallback) {
       add(1);
     }
     inputs[0].message.data = inputs[1].message.data = 0;
-    std::vector<int32_t> seen;  // number of callbacks' runs by the other one's message
+    std::vector<int32_t> seen;  // the message of the other callback, as each callback sees it
     inputs[0].act = [&] { seen.push_back(inputs[1].message.data); };
     inputs[1].act = [&] { seen.push_back(inputs[0].message.data); };
     deliver(0, 7);

@@ -16,7 +16,7 @@ int own_priority() { return sim::Task::current() == nullptr ? 0 : sim::Task::cur
 
 void on_high(const void *) {
   priorities[1] = own_priority();
-  while (counts[1] == 0 && own_priority() != 0) pass_time(100us);  // when its budget ends
+  while (counts[1] == 0 && own_priority() != 0) pass_time(100us);  // until its budget is used up
   if (own_priority() == 0) fell = true;
   counts[1]++;
 }
@@ -62,7 +62,7 @@ class Sched : public Spinning {
 
 TEST_F(Sched, ALaneForEachSubscriptionAndABudgetForOne) {
   ASSERT_OK(add(1, on_low, fifo()));
-  rclc_executor_real_time_scheduling_init(&executor);  // forgets it
+  rclc_executor_real_time_scheduling_init(&executor);  // discards the subscription
   ASSERT_OK(add(1, on_high, sporadic()));
   ASSERT_OK(add(0, on_low, fifo()));
   EXPECT_NE(add(0, on_low, fifo()), RCL_RET_OK);

@@ -222,7 +222,7 @@ TEST_F(Serving, LongRequestsAndResponsesTravelInFragments) {
   static uint8_t in_memory[900], out_memory[900];
   in.data = {in_memory, 0, sizeof in_memory};
   out.data = {out_memory, 0, sizeof out_memory};
-  Octets bytes = {0x84, 0x03, 0, 0};  // 900
+  Octets bytes = {0x84, 0x03, 0, 0};  // the length, 900
   for (int i = 0; i < 900; i++) bytes.push_back(static_cast<uint8_t>(i * 7));
   ASSERT_TRUE(eventually([&] { return server.ask("/blobs", bytes, identity_of(1, 1)); }));
   ASSERT_TRUE(spin_until([&] { return server.replies("/blobs").size() == 1; }));

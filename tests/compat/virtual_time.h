@@ -49,7 +49,7 @@ class World {
   sim::Random random;
   sim::Machine machine;
   uint64_t up_baud = 0;  // rate towards the agent on links opened from now on; 0: frames take no time
-  Time wall_step = 0;    // step of the agent's clock of the day
+  Time wall_step = 0;    // step of the agent's wall clock
 
  private:
   sim::Link *open(tide_session_t &session, const tide_link_address_t &address);

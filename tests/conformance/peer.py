@@ -5,8 +5,8 @@ The first line that it reads is the topic. Then it answers each line:
 
     forget           counts messages from now on: 0
     messages         number of messages since then
-    publishers N     number of publishers, once it is N or did not become N for two seconds; so are subscriptions
-    nodes N          number of nodes called "node"
+    publishers N     waits up to two seconds for N publishers, then their number; "subscriptions N" likewise
+    nodes N          likewise for nodes called "node"
 """
 
 from __future__ import annotations

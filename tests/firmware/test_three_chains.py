@@ -100,7 +100,8 @@ def test_hold_and_heartbeat_of_the_plan_reach_the_board() -> None:
 
 
 def test_execution_times_are_told() -> None:
-    """In exact virtual time, it takes 10 ms of counted instructions, and the cost of publishing and of interrupts."""
+    """In exact virtual time, each callback takes 10 ms of counted instructions, plus the cost of publishing and of
+    interrupts."""
     lines = [line.split() for line in preemptive()["execution_times"]]
     assert [line[1] for line in lines] == [f"{chain}/{what}" for chain in names() for what in ("sample", "act")]
     for _, name, count, least, most, _ in lines:

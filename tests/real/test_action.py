@@ -251,7 +251,8 @@ def test_results_are_there_later_and_again(world: World) -> None:
 @pytest.mark.full
 @only_udp
 def test_states_are_there_for_who_comes_late(world: World) -> None:
-    """Reliable, transient local, depth 1, as in ROS 2; the status of goals that have ended stays for a while."""
+    """The status topic is reliable and transient local with depth 1, as in ROS 2; goals stay in it for a while after
+    their end."""
     board = world.board("--serve", "count", "--step-ms", "5")
     client = world.client("count")
     goals = [Goal(client, order) for order in (5, 6, 7)]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards without an agent and unmodified rclpy nodes. A participant of its own: discovery, reliable samples both ways,
-fragments, nodes and endpoints that come later and go, the node as `ros2 node list` and `ros2 topic info -v` show it.
-And programs of rclc, whose options choose the wire."""
+"""Boards without an agent and unmodified rclpy nodes. First the program rtps_peer, a bare participant: discovery,
+reliable samples both ways, fragments, nodes and endpoints that appear later and disappear, the node as `ros2 node list`
+and `ros2 topic info -v` show it. Then rclc programs whose options choose RTPS."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tide_tools.programs.child import Child, Children
 PROBE = "probe"
 STRING_HASH = TypeHash(1, bytes.fromhex("df668c740482bbd48fb39d76a70dfd4bd59db1288021743503259e948f6b1a18"))
 AT_ONCE = 4  # a server and a client of rclpy keep ten messages
-LARGE = (60_000, 150_000, 1_401, 100_000)  # in one datagram, and in fragments of Fast DDS; in fragments to it
+LARGE = (60_000, 150_000, 1_401, 100_000)  # octets: Fast DDS sends fragments above 64 kB, the board above about 1.3 kB
 
 
 def start_board(children: Children, folder: Path, name: str = "board") -> Child:
@@ -149,10 +149,10 @@ def test_services_both_ways(tmp_path: Path) -> None:
             replies.append(json.loads(board.wait_line(lambda line: "replied" in line, START_LIMIT_S, "a reply")))
         ended(board)
     assert [(reply["replied"], bool(reply["success"])) for reply in replies] == list(enumerate(passed_on, 1))
-    assert sorted(passed_on) == sorted(wanted)  # two clients: in any order
+    assert sorted(passed_on) == sorted(wanted)  # in any order, because there are two clients
 
 
-KINDS = {  # of qos_peer, by reliability and durability; a depth of 3 each
+KINDS = {  # the topics of qos_peer, named by reliability and durability; each has a depth of 3
     f"{name}_{kept}": QoSProfile(depth=3, reliability=reliability, durability=durability)
     for name, reliability in (("reliable", ReliabilityPolicy.RELIABLE), ("effort", ReliabilityPolicy.BEST_EFFORT))
     for kept, durability in (("volatile", DurabilityPolicy.VOLATILE), ("kept", DurabilityPolicy.TRANSIENT_LOCAL))
@@ -175,7 +175,7 @@ def test_a_program_of_rclc_publishes_and_subscribes(tmp_path: Path, lanes: list[
         ros.wake()
         for kind, publisher in publishers.items():
             eventually(lambda: publisher.get_subscription_count() == 1, f"{kind} is matched")  # noqa: B023
-        # The board knows a reader of the host later than that knows the board.
+        # The board discovers a reader of the host later than the reader discovers the board.
         sent = 0
 
         def all_hear() -> bool:
@@ -188,7 +188,7 @@ def test_a_program_of_rclc_publishes_and_subscribes(tmp_path: Path, lanes: list[
         eventually(all_hear, "every subscription hears the board")
         last = sent
         reliable = [received[kind] for kind in KINDS if kind.startswith("reliable")]
-        while sent < last + 10:  # one by one, as a history of three waits for nobody
+        while sent < last + 10:  # one by one, because a history of three is overwritten without waiting for readers
             all_hear()
             eventually(lambda: all(messages[-1].data == sent for messages in reliable), "every reliable sample arrives")
         for kind, messages in received.items():

@@ -111,7 +111,7 @@ def test_a_restarted_client_is_in_at_once_and_a_thief_is_not(start: Start) -> No
     assert Client(agent).connects()
     assert not Client(agent, "127.0.0.2").connects(0.5)
     assert not Client(agent, "127.0.0.2").connects(0.1)
-    assert Client(agent).connects()  # the owner the owner from another port, like a restarted program
+    assert Client(agent).connects()  # the owner from another port, like a restarted program
     errors = agent.end()
     assert errors.count("a client with this key is alive elsewhere") == 1, errors
     assert "tide-agent: client 0A0B0C0D at udp 127.0.0.2:" in errors

@@ -475,7 +475,7 @@ JOIN = "join t std_msgs/msg/Bool bool 0 1 reliable -"
     [
         "",
         "surprise",
-        "callback a 1 0 1 - -",  # of no chain
+        "callback a 1 0 1 - -",  # a callback without a chain
         CHAIN,  # a line without a callback
         "chain a 127 10 0 5 0 reliable",
         "chain a 1 10 -1 5 0 reliable",

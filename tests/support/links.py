@@ -96,7 +96,7 @@ Build = Callable[[Children, Path], Link]
 class World:
     """The programs of one test, its agents with the newest last, and a ROS 2 node."""
 
-    threads: ClassVar[int] = 1  # number of threads of the node's executor
+    threads: ClassVar[int] = 1  # threads of the node's executor
     host: Host
     children: Children
     folder: Path
@@ -120,7 +120,7 @@ class World:
         return child
 
     def agent_counters(self) -> dict[str, Any]:
-        """Port of the running agent."""
+        """The counters that the running agent prints on request."""
         self.require_agent()
         self.agents[-1].process.send_signal(signal.SIGUSR1)
         counters: dict[str, Any] = self.agents[-1].wait_json("samples_to_dds", LIMIT_S, "counted")

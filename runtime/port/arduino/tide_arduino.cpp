@@ -18,7 +18,8 @@ uintptr_t tide_bare_mask(void) {
 
 void tide_bare_unmask(uintptr_t state) { __asm volatile("msr primask, %0" : : "r"((uint32_t)state) : "memory"); }
 #else
-/* Such cores cannot tell whether interrupts are masked, so the sketch's own interrupts must not call the runtime. */
+/* On other cores the runtime cannot find out whether interrupts are masked, so it masks none, and the sketch's own
+ * interrupts must not call the runtime. */
 uintptr_t tide_bare_mask(void) { return 0; }
 void tide_bare_unmask(uintptr_t state) { (void)state; }
 #endif

@@ -5,7 +5,7 @@
  * runs one round of the lane (at most one callback) and returns. If there is more work, it pends its own interrupt
  * again. So a more urgent lane preempts a callback at any instruction, and a less urgent lane never does. All lanes,
  * the link and the main program use the main stack. Its depth is the sum of the deepest handler of each priority in
- * use, which tide footprint computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
+ * use, which `tide footprint` computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
  *
  * Priorities. TIDE_SCHEDULING_FIFO: ordered by settings.priority (larger is more urgent), and among equals by
  * least_level. Only the order counts. TIDE_SCHEDULING_INHERIT: below all FIFO lanes, ordered by least_level. Up to

@@ -97,7 +97,7 @@ typedef struct tide_datagram_input { /* refers to itself: not to be moved after 
 typedef void (*tide_on_datagram_t)(void *context, const uint8_t *bytes, size_t length,
                                    const tide_socket_address_t *from);
 
-/* At least one buffer. Enables whole trains in the kernel. */
+/* storage: room for at least one buffer. Makes the kernel deliver whole trains. */
 void tide_datagram_input_init(tide_datagram_input_t *input, int descriptor, uint8_t *storage, size_t storage_bytes);
 /* One system call; passes on every datagram in order of arrival. True: there may be more. */
 bool tide_datagram_input_take(tide_datagram_input_t *input, tide_on_datagram_t on_datagram, void *context);

@@ -66,7 +66,7 @@ TEST(BudgetCorrected, AgreesWithUnitsAtEveryInstant) {
   }
 }
 
-// With late accounting, the used units are the ones at the front, whether or not they were usable.
+// With late accounting, used time is charged to the units at the front, whether or not they were usable.
 TEST(BudgetCorrected, BorrowsWhatALateLookLetThrough) {
   for (uint64_t seed = 1; seed <= 1500; seed++) {
     const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);

@@ -110,7 +110,7 @@ TEST_P(BudgetRules, RaisedWhileItSleeps) {
   tide_budget_ready(&lane_, 170);
   tide_budget_run(&lane_, 170);
   tide_budget_account(&lane_, 30, 200);
-  EXPECT_EQ(deadline(), 270);  // counted from its activation, not from its possible start
+  EXPECT_EQ(deadline(), 270);  // one period after the activation, not after the earliest start
 }
 
 TEST_P(BudgetRules, EventsThatDoNotFitChangeNothing) {
@@ -123,7 +123,7 @@ TEST_P(BudgetRules, EventsThatDoNotFitChangeNothing) {
   tide_budget_ready(&lane_, 15);
   tide_budget_account(&lane_, -5, 3);
   EXPECT_EQ(lane_.counters.activations, 1u);
-  EXPECT_EQ(deadline(), 45);  // not yet accounted
+  EXPECT_EQ(deadline(), 45);  // its use is not accounted yet
   tide_budget_account(&lane_, 30, 40);
   EXPECT_EQ(deadline(), 110);
 }
@@ -197,7 +197,7 @@ TEST(BudgetCounters, OverrunAndForgiven) {
   tide_budget_run(&lane, 350);
   EXPECT_EQ(lane.counters.forgiven, 1u);
   tide_budget_preempt(&lane, 5, 355);
-  tide_budget_run(&lane, 355);  // it continues, so there is no new wait
+  tide_budget_run(&lane, 355);  // it continues the activation, so there is no new wait
   EXPECT_EQ(lane.counters.forgiven, 1u);
   tide_budget_account(&lane, 5, 360);  // its portion has been usable since 250, and is usable again from 350
   EXPECT_EQ(tide_budget_priority(&lane), kHigh);

@@ -40,7 +40,7 @@ enum class Others { kPreempt, kNone };
 struct Step {
   int64_t charged = 0;  // ticks reported to the machine
   bool blocked = false, activated = false, resumed = false;
-  bool looked = false;  // any event
+  bool looked = false;  // the machine got any event
 };
 
 class World {

@@ -281,7 +281,7 @@ TEST(daemon_accounts, a_message_behind_an_unfinished_one_is_of_its_own_reader) {
   const auto first = parts_for(2), second = parts_for(0);
   r.arrive(message(reliable(0), sequence++, {first[0]}));
   r.process_all();
-  r.arrive(message(reliable(0), sequence++, {first[1]}));  // waits
+  r.arrive(message(reliable(0), sequence++, {first[1]}));  // waits for a reassembly buffer
   for (const Bytes &part : second) r.arrive(message(reliable(0), sequence++, {part}));
   EXPECT_EQ(r.accounts[2].used, 1u);
   EXPECT_EQ(r.accounts[0].used, 2u);
@@ -299,7 +299,7 @@ TEST_P(DaemonFragmentsSeeds, each_finds_its_first_memory) {
   Readers r({.slots = 20, .reassemblies = std::vector<uint32_t>(kReaders + draw(3), 400)});
   std::array<uint16_t, kReaders> next{};
   std::array<bool, kReaders> begun{};
-  for (size_t reader = 0; reader < kReaders; ++reader) arrive_cut(r, reader, next[reader], 0); /* now it is known */
+  for (size_t reader = 0; reader < kReaders; ++reader) arrive_cut(r, reader, next[reader], 0); /* makes it known */
   r.keep = true;
   for (unsigned step = 0; step < 2'000 && !HasFatalFailure(); ++step) {
     const size_t reader = draw(kReaders);
@@ -308,7 +308,7 @@ TEST_P(DaemonFragmentsSeeds, each_finds_its_first_memory) {
       if (!r.kept[reader].empty()) r.release(reader);
       r.process_all();
     } else if (idle) {
-      begun[reader] = draw(20) == 0; /* for ever */
+      begun[reader] = draw(20) == 0; /* the rest of the message never comes */
       const size_t told = r.marks[reader].size();
       arrive_cut(r, reader, next[reader], 1, begun[reader] ? 1 : 2);
       EXPECT_EQ(r.marks[reader].size(), told + (begun[reader] ? 0 : 1)) << "seed " << GetParam() << ", step " << step;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost of calls over the number of slots, nodes and streams, while all of them are in use. tide/receiver.h and
-// tide/transmitter.h promise it, because calls run within the critical section.
+// tide/transmitter.h promise these costs, because the calls run within the critical section.
 #include <gtest/gtest.h>
 
 #include "cost.h"

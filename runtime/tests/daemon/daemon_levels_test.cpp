@@ -101,7 +101,7 @@ TEST(daemon_levels, a_session_has_what_is_kept_for_others) {
 
 class DaemonLevelsSeeds : public testing::TestWithParam<unsigned> {};
 
-// Whatever the order of publishing, sending and acknowledging: a level that uses no node finds one.
+// Whatever the order of publishing, sending and acknowledging, a level that uses no node finds a free node.
 TEST_P(DaemonLevelsSeeds, each_level_finds_its_first) {
   std::mt19937 random(GetParam());
   auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };

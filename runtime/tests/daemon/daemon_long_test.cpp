@@ -89,7 +89,7 @@ TEST_F(Long, AnotherOneWaits) {
   EXPECT_EQ(other.stream, 0);
 }
 
-// The peer would append the fragments that follow to it.
+// The peer would append later fragments to the message that was given up.
 TEST_F(Long, WhenItIsGivenUpNothingLeavesUntilTheNextSession) {
   take(2);
   EXPECT_EQ(t.submit(reliable0, sample(8, 190), TIDE_PRIORITY(0, 0)), TIDE_OK);

@@ -364,12 +364,12 @@ TEST(daemon_receiver, overflow_drops_the_least_urgent_then_the_farthest_then_the
   r.arrive(message(reliable0, 1, {data(1)}));
   r.arrive(message(reliable0, 5, {data(5)}));
   r.arrive(message(effort1, 0, {data(9)}));
-  EXPECT_EQ(r.arrive(message(reliable0, 7, {data(7)})), 0);  // the frame itself is the farthest
+  EXPECT_EQ(r.arrive(message(reliable0, 7, {data(7)})), 0);  // dropped, because it is the farthest ahead
   EXPECT_EQ(r.arrive(message(reliable0, 0, {data(0)})), 1);  // 5 is replaced
   EXPECT_EQ(r.arrive(message(effort1, 1, {data(8)})), 1);    // 1 is replaced
   EXPECT_EQ(r.core.counters.overflow_dropped, 3u);
   EXPECT_EQ(r.arrive(message(effort1, 2, {data(6)})), 1);  // 0 is replaced
-  EXPECT_EQ(r.arrive(message(effort1, 3, {data(5)})), 0);  // the newest among equals
+  EXPECT_EQ(r.arrive(message(effort1, 3, {data(5)})), 0);  // dropped, because it is the newest among equals
   r.process_all();
   EXPECT_EQ(r.marks, (Marks{9, 8, 6}));
   r.arrive(heartbeat(reliable0, 0, 7));
@@ -394,7 +394,7 @@ TEST(daemon_receiver, a_held_frame_that_gives_way_is_asked_for_again) {
   Receiver r({.slots = 3});
   r.arrive(message(reliable0, 1, {data(1)}));
   r.arrive(message(reliable0, 2, {data(2)}));
-  r.process_all();  // both are held
+  r.process_all();  // both frames are held
   r.arrive(message(effort1, 0, {data(9)}));
   r.process_all();
   r.arrive(heartbeat(reliable0, 0, 2));

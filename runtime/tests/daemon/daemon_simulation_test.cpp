@@ -69,7 +69,7 @@ Options draw(uint32_t seed) {
   return o;
 }
 
-// A description of the message in itself, and a pattern that reveals mixed messages.
+// A message that contains its own description, and a pattern that reveals mixed messages.
 Bytes compose(uint8_t id, uint8_t stream, uint8_t position, uint32_t index, uint32_t bytes, uint32_t session) {
   Bytes body(std::max<uint32_t>(bytes, 16));
   body[0] = 0;

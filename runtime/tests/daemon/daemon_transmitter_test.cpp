@@ -262,7 +262,7 @@ TEST(daemon_transmitter, heartbeat_delay_follows_the_round_trip) {
     delay();
     answer(20'000);
   }
-  EXPECT_EQ(delay(), 2 * millisecond);  // never less
+  EXPECT_EQ(delay(), 2 * millisecond);  // the least possible delay
   answer(20'000);
   // the line becomes slow: answers that come after a HEARTBEAT are not measured, so the delay doubles until an answer
   // comes before a HEARTBEAT
@@ -284,7 +284,7 @@ TEST(daemon_transmitter, control_and_answers_go_before_their_own_level_only) {
   t.submit(effort0, sample(1), TIDE_PRIORITY(0, 5));
   t.submit(effort1, sample(2), TIDE_PRIORITY(1, 0));
   tide_transmitter_request_acknack(&t.core, reliable0, 3, 1);
-  tide_transmitter_request_acknack(&t.core, reliable0, 4, 2);  // it replaces the former one
+  tide_transmitter_request_acknack(&t.core, reliable0, 4, 2);  // it replaces the former request
   EXPECT_EQ(tide_transmitter_submit_control(&t.core, control.data(), control.size(), 0x80, TIDE_PRIORITY(0, 9)),
             TIDE_OK);
   EXPECT_EQ(look(t.send()).mark, 2);
@@ -424,7 +424,7 @@ TEST(daemon_transmitter, pool_refuses_by_priority) {
   EXPECT_EQ(t.submit(effort0, sample(0, 80), 0), TIDE_ERROR_TOO_LARGE);
   EXPECT_EQ(t.submit(effort0, sample(1), TIDE_PRIORITY(0, 1)), TIDE_OK);
   EXPECT_EQ(t.submit(effort0, sample(2), TIDE_PRIORITY(0, 0)), TIDE_OK);
-  EXPECT_EQ(t.submit(effort0, sample(3), TIDE_PRIORITY(0, 0)), TIDE_OK);  // a larger node serves as well
+  EXPECT_EQ(t.submit(effort0, sample(3), TIDE_PRIORITY(0, 0)), TIDE_OK);  // a larger node is taken
   EXPECT_EQ(t.submit(reliable0, sample(4), TIDE_PRIORITY(0, 0)), TIDE_OK);
   EXPECT_EQ(t.submit(effort0, sample(5), TIDE_PRIORITY(0, 0)), TIDE_ERROR_FULL);
   EXPECT_EQ(t.submit(effort1, sample(6), TIDE_PRIORITY(1, 0)), TIDE_OK);
@@ -473,7 +473,7 @@ TEST(daemon_transmitter, expires_sent_from_the_front_and_tells_the_peer) {
   t.send(0);
   t.send(0);  // two of its three fragments
   tide_transmitter_poll(&t.core, 100);
-  EXPECT_TRUE(expired.empty());  // 1 precedes it
+  EXPECT_TRUE(expired.empty());  // sample 1 precedes it
   t.acknack(reliable0, 1, 0, 150);
   EXPECT_EQ(expired, (std::vector<int>{2}));
   const Bytes told = t.send(150);

@@ -214,7 +214,7 @@ class Machine {
       return TIDE_OK;
     }
     busy_ = true;
-    preempt(); /* on its way back */
+    preempt(); /* other contexts run before start returns */
     return TIDE_OK;
   }
 

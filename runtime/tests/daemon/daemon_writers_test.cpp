@@ -124,8 +124,8 @@ TEST(daemon_writers, each_size_counts_for_itself) {
 
 class DaemonWritersSeeds : public testing::TestWithParam<unsigned> {};
 
-// Any order of publishing, sending and acknowledging on any two levels: once all nodes have been free, a writer that
-// has starved and uses no node finds one.
+// Any order of publishing, sending and acknowledging on any two levels: after a moment in which all nodes were free, a
+// writer that has starved and uses no node finds a free node.
 TEST_P(DaemonWritersSeeds, finds_one_from_then_on) {
   std::mt19937 random(GetParam());
   auto draw = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };

@@ -130,8 +130,8 @@ TEST_F(Local, AMessageThatIsReadOutlivesTheQueueThatMovesOn) {
 }
 
 TEST_F(Local, NoTopicTakesWhatIsSetAsideForAnother) {
-  open({0}, 2);          // 2 of 12
-  subscribe('a', 1, 3);  // 4
+  open({0}, 2);          // takes 2 of the 12 messages
+  subscribe('a', 1, 3);  // takes 4
   tide_local_topic_t other{}, third{};
   EXPECT_EQ(tide_local_topic_init(&other, &pool, 7), TIDE_ERROR_FULL);
   ASSERT_EQ(tide_local_topic_init(&other, &pool, 3), TIDE_OK);

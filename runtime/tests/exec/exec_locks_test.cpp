@@ -177,7 +177,7 @@ TEST(Locks, RefusesArgumentsAndLanesWhoseBudgetMayEnd) {
   EXPECT_STREQ(tide_lock_text(TIDE_ERROR_STATE), tide_status_text(TIDE_ERROR_STATE));
 }
 
-// A lane that arrives while others wait is served after them.
+// A lane that requests the lock while others wait gets it after them.
 TEST(Locks, ServesInTheOrderInWhichTheyCame) {
   constexpr size_t kLanes = 4;
   Program<kLanes> program;

@@ -100,9 +100,9 @@ TEST(ExecMeasure, WhatPreemptsIsTakenOffUnlessTheClockIsTheThreads) {
     };
     for (const int64_t begin : {0, 1000}) {
       bench.machine.at(begin + 10, [&] { preempt(urgent.executor, in_middle); });
-      for (const int64_t offset : {12, 20})  // within the middle one
+      for (const int64_t offset : {12, 20})  // within the middle run
         bench.machine.at(begin + offset, [&] { preempt(most_urgent.executor, in_high); });
-      bench.machine.at(begin + 80, [&] { preempt(most_urgent.executor, in_high); });  // within the low one
+      bench.machine.at(begin + 80, [&] { preempt(most_urgent.executor, in_high); });  // within the low run
       bench.machine.now = begin;
       low.notify();
       rounds_until(bench, begin + 900);

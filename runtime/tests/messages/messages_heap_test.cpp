@@ -243,7 +243,7 @@ TEST(MessageHeap, BorrowedTextIsNotReleased) {
 TEST(MessageHeap, ABlockThatCannotBeRememberedGoesBack) {
   Heap heap;
   std::vector<void *> blocks;
-  for (void *block = &heap; block != nullptr;) {  // entries are by region of addresses: until none is free for a block
+  for (void *block = &heap; block != nullptr;) {  // until no entry is free in the region of a block
     heap.refuses_behind = heap.given() + 1;
     block = tide_message_allocate(8);
     if (block != nullptr) blocks.push_back(block);
@@ -312,7 +312,7 @@ TEST(MessageHeap, WhatAProgramReleasedIsForgottenWhenItsMemoryComesAgain) {
   const Heap standard_at_the_end;
   tide_message_set_allocator(&of_arena);
   char *text[5];
-  for (char *&one : text) one = static_cast<char *>(tide_message_allocate(32));  // and entries between them
+  for (char *&one : text) one = static_cast<char *>(tide_message_allocate(32));  // blocks with entries in between
   for (char *one : text) ASSERT_TRUE(tide_message_release(one));
   released = 0;
   const std::size_t start = next;

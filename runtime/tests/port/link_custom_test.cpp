@@ -30,7 +30,7 @@ TEST(CustomLink, IsRunByWhoeverWaits) {
     EXPECT_TRUE(transport.is_open);
     const auto messages = random_messages(9, 10, 300);
     for (const auto &message : messages) client.submit(message);
-    EXPECT_TRUE(transport.written.empty());  // only run uses the transport
+    EXPECT_TRUE(transport.written.empty());  // only tide_custom_link_run uses the transport
     custom.run();
     EXPECT_EQ(client.sent.size(), 10u);
     if (framed) {
@@ -57,7 +57,7 @@ TEST(CustomLink, WaitsNoLongerThanItsDeadline) {
   tide_custom_link_run(&custom.link, start_ns + 30'000'000);
   const int64_t taken_ns = FakeDaemon::now_ns() - start_ns;
   EXPECT_GE(taken_ns, 29'000'000);
-  EXPECT_LE(transport.timeouts, 31);  // writes of a millisecond each
+  EXPECT_LE(transport.timeouts, 31);  // each read waits for a millisecond
   EXPECT_EQ(transport.longest_timeout_ms, 1);
   EXPECT_GE(client.polls, transport.timeouts);
 }
@@ -80,7 +80,7 @@ TEST(CustomLink, AReadThatCanBeWokenWaitsForWhatIsNext) {
   transport.can_wake = true;
   CustomLink custom(client, transport, true);
   const auto run = [&] {
-    transport.arriving = {Bytes(5, 1)};  // so the link need not sleep
+    transport.arriving = {Bytes(5, 1)};  // so that the link need not sleep
     transport.longest_timeout_ms = 0;
     tide_custom_link_run(&custom.link, TIDE_FOREVER);
     return transport.longest_timeout_ms;

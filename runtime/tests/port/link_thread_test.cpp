@@ -96,7 +96,7 @@ void without_rights(const std::function<void()> &action) {
 
 TEST(Links, RunTheirInterruptSideAtTheTopPriorityUnlessToldOtherwise) {
   const PseudoTerminal terminal;
-  ASSERT_EQ(chmod(terminal.path.c_str(), 0666), 0);  // the status of the thread without permission
+  ASSERT_EQ(chmod(terminal.path.c_str(), 0666), 0);  // else the thread without permission could not open it
   const Server datagrams(SOCK_DGRAM), connections(SOCK_STREAM);
   Transport transport;
   const tide_custom_transport_t functions = transport.functions(false);

@@ -29,7 +29,7 @@ class LinkTimes {
   const tide_posix_link_times_t before_;
 };
 
-// Measured for this process.
+// The descriptor of this process's socket that is connected to the port.
 int descriptor_connected_to(uint16_t port) {
   for (const auto &entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     const int descriptor = std::stoi(entry.path().filename());
@@ -144,7 +144,7 @@ TEST(UdpLink, GathersAFloodIntoBatches) {
     client.priority = 0;
   }
   client.submit(messages[0]);
-  client.submit(Bytes(39, 1));  // would not be sent together with it
+  client.submit(Bytes(39, 1));  // would not be sent together with the earlier message
   ASSERT_EQ(server.take(), messages[0]);
   ASSERT_EQ(server.take(), Bytes(39, 1));
   client.submit(messages[0]);
@@ -268,7 +268,7 @@ TEST(UdpLink, LendsWhatItReceivesToCallersThatWait) {
     ASSERT_EQ(wait(10'000'000'000), 1);
   }
   EXPECT_EQ(client.messages, messages);
-  std::thread other([&] {  // neither in the thread nor in the caller, but in another part of the program
+  std::thread other([&] {  // set by another part of the program, not by the link's thread or the caller
     tide::test::let_others_run(200);
     platform->event_set(platform->context, &event);
   });

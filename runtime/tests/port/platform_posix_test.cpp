@@ -152,14 +152,14 @@ TEST(PlatformPosix, CriticalSectionNestsAndExcludes) {
 
 TEST(PlatformPosix, CriticalSectionPassesOnWhatWaits) {
   std::vector<std::thread> threads;
-  int64_t counted = 0;  // only by the owner of the event
+  int64_t counted = 0;  // written only by the owner of the event
   const uintptr_t state = platform().critical_enter(platform().context);
   for (int thread = 0; thread < 4; thread++) {
     threads.emplace_back([&] {
       for (int times = 0; times < 500; times++) {
         const uintptr_t inner = platform().critical_enter(platform().context);
         counted++;
-        if (times % 50 == 0) tide::test::let_others_run(20);  // and wait
+        if (times % 50 == 0) tide::test::let_others_run(20);  // let the waiter fall asleep
         platform().critical_exit(platform().context, inner);
       }
     });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Participants in virtual time, by seed: what a reliable writer sends arrives once, in order and unchanged, whatever
-// the network does, as far as its history reaches; and nobody sends more than there is reason for.
+// Participants in virtual time, by seed: samples of a reliable writer arrive once, in order and unchanged, whatever the
+// network does, as far as the writer's history reaches. No participant sends more than it has reason to.
 // TIDE_FIRST_SEED and TIDE_SEEDS choose the seeds.
 #include <gtest/gtest.h>
 
@@ -72,7 +72,8 @@ TEST(Discovery, ByMulticast) {
   EXPECT_EQ(reader.received[0].source_ns, pair.network.now - 40 * kMs + 5'000'000'000);
   EXPECT_EQ(reader.received[0].writer.prefix[2], 1);
   EXPECT_TRUE(tide_participant_is_acknowledged(&pair.a.participant, &writer.writer));
-  // Then each announces itself every 3 s, to all and to the other; nothing else is sent.
+  // After the discovery each participant announces itself every 3 s, by multicast and to the other; nothing else is
+  // sent.
   pair.network.run(1000 * kMs);
   const uint64_t before = pair.network.datagrams;
   pair.network.run(30'000 * kMs);
@@ -145,7 +146,7 @@ TEST(Discovery, EndpointsComeAndGo) {
   for_each_seed(20, [](uint64_t seed) {
     Pair pair(seed);
     pair.network.faults = {20, 10, 10};
-    pair.network.run(5000 * kMs);  // they know each other, and stored no endpoint
+    pair.network.run(5000 * kMs);  // they know each other, but have stored no endpoint
     RtpsWriter &x = pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
     pair.b.writer("rt/y", quality(true), 4, 100, pair.network.now);
     pair.b.writer("rt/z", quality(true), 4, 100, pair.network.now);
@@ -160,7 +161,7 @@ TEST(Discovery, EndpointsComeAndGo) {
     pair.network.run(60'000 * kMs);
     EXPECT_EQ(pair.b.count(TIDE_RTPS_EVENT_UNMATCHED), 1u);
     EXPECT_EQ(tide_participant_matched(&pair.b.participant, &reader.reader.endpoint), 0u);
-    // Somebody else finds a gap where the writer was announced.
+    // A third participant finds a gap in the place of the writer's announcement.
     RtpsBoard c{3};
     c.start(pair.network.now);
     c.reader("rt/x", quality(true), 100, pair.network.now);
@@ -173,7 +174,7 @@ TEST(Discovery, EndpointsComeAndGo) {
   });
 }
 
-// What ros_discovery_info says of a participant with two nodes: namespace, name, readers, writers.
+// A node in ros_discovery_info: namespace, name, readers, writers.
 struct Listed {
   std::string name;
   std::vector<uint32_t> readers, writers;
@@ -219,13 +220,13 @@ TEST(Discovery, NodesAreListedWithTheirEndpoints) {
     tide_rtps_node_t first{"first", "/", nullptr}, second{"second", "/robot", nullptr};
     ASSERT_EQ(tide_participant_add_node(&pair.a.participant, &first, pair.network.now), TIDE_OK);
     RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now, 0, &first);
-    pair.a.writer("rt/y", quality(true), 4, 100, pair.network.now);  // of no node
+    pair.a.writer("rt/y", quality(true), 4, 100, pair.network.now);  // belongs to no node
     pair.network.run(20'000 * kMs);
     ASSERT_FALSE(graph->received.empty());
     ASSERT_EQ(latest().size(), 1u);
     EXPECT_EQ(latest()[0].name, "/|first");
     EXPECT_EQ(latest()[0].writers, std::vector<uint32_t>{writer.writer.endpoint.entity});
-    // Changes in quick succession: the last one arrives.
+    // Of several changes in quick succession, the last one arrives.
     ASSERT_EQ(tide_participant_add_node(&pair.a.participant, &second, pair.network.now), TIDE_OK);
     pair.network.run(pair.network.dice.between(0, 5) * kMs);
     RtpsReader &reader = pair.a.reader("rt/z", quality(true), 100, pair.network.now, 0, &second);
@@ -236,7 +237,7 @@ TEST(Discovery, NodesAreListedWithTheirEndpoints) {
     EXPECT_EQ(latest()[0].name, "/robot|second");
     EXPECT_EQ(latest()[0].readers, std::vector<uint32_t>{reader.reader.endpoint.entity});
     EXPECT_TRUE(latest()[1].writers.empty());
-    // Who starts anew reads it again.
+    // A participant that restarts reads the graph again.
     pair.b.config.prefix[3]++;
     pair.b.start(pair.network.now);
     graph = watch();
@@ -248,7 +249,7 @@ TEST(Discovery, NodesAreListedWithTheirEndpoints) {
     ASSERT_EQ(latest().size(), 1u);
     EXPECT_EQ(latest()[0].name, "/|first");
     EXPECT_EQ(pair.a.participant.counters.restarted + pair.b.participant.counters.restarted, 0u);
-    // Then nothing more is sent than announcements.
+    // After that only announcements are sent.
     const uint64_t before = pair.network.datagrams;
     pair.network.faults = {};
     pair.network.run(30'000 * kMs);
@@ -268,7 +269,7 @@ TEST(Discovery, EndpointsOfANodeAreRefusedBeforeTheyFillADatagram) {
         for (int i = 0; i < 5; i++) board.reader("rt/x", quality(true), 10, 0, 0, &node);
       },
       std::runtime_error);
-  board.reader("rt/x", quality(true), 10, 0);  // of no node
+  board.reader("rt/x", quality(true), 10, 0);  // belongs to no node
   tide_rtps_node_t other{"other", "/a/namespace/that/is/longer/than/what/is/left/of/the/datagram", nullptr};
   EXPECT_EQ(tide_participant_add_node(&board.participant, &other, 0), TIDE_ERROR_TOO_LARGE);
   EXPECT_EQ(board.participant.nodes, &node);
@@ -281,7 +282,7 @@ TEST(Discovery, IncompatibleQosIsToldOnce) {
   pair.b.reader("rt/x", quality(true), 100, pair.network.now);
   pair.b.reader("rt/y", quality(true, 1), 100, pair.network.now);
   pair.network.run(1000 * kMs);
-  pair.b.reader("rt/z", quality(true), 100, pair.network.now);  // all is announced again
+  pair.b.reader("rt/z", quality(true), 100, pair.network.now);  // all endpoints are announced again
   pair.a.writer("rt/z", quality(true), 1, 100, pair.network.now);
   pair.network.run(10'000 * kMs);
   for (RtpsBoard *board : {&pair.a, &pair.b}) {
@@ -304,7 +305,7 @@ TEST(Tables, TheOneThatMatchesIsFoundAmong200) {
   std::deque<RtpsBoard> others;
   for (uint8_t number = 2; number < 202; number++) {
     RtpsBoard &other = others.emplace_back(number, 1, 1);
-    other.config.no_multicast = true;  // they look for nobody but the first
+    other.config.no_multicast = true;  // they announce themselves only to the first participant
     other.config.known = known;
     other.config.known_count = other.config.known_participants = 1;
     other.start(network.now);
@@ -320,7 +321,7 @@ TEST(Tables, TheOneThatMatchesIsFoundAmong200) {
   EXPECT_LT(network.now - begin, 600'000 * kMs);
   EXPECT_GT(board.participant.counters.evicted, 0u);
   EXPECT_EQ(board.count(TIDE_RTPS_EVENT_PEERS_FULL), 1u);
-  // Others never displace it.
+  // Other participants never evict the matched one.
   network.run(60'000 * kMs);
   EXPECT_EQ(board.count(TIDE_RTPS_EVENT_UNMATCHED), 0u);
 }
@@ -376,7 +377,8 @@ TEST(Exchange, ReliableSamplesArriveOnceAndInOrder) {
   });
 }
 
-// The writer does not wait: what arrives is in order, what does not is counted, and the last samples arrive.
+// The writer does not wait for acknowledgments: samples that arrive are in order, lost samples are counted, and the
+// last samples arrive.
 TEST(Exchange, KeepLastLosesOnlyWhatItCounts) {
   for_each_seed(200, [](uint64_t seed) {
     Pair pair(seed);
@@ -405,7 +407,7 @@ TEST(Exchange, KeepLastLosesOnlyWhatItCounts) {
       EXPECT_EQ(pair.b.participant.counters.lost, missing);
       EXPECT_TRUE(tide_participant_is_acknowledged(&pair.a.participant, &writer.writer));
     } else {
-      // Before the first one that arrived nothing is known to be lost.
+      // Samples before the first one that arrived do not count as lost.
       EXPECT_EQ(pair.b.participant.counters.lost, missing - (reader.received.front().sequence - 1));
     }
   });
@@ -450,11 +452,11 @@ TEST(Exchange, LargeSamplesAtFivePercentLoss) {
     pair.network.run(60'000 * kMs, [&] { return reader.received.size() == 3; });
     EXPECT_EQ(reader.received.size(), 3u);
     expect_unchanged(reader, writer);
-    EXPECT_LT(pair.network.bytes - before, 3u * 65536 * 5 / 2);  // repair costs little more than sending all again
+    EXPECT_LT(pair.network.bytes - before, 3u * 65536 * 5 / 2);  // repairs cost little more than sending all again
   });
 }
 
-// Two writers of large samples and one reader, whose memory is for one sample.
+// Two writers of large samples and one reader, which has memory for one sample.
 TEST(Exchange, LargeSamplesOfTwoWritersTakeTurns) {
   for_each_seed(20, [](uint64_t seed) {
     Pair pair(seed);
@@ -475,7 +477,7 @@ TEST(Exchange, LargeSamplesOfTwoWritersTakeTurns) {
   });
 }
 
-// What has no room is sent again when there is, in order.
+// A sample for which there is no room is sent again when there is room, in order.
 TEST(Exchange, RefusedSamplesComeAgain) {
   for_each_seed(50, [](uint64_t seed) {
     Pair pair(seed);
@@ -503,7 +505,7 @@ TEST(Exchange, RefusedSamplesComeAgain) {
   });
 }
 
-// Without faults a sample is there one round trip after there is room.
+// Without faults a refused sample arrives one round trip after there is room.
 TEST(Exchange, ResumedSamplesComeAtOnce) {
   Pair pair;
   RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 20, 100, pair.network.now);
@@ -514,7 +516,7 @@ TEST(Exchange, ResumedSamplesComeAtOnce) {
   pair.network.run(10'000 * kMs);
   const uint64_t before = pair.network.datagrams;
   pair.network.run(10'000 * kMs);
-  EXPECT_LT(pair.network.datagrams - before, 100u);  // it is not asked for all the time
+  EXPECT_LT(pair.network.datagrams - before, 100u);  // the sample is not requested all the time
   reader.room = 1;
   tide_participant_resume(&pair.b.participant, &reader.reader, pair.network.now);
   pair.network.run(1 * kMs);
@@ -547,7 +549,7 @@ TEST(Exchange, ARequestAndItsReplyKnowEachOther) {
   serving.writer.related = answered;
   pair.network.run(100 * kMs);
   const tide_rtps_sample_identity_t own{tide_participant_guid(&pair.a.participant, &replied.reader.endpoint), 0};
-  for (const size_t bytes : {size_t{8}, size_t{2000}}) {  // in one datagram, and in fragments
+  for (const size_t bytes : {size_t{8}, size_t{2000}}) {  // whole in one datagram, and in fragments
     ASSERT_NE(tide_participant_write_begin(&pair.a.participant, &asking.writer, bytes), nullptr);
     const int64_t number =
         tide_participant_write_end(&pair.a.participant, &asking.writer, bytes, &own, pair.network.now);
@@ -565,7 +567,7 @@ TEST(Exchange, ARequestAndItsReplyKnowEachOther) {
   }
 }
 
-// As Fast DDS does: NACK_FRAG, then ACKNACK, in one datagram.
+// Fast DDS sends NACK_FRAG, then ACKNACK, in one datagram.
 TEST(Exchange, FragmentsAreRequestedBeforeTheAcknowledgment) {
   Pair pair;
   RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 3, 9000, pair.network.now);
@@ -605,7 +607,7 @@ TEST(Exchange, FragmentsAreRequestedBeforeTheAcknowledgment) {
 
 TEST(Exchange, AnUrgentSampleGoesBetweenTheFragmentsOfALargeOne) {
   Pair pair;
-  // Two large ones, and the urgent one is not the next in turn.
+  // Two writers of large samples, and an urgent writer whose turn would not be next.
   RtpsWriter &urgent = pair.a.writer("rt/urgent", quality(true), 1, 8, pair.network.now, 2);
   RtpsWriter &large = pair.a.writer("rt/large", quality(true), 1, 20000, pair.network.now, 1);
   RtpsWriter &other = pair.a.writer("rt/other", quality(true), 1, 20000, pair.network.now, 1);
@@ -647,7 +649,7 @@ TEST(Exchange, BothSidesRestart) {
     begin(pair.b);
     pair.network.run(10'000 * kMs);
     for (int round = 0; round < 4; round++) {
-      for (int64_t n = dice.between(0, 150); n > 0; n--) {  // many HEARTBEATs, whose counts fall
+      for (int64_t n = dice.between(0, 150); n > 0; n--) {  // many HEARTBEATs; after a restart their counts are lower
         pair.a.write(pair.a.writers[0], 50, pair.network.now);
         pair.network.run(dice.between(0, 30) * kMs);
       }
@@ -656,7 +658,8 @@ TEST(Exchange, BothSidesRestart) {
       const bool is_same = dice.chance(50);
       if (!is_same) restarted.config.prefix[3]++;
       begin(restarted);
-      // A new GUID works at once; the old one when the other side has understood.
+      // With a new GUID the restarted participant is accepted at once; with the old GUID, when the other side has
+      // noticed the restart.
       pair.network.run(30'000 * kMs);
       RtpsReader &reader = pair.b.readers[0];
       const size_t before = reader.received.size();
@@ -677,7 +680,7 @@ std::vector<uint8_t> recorded(const std::string &name) {
   throw std::runtime_error("no recording of " + name);
 }
 
-// The recordings have several participants and destinations; they are made those of one.
+// The recordings have several participants and destinations; all are replaced by one participant and one destination.
 void arrive(RtpsBoard &board, const std::string &name, uint8_t sequence, int64_t now) {
   std::vector<uint8_t> bytes = recorded(name);
   const std::vector<uint8_t> origin = recorded("publication");
@@ -691,7 +694,7 @@ void arrive(RtpsBoard &board, const std::string &name, uint8_t sequence, int64_t
       std::copy(guid.begin(), guid.end(), bytes.begin() + static_cast<ptrdiff_t>(i));
   }
   if (bytes[20] == TIDE_RTPS_INFO_DST) memcpy(&bytes[24], board.config.prefix, TIDE_RTPS_PREFIX_BYTES);
-  // INFO_DST 16, INFO_TS 12, then the header of DATA up to the low word of its number
+  // After INFO_DST (16 octets) and INFO_TS (12) comes DATA, up to the low word of its sequence number.
   if (sequence != 0) bytes.at(20 + 16 + 12 + 4 + 16) = sequence;
   const uint8_t loopback[] = {127, 0, 0, 1};
   tide_participant_receive(&board.participant, bytes.data(), bytes.size(), loopback, now);
@@ -717,7 +720,7 @@ TEST(Recorded, FastDdsIsDiscoveredAndMatched) {
   EXPECT_EQ(board.participant.counters.malformed, 0u);
 }
 
-// Nothing that arrives breaks an invariant, or is answered with much more.
+// No received datagram breaks an invariant, or causes many more octets than it has.
 TEST(Hostile, DamagedTrafficIsCounted) {
   for_each_seed(30, [](uint64_t seed) {
     std::mt19937_64 random(seed);
@@ -758,7 +761,7 @@ TEST(Hostile, AnotherAddressIsNotTheParticipant) {
   EXPECT_EQ(pair.b.participant.counters.strange, 1u);
 }
 
-// Its counts fell, and not because a datagram was late: the same GUID began anew.
+// The counts of a participant fall, and not because a datagram was late: it has restarted with the same GUID.
 TEST(Hostile, CountsThatFellForLongAreARestart) {
   Pair pair;
   RtpsWriter &writer = pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
@@ -782,7 +785,7 @@ TEST(Hostile, CountsThatFellForLongAreARestart) {
   EXPECT_EQ(pair.b.participant.counters.restarted, 1u);
 }
 
-// Who announced itself and never says anything is not asked forever.
+// A participant that announced itself and never answers is not asked for ever.
 TEST(Hostile, AForgedAnnouncementIsGivenUp) {
   Pair pair;
   pair.a.writer("rt/x", quality(true), 4, 100, pair.network.now);
@@ -797,10 +800,10 @@ TEST(Hostile, AForgedAnnouncementIsGivenUp) {
   pair.network.run(60'000 * kMs);
   const uint64_t before = pair.network.datagrams;
   pair.network.run(600'000 * kMs);
-  EXPECT_EQ(pair.network.datagrams - before, 2u * 200);  // announcements: to all, and to it
+  EXPECT_EQ(pair.network.datagrams - before, 2u * 200);  // announcements: by multicast, and to this participant
 }
 
-// Announcements of a thousand participants that do not exist: what is sent to them is less than was received.
+// Announcements of a thousand participants that do not exist: fewer octets are sent to them than were received.
 TEST(Hostile, ForgedAnnouncementsAreNotAmplified) {
   RtpsNetwork network(1);
   RtpsBoard board{1}, forger{2};

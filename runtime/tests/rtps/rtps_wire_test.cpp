@@ -34,27 +34,27 @@ struct Repair {
   int status;
 };
 const Repair repairs[] = {
-    // GAP 3..4 and 6, big-endian; the same, little-endian; its set may not begin before its start
+    // GAP 3..4 and 6, big-endian; the same GAP, little-endian; a GAP whose set begins before its start
     {"08000020 000001c7 000001c2 0000000000000003 0000000000000005 00000002 40000000", TIDE_OK},
     {"08012000 000001c7 000001c2 0000000003000000 0000000005000000 02000000 00000040", TIDE_OK},
     {"08012000 000001c7 000001c2 0000000003000000 0000000002000000 02000000 00000040", TIDE_ERROR_MALFORMED},
-    // ACKNACK of more than 256 numbers; of number 0; an empty one
+    // ACKNACK with more than 256 numbers; with number 0; without numbers
     {"06013c00 000001c7 000001c2 0000000001000000 01010000 ffffffff ffffffff ffffffff ffffffff ffffffff ffffffff "
      "ffffffff "
      "ffffffff ffffffff 01000000",
      TIDE_ERROR_MALFORMED},
     {"06011c00 000001c7 000001c2 0000000000000000 01000000 00000080 01000000", TIDE_ERROR_MALFORMED},
     {"06011800 000001c7 000001c2 0000000000000000 00000000 01000000", TIDE_OK},
-    // HEARTBEAT 5..4: nothing is available; 5..3; -1..3
+    // HEARTBEAT 5..4 (no sample is available); 5..3; -1..3
     {"07011c00 00000000 000001c2 0000000005000000 0000000004000000 01000000", TIDE_OK},
     {"07011c00 00000000 000001c2 0000000005000000 0000000003000000 01000000", TIDE_ERROR_MALFORMED},
     {"07011c00 00000000 000001c2 ffffffffffffffff 0000000003000000 01000000", TIDE_ERROR_MALFORMED},
-    // NACK_FRAG of fragments 2 and 4 of sample 9; HEARTBEAT_FRAG
+    // NACK_FRAG for fragments 2 and 4 of sample 9; HEARTBEAT_FRAG
     {"12012000 000001c7 000001c2 0000000009000000 02000000 03000000 000000a0 01000000", TIDE_OK},
     {"13011800 000001c7 000001c2 0000000009000000 04000000 01000000", TIDE_OK},
 };
 
-// Reads all that can be read of a message, and writes it again as far as it is submessages of a known kind.
+// Decodes as much of a message as possible, and encodes its submessages of known kinds again.
 Bytes recode(const Bytes &bytes) {
   Bytes again(bytes.size() + 64);
   const uint8_t *prefix = nullptr;
@@ -76,7 +76,8 @@ Bytes recode(const Bytes &bytes) {
       case TIDE_RTPS_INFO_TS:
         (void)tide_rtps_get_timestamp(&cdr);
         tide_rtps_put_info_ts(&out, 0);
-        if (cdr.status == TIDE_OK) memcpy(again.data() + out.position - 8, submessage.body, 8);  // finer than ns
+        if (cdr.status == TIDE_OK)
+          memcpy(again.data() + out.position - 8, submessage.body, 8);  // the time is finer than ns
         break;
       case TIDE_RTPS_DATA:
       case TIDE_RTPS_DATA_FRAG: {
@@ -223,11 +224,12 @@ TEST(Lists, ByteOrderLengthAndEnd) {
   const Case cases[] = {
       {"00020000 00500010 0102030405060708090a0b0c000001c1 00010000", TIDE_OK},
       {"00030000 50001000 0102030405060708090a0b0c000001c1 01000000", TIDE_OK},
-      {"00010000 50001000 0102030405060708090a0b0c000001c1 01000000", TIDE_ERROR_MALFORMED},  // of a plain sample
-      {"00030000 50001000 0102030405060708090a0b0c000001c1", TIDE_ERROR_MALFORMED},           // no sentinel
+      {"00010000 50001000 0102030405060708090a0b0c000001c1 01000000",
+       TIDE_ERROR_MALFORMED},                                                        // header of a plain sample
+      {"00030000 50001000 0102030405060708090a0b0c000001c1", TIDE_ERROR_MALFORMED},  // no sentinel
       {"00030000 50001200 0102030405060708090a0b0c000001c1 0000 01000000", TIDE_ERROR_MALFORMED},
       {"00030000 50000c00 0102030405060708090a0b0c 01000000", TIDE_ERROR_MALFORMED},
-      {"00030000 50001000 0102030405060708090a0b0c00000103 01000000", TIDE_ERROR_MALFORMED},  // of an endpoint
+      {"00030000 50001000 0102030405060708090a0b0c00000103 01000000", TIDE_ERROR_MALFORMED},  // GUID of an endpoint
   };
   for (const Case &each : cases) {
     const Bytes bytes = bytes_from_hex(each.hex);

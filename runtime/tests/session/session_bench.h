@@ -114,7 +114,7 @@ class Agent {
   int64_t creation_ns = 500'000;
   std::map<uint16_t, uint8_t> refuse_object;  // id -> status
   std::set<uint16_t> objects;
-  std::map<uint16_t, tide_xrce_read_data_t> reads;        // by object
+  std::map<uint16_t, tide_xrce_read_data_t> reads;        // indexed by object
   std::vector<std::pair<uint16_t, std::string>> samples;  // writer, payload
   std::vector<Seen> seen;
   std::vector<tide_xrce_info_t> infos;
@@ -535,9 +535,9 @@ class Bench {
     tide_session_t before = *session();
     const int64_t poll_ns = tide_session_poll(session());
     before.deadline_ns = session()->deadline_ns;
-    before.poll_refused = session()->poll_refused;  // the last interruption left it
+    before.poll_refused = session()->poll_refused;  // the interrupted poll has set it
     before.counters.polls = session()->counters.polls;
-    before.daemon.transmitter.counters.refused_full = counters.refused_full;  // it tries to get a reserve again
+    before.daemon.transmitter.counters.refused_full = counters.refused_full;  // it may try again to get a reserve
     before.daemon.transmitter.counters.refused_kept = counters.refused_kept;
     before.daemon.transmitter.heartbeat_least_ns = session()->daemon.transmitter.heartbeat_least_ns;  // a lower bound
     if (poll_ns <= clock.now_ns || counters.heartbeats != heartbeats) return poll_ns;
@@ -566,7 +566,7 @@ class Bench {
   template <class Condition>
   bool run_until(Condition condition, int64_t limit_ns = 60 * s) {
     const int64_t until_ns = clock.now_ns + limit_ns;
-    bool met = condition();  // once in each step, because it may have effects
+    bool met = condition();  // evaluated once in each step, because it may have side effects
     for (; !met && clock.now_ns < until_ns && !testing::Test::HasFatalFailure(); met = condition()) step(until_ns);
     return met;
   }
@@ -657,7 +657,7 @@ class Bench {
   Agent agent;
   tide_session_config_t config{};
   tide_pump_t pump{};
-  bool cut = false;  // nothing passes, in either direction
+  bool cut = false;  // no message passes, in either direction
   double loss_to_agent = -1, loss_to_client = -1;
   bool executor_runs = true;
   Polls polls = Polls::kBoth;

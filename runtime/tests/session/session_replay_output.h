@@ -17,7 +17,7 @@ namespace session_replay {
 struct Output {
   std::vector<Bytes> requests;                      // all messages but ACKNACK and HEARTBEAT; repeats are counted once
   std::map<uint8_t, std::vector<Bytes>> by_stream;  // submessages with their headers, in the order of sequence
-  std::vector<Bytes> acknacks, heartbeats;          // bodies; a repeat of the same right after itself counts once
+  std::vector<Bytes> acknacks, heartbeats;          // bodies; immediate repeats count once
   unsigned infos = 0;
   std::map<uint32_t, unsigned> times_sent;  // by stream and sequence number
 };

@@ -76,7 +76,7 @@ inline Bytes framed(const Bytes &message) {
 struct Event {
   bool to_agent = false;
   int64_t t_ns = 0;
-  Message message;  // of a client frame
+  Message message;  // set for frames of the client
   Bytes raw;        // as recorded
   bool dropped = false, duplicate = false, damaged = false;
 };

@@ -18,7 +18,7 @@ inline void require(bool holds, const char *rule) {
   std::abort();
 }
 
-// Decoded values can be encoded, and decoding that encoding gives it again.
+// Decoded values can be encoded, and decoding this encoding gives the same values again.
 inline void exercise_message(const uint8_t *bytes, size_t count) {
   const Recoded once = recode_message(bytes, count, false);
   if (once.status != TIDE_OK) {

@@ -25,7 +25,7 @@ struct RtpsWriter {
   std::vector<tide_rtps_slot_t> slots;
   std::vector<uint8_t> memory;
   int64_t written = 0;
-  std::vector<size_t> sizes;  // of what was written
+  std::vector<size_t> sizes;  // sizes of the written samples
 };
 
 struct RtpsReader {
@@ -38,11 +38,11 @@ struct RtpsReader {
     tide_rtps_sample_identity_t related;
   };
   std::vector<Sample> received;
-  size_t room = SIZE_MAX;  // for so many more samples; further ones are refused
+  size_t room = SIZE_MAX;  // number of samples that are still accepted; later ones are refused
 };
 
-// A participant with its memory, or one that is elsewhere. Boards are numbered from 1, which is the last octet of their
-// address.
+// A participant with its memory, or a simulated participant on another machine. Boards are numbered from 1, which is
+// the last octet of their address.
 struct RtpsBoard {
   tide_participant_t participant{};
   tide_participant_config_t config{};
@@ -145,7 +145,7 @@ struct RtpsBoard {
   }
 };
 
-// percentages
+// Probabilities in percent.
 struct RtpsFaults {
   int loss = 0, duplication = 0, reordering = 0;
 };
@@ -160,7 +160,7 @@ class RtpsNetwork {
   uint64_t datagrams = 0, bytes = 0;
   std::function<void(const RtpsBoard &, const tide_rtps_datagram_t &)> observe;
 
-  // Polls everybody, then goes to the next event; returns after `duration_ns`.
+  // Polls all boards, then advances the clock to the next event; returns after `duration_ns`.
   void run(int64_t duration_ns, const std::function<bool()> &until = nullptr) {
     const int64_t end = now + duration_ns;
     while (true) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A participant under messages that a script of bytes makes up, in the name of a participant that it has matched. The
-// fuzzer runs it on what it finds, a test on a bounded number of random scripts.
+// Sends a participant messages that a script of bytes defines, in the name of a participant that it has matched. The
+// fuzzer runs this on the scripts that it finds, a test on a bounded number of random scripts.
 #pragma once
 
 #include "rtps_boards.h"
@@ -24,7 +24,7 @@ inline void exercise_participant(const uint8_t *script, size_t count) {
 
   size_t at = 0;
   const auto next = [&]() -> uint8_t { return at < count ? script[at++] : 0; };
-  const auto number = [&]() -> int64_t {  // small ones, and a few that are not
+  const auto number = [&]() -> int64_t {  // mostly small numbers
     const uint8_t byte = next();
     return byte < 250 ? byte % 12 : (INT64_MAX >> (byte - 250) * 9) - next();
   };
@@ -45,7 +45,7 @@ inline void exercise_participant(const uint8_t *script, size_t count) {
       case 2:
         peer.write(other, next() * 15u, network.now);
         continue;
-      case 3: {  // whatever
+      case 3: {  // arbitrary octets of the script
         const size_t wanted = next(), length = std::min(wanted, count - at);
         tide_cdr_put_bytes(&cdr, script + at, length);
         at += length;

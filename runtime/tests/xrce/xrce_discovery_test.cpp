@@ -34,7 +34,7 @@ TEST(Discovery, AQuestionIsWhatStockClientsSend) {
     const Octets cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(length));
     EXPECT_FALSE(tide_xrce_get_discovery_question(cut.data(), cut.size(), &request)) << length;
   }
-  bytes[11] = 0xFE;  // about another object
+  bytes[11] = 0xFE;  // the query names another object
   EXPECT_FALSE(tide_xrce_get_discovery_question(bytes.data(), bytes.size(), &request));
 }
 
@@ -83,7 +83,7 @@ TEST(Discovery, AddressesOfOtherKindsAreSkipped) {
                        0, 1,  2, 3,                                                                      // small
                        3, 0,  0, 0, 2, 0, 0,    0,   'a', 0,                                             // a text
                        2, 1,  2, 3, 4, 5, 6,    7,   8,   9, 10, 11, 12, 13, 14, 15, 16, 0, 1, 0, 0, 0,  // large
-                       1, 10, 0, 0, 1, 0, 0xB8, 0x22};                                                   // the one
+                       1, 10, 0, 0, 1, 0, 0xB8, 0x22};  // the expected address
   tide_xrce_locator_t locator{};
   const int status = read(answer_with_list(list, false), locator);
   ASSERT_EQ(status, TIDE_OK);

@@ -114,7 +114,7 @@ TEST(Framing, LongestMessage) {
 
 // What a reader returns for bytes that arrive in pieces chosen by `piece`.
 struct Reading {
-  std::vector<Bytes> messages;  // the CRC is right, and the source address follows each frame
+  std::vector<Bytes> messages;  // messages with a right CRC, each followed by its source address
   size_t damaged = 0;
   tide_framing_counters_t counters{};
   bool operator==(const Reading &other) const {

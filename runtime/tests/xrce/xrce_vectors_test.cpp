@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recorded frame of the stock client and agents is decoded and encoded again: the same bytes must come out.
+// Every recorded frame of the stock client and agents is decoded and encoded again, which must give the same bytes.
 #include <gtest/gtest.h>
 
 #include <map>

@@ -60,7 +60,7 @@ class Actions : public Services {
   bool ask_part(const std::string &part, const Octets &request, uint8_t asker = 1) {
     return eventually([&] { return server.ask(name + part, request, identity_of(asker, asked_++)); });
   }
-  // And its answer.
+  // Calls a service of the action and returns the answer.
   Octets call(const std::string &part, const Octets &request) {
     const size_t before = count_of(part);
     EXPECT_TRUE(ask_part(part, request));

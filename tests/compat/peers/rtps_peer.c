@@ -5,7 +5,8 @@
  *
  *   rtps_peer --domain N
  *
- * It prints matches, losses and replies as lines of JSON; on SIGTERM it says goodbye, prints the counters and ends. */
+ * It prints matches, losses and replies as lines of JSON; on SIGTERM it leaves the domain, prints the counters and
+ * ends. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>

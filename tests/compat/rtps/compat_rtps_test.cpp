@@ -144,7 +144,7 @@ bool open_wire(uxrCustomTransport *) {
 bool close_wire(uxrCustomTransport *) {
   World &world = *World::current;
   tide_rtps_agent_close(&world.agent, world.network.now);
-  world.network.run(0);  // goodbye
+  world.network.run(0);  // sends what tells the host that the participant ends
   world.place.is_on = false;
   return true;
 }
@@ -165,8 +165,8 @@ size_t read_wire(uxrCustomTransport *, uint8_t *bytes, size_t, int timeout_ms, u
   return length != 0 && world.network.dice.chance(world.link_loss) ? 0 : length;
 }
 
-// The program: what is received is kept, the timer publishes a number, the service negates, and each request that it
-// serves is passed on to the host.
+// The board's program. It keeps received messages; its timer publishes a number; its service returns the negated
+// request and passes each request on to the host.
 struct Program {
   explicit Program(bool adds_service = true) {
     current = this;
@@ -279,7 +279,8 @@ void for_each_seed(uint64_t few, const std::function<void(uint64_t)> &test) {
   }
 }
 
-// Both sides know each other's endpoints: earlier participants may still be in their tables.
+// True if both sides know each other's endpoints. Only the present participants count, because earlier ones may still
+// be in the tables.
 bool is_matched(World &world) {
   const auto answered = [](const tide_participant_t &one, const tide_participant_t &other) {
     size_t count = 0;
@@ -370,7 +371,8 @@ TEST(Wire, TopicsAndServicesBothWays) {
   });
 }
 
-// A callback that does not run takes no frames from others, and loses nothing: the host keeps what is refused.
+// A callback that does not run takes no frames from other readers, and loses no sample: the host keeps the samples that
+// the board refuses.
 TEST(Wire, WhatTheExecutorDoesNotTakeWaitsAtTheHost) {
   for_each_seed(20, [](uint64_t seed) {
     World world(seed);
@@ -390,7 +392,8 @@ TEST(Wire, WhatTheExecutorDoesNotTakeWaitsAtTheHost) {
   });
 }
 
-// Without faults what waits comes as fast as it is taken, not after the host's or the board's next try.
+// Without faults, waiting samples arrive as fast as the program takes them, without waiting for the next retry of host
+// or board.
 TEST(Wire, WhatWaitsComesAtOnce) {
   World world(1);
   Program board(false);
@@ -403,7 +406,7 @@ TEST(Wire, WhatWaitsComesAtOnce) {
   EXPECT_LT(world.network.now - begin, 400 * kMs);
 }
 
-// In fragments of RTPS, and of XRCE between agent and session.
+// Large samples travel in fragments of RTPS on the network, and in fragments of XRCE between agent and session.
 TEST(Wire, LargeSamplesArriveWhole) {
   for_each_seed(20, [](uint64_t seed) {
     World world(seed);
@@ -468,7 +471,7 @@ TEST(Wire, ARequestWaitsForItsServer) {
   });
 }
 
-// The agent's clock is the board's own clock of the day.
+// The time of the agent on the board is the board's own wall clock.
 TEST(Wire, TheSessionIsAliveAndKnowsTheTime) {
   World world(1);
   Program board(false);
@@ -481,7 +484,7 @@ TEST(Wire, TheSessionIsAliveAndKnowsTheTime) {
   ASSERT_NE(node, nullptr);
   EXPECT_STREQ(node->name_space, "/robot");
   EXPECT_STREQ(node->name, "board");
-  // What has no memory is refused, and the limit is named as with any agent.
+  // An object for which there is no memory is refused, and the error names the limit as with any agent.
   rcl_publisher_t more = rcl_get_zero_initialized_publisher();
   const auto *number = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
   EXPECT_NE(rclc_publisher_init_default(&more, &board.node, number, "/more"), RCL_RET_OK);
@@ -489,7 +492,7 @@ TEST(Wire, TheSessionIsAliveAndKnowsTheTime) {
 
 }  // namespace compat_rtps_test
 
-// The board's clock is the network's, and time passes while it is idle.
+// The board's clock is that of the simulated network, and time passes while the board is idle.
 extern "C" {
 uint32_t tide_bare_clock_us(void) {
   const auto *world = compat_rtps_test::World::current;

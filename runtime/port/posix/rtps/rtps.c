@@ -14,8 +14,8 @@
 
 #include "tide/rclc_rtps.h"
 
-#define PARTICIPANTS 32u    /* of this machine, as many as Fast DDS looks for */
-#define DATAGRAMS_A_READ 4u /* an urgent message of the program waits for at most so many */
+#define PARTICIPANTS 32u    /* participants of this machine to announce to, as many as in Fast DDS */
+#define DATAGRAMS_A_READ 4u /* an urgent message of the program waits for at most these */
 #define DATAGRAM_BYTES_MAXIMUM 65536u
 
 static struct {
@@ -45,7 +45,7 @@ static int open_socket(const struct sockaddr_in *address, bool shared) {
   return -1;
 }
 
-/* The socket for announcements of participants that do not know this one yet. */
+/* The socket that receives the multicast announcements of participants that do not know this one yet. */
 static int open_multicast(uint32_t domain) {
   struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons((uint16_t)TIDE_RTPS_PORT_MULTICAST(domain))};
   struct ip_mreq group = {.imr_multiaddr.s_addr = htonl(0xEFFF0001u)};

@@ -22,7 +22,7 @@ class FakeKernel {
     int priority = 3;  // a larger number is more urgent
     std::string name;
     size_t stack_bytes = 0;
-    int policy = 0, processor = -1;  // as passed to the names
+    int policy = 0, processor = -1;  // as passed to the kernel's functions
     bool ready = true, ended = false;
     int64_t until_ns = INT64_MAX;  // end of its sleep
     int64_t used_ns = 0;

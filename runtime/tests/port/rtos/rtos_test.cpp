@@ -215,7 +215,7 @@ TEST_F(Rtos, WhoeverAnInterruptWakesIsChosenAtItsEnd) {
 TEST_F(Rtos, AnAlarmThatComesEarlyIsSetAgain) {
   tide_event_t event = fresh();
   const int64_t deadline = now() + 5 * MS;
-  machine.at.emplace(machine.now_ns + MS, tide_rtos_alarm);  // a timer that cannot count that far
+  machine.at.emplace(machine.now_ns + MS, tide_rtos_alarm);  // as from a timer that cannot count that far
   EXPECT_EQ(wait(event, deadline), 0);
   EXPECT_LE(now(), deadline + RESOLUTION_NS);
 }
@@ -456,7 +456,7 @@ TEST_F(RtosBudgets, AWaitIsNotChargedAndWhoWaitsHasItsBudgetWhenAnInterruptWakes
                     EXPECT_EQ(priority(), HIGH);
                   }
                   EXPECT_EQ(counters(0).exhaustions + counters(0).denied, 0u);
-                  while (priority() == HIGH) machine.work(STEP);  // for 3.8 ms, because the rest is not back yet
+                  while (priority() == HIGH) machine.work(STEP);  // for 3.8 ms: the rest of the budget is not back yet
                   block(lanes[0]);
                   sleep_until(machine.now_ns + 30 * MS);
                   EXPECT_EQ(priority(), HIGH) << "its budget is back";
@@ -556,7 +556,7 @@ TEST_F(RtosBudgets, WhateverElseRunsALaneHasItsBudgetAndNoMore) {
     lanes[3] = lane_of(TIDE_SCHEDULING_FIFO, MIDDLE);
     const int64_t end_ns = machine.now_ns + 600 * MS;
     struct Use {
-      int64_t time_ns, high_ns;  // and, until then, all time at its priority
+      int64_t time_ns, high_ns;  // time of the event, and all time at its priority until then
     };
     std::array<std::vector<Use>, 2> uses;
     ASSERT_EQ(run(lanes,

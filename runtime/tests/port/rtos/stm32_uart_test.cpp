@@ -51,7 +51,7 @@ void interrupts() {
 
 #if TIDE_STM32_F4
 constexpr uint32_t ON = 1u << 13;
-uint32_t cleared() { return uart.status == ~COMPLETE ? COMPLETE : 0; }  // by the written value
+uint32_t cleared() { return uart.status == ~COMPLETE ? COMPLETE : 0; }  // flags cleared by the last write
 #else
 constexpr uint32_t ON = 1;
 uint32_t cleared() { return uart.clear; }
@@ -128,7 +128,7 @@ TEST_F(Stm32Uart, BytesAreHandedOnWhenTheLineIsIdle) {
   EXPECT_TRUE(heard.empty());
   become_idle();
   EXPECT_EQ(heard, (std::vector<uint8_t>{1, 2, 3}));
-  arrive(4);  // they are in the same cache line, which is invalidated again
+  arrive(4);  // the bytes are in the same cache line, which is invalidated again
   become_idle();
   EXPECT_EQ(heard, (std::vector<uint8_t>{1, 2, 3, 4}));
 }
@@ -201,7 +201,7 @@ TEST_F(Stm32Uart, APieceIsCleanedBeforeTheStreamReadsIt) {
 }
 
 TEST_F(Stm32Uart, TheEndIsReportedOnceAndOnlyOfWhatWasStarted) {
-  uart.status = COMPLETE;  // no transmission, as after reset
+  uart.status = COMPLETE;  // set without a transmission, as after reset
   tide_stm32_uart_interrupt();
   EXPECT_EQ(completions, 0);
   tide_stm32_driver.start_transmit(piece.data(), 8);
