@@ -38,8 +38,9 @@ rcl_ret_t rcl_service_server_is_available(const rcl_node_t *node, const rcl_clie
  * other calls here, or no guard condition is free. */
 const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t *node);
 
-/* Names and types, in memory of the allocator (RCL_RET_BAD_ALLOC), to be released by the _fini functions. Names are
- * those of ROS 2, even with no_demangle. A topic with several types has those of its first endpoint. */
+/* These calls return names and types in memory of the caller's allocator; release it with the _fini functions.
+ * RCL_RET_BAD_ALLOC: the allocator refused. Names are those of ROS 2, even with no_demangle. A topic with several types
+ * has those of its first endpoint. */
 typedef rmw_names_and_types_t rcl_names_and_types_t;
 typedef rmw_topic_endpoint_info_t rcl_topic_endpoint_info_t;
 typedef rmw_topic_endpoint_info_array_t rcl_topic_endpoint_info_array_t;

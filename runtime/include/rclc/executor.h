@@ -102,7 +102,7 @@ rcl_ret_t rclc_executor_set_trigger(rclc_executor_t *executor, rclc_executor_tri
  * first callback. What its callbacks send to the agent (messages, requests, responses) is sent when the last callback
  * has ended, most urgent first. Messages that arrive meanwhile belong to the next round. Outgoing messages wait in the
  * pool, and are refused if the pool is full. Local messages (tide/rclc_local.h) are delivered at once.
- * RCL_RET_UNSUPPORTED: with several lanes or readyset; RCL_RET_ERROR from within a round. */
+ * RCL_RET_UNSUPPORTED: the executor has several lanes or the policy readyset. RCL_RET_ERROR: called within a round. */
 typedef enum { RCLC_SEMANTICS_RCLCPP_EXECUTOR, RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME } rclc_executor_semantics_t;
 rcl_ret_t rclc_executor_set_semantics(rclc_executor_t *executor, rclc_executor_semantics_t semantics);
 bool rclc_executor_trigger_any(rclc_executor_handle_t *handles, unsigned int size, void *obj);

@@ -60,8 +60,8 @@ typedef struct rclc_sched_param {
   int sched_ss_max_repl; /* 1 or more */
 } rclc_sched_param_t;
 
-/* For unchanged published programs. From here on struct sched_param means the structure above, so a file that includes
- * this header can no longer pass one to the system. Include system headers before this one. */
+/* For published programs that are compiled unchanged. From here on struct sched_param means the structure above, so a
+ * file that includes this header can no longer pass one to the system. Include system headers before this one. */
 #ifdef RCLC_SCHED_PARAM_AS_PUBLISHED
 #define sched_param rclc_sched_param
 #endif

@@ -22,8 +22,8 @@ typedef int64_t rcutils_time_point_value_t; /* ns */
 
 /* Time of the monotonic clock, which timers use. RCUTILS_RET_INVALID_ARGUMENT: null. */
 rcutils_ret_t rcutils_steady_time_now(rcutils_time_point_value_t *now);
-/* Time of the system's wall clock, or of the agent's on a board without one; RCUTILS_RET_ERROR before that is known
- * (rmw_uros_sync_session). */
+/* Time of the system's wall clock, or of the agent's on a board without one; RCUTILS_RET_ERROR until the agent's clock
+ * is known (rmw_uros_sync_session). */
 rcutils_ret_t rcutils_system_time_now(rcutils_time_point_value_t *now);
 
 #ifdef __cplusplus

@@ -42,9 +42,9 @@ typedef void (*rmw_uros_error_handling)(const rmw_uros_error_entity_type_t entit
                                         const rmw_uros_error_context_t context, const char *file, const int line);
 
 /* Sets a function that is called with each error, in the calling thread, before the failing call returns. It is called
- * even if the program ignores the return code. Null: none. It must not block, and may make every call that is permitted
- * to the caller of the failing call. file and line are empty ("", 0); the description names the limit that was
- * reached. */
+ * even if the program ignores the return code. Null: none. The function must not block, and may make every call that is
+ * permitted to the caller of the failing call. file and line are empty ("", 0); the description names the limit that
+ * was reached. */
 void rmw_uros_set_error_handling_callback(rmw_uros_error_handling error_cb);
 
 #ifdef __cplusplus

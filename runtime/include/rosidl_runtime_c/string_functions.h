@@ -23,11 +23,11 @@ void rosidl_runtime_c__String__fini(rosidl_runtime_c__String *string);
 bool rosidl_runtime_c__String__are_equal(const rosidl_runtime_c__String *a, const rosidl_runtime_c__String *b);
 /* Copies the characters. False, without change, if they do not fit the caller's memory, or there is no heap. */
 bool rosidl_runtime_c__String__copy(const rosidl_runtime_c__String *input, rosidl_runtime_c__String *output);
-/* Sets the text to the first length characters of value. False, without change, as above. */
+/* Sets the text to the first length characters of value. False, without change, if they do not fit. */
 bool rosidl_runtime_c__String__assignn(rosidl_runtime_c__String *string, const char *value, size_t length);
-/* Sets the text to value, up to its null character. False, without change, as above. */
+/* Sets the text to value, up to its null character. False, without change, if the text does not fit. */
 bool rosidl_runtime_c__String__assign(rosidl_runtime_c__String *string, const char *value);
-/* Truncates the text to `size`, or pads it with null characters. False, without change, as above. */
+/* Truncates the text to `size`, or pads it with null characters. False, without change, if `size` does not fit. */
 bool rosidl_runtime_c__String__resize(rosidl_runtime_c__String *string, size_t size);
 
 /* Allocates `size` empty strings from the default allocator; without a heap it returns true only when size is 0.

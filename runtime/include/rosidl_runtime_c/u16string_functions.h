@@ -23,16 +23,16 @@ void rosidl_runtime_c__U16String__fini(rosidl_runtime_c__U16String *string);
 bool rosidl_runtime_c__U16String__are_equal(const rosidl_runtime_c__U16String *a, const rosidl_runtime_c__U16String *b);
 /* Copies the characters. False, without change, if they do not fit the caller's memory, or there is no heap. */
 bool rosidl_runtime_c__U16String__copy(const rosidl_runtime_c__U16String *input, rosidl_runtime_c__U16String *output);
-/* Sets the text to the first length characters of value. False, without change, as above. */
+/* Sets the text to the first length characters of value. False, without change, if they do not fit. */
 bool rosidl_runtime_c__U16String__assignn(rosidl_runtime_c__U16String *string, const uint16_t *value, size_t length);
-/* Sets the text to value, up to its null character. False, without change, as above. */
+/* Sets the text to value, up to its null character. False, without change, if the text does not fit. */
 bool rosidl_runtime_c__U16String__assign(rosidl_runtime_c__U16String *string, const uint16_t *value);
 /* Sets the text from raw bytes, two for each character in this machine's order; false for an odd number. */
 bool rosidl_runtime_c__U16String__assignn_from_char(rosidl_runtime_c__U16String *string, const char *value,
                                                     size_t bytes);
 /* Characters before the null character; 0 for a null pointer. */
 size_t rosidl_runtime_c__U16String__len(const uint16_t *value);
-/* Truncates the text to `size`, or pads it with null characters. False, without change, as above. */
+/* Truncates the text to `size`, or pads it with null characters. False, without change, if `size` does not fit. */
 bool rosidl_runtime_c__U16String__resize(rosidl_runtime_c__U16String *string, size_t size);
 
 /* Allocates `size` empty strings from the default allocator; without a heap it returns true only when size is 0.

@@ -57,15 +57,15 @@ typedef struct tide_watch_counters {
 } tide_chain_watch_counters_t;
 
 /* Watch a chain that has a deadline no longer than its period. The callbacks belong to an executor; none of its lanes
- * spins yet. TIDE_ERROR_ARGUMENT: no deadline, one beyond the period, or a period that is not the timer's.
- * TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of the callbacks begins or ends another
- * watched chain. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
+ * spins yet. TIDE_ERROR_ARGUMENT: the chain has no deadline, or one beyond its period, or its period is not the
+ * timer's. TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of the callbacks begins or ends
+ * another watched chain. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
 int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_callback_t *first,
                      tide_callback_t *last);
 /* Call it in the last callback's lane; from elsewhere a 32-bit machine may read a half-written longest_ns. */
 tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *watch);
 /* Name and counters of the watched chain that ends with the executor's callback of this index, from 0; from any thread.
- * Returns 1 if there is such a chain, 0 if none ends with this callback. TIDE_ERROR_NOT_FOUND: no callback has this
+ * Returns 1 if a watched chain ends with this callback, else 0. TIDE_ERROR_NOT_FOUND: no callback has this
  * index. */
 int tide_executor_get_watch(tide_executor_t *executor, size_t place, const char **name,
                             tide_chain_watch_counters_t *counters);

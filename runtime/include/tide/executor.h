@@ -240,10 +240,10 @@ typedef struct tide_executor_config {
   tide_queue_entry_t **ready_storage; /* callback_count elements for each band (each distinct least_level) */
   tide_queue_entry_t **timer_storage; /* as many as ready_storage */
   size_t callback_count;
-  tide_lane_t *lanes; /* with their settings */
-  size_t lane_count; /* 1 or more. With several lanes: a policy other than batch, trigger `any`, and no callback that is
-                        `always`. With readyset: the same least_level for all lanes, trigger `any`, and no callback that
-                        is `always` */
+  tide_lane_t *lanes; /* array of lane_count lanes; their settings are set */
+  size_t lane_count;  /* 1 or more. With several lanes: trigger `any`, no callback that is `always`, and a policy other
+                         than batch. With readyset: trigger `any`, no callback that is `always`, and one least_level
+                         for all lanes */
   tide_source_t source;
   /* Only with the batch policy. False: stored samples are dispatched at once. True: as in the stock rmw_wait, a round
    * first waits for a new frame, a timer or guard, its deadline or spin_timeout_ns. The round waits even when samples
@@ -373,7 +373,7 @@ void tide_executor_wake(tide_executor_t *executor);
 int tide_executor_round(tide_executor_t *executor, int64_t deadline_ns);
 /* Like tide_executor_round, for one of several lanes; only one thread at a time may run a lane. */
 int tide_executor_lane_round(tide_executor_t *executor, size_t lane, int64_t deadline_ns);
-/* Run rounds until tide_executor_stop. Returns TIDE_OK, or an error as above. */
+/* Run rounds until tide_executor_stop. Returns TIDE_OK, or an error of tide_executor_round. */
 int tide_executor_spin(tide_executor_t *executor);
 /* Like tide_executor_spin, for one of several lanes; with tide_lane_t.returns, one round only. Each lane needs its own
  * thread that spins it: callbacks of a band without a spinning lane wait. tide_port_run_lanes starts all lanes. */

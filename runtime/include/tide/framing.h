@@ -81,8 +81,9 @@ void tide_framing_reader_init(tide_framing_reader_t *reader, uint8_t address);
 /* Where the next message goes. Null means no room: messages are then skipped and counted as oversize. A message being
  * read into another buffer is dropped and counted as truncated. */
 void tide_framing_reader_set_buffer(tide_framing_reader_t *reader, uint8_t *buffer, size_t capacity);
-/* Consume bytes up to and including the one that completes a message. Returns the number consumed; *complete is 1 when
- * reader->buffer holds reader->length bytes of a whole message. Call again with the rest, after set_buffer. */
+/* Consume bytes up to and including the byte that completes a message. Returns the number of bytes consumed; *complete
+ * is 1 when reader->buffer holds reader->length bytes of a whole message. Call again with the rest, after
+ * set_buffer. */
 size_t tide_framing_reader_input(tide_framing_reader_t *reader, const uint8_t *bytes, size_t count, int *complete);
 /* Forget a partial frame (the link was cut). */
 void tide_framing_reader_reset(tide_framing_reader_t *reader);

@@ -56,7 +56,7 @@ typedef struct tide_local_pool {
   uint32_t count, reserved;
 } tide_local_pool_t;
 
-/* Size of the pool's storage, which must be aligned to 8. */
+/* Size of the pool's storage, which must be aligned to 8 bytes. */
 #define TIDE_LOCAL_BLOCK_BYTES(message_bytes) \
   (((sizeof(tide_local_message_t) + 7u) & ~(size_t)7u) + (((size_t)(message_bytes) + 7u) & ~(size_t)7u))
 #define TIDE_LOCAL_STORAGE_BYTES(count, message_bytes) ((size_t)(count)*TIDE_LOCAL_BLOCK_BYTES(message_bytes))
@@ -94,8 +94,8 @@ int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platfor
 /* loans: number of messages that may be borrowed at the same time. Count one for each publisher that may fill a message
  * while others fill theirs. TIDE_ERROR_FULL: the pool has too few unreserved messages. */
 int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans);
-/* Adds `change` loans; a negative value removes some. TIDE_ERROR_FULL as above. TIDE_ERROR_ARGUMENT: more are removed
- * than the topic has. */
+/* Adds `change` loans; a negative value removes some. TIDE_ERROR_FULL: the pool has too few unreserved messages.
+ * TIDE_ERROR_ARGUMENT: more loans are removed than the topic has. */
 int tide_local_change_loans(tide_local_topic_t *topic, int32_t change);
 /* Set callback, queue and depth before; add the callback to an executor first, or notify it once for each message
  * published before. TIDE_ERROR_FULL: the pool has fewer than depth + 1 messages left. TIDE_ERROR_EXISTS. */
@@ -106,8 +106,8 @@ int tide_local_unsubscribe(tide_local_subscription_t *subscription);
 /* End a topic and release its reservation. TIDE_ERROR_STATE: it has subscriptions, or a message is still in use. */
 int tide_local_topic_fini(tide_local_topic_t *topic);
 
-/* Borrow a message to fill in, aligned to 8, contents undefined. TIDE_ERROR_FULL: all messages of the topic are in use;
- * counted. */
+/* Borrow a message to fill in, aligned to 8 bytes, with undefined contents. TIDE_ERROR_FULL: all messages of the topic
+ * are in use; counted. */
 int tide_local_borrow(tide_local_topic_t *topic, void **message);
 /* Publish a borrowed message and end the loan. Returns the number of subscriptions that receive it, 0 or more. The
  * message must not be written to any more. TIDE_ERROR_TOO_LARGE: a message has no room for this many bytes; the loan

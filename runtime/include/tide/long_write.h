@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Publishing a sample that is longer than any node of the pool: it is written in pieces while its beginning is sent.
  *
- * The sample takes free nodes until they hold all of it or 32 frames, but at most four; one is enough. It refills them
- * as the agent acknowledges their contents. The sample keeps its position in its reliable stream: samples published
- * meanwhile on the same level follow it, and samples of other levels pass it. No copy is kept, so the sample cannot be
- * sent again. It is delivered when tide_session_long_poll returns TIDE_OK, and lost as a whole if the session ends
- * before.
+ * The sample takes up to four free nodes, or fewer if these hold all of it or 32 frames; one node is enough. It refills
+ * them as the agent acknowledges their contents. The sample keeps its position in its reliable stream: samples
+ * published meanwhile on the same level follow it, and samples of other levels pass it. No copy is kept, so the sample
+ * cannot be sent again. It is delivered when tide_session_long_poll returns TIDE_OK, and lost as a whole if the session
+ * ends before.
  *
  * Giving up a partly sent sample ends the session: XRCE cannot cancel a fragmented message, and an agent would join its
  * beginning to the next sample. The session reconnects and sends all other reliable messages again.
@@ -43,8 +43,8 @@ int tide_session_long_begin(tide_session_t *session, tide_long_write_t *write, u
 uint8_t *tide_session_long_place(const tide_long_write_t *write, uint32_t *bytes);
 /* Report that `bytes` octets were written at the address that tide_session_long_place returned. */
 void tide_session_long_wrote(tide_long_write_t *write, uint32_t bytes);
-/* Send a full node, or the last one, and acquire the next. TIDE_ERROR_FULL: no node is free yet; call again when a node
- * has been acknowledged. TIDE_ERROR_DISCONNECTED: the sample is lost with its session. */
+/* Send a full node, or the sample's last node, and acquire the next node. TIDE_ERROR_FULL: no node is free yet; call
+ * again when a node has been acknowledged. TIDE_ERROR_DISCONNECTED: the sample is lost with its session. */
 int tide_session_long_flush(tide_long_write_t *write);
 /* TIDE_OK: the agent has acknowledged the whole sample. TIDE_ERROR_FULL: not yet. TIDE_ERROR_DISCONNECTED: it is
  * lost. */

@@ -39,7 +39,8 @@ bool tide_message_is_in_allocated(const void *pointer);
  * member empty. Returns false, without change, when the caller's memory is too small or the allocator has none left.
  * Elements are basic values here. */
 bool tide_message_reserve(void *member, size_t count, size_t element_bytes);
-/* Set a string's size: the text is truncated or padded with zeroes. False, without change, as above. */
+/* Set a string's size: the text is truncated or padded with zeroes. False, without change, as for
+ * tide_message_reserve. */
 bool tide_message_resize(void *string, size_t size, size_t unit_bytes);
 /* Like tide_message_reserve, for any sequence; memory allocated for its elements is released with them. */
 bool tide_message_reserve_elements(const tide_field_t *field, void *sequence, size_t count);

@@ -81,7 +81,7 @@ typedef struct tide_action {
       rmw_request_id_t cancel_id;
       int8_t cancel_code;
       bool cancel_due, late_due, status_due;
-      uint8_t *requests; /* the program's memory, one for each goal */
+      uint8_t *requests; /* the program's array of goal requests, one for each goal */
       size_t request_bytes;
       rmw_request_id_t late_id; /* client that requested the result of an ended goal */
       uint8_t late_goal_id[16];

@@ -41,7 +41,7 @@ typedef struct tide_local_topic_handle {
   bool open;                                        /* has publishers or subscriptions, or messages still being read */
   bool plain;                                       /* messages of fixed size, delivered in place */
   uint16_t users;                                   /* number of its publishers and subscriptions */
-  uint16_t shared_publishers, shared_subscriptions; /* number of those with reach BOTH */
+  uint16_t shared_publishers, shared_subscriptions; /* how many of them have reach BOTH */
   char *name;                                       /* tide_pools.name_bytes */
   const tide_message_type_t *type;
   tide_local_topic_t topic;
@@ -189,7 +189,7 @@ typedef struct tide_pools {
   tide_timer_handle_t *timers;
   tide_guard_handle_t *guards;
   tide_executor_handle_t *executors;
-  tide_lane_t *lanes; /* lane_count for each executor */
+  tide_lane_t *lanes; /* lane_count elements for each executor */
   rclc_executor_handle_t *handles;
   tide_callback_t **callbacks;
   tide_queue_entry_t **ready_storage, **timer_storage;
@@ -207,19 +207,19 @@ typedef struct tide_pools {
   char *node_names, *publisher_names, *subscription_names;
   tide_sample_t *samples;
   tide_group_handle_t *groups;
-  tide_queue_entry_t **group_storage; /* handle_count for each group */
+  tide_queue_entry_t **group_storage; /* handle_count elements for each group */
   tide_local_topic_handle_t *local_topics;
   tide_local_end_t *local_ends;
-  tide_local_message_t **local_queues; /* subscription_depth for each subscription */
+  tide_local_message_t **local_queues; /* subscription_depth elements for each subscription */
   char *local_names;
   tide_local_pool_t *local_pool; /* set up at the first use of local delivery */
   void *local_storage;
   uint32_t local_message_count, local_message_bytes;
   tide_service_handle_t *services;
   tide_client_handle_t *clients;
-  char *service_names;                     /* two for each service, then two for each client */
-  tide_sample_t *service_samples;          /* service_depth for each */
-  tide_asked_t *asked;                     /* client_request_count for each client */
+  char *service_names;                     /* two names for each service, then two for each client */
+  tide_sample_t *service_samples;          /* service_depth elements for each service and client */
+  tide_asked_t *asked;                     /* client_request_count elements for each client */
   const struct tide_action_pools *actions; /* tide/pool_actions.h; null: none */
   uint8_t *custom_storage;                 /* null: no custom transport */
   uint32_t custom_bytes;

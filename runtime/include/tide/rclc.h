@@ -65,9 +65,9 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
  * before any callback has run. Run as root or with CAP_SYS_NICE, raise the limit (ulimit -r, or rtprio in
  * /etc/security/limits.conf), or set may_run_normally and accept what its comment says.
  *
- * Requires a policy other than batch, the default trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise).
+ * Requires the default trigger, handles ON_NEW_DATA and a policy other than batch (TIDE_ERROR_UNSUPPORTED otherwise).
  * With several lanes rclc_executor_spin_some and spin_period return TIDE_ERROR_UNSUPPORTED, because one caller cannot
- * run all lanes. With one lane they run this lane in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than
+ * run all lanes. With one lane these two calls run the lane in the calling thread. TIDE_ERROR_CAPACITY_LANES: more than
  * TIDE_EXECUTOR_LANES. */
 rcl_ret_t tide_rclc_executor_set_lanes(rclc_executor_t *executor, const tide_lane_settings_t *lanes, size_t count);
 /* The lane whose scheduling the system refused in the last rclc_executor_spin; -1: no lanes were set. */

@@ -5,19 +5,19 @@
  *
  * Results. The result passed to rclc_action_send_result is kept serialised and sent to every client that requests it:
  * before or after the goal ends, and again after a restart of the agent. Without memory for it (TIDE_ACTION_RESULTS) a
- * result is sent only once a client has requested it, as in rclc.
+ * result is not sent before a client has requested it, as in rclc.
  *
  * Faults. A repeated goal (the same id again) is accepted again but executed once; a repeat of one of the last four
  * refused goals is refused again. In a new session a client requests the results of its accepted goals again. It also
  * requests the results of goals without an answer. If the server knows the goal it sends the result, and the goal
  * counts as accepted. If the server answers that it does not know the goal, the client sends the goal request again,
  * once in each session. The request in the program's memory must be unchanged, and at most 8 s may have passed.
- * Otherwise the client requests the result once more a second later, and after the same answer the goal counts as
- * refused. If a refusal arrives in a later session than that of the goal request, the server may already run the goal
- * and have refused only the repeated id. So the client first requests the result: a result, or feedback, shows that the
- * goal was accepted. Servers of rclc never report an unknown goal, so with such a server the program needs its own
- * timeout, after which it calls tide_rclc_action_client_forget. A result that ROS 2 sent before DDS had discovered the
- * new agent is lost, too: call tide_rclc_action_client_ask_again.
+ * Otherwise the client requests the result again a second later; if the server still does not know the goal, the goal
+ * counts as refused. If a refusal arrives in a later session than that of the goal request, the server may already run
+ * the goal and have refused only the repeated id. So the client first requests the result: a result, or feedback, shows
+ * that the goal was accepted. Servers of rclc never report an unknown goal, so with such a server the program needs its
+ * own timeout, after which it calls tide_rclc_action_client_forget. A result that ROS 2 sent before DDS had discovered
+ * the new agent is lost, too: call tide_rclc_action_client_ask_again.
  */
 #ifndef TIDE_RCLC_ACTION_H
 #define TIDE_RCLC_ACTION_H

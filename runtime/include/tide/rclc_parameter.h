@@ -40,7 +40,7 @@ rcl_ret_t tide_rclc_parameter_server_set_priority(rclc_parameter_server_t *param
 
 typedef struct tide_parameter_counters {
   uint32_t requests;      /* requests to the six services */
-  uint32_t requests_lost; /* malformed, or beyond the number that the services keep */
+  uint32_t requests_lost; /* requests that were malformed, or beyond the number that the services keep */
   uint32_t answers_lost;  /* answers lost for lack of a session, or too large for the pool (then sent without values) */
   uint32_t events_lost;
 } tide_parameter_counters_t;

@@ -13,7 +13,7 @@
  *
  * From any thread, also from callbacks, from an error callback (rmw_microros/error_handling.h) and from log handlers. A
  * line from an interrupt that is not a lane is counted but not published. A custom transport that logs each frame it
- * writes would endlessly cause further frames: give such lines a severity below the published one. */
+ * writes would endlessly cause further frames: give such lines a lower severity than the published lines. */
 #ifndef TIDE_RCLC_ROSOUT_H
 #define TIDE_RCLC_ROSOUT_H
 

@@ -12,7 +12,7 @@
  *
  * Cost on the line: at most most_messages frames per period, of TIDE_TRACE_MESSAGE_BYTES and their headers, each of
  * which may delay a more urgent frame. A description contains the trace as a chain of one timer with this period and
- * payload, less urgent than all others. Cost on the processor: a callback of that level. A record takes some 430
+ * payload, less urgent than all others. Cost on the processor: a callback at this lowest level. A record takes some 430
  * instructions on a Cortex-M7, and a message has up to 28 records.
  *
  * Messages leave only while there is a session and half of the pool is free; otherwise records stay in their rings. A

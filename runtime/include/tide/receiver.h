@@ -219,9 +219,9 @@ void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *accou
 /* End the reservation. The account's frames have no reader from now on. */
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
 /* True if the account's oldest sample should be dropped. Two conditions must hold. First, its queued samples (the given
- * number) and its messages in slots exceed the history depth. Second, the oldest is too old for a burst (is_old), or
- * slots are short: none is free beyond the reservations, or a stream withholds frames. If slots are short, an old
- * sample is dropped as soon as the account uses its whole reservation. O(slots). */
+ * number) and its messages in slots exceed the history depth. Second, the oldest sample is too old for a burst
+ * (is_old), or slots are short: none is free beyond the reservations, or a stream withholds frames. If slots are short,
+ * an old sample is dropped as soon as the account uses its whole reservation. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
 /* While an account is full, its frames wait unacknowledged, and their streams wait with them. */
@@ -250,8 +250,8 @@ int32_t tide_receiver_most_urgent(const tide_receiver_t *receiver);
 int tide_receiver_process_most_urgent(tide_receiver_t *receiver);
 /* Like tide_receiver_process_most_urgent, but for the frame that arrived first (the FIFO of the batch executor). */
 int tide_receiver_process_oldest(tide_receiver_t *receiver);
-/* Like tide_receiver_most_urgent, but only for the frames of one share. O(noted frames) if the most urgent frame of all
- * belongs to another share. */
+/* Like tide_receiver_most_urgent, but only for the frames of one share. O(noted frames) if the most urgent of all noted
+ * frames belongs to another share. */
 int32_t tide_receiver_most_urgent_of(const tide_receiver_t *receiver, const tide_frame_share_t *share);
 /* Whether the predicate `is` holds for the account of the share's most urgent frame (is_first), or of an equally urgent
  * frame. O(noted frames). */

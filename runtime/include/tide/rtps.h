@@ -39,7 +39,7 @@ enum { /* flags of a submessage */
 };
 
 /* Entity ids: three octets of key and one of kind, first octet highest. */
-enum { TIDE_RTPS_KIND_WRITER = 0x03, TIDE_RTPS_KIND_READER = 0x04 }; /* the program's own, without a key */
+enum { TIDE_RTPS_KIND_WRITER = 0x03, TIDE_RTPS_KIND_READER = 0x04 }; /* user-defined, without a key */
 #define TIDE_RTPS_ENTITY_UNKNOWN 0u
 #define TIDE_RTPS_ENTITY_PARTICIPANT 0x000001C1u
 #define TIDE_RTPS_ENTITY_SPDP_WRITER 0x000100C2u

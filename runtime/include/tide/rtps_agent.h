@@ -92,7 +92,7 @@ typedef struct tide_rtps_agent_stream { /* a stream towards the session */
   uint8_t tries;
   uint16_t next,
       acknowledged;     /* next: number of the next frame; the session has acknowledged all below `acknowledged` */
-  int64_t heartbeat_ns; /* INT64_MAX: none is due */
+  int64_t heartbeat_ns; /* time of the next HEARTBEAT; INT64_MAX: none is due */
 } tide_rtps_agent_stream_t;
 
 typedef struct tide_rtps_agent_counters {

@@ -45,7 +45,7 @@ typedef struct tide_object {
   tide_xrce_object_t description; /* the description's strings belong to the caller and must outlive the object */
   uint16_t id;                    /* 0: assigned at registration, counting up by kind; any other value is kept */
   uint8_t state;                  /* tide_object_state_t */
-  uint8_t status;                 /* the last status of the agent */
+  uint8_t status;                 /* the agent's last status for this object */
   uint16_t request;               /* id of the pending request */
   int64_t retry_at_ns;
 } tide_object_t;
@@ -63,7 +63,7 @@ typedef struct tide_sample {
 } tide_sample_t;
 
 typedef struct tide_reader {
-  uint16_t object;          /* datareader, requester or replier */
+  uint16_t object;          /* id of its datareader, requester or replier */
   uint16_t request;         /* id of the READ_DATA: samples carry it */
   tide_priority_t priority; /* priority of the callback; the level in it selects the stream */
   uint8_t owner;            /* number of the executor that processes its frames (TIDE_FRAME_OWNER); 0: none */

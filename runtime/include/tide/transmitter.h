@@ -157,7 +157,7 @@ typedef enum tide_node_outcome {
 } tide_node_outcome_t;
 
 typedef struct tide_transmitter_config {
-  tide_node_t *nodes;                     /* one for each node of all classes */
+  tide_node_t *nodes;                     /* one element for each node of all classes */
   tide_queue_entry_t **execution_storage; /* an array of node_count */
   tide_queue_entry_t **pending_storage;   /* an array of node_count */
   size_t node_count;

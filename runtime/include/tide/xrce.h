@@ -234,7 +234,7 @@ size_t tide_xrce_put_discovery_question(uint8_t *bytes);
 bool tide_xrce_get_discovery_question(const uint8_t *bytes, size_t length, tide_xrce_request_t *request);
 /* Write an answer with one address into room for TIDE_XRCE_DISCOVERY_ANSWER_BYTES. Returns its size in bytes. */
 size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *info, tide_xrce_locator_t locator);
-/* The first IPv4 address with a port in an answer of version 1; addresses of other kinds are skipped.
+/* Reads the first IPv4 address with a port from an answer of version 1; addresses of other kinds are skipped.
  * TIDE_ERROR_MALFORMED: not such an answer. TIDE_ERROR_NOT_FOUND: it has no such address. */
 int tide_xrce_get_discovery_answer(const uint8_t *bytes, size_t length, tide_xrce_locator_t *locator);
 

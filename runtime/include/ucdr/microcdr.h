@@ -34,7 +34,7 @@ typedef struct ucdrBuffer {
 void ucdr_init_buffer(ucdrBuffer *buffer, uint8_t *data, size_t size); /* little-endian */
 void ucdr_set_on_full_buffer_callback(ucdrBuffer *buffer, OnFullBuffer on_full_buffer, void *args);
 size_t ucdr_buffer_size(const ucdrBuffer *buffer);
-size_t ucdr_buffer_length(const ucdrBuffer *buffer); /* octets written to it */
+size_t ucdr_buffer_length(const ucdrBuffer *buffer); /* octets written to this buffer */
 size_t ucdr_buffer_remaining(const ucdrBuffer *buffer);
 ucdrEndianness ucdr_buffer_endianness(const ucdrBuffer *buffer);
 bool ucdr_buffer_has_error(const ucdrBuffer *buffer);

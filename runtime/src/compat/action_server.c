@@ -512,7 +512,7 @@ static void give_back_asker(tide_goal_t *goal, const rmw_request_id_t *asker) {
   tide_compat_leave(critical);
 }
 
-/* Sends a result for which there is no memory to keep it. */
+/* Sends a result that cannot be kept, because no memory for it is free. */
 static rcl_ret_t send_now(tide_goal_t *goal, rcl_action_goal_state_t status, void *response) {
   tide_action_t *action = goal->action;
   rmw_request_id_t asker;

@@ -293,7 +293,7 @@ int64_t tide_compat_poll(tide_support_t *support) {
 
 #define ENTITY_TIMEOUT_MS 1000
 #define GOODBYE_MS 300
-#define LEAVE_MS 100 /* time for executors to stop; one whose callback ends the support cannot stop */
+#define LEAVE_MS 100 /* time for executors to stop; an executor whose callback ends the support cannot */
 #define HEARTBEAT_DELAY_MAXIMUM_NS INT64_C(1000000000)
 
 static void wake_waiters_locked(tide_support_t *support) {

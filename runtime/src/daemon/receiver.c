@@ -661,7 +661,8 @@ static void apply_heartbeat(tide_receiver_t *r, const tide_xrce_submessage_t *su
   tide_input_stream_t *stream = take_stream(r, body.stream);
   if (!stream) return;
   const uint32_t gaps = stream->gaps;
-  /* Frames that wait here are not missing, although the stream registers their arrival only once they are verified. */
+  /* Frames that wait here are not missing, although the stream registers their arrival only after they were
+   * verified. */
   uint16_t here = stream->last_announced;
   while (!TIDE_LEAN && here != body.last && find_slot(r, body.stream, (uint16_t)(here + 1u))) here++;
   const uint16_t given_up = tide_input_stream_heartbeat(stream, body.first_unacknowledged, body.last);
@@ -795,8 +796,8 @@ typedef struct next {
   uint16_t sequence;
 } next_t;
 
-/* True if the frame is ahead of the next expected frame of its reliable stream. A waiting answer to a request always
- * is, because an answer that is next is handled on arrival. */
+/* True if the frame is ahead of the next expected frame of its reliable stream. A waiting answer to a request is always
+ * early, because an answer that is next is handled on arrival. */
 static bool is_early(const tide_receiver_t *r, const tide_slot_t *slot, next_t *next) {
   if (!TIDE_STREAM_IS_RELIABLE(slot->stream)) return false;
   if (slot->stream == TIDE_STREAM_REQUESTS) return true;

@@ -515,8 +515,8 @@ static tide_node_t *oldest_of_most(const tide_transmitter_t *t, uint8_t stream, 
 }
 
 /* Makes room for a sample of a KEEP_LAST writer: evicts the writer's oldest waiting sample or, if it has none or its
- * node is too small, a sample of the writer that has the most. Returns NULL if none can be evicted. If the writer's own
- * sample was evicted, *turn is the turn for the new sample. */
+ * node is too small, a sample of the writer with the most waiting samples. Returns NULL if none can be evicted. If the
+ * writer's own sample was evicted, *turn is the turn for the new sample. */
 static tide_node_t *make_room(tide_transmitter_t *t, uint32_t bytes, claim_t claim, turn_t *turn) {
   uint32_t count = 0u;
   const uint8_t id = TIDE_STREAM_BEST_EFFORT(TIDE_PRIORITY_LEVEL(claim.priority));

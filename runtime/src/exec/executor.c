@@ -1387,8 +1387,8 @@ void tide_executor_stop(tide_executor_t *executor) {
 
 /* ---- configuration ---- */
 
-/* Lets the lane join the band of the first lane of the same level, or found a band with the priorities from this level
- * up to the next. */
+/* Lets the lane join the band of the first lane of the same level, or creates a band with the priorities from this
+ * level up to the next. */
 static void join_band(tide_executor_t *executor, size_t index) {
   const tide_executor_config_t *config = &executor->config;
   tide_lane_t *lane = &config->lanes[index];

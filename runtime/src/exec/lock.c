@@ -80,7 +80,7 @@ static tide_lock_waiter_t *hand_over(tide_lock_t *lock) {
 }
 
 /* Leaves the critical section while the caller sleeps, and enters it again before returning. The event is the caller's
- * own, so nothing else wakes it. */
+ * own, so nothing else wakes the caller. */
 static uintptr_t wait_for_turn(tide_lock_t *lock, const void *who, uintptr_t state) {
   const tide_platform_t *platform = lock->set->platform;
   tide_lock_waiter_t waiter = {.who = who};

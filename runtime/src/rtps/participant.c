@@ -183,7 +183,8 @@ static void tell_lost(tide_participant_t *participant, const tide_rtps_match_t *
   tell_of(participant, TIDE_RTPS_EVENT_LOST, match, count);
 }
 
-/* Remote endpoints without a match are not stored, so for new local ones they have to be announced again. */
+/* Remote endpoints without a match are not stored, so they have to be announced again when a local endpoint is
+ * added. */
 static void fetch_again(tide_participant_t *participant, int kind, int64_t now) {
   for (size_t i = 0; i < participant->config.peer_count; i++)
     proxy_init(&participant->config.peers[i].writers[kind], 1, now);
@@ -1147,7 +1148,7 @@ static void send_of_writer(tide_cdr_t *cdr, tide_participant_t *participant, tid
       proxy->next = proxy->end;
       return;
     }
-    /* The last sample sent carries a HEARTBEAT once half the history is not acknowledged. Otherwise one HEARTBEAT
+    /* The last sample to send carries a HEARTBEAT if half the history is not acknowledged. Otherwise one HEARTBEAT
      * follows later, for several samples. */
     const bool is_last = sample_to_send(participant, match) == 0;
     if (is_last && (is_large(participant, writer, number) || (proxy->end - proxy->next) * 2 >= writer->depth))

@@ -420,7 +420,8 @@ static void put_set(tide_cdr_t *cdr, const tide_rtps_set_t *set, bool is_fragmen
 static void get_set(tide_cdr_t *cdr, tide_rtps_set_t *set, bool is_fragments) {
   set->base = is_fragments ? (int64_t)tide_cdr_get_u32(cdr) : get_number(cdr);
   const uint32_t bits = tide_cdr_get_u32(cdr);
-  /* The last number must exist, too. Fast DDS begins with an empty set of base 0 in some versions. */
+  /* The set's last number must not exceed the largest sequence number. Fast DDS begins with an empty set of base 0 in
+   * some versions. */
   if (bits > TIDE_RTPS_SET_BITS || set->base < (bits != 0) || set->base > INT64_MAX - (int64_t)TIDE_RTPS_SET_BITS) {
     malformed(cdr);
   }
