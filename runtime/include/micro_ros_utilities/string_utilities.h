@@ -23,7 +23,7 @@ rosidl_runtime_c__String micro_ros_string_utilities_init_with_size(size_t size);
 rosidl_runtime_c__String micro_ros_string_utilities_set(rosidl_runtime_c__String str, const char *data);
 /* The text ends with a NUL unless it fills the caller's memory. */
 const char *micro_ros_string_utilities_get_c_str(rosidl_runtime_c__String str);
-/* Appends data to the string, growing as in set. */
+/* Appends data to the string, which grows as in micro_ros_string_utilities_set. */
 rosidl_runtime_c__String micro_ros_string_utilities_append(rosidl_runtime_c__String str, const char *data);
 /* Removes the last n characters; the string stays unchanged when it has fewer. */
 rosidl_runtime_c__String micro_ros_string_utilities_remove_tail_chars(rosidl_runtime_c__String str, size_t n);

@@ -35,7 +35,7 @@ typedef struct micro_ros_utilities_memory_conf_t {
   const rcutils_allocator_t *allocator;
 } micro_ros_utilities_memory_conf_t;
 
-/* 20 characters, 5 messages, 5 basic elements. */
+/* Capacities of 20 characters, 5 messages and 5 basic elements. */
 extern const micro_ros_utilities_memory_conf_t micro_ros_utilities_memory_conf_default;
 
 /* One line with the name of the message type and the names and types of its members. The string is in memory of the

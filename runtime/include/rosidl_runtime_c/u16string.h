@@ -9,7 +9,7 @@
 
 typedef struct rosidl_runtime_c__U16String {
   uint_least16_t *data; /* ends with a null character */
-  size_t size;          /* characters, without the last */
+  size_t size;          /* characters, without the null character */
   size_t capacity;      /* characters that fit, including the null; 0: the text is borrowed and only read */
 } rosidl_runtime_c__U16String;
 

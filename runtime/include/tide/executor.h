@@ -29,8 +29,8 @@
  * - several lanes in a band: the multi-threaded executor; each lane takes the most urgent callback that may run.
  *
  * Overlap. A callback never overlaps itself, unless it is in a reentrant group. Callbacks of a mutually exclusive
- * group never overlap each other, whatever their lanes (tide_group_t). All others may overlap as soon as there is more
- * than one lane.
+ * group never overlap each other, whatever their lanes (tide_group_t). All other callbacks may overlap as soon as there
+ * is more than one lane.
  *
  * Who may call what, with any number of lanes. From any thread or interrupt: notify, wake, wake_for_frames and stop.
  * From any thread, at any time: the functions of timers, add, remove, set_priority and tide_callback_is_ready. From a
@@ -238,7 +238,7 @@ typedef struct tide_executor_config {
   tide_policy_t policy;
   tide_callback_t **callbacks;        /* array of callback_count, in order of registration */
   tide_queue_entry_t **ready_storage; /* callback_count elements for each band (each distinct least_level) */
-  tide_queue_entry_t **timer_storage; /* as many as ready_storage */
+  tide_queue_entry_t **timer_storage; /* as many elements as ready_storage */
   size_t callback_count;
   tide_lane_t *lanes; /* array of lane_count lanes; their settings are set */
   size_t lane_count;  /* 1 or more. With several lanes: trigger `any`, no callback that is `always`, and a policy other

@@ -88,7 +88,7 @@ typedef struct tide_local_topic {
   tide_local_counters_t counters;
 } tide_local_topic_t;
 
-/* platform: that of the executors. storage: TIDE_LOCAL_STORAGE_BYTES(count, message_bytes) bytes. */
+/* platform: the executors' platform. storage: TIDE_LOCAL_STORAGE_BYTES(count, message_bytes) bytes. */
 int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platform, void *storage, uint32_t count,
                          uint32_t message_bytes);
 /* loans: number of messages that may be borrowed at the same time. Count one for each publisher that may fill a message

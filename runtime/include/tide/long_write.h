@@ -46,8 +46,8 @@ void tide_session_long_wrote(tide_long_write_t *write, uint32_t bytes);
 /* Send a full node, or the sample's last node, and acquire the next node. TIDE_ERROR_FULL: no node is free yet; call
  * again when a node has been acknowledged. TIDE_ERROR_DISCONNECTED: the sample is lost with its session. */
 int tide_session_long_flush(tide_long_write_t *write);
-/* TIDE_OK: the agent has acknowledged the whole sample. TIDE_ERROR_FULL: not yet. TIDE_ERROR_DISCONNECTED: it is
- * lost. */
+/* TIDE_OK: the agent has acknowledged the whole sample. TIDE_ERROR_FULL: not yet. TIDE_ERROR_DISCONNECTED: the sample
+ * is lost. */
 int tide_session_long_poll(const tide_long_write_t *write);
 /* A value that changes with each acknowledgment in the sample's stream: a waiting caller gives up when it stops
  * changing. */

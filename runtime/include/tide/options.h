@@ -91,9 +91,9 @@
 #define TIDE_SOCKETS TIDE_DESKTOP
 #endif
 
-/* A heap: the default allocator of programs (rcutils_get_default_allocator) is malloc, the default on a desktop,
- * Arduino and ESP-IDF. Without a heap that allocator refuses with TIDE_ERROR_NO_HEAP. The runtime itself allocates
- * nothing either way. */
+/* A heap (by default on a desktop, Arduino and ESP-IDF): the default allocator of programs
+ * (rcutils_get_default_allocator) is malloc. Without a heap this allocator refuses with TIDE_ERROR_NO_HEAP. The runtime
+ * itself allocates nothing either way. */
 #ifndef TIDE_HEAP
 #if TIDE_DESKTOP || defined(ARDUINO) || defined(ESP_PLATFORM)
 #define TIDE_HEAP 1

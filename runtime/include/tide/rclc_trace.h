@@ -40,14 +40,14 @@ extern "C" {
 typedef struct tide_trace_settings {
   tide_trace_ring_t *rings;     /* the program's, until fini. The first is the daemon's, the others are the lanes' */
   size_t ring_count;            /* 1 or more; lanes beyond this number have no ring */
-  tide_trace_record_t *records; /* ring_count * records_a_ring, the program's */
+  tide_trace_record_t *records; /* array of ring_count * records_a_ring, the program's */
   uint32_t records_a_ring;      /* a power of two, 2 or more */
   uint16_t place;               /* number of this board; distinguishes boards in one file */
-  uint32_t period_ms;           /* period of the timer, 1 or more. Less than half a message of records waits for up to a
-                                   second */
-  uint32_t most_messages;       /* messages per period; 1 or more */
-  bool chains_only;             /* omit records of level 0, which belong to no chain (the callback that sends the trace
-                                   has level 0, too) */
+  uint32_t period_ms;     /* period of the timer, 1 or more. Records that fill less than half a message wait for up to a
+                             second */
+  uint32_t most_messages; /* messages per period; 1 or more */
+  bool chains_only;       /* omit records of level 0, which belong to no chain (the callback that sends the trace
+                             has level 0, too) */
 } tide_trace_settings_t;
 
 /* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a

@@ -151,7 +151,7 @@ typedef struct tide_receiver_counters {
   uint32_t overflow_dropped, duplicates, outside_window, gaps, given_up, reassembly_too_large, reassembly_busy;
   uint32_t unwanted;     /* frames without a reader */
   uint32_t answers;      /* frames of streams that commit handled at once */
-  uint32_t streams_full; /* frames of streams beyond stream_count */
+  uint32_t streams_full; /* frames of streams for which no stream element was free */
 } tide_receiver_counters_t;
 
 typedef struct tide_receiver_config {

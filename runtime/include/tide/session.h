@@ -204,8 +204,9 @@ void tide_session_close(tide_session_t *session);
  * after every reception. Only one caller does the work. A second caller, perhaps an interrupt that preempts the first,
  * returns at once and is notified by on_work when the first is done. */
 int64_t tide_session_poll(tide_session_t *session);
-/* Like tide_session_poll, after a reception. It takes a quarter of the instructions while the session has nothing to do
- * before the time that poll last returned. For links with a thread, because the function adds 200 bytes of code. */
+/* Like tide_session_poll, after a reception. It takes a quarter of that function's instructions while the session has
+ * nothing to do before the time that poll last returned. For links with a thread, because the function adds 200 bytes
+ * of code. */
 int64_t tide_session_poll_received(tide_session_t *session);
 
 /* Register an object. The object gets its id and is created as soon as there is a session, in the order of

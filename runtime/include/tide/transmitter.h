@@ -99,7 +99,7 @@ typedef struct tide_size_class {
 /* A message longer than any node. Its writer fills a few nodes (the parts) repeatedly; each part is sent in the stream
  * as a run of FRAGMENTs. Memory: the writer's, initially all zero. */
 typedef struct tide_long_message {
-  tide_node_t *free; /* its nodes outside of the stream, by next_free */
+  tide_node_t *free; /* list of its nodes outside of the stream, linked by next_free */
   tide_node_t *last; /* its newest part in the stream; null: none is there */
   uint16_t parts;    /* parts in the stream, or still being read by the wire */
   uint8_t stream;    /* 0: no part submitted yet */
@@ -119,7 +119,7 @@ typedef struct tide_output_stream {
   bool acknack_due; /* an ACKNACK of the input stream of the same id is due */
   bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips the
                        message */
-  uint8_t heartbeats_unanswered; /* since the last progress */
+  uint8_t heartbeats_unanswered; /* number since the last progress */
   uint16_t acknack_first, acknack_missing;
   uint16_t nodes;            /* nodes in use by this stream */
   uint16_t queued;           /* number of the stream's nodes that are in execution_buffer */

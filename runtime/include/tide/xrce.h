@@ -106,7 +106,7 @@ typedef struct tide_xrce_header {
   uint8_t session;
   uint8_t stream;
   uint16_t sequence;
-  uint32_t key; /* meaningful when the session has one */
+  uint32_t key; /* the client's key, if the headers of this session carry it */
 } tide_xrce_header_t;
 
 static inline size_t tide_xrce_header_bytes(uint8_t session) { return tide_xrce_session_has_key(session) ? 8u : 4u; }

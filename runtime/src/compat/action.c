@@ -249,7 +249,7 @@ static const tide_reader_t *reader_of(tide_action_t *action, size_t part) {
 }
 
 int tide_action_oldest_part(tide_action_t *action, uint32_t parts) {
-  static const uint8_t order[] = {PART_GOAL, PART_FEEDBACK, PART_CANCEL, PART_RESULT}; /* if times are equal */
+  static const uint8_t order[] = {PART_GOAL, PART_FEEDBACK, PART_CANCEL, PART_RESULT}; /* for messages of equal time */
   int oldest = PART_NONE;
   int64_t earliest_ns = TIDE_FOREVER;
   for (size_t i = 0; i < sizeof order; i++) {

@@ -11,7 +11,7 @@
 /* Servers keep results for at least ten seconds. A server that does not know a goal after that time may have executed
  * the goal and forgotten it, so a goal is sent again only within a shorter time. */
 #define SEND_AGAIN_WITHIN_NS INT64_C(8000000000)
-/* A goal request that reached ROS 2 before the result request has also reached the server after this time. */
+/* After this time, a goal request that reached ROS 2 before the result request has reached the server, too. */
 #define PAUSE_NS INT64_C(1000000000)
 
 /* ---- life ---- */
@@ -445,7 +445,7 @@ static void execute(tide_callback_t *callback, void *context) {
   (void)callback;
   const rclc_executor_handle_t *handle = context;
   tide_action_t *action = handle->impl;
-  send_what_is_due(action); /* before the handling, so that the link works meanwhile */
+  send_what_is_due(action); /* before a reply is handled, so that the link sends meanwhile */
   if (action->handle != NULL) take_oldest(action, handle->callback_context);
   if (action->handle != NULL) send_what_is_due(action);
   if (action->handle == NULL) return; /* a callback has finished the client */

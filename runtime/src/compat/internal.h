@@ -155,8 +155,8 @@ typedef struct tide_local_functions {
  * (TIDE_ERROR_STATE); it may be null. */
 int tide_compat_send_request(tide_client_handle_t *client, const void *request, int64_t *number,
                              bool (*agrees)(const tide_write_t *write, void *context), void *context);
-/* rcl_send_response for the runtime's own services. Returns the status, because tide_rclc_last_status may hold that of
- * another thread. */
+/* Like rcl_send_response, for the runtime's own services. Returns the status, because tide_rclc_last_status may hold
+ * that of another thread. */
 int tide_compat_send_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, const void *response);
 /* Never waits. Writes the client's identity; the caller appends the response. */
 int tide_compat_begin_response(tide_service_handle_t *service, const rmw_request_id_t *request_id, tide_write_t *write,

@@ -892,7 +892,7 @@ static rcl_ret_t result_of(uint8_t outcome) {
   }
 }
 
-/* A parameter that the program may change now; null if not, and the result gives the reason. */
+/* Returns the parameter if the program may change it now, else null and the reason in *result. */
 static tide_parameter_t *to_change(const rclc_parameter_server_t *program, const char *name, rcl_ret_t *result) {
   if (!is_server(program) || name == NULL) {
     *result = tide_compat_result(TIDE_ERROR_ARGUMENT);

@@ -94,7 +94,7 @@ static int begin_end(tide_service_end_t *end, tide_write_t *write, size_t bytes,
                                  (uint32_t)bytes, wait_ms);
 }
 
-/* The octets of the oldest sample after its header; null if there is no sample. */
+/* Returns the oldest sample, or null if there is none. Samples shorter than their header are dropped and counted. */
 static const tide_sample_t *peek_end(tide_service_end_t *end, uint32_t header_bytes) {
   tide_session_t *session = &end->support->session;
   for (;;) {

@@ -368,7 +368,7 @@ static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *exec
 
 /* True if nothing waits for this activity, which is usual when a message has left the pool. Read outside the critical
  * section: a waiting thread registers before it checks its condition, so it either sees the change or is found here.
- * Executors need no acknowledgments, so they are not woken for them. */
+ * Executors do not wait for acknowledgments, so an acknowledgment does not wake them. */
 static bool is_for_nobody(tide_support_t *support) {
   return __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE) == NULL &&
          __atomic_load_n(&support->waiters, __ATOMIC_RELAXED) == NULL &&

@@ -146,7 +146,7 @@ static void offer_next_of(tide_group_t *group) {
   if (group->offered != NULL) show(group->offered);
 }
 
-/* Puts a ready callback into the ready_list, where a lane finds it, or where it waits for its group or for the end of
+/* Puts a ready callback into the ready_list, where a lane finds it, or makes it wait for its group or for the end of
  * its own run. */
 static void offer(tide_callback_t *callback) {
   tide_group_t *group = group_of(callback);
@@ -202,7 +202,7 @@ int tide_group_init(tide_group_t *group, tide_group_kind_t kind, tide_queue_entr
 
 /* ---- bands: which lane to wake ----
  *
- * A band with one lane wakes it by the lane's sticky event. In a band with several lanes, an idle lane is picked. A
+ * A band with one lane wakes this lane by its sticky event. In a band with several lanes, an idle lane is picked. A
  * lane joins the idle lanes in the same critical section in which it finds no work, so no wake-up is lost. A picked
  * lane leaves the idle ones, so two wake-ups reach two lanes. A lane that takes a callback while more work remains
  * picks another lane for the rest. With patience, only one idle lane wakes at the next expiry and the others a little

@@ -96,7 +96,7 @@ static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *
     proxy->due_ns = now;
     return NEW;
   }
-  /* Fast DDS requests fragments of a sample before it acknowledges those below: earlier requests stay. */
+  /* Fast DDS requests fragments of a sample before it acknowledges the samples below it, so earlier requests stay. */
   proxy->requested = base - proxy->next < 32 ? proxy->requested >> (base - proxy->next) : 0;
   proxy->answered = true;
   proxy->next = base;

@@ -170,7 +170,7 @@ static void delete_object(tide_rtps_agent_t *agent, uint16_t id) {
   tide_rtps_agent_topic_t *topic;
   while ((topic = find_topic(agent, id)) != NULL) {
     topic->object = 0;
-    /* A topic that is deleted before its endpoints takes them along, since they use its names. */
+    /* If a topic is deleted before its endpoints, these are deleted, too, because they use its names. */
     for (size_t i = 0; i < agent->config.output_count; i++) {
       const tide_rtps_output_t *each = &agent->config.outputs[i];
       if (each->object != 0 && each->topic == topic) delete_object(agent, each->object);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every distance is counted from `next`, and none wraps around (holds). A held message is never given up: if the sender
- * no longer has the messages before it, `next` stops at it. */
+/* Every distance is counted from `next`, and none wraps around (checked by the function holds). A held message is never
+ * given up: if the sender no longer has the messages before it, `next` stops at it. */
 #include "tide/stream.h"
 
 #include "tide/invariant.h"
