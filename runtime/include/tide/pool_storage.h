@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of the pools in the sizes of tide/pools.h, which includes it if TIDE_DEFINE_POOLS is defined. */
+/* The memory of the pools in the sizes of tide/pools.h, which includes this header if TIDE_DEFINE_POOLS is defined. */
 #ifndef TIDE_POOL_STORAGE_H
 #define TIDE_POOL_STORAGE_H
 

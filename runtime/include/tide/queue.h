@@ -46,7 +46,7 @@ static inline int64_t tide_queue_second_key(const tide_queue_t *queue) {
   }
   return key;
 }
-/* From any context, without the owner's lock: a concurrent change may or may not be visible. */
+/* Callable from any context, without the owner's lock; a concurrent change may or may not be visible. */
 static inline bool tide_queue_looks_empty(const tide_queue_t *queue) {
   return __atomic_load_n(&queue->count, __ATOMIC_RELAXED) == 0u;
 }

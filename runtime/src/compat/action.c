@@ -249,7 +249,8 @@ static const tide_reader_t *reader_of(tide_action_t *action, size_t part) {
 }
 
 int tide_action_oldest_part(tide_action_t *action, uint32_t parts) {
-  static const uint8_t order[] = {PART_GOAL, PART_FEEDBACK, PART_CANCEL, PART_RESULT}; /* for messages of equal time */
+  /* the order of messages of equal time */
+  static const uint8_t order[] = {PART_GOAL, PART_FEEDBACK, PART_CANCEL, PART_RESULT};
   int oldest = PART_NONE;
   int64_t earliest_ns = TIDE_FOREVER;
   for (size_t i = 0; i < sizeof order; i++) {
@@ -522,7 +523,7 @@ static int send_without_result(tide_action_t *action, const rmw_request_id_t *as
 int tide_action_send_kept(tide_action_t *action, const rmw_request_id_t *asker, const uint8_t *goal_id) {
   uintptr_t critical = tide_compat_enter();
   tide_action_result_t *result = tide_action_find_result(action, goal_id);
-  if (result != NULL) result->sending = true; /* protects it from eviction */
+  if (result != NULL) result->sending = true; /* protects the result from eviction */
   tide_compat_leave(critical);
   if (result == NULL) return send_without_result(action, asker, goal_id);
   tide_service_handle_t *service = action->services[PART_RESULT].impl;

@@ -11,7 +11,8 @@
 /* Servers keep results for at least ten seconds. A server that does not know a goal after that time may have executed
  * the goal and forgotten it, so a goal is sent again only within a shorter time. */
 #define SEND_AGAIN_WITHIN_NS INT64_C(8000000000)
-/* After this time, a goal request that reached ROS 2 before the result request has reached the server, too. */
+/* Time from the first answer that the goal is unknown to the next result request. By then a goal request that has
+ * reached ROS 2 has reached the server, too. */
 #define PAUSE_NS INT64_C(1000000000)
 
 /* ---- life ---- */

@@ -3,8 +3,9 @@
  * loan, one for each queue that contains it, and one for each callback that reads it. Removing the last reference frees
  * the message.
  *
- * Publishing leaves the critical section after each subscription, because a lane must not be woken inside it. The list
- * of subscriptions is followed by pointers while it is unchanged, and is otherwise searched by order. */
+ * Publishing leaves the critical section after each subscription, because a lane must not be woken inside it.
+ * While the list of subscriptions is unchanged, publishing follows its pointers; after a change it finds the next
+ * subscription by number. */
 #include "tide/local.h"
 
 #include "exec.h"

@@ -83,7 +83,7 @@ static verdict_t judge_count(tide_rtps_proxy_t *proxy, uint32_t count, int64_t n
 static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *repair, int64_t first, int64_t last,
                             bool starts_at_first, int64_t now) {
   const int64_t base = repair->set.base;
-  if (base > last + 1) return OLD; /* it acknowledges samples that were never sent */
+  if (base > last + 1) return OLD; /* the ACKNACK acknowledges samples that were never sent */
   const verdict_t verdict = judge_count(proxy, repair->count, now);
   if (verdict != NEW) return verdict;
   if (starts_at_first && base < proxy->next) { /* the reader wants the kept samples once more */

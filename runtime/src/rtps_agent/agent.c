@@ -634,7 +634,7 @@ static void on_submessage(tide_rtps_agent_t *agent, const tide_xrce_header_t *he
   } else if (submessage->id == TIDE_XRCE_GET_INFO) {
     on_get_info(agent, &cdr, header->session);
   } else if (agent->session == 0 || header->session != agent->session) {
-    return; /* it belongs to an earlier session */
+    return; /* the message belongs to an earlier session */
   } else {
     switch (submessage->id) {
       case TIDE_XRCE_CREATE:

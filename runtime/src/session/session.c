@@ -340,7 +340,7 @@ int tide_session_add_object(tide_session_t *session, tide_object_t *object) {
 
 static void remove_locked(tide_session_t *session, tide_object_t *object) {
   size_t i = index_of_locked(session, object);
-  if (i == session->objects_used) return; /* it was removed meanwhile */
+  if (i == session->objects_used) return; /* the object was removed meanwhile */
   if (is_unanswered(object)) {
     --session->objects_unanswered;
   } else if (object->state == TIDE_OBJECT_REFUSED) {
@@ -1470,7 +1470,7 @@ static void on_status(tide_session_t *session, const tide_xrce_status_body_t *st
   if (status->related.object == TIDE_XRCE_OBJECT_CLIENT) {
     session->close_answered = session->state == TIDE_SESSION_CLOSING;
   } else if (status_of_object_locked(session, status) || status_of_reader_locked(session, status)) {
-    /* the two functions have handled it */
+    /* one of these two functions has handled the status */
   } else if (session->deletes_unanswered > 0u && find_object_locked(session, status->related.object) == NULL) {
     --session->deletes_unanswered;
   } else {
