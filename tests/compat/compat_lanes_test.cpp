@@ -95,7 +95,7 @@ TEST_F(Lanes, ABusyExecutorLosesNothingReliableWhileAnotherIsAwake) {
   Thread first([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   Thread second([&] { EXPECT_OK(rclc_executor_spin(&other)); });
   Subscribed &busy = subscribed[0], &awake = subscribed[1];
-  constexpr int kMessages = 10;  // far more than fit into its queue of four
+  constexpr int kMessages = 10;  // far more than fit into a subscription's queue of four
   busy.held = true;
   for (int number = 1; number <= kMessages; number++) {
     offer(0, number);

@@ -71,7 +71,7 @@ static bool find_agent(const tide_link_address_t *address) {
   if (getaddrinfo(address->host, NULL, &hints, &found) != 0 || found == NULL) return false;
   udp.agent_bytes = found->ai_addrlen;
   memcpy(&udp.agent, found->ai_addr, udp.agent_bytes);
-  ((struct sockaddr_in *)&udp.agent)->sin_port = htons(address->port); /* at the same offset in a sockaddr_in6 */
+  ((struct sockaddr_in *)&udp.agent)->sin_port = htons(address->port); /* sin6_port has the same offset */
   freeaddrinfo(found);
   return true;
 }

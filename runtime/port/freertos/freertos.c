@@ -120,7 +120,7 @@ void tide_kernel_set_alarm_locked(int64_t time_ns) { tide_freertos_set_alarm(tim
 void tide_freertos_alarm(void) { tide_rtos_alarm(); }
 #endif
 
-/* Its resolution is a tick, unless TIDE_FREERTOS_CLOCK is 1. */
+/* The clock's resolution is a tick, unless TIDE_FREERTOS_CLOCK is 1. */
 static uint64_t measure_now(void *context) { return (uint64_t)tide_kernel_now_ns(context); }
 const tide_measure_clock_t *tide_port_measure_clock(void) {
   static const tide_measure_clock_t measure_clock = {
@@ -159,7 +159,7 @@ int tide_kernel_start(tide_rtos_task_t *task, size_t slot, const tide_lane_setti
   return made == pdPASS ? TIDE_OK : TIDE_ERROR_FULL;
 }
 
-/* Deleted by the task that started it, so that its memory is freed at once, not by the idle task. */
+/* The task is deleted by the task that started it, so that its memory is freed at once, not by the idle task. */
 void tide_kernel_join(tide_rtos_task_t *task) {
   const tide_platform_t *platform = tide_port_platform();
   (void)platform->event_wait(platform->context, &task->kernel.ended, TIDE_FOREVER);

@@ -4,10 +4,10 @@
  *   rmw_uros_set_custom_transport(true, &huart3, cubemx_transport_open, cubemx_transport_close, cubemx_transport_write,
  *                                 cubemx_transport_read);
  *
- * In CubeMX: asynchronous, 8N1, DMA for both directions, that of reception circular with bytes, the UART's global
- * interrupt on. With a data cache, this port invalidates the ring's lines and cleans transmit buffers. Families F4, F7,
- * G4, H7; one UART. With FreeRTOS (built with TIDE_CUBE_FREERTOS=1) a wait sleeps, without it the runtime
- * busy-waits. */
+ * Settings in CubeMX: asynchronous, 8N1, DMA in both directions (for reception circular, with a data width of one
+ * byte), and the UART's global interrupt on. With a data cache, this port invalidates the ring's lines and cleans
+ * transmit buffers. Families F4, F7, G4, H7; one UART. With FreeRTOS (built with TIDE_CUBE_FREERTOS=1) a wait sleeps,
+ * without it the runtime busy-waits. */
 #ifndef TIDE_STM32CUBE_CUBEMX_TRANSPORT_H
 #define TIDE_STM32CUBE_CUBEMX_TRANSPORT_H
 

@@ -113,7 +113,7 @@ const Flood kFloods[] = {
        const auto begin = peer::fragment({whole.begin(), whole.begin() + 20}, false);
        receiver.receive(peer::message(0x81, 0, {begin}));  // takes the reassembly buffer, and never ends
        receiver.process();
-       receiver.receive(peer::message(0x80, 0, {begin}));  // waits for the reassembly buffer
+       receiver.receive(peer::message(0x80, 0, {begin}));  // this message waits for the reassembly buffer
        receiver.process();
        for (uint16_t i = 1; i < 8; i++) receiver.receive(sample(0x80, i));
        return most(receiver, slots, [](int i) { return sample(0x01, static_cast<uint16_t>(i)); });

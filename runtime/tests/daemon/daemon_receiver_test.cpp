@@ -374,7 +374,7 @@ TEST(daemon_receiver, overflow_drops_the_least_urgent_then_the_farthest_then_the
   EXPECT_EQ(r.marks, (Marks{9, 8, 6}));
   r.arrive(heartbeat(reliable0, 0, 7));
   EXPECT_EQ(r.acknacks.back().first, 0);
-  EXPECT_EQ(r.acknacks.back().missing, 0b111);  // as many as there are slots for
+  EXPECT_EQ(r.acknacks.back().missing, 0b111);  // as many frames are requested as there are slots
 }
 
 // Requests are as urgent as level 0; their answers wait only if they come too early.
@@ -437,7 +437,7 @@ TEST(daemon_receiver, sessions) {
   EXPECT_EQ(control, 6);
   EXPECT_EQ(r.core.counters.foreign_session, 8u);
   tide_receiver_set_session(&r.core, 0x01, 0x11223344);
-  EXPECT_EQ(r.arrive(message(effort0, 0, {data(1)}, 0x01)), 0);  // because its key is 0
+  EXPECT_EQ(r.arrive(message(effort0, 0, {data(1)}, 0x01)), 0);  // dropped, because the message's key is 0
   tide_receiver_set_session(&r.core, 0x01, 0);
   EXPECT_EQ(r.arrive(message(effort0, 0, {data(1)}, 0x01)), 1);
 }

@@ -34,7 +34,7 @@ struct Spec {
   int64_t phase;
   tide_overrun_t overrun;
   bool always;
-  std::map<int, std::vector<Action>> actions;  // by number of the run
+  std::map<int, std::vector<Action>> actions;  // what the callback does, by the number of its run
 };
 
 enum class Trigger { any, all, one, odd };

@@ -52,7 +52,7 @@ TEST_P(BothPolicies, TimerMayCancelResetAndRetimeItself) {
   EXPECT_EQ(clock.times, (Times{10, 20}));
   EXPECT_TRUE(clock.timer.canceled);
   tide_timer_reset(&clock.timer);
-  clock.action = [&] { tide_timer_set_period(&clock.timer, 30); };  // from the next expiry on
+  clock.action = [&] { tide_timer_set_period(&clock.timer, 30); };  // has effect from the next expiry on
   EXPECT_EQ(tide_timer_until_next_ns(&clock.timer, 100), 10);
   rounds_until(bench, 200);
   EXPECT_EQ(clock.times, (Times{10, 20, 110, 120, 150, 180}));

@@ -535,7 +535,7 @@ class Bench {
     tide_session_t before = *session();
     const int64_t poll_ns = tide_session_poll(session());
     before.deadline_ns = session()->deadline_ns;
-    before.poll_refused = session()->poll_refused;  // the interrupted poll has set it
+    before.poll_refused = session()->poll_refused;  // set by the interrupted poll
     before.counters.polls = session()->counters.polls;
     before.daemon.transmitter.counters.refused_full = counters.refused_full;  // it may try again to get a reserve
     before.daemon.transmitter.counters.refused_kept = counters.refused_kept;

@@ -238,7 +238,7 @@ TEST(InputStream, MovesOnWhenTheSenderGivesUp) {
   EXPECT_EQ(tide_input_stream_arrive(&stream, 5), TIDE_STREAM_DELIVER);
   EXPECT_FALSE(tide_input_stream_advance(&stream));
   EXPECT_EQ(stream.gaps, gaps) << "nothing more was lost";
-  for (int i = 0; i < 1000; ++i) {  // beyond a wrap-around, without any announcement
+  for (int i = 0; i < 1000; ++i) {  // until the numbers have wrapped around, without any announcement
     const uint16_t first = static_cast<uint16_t>(stream.next + 100);
     const uint16_t last = static_cast<uint16_t>(stream.next - 1);
     ASSERT_EQ(tide_input_stream_heartbeat(&stream, first, last), 100);

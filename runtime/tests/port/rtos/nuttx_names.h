@@ -14,10 +14,10 @@ struct FakeNuttx {
     int policy;
     nuttx_sched_param parameters;
   };
-  std::vector<Asked> asked;  // for threads that will be created
+  std::vector<Asked> asked;  // requested for threads that will be created
   std::vector<Asked> own;    // set by threads for themselves or for others
   unsigned long frequency = 1'000'000'000;
-  bool is_full = false;  // callbacks of drivers of notes
+  bool is_full = false;  // no further note driver can be registered
 };
 extern FakeNuttx nuttx;
 tcb_s &tcb_of(FakeKernel::Task &task);

@@ -215,7 +215,7 @@ TEST_F(Rtos, WhoeverAnInterruptWakesIsChosenAtItsEnd) {
 TEST_F(Rtos, AnAlarmThatComesEarlyIsSetAgain) {
   tide_event_t event = fresh();
   const int64_t deadline = now() + 5 * MS;
-  machine.at.emplace(machine.now_ns + MS, tide_rtos_alarm);  // as from a timer that cannot count that far
+  machine.at.emplace(machine.now_ns + MS, tide_rtos_alarm);  // as from a timer that cannot count to the deadline
   EXPECT_EQ(wait(event, deadline), 0);
   EXPECT_LE(now(), deadline + RESOLUTION_NS);
 }
