@@ -418,8 +418,8 @@ namespace {
 
 constexpr uint32_t kMessageBytesMinimum = 64;
 constexpr std::string_view kLivelinessProperty = "uxr_hl";
-// A CREATE_CLIENT for a session that began more recently than this is a copy or a repetition; later, it means that the
-// device was restarted.
+// While a session is younger than this, another CREATE_CLIENT for it is a copy or a repetition of the first. Later,
+// another CREATE_CLIENT means that the device was restarted.
 constexpr Time kRepetition = 300'000'000;
 // Longer than any network can delay a message of an ended session.
 constexpr Time kLateCopy = 3'000'000'000;
@@ -456,9 +456,9 @@ bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now
   return client.former_session() == body.session && now - client.began() < kLateCopy;
 }
 
-// If this is false, the agent does not answer at all, so that an attacker learns nothing. A stock client repeats its
-// request for ten seconds, so an owner that has moved is admitted as soon as its former endpoint has been silent for
-// long enough.
+// If the result is false, the agent sends no answer at all, so that an attacker learns nothing. A stock client repeats
+// its request for ten seconds, so an owner that has moved is admitted as soon as its former endpoint has been silent
+// for long enough.
 bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   if (options_.allows && !options_.allows(endpoint, key)) {
     counters_.not_allowed++;

@@ -51,7 +51,7 @@ struct Options {
   std::function<void(const std::string &)> log;   // receives a line for each creation
   std::function<void(const std::string &)> warn;  // receives a few lines about limits and refusals
   bool tells_events = false;  // warn also gets a line for each client that connects, leaves or is refused an entity
-  std::function<std::string(Endpoint)> name_of;  // for these lines; unset: the endpoint's number
+  std::function<std::string(Endpoint)> name_of;  // of the endpoint, for log and warn; unset: its number
   Tracer *tracer = nullptr;                      // records messages if not null; must outlive the agent
   DiagnosticsOptions diagnostics;
 };
@@ -83,7 +83,7 @@ class Agent {
   }
   size_t client_count() const { return clients_.size(); }
   size_t entity_count() const;
-  size_t output_count() const;         // number of clients with output in their session
+  size_t output_count() const;         // number of clients to which their session has sent something
   size_t unserved_requesters() const;  // number of service clients whose server DDS has not found
 
  private:
@@ -123,7 +123,7 @@ class Agent {
   void reply_status(Endpoint endpoint, uint8_t session, uint32_t key, tide_xrce_request_t related);
   Client *find(Endpoint endpoint, const tide_xrce_header_t &header);
   void detach(Endpoint endpoint, uint32_t key);
-  // Removes a client. `what` describes the event for the user; null if there is no such line.
+  // Removes a client. `what` describes the event for the user; null: the user gets no line.
   void erase(uint32_t key, const char *what, Time now);
   void refuse(Endpoint endpoint, uint32_t key, const char *cause, Time now);
   // Reports an event of a client to the user.
@@ -146,7 +146,7 @@ class Agent {
   std::vector<Endpoint> ready_;
   std::vector<std::shared_ptr<Signal>> woken_;
   std::vector<uint32_t> dirty_;                    // keys of clients to poll regardless of their deadline
-  std::set<std::pair<Time, uint32_t>> deadlines_;  // of each client that was polled, dirty or not
+  std::set<std::pair<Time, uint32_t>> deadlines_;  // next poll of each client, also of those in dirty_
   std::vector<uint32_t> due_;
   std::vector<ClientVitals> vitals_;
   size_t reply_count_ = 0;

@@ -140,7 +140,7 @@ void Client::reset_streams() {
       [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
         return stream_submessage(stream, submessage);
       },
-      // The client is informed by an unsolicited STATUS; the stream continues.
+      // The client is informed of the refused submessage by an unsolicited STATUS; the stream continues.
       [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
         tide_cdr_t cdr = reader_of(submessage);
         const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
@@ -584,7 +584,7 @@ Time Client::poll(Time now) {
   const bool polls = sends && has_output();
   const Time transmitter_next = polls ? tide_transmitter_poll(&output_->transmitter(), now) : TIDE_FOREVER;
   const Time reading_next = sends ? readings_.next_ns() : TIDE_FOREVER;
-  if (announcement_.liveliness_ns != 0) output();  // probes are sent through it
+  if (announcement_.liveliness_ns != 0) output();  // creates the output, through which probes are sent
   const Time probe_next = liveness_.poll(output_.get(), now);
   Time next = std::min({transmitter_next, reading_next, services_.next_ns(), probe_next, sweep_ns_});
   if (input_->is_stalled()) next = std::min(next, std::max(next_offer_ns(now), now + context_.limits.write_retry_ns));

@@ -94,13 +94,13 @@ class Client {
   // True if the client has no entities and has sent nothing since its CREATE_CLIENT.
   bool is_half_open() const { return entities_.size() == 0 && last_heard() == began_; }
   uint32_t epoch() const { return epoch_; }  // changes when the output restarts
-  // Created at the first output, because it is most of a session's memory, which a client that only opens sessions must
-  // not occupy.
+  // The Output is created when something is first sent to the client: it is most of a session's memory, which a client
+  // that only opens sessions must not occupy.
   Output &output();
   bool has_output() const { return output_ != nullptr; }
   Counters &counters() { return counters_; }  // sums over all its sessions
   const Counters &counters() const { return counters_; }
-  ClientVitals vitals(Time now) const;  // without the name of the client's endpoint
+  ClientVitals vitals(Time now) const;  // all except `place`, which the caller fills in
   size_t entity_count() const { return entities_.size(); }
   size_t unserved_requesters() const;  // number of service clients whose server DDS has not found
   Time last_heard() const { return liveness_.last_heard(); }

@@ -40,7 +40,7 @@ std::string printable_fault(std::string_view name, bool spaces) {
   return printable ? "" : "has characters that are not printable";
 }
 
-// The fault of names separated by "/".
+// Describes what is wrong in a name whose parts are separated by "/"; empty if nothing is.
 std::string words_fault(std::string_view path) {
   for (;;) {
     const size_t end = std::min(path.find('/'), path.size());
@@ -94,7 +94,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string Renaming::topic(const std::string &name) const {
-  constexpr size_t kPrefixBytes = 2;  // the next slash belongs to the ROS 2 name
+  constexpr size_t kPrefixBytes = 2;  // without the slash, which belongs to the ROS 2 name
   if (!contains(kPrefixes, name.substr(0, kPrefixBytes + 1)) || (space.empty() && remaps.empty())) return name;
   std::string_view suffix;
   if (name.starts_with("rq/") && name.ends_with("Request")) suffix = "Request";

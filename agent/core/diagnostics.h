@@ -48,7 +48,7 @@ struct ClientVitals {
   uint64_t lost_to = 0;                 // samples for the client that DDS or the agent dropped
   uint64_t refused = 0;                 // creations and messages of the client that could not be carried out
   uint64_t limited = 0;                 // number of times a limit of the agent was reached
-  std::vector<ServiceVitals> services;  // those with replies
+  std::vector<ServiceVitals> services;  // services that have had a reply
 };
 
 struct LinkCounters {

@@ -51,7 +51,8 @@ class SignalQueue {
 
 // ---- messages that wait for ROS 2 ----
 
-// A request without a reachable server, or a reply whose client DDS has not matched yet; sent now, ROS 2 would lose it.
+// A request without a reachable server, or a reply whose client DDS has not matched yet. If it were sent now, it would
+// be lost.
 struct WaitingMessage {
   uint16_t request = 0;       // from a requester: id of the request
   SampleIdentity identity{};  // from a replier: identity of the answered request
@@ -249,7 +250,7 @@ struct Context {
   std::optional<int> domain;  // overrides the domains of clients
   int default_domain = 0;     // used for clients that request domain 0
   std::function<void(const std::string &)> log;
-  std::function<void(uint32_t key, const std::string &, Time now)> event;  // of a client, for the user; unset: none
+  std::function<void(uint32_t key, const std::string &, Time now)> event;  // reports an event of a client; may be unset
   std::function<Time(Endpoint)> heartbeat_delay_ns;
   Tracer *tracer = nullptr;
   uint32_t next_epoch = 1;

@@ -82,7 +82,7 @@ struct Limits {
   // between two messages of its own. A client that has also left its probes unanswered receives nothing.
   size_t unproven_bytes = size_t{256} * 1024;
   Time probe_period_ns = 1'000'000'000;
-  uint32_t probes = 3;  // after this many unanswered ones a client is removed; one that never answered counts as silent
+  uint32_t probes = 3;  // unanswered ones until a client is removed; one that never answered only counts as silent
   // Silence after which another endpoint may take over the session of a client that answers probes. For clients that do
   // not: client_timeout_ns, or takeover_slow_ns if that is 0.
   Time takeover_ns = 5'000'000'000;

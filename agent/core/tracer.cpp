@@ -57,7 +57,7 @@ bool Tracer::drain(tide_trace_sink_t sink, void *context) {
     clients = clients_;
   }
   for (const auto &client : clients) {
-    const bool is_gone = client.use_count() == 2;  // only here and in the list: its client adds no more records
+    const bool is_gone = client.use_count() == 2;  // only this loop and the list hold it: no more records are added
     if (tide_trace_drain(&client->ring_, UINT32_MAX, sink, context) < 0) return false;
     if (!is_gone) continue;
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -53,7 +53,7 @@ class Tracer {
 
  private:
   uint16_t place_, next_source_ = 0;
-  std::mutex mutex_;  // of the list
+  std::mutex mutex_;  // guards the list of traces
   std::vector<std::shared_ptr<ClientTrace>> clients_;
 };
 

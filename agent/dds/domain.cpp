@@ -33,7 +33,7 @@ namespace {
 // the padding; writers that do not set them send 0.
 constexpr size_t kEncapsulationBytes = 4, kAlignment = 4;
 constexpr uint8_t kPaddingMask = 0x03;
-constexpr uint32_t kLargestSampleBytes = 65536;  // declared length; DYNAMIC_REUSABLE_MEMORY_MODE holds longer ones too
+constexpr uint32_t kLargestSampleBytes = 65536;  // as declared; DYNAMIC_REUSABLE_MEMORY_MODE also holds longer samples
 constexpr int32_t kSamplesMaximum = 512;         // number of samples in a history, regardless of the requested depth
 // A reader's history holds samples until the agent's thread takes them and applies the depth (core/delivery.cpp).
 constexpr uint32_t kReaderSamples = 256;
@@ -108,7 +108,7 @@ dds::DataWriterQos writer_qos(const Qos &qos) {
   dds::DataWriterQos result = dds::DATAWRITER_QOS_DEFAULT;
   apply(qos, result);
   result.publish_mode().kind = dds::SYNCHRONOUS_PUBLISH_MODE;
-  result.reliability().max_blocking_time = milliseconds(1);  // because the caller serves all clients
+  result.reliability().max_blocking_time = milliseconds(1);  // short, because the calling thread serves all clients
   result.reliable_writer_qos().times.heartbeatPeriod = milliseconds(20);
   result.reliable_writer_qos().times.nackResponseDelay = milliseconds(0);
   // With zero, a timer of DDS would expire after each sample, and its thread would hold the lock that the next sample
@@ -120,7 +120,8 @@ dds::DataWriterQos writer_qos(const Qos &qos) {
 dds::DataReaderQos reader_qos(const Qos &qos) {
   dds::DataReaderQos result = dds::DATAREADER_QOS_DEFAULT;
   Qos roomy = qos;
-  // Only DDS can apply a late reader's depth to the samples kept by a transient local writer.
+  // A transient local reader keeps its own depth, because only DDS can apply the depth of a late reader to the samples
+  // that a writer has kept.
   if (!qos.transient_local) roomy.depth = std::max(qos.depth, kReaderSamples);
   apply(roomy, result);
   result.reliable_reader_qos().times.initialAcknackDelay = milliseconds(1);
@@ -340,7 +341,7 @@ Domain::Domain(MakeOwner make_owner, OwnerPointer owner, size_t gid_bytes, Worke
       }) {}
 
 OwnerPointer Domain::find_owner(const Topic &topic) {
-  constexpr size_t kSparesMaximum = 4;  // each spare is a participant, with its threads
+  constexpr size_t kSparesMaximum = 4;  // few, because each spare is a participant with threads of its own
   std::erase_if(spares_, [](const auto &spare) { return spare.expired(); });
   std::vector<OwnerPointer> owners = {owner_};
   for (const auto &spare : spares_) owners.push_back(spare.lock());
@@ -360,7 +361,8 @@ OwnerPointer Domain::find_owner(const Topic &topic) {
 namespace {
 
 constexpr int32_t kParticipantsMaximum = 512;
-constexpr std::chrono::milliseconds kWatchGap{100};  // between two graphs, because a new node makes many changes
+constexpr std::chrono::milliseconds kWatchGap{
+    100};  // from one graph to the next, because a new node makes many changes
 
 enum Kind : uint8_t { kPublisher, kSubscription, kServer, kClient };  // kinds of micro_ros_msgs/Entity
 

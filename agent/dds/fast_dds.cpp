@@ -271,10 +271,10 @@ class SharedNode : public Participant {
 
 constexpr const char *kSharedName = "tide-agent";
 // A new node often misses the answer to its first announcement, because it cannot receive yet. It then discovers no
-// peer until the next announcement, by default after three seconds. With one participant for each client, announcing at
-// this rate would be too much traffic.
+// peer until the next announcement, by default after three seconds. With one participant for each client, announcements
+// at this rate would be too much traffic, so the default applies.
 constexpr int32_t kAnnouncementMilliseconds = 500;
-constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // because the first announcement is not sent (Contacts::open)
+constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // short: Contacts::open drops the first announcement
 
 dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox,
                                           const std::shared_ptr<Contacts> &contacts) {

@@ -17,7 +17,7 @@ struct DdsOptions {
   bool loopback_only = true;        // false: all interfaces of this machine
   bool verbose = false;             // makes the library report more than errors
   bool shared_participants = true;  // one for each domain; false: one for each participant of a client
-  size_t gid_bytes = kGidBytes;     // of the ROS 2 that shows clients as nodes; 0: they are not shown
+  size_t gid_bytes = kGidBytes;     // of the ROS 2 release that lists clients as nodes; 0: none does
 };
 
 std::unique_ptr<Middleware> make_fast_dds(const DdsOptions &options);

@@ -56,7 +56,7 @@ void Poller::wait(Time until_ns, std::vector<Event> &events) {
   }
   const auto most = static_cast<int>(happened.size());
   int count = epoll_pwait2(epoll_, happened.data(), most, until_ns == TIDE_FOREVER ? nullptr : &timeout, nullptr);
-  if (count < 0 && errno == ENOSYS) {  // Linux before 5.11, Valgrind: timeouts in whole milliseconds
+  if (count < 0 && errno == ENOSYS) {  // Linux before 5.11 and Valgrind: timeouts in whole milliseconds only
     const int64_t rest_ms = timeout.tv_sec * 1000 + (timeout.tv_nsec + 999'999) / 1'000'000;
     count = epoll_wait(epoll_, happened.data(), most,
                        until_ns == TIDE_FOREVER ? -1 : static_cast<int>(std::min<int64_t>(rest_ms, 1'000'000)));
@@ -98,7 +98,7 @@ Waker::~Waker() { close(descriptor_); }
 
 void Waker::wake() const {
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);  // a full counter counts as set
+  [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);  // if it is full, it is already set
 }
 
 void Waker::clear() const {

@@ -55,7 +55,7 @@ class Link {
   virtual std::string describe() const = 0;
   virtual bool is_open() const { return true; }
   virtual void event(const Poller::Event &event, Time now) = 0;
-  // The endpoint may have frames.
+  // Call this when the agent may have frames for the endpoint.
   virtual void write(Endpoint endpoint, Time now) = 0;
   // Sends all frames gathered by write. Returns true if frames were sent or completed, so that the agent may have more.
   virtual bool flush(Time now) = 0;

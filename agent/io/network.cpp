@@ -65,9 +65,9 @@ bool is_link_local(const std::string &text) {
 // address.
 using Step = bool (*)(int descriptor, std::optional<in_addr_t> interface);
 
-// Creates a socket bound to `bound`, by default to this address, with options set by `prepare`. `port` 0 means any
-// port, and `port` receives the chosen one. `finish` is called after binding; if it returns false, errno gives the
-// reason. Throws an error with one line for the user.
+// Creates a socket bound to `bound` (null: to `address`), with options set by `prepare`. `port` 0 means any port, and
+// `port` receives the chosen one. `finish` is called after binding; if it returns false, errno gives the reason. Throws
+// an error with one line for the user.
 int open_socket(const std::string &protocol, int type, const std::string &address, uint16_t &port, Step prepare,
                 Step finish, const char *bound = nullptr) {
   const std::optional<Address> own = parse_address(address);
@@ -257,8 +257,8 @@ constexpr size_t kReceiveRounds = 64;  // batches of datagrams read at once; fur
 constexpr size_t kMessagesPerTurn = 256, kBytesPerTurn = 32768;
 constexpr Time kTimePerTurn = 2'000'000;
 constexpr int kReceiveBytes = 8 * 1024 * 1024;
-constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // because the longest message in pieces takes more than its
-                                                            // own length
+constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // because in the socket's memory, the longest message in
+                                                            // pieces takes more than its own length
 
 bool prepare_udp(int descriptor, std::optional<in_addr_t>) {
   if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0) {

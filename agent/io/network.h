@@ -153,7 +153,7 @@ class UdpLink : public Link {
   tide_datagram_output_t out_{};
   Origins origins_;
   Backlog backlog_;
-  bool behind_ = false;                        // new messages must wait behind others
+  bool behind_ = false;                        // true while a new message must queue behind others
   size_t turn_messages_ = 0, turn_bytes_ = 0;  // processed directly when they arrived
   std::vector<Endpoint> waiting_;              // endpoints with frames while the kernel accepts none
   Time now_ = 0;                               // time of the call in progress
@@ -165,8 +165,8 @@ class UdpLink : public Link {
 struct TcpLimits {
   size_t connections = 80;  // more than clients, because a new client needs a connection to be admitted
   size_t per_address = 80;
-  Time session_wait_ns = 5'000'000'000;  // limit without a session, since the last whole message
-  Time message_wait_ns = 5'000'000'000;  // limit from a message's first octet to its last
+  Time session_wait_ns = 5'000'000'000;  // longest time without a session after the last whole message
+  Time message_wait_ns = 5'000'000'000;  // longest time from a message's first octet to its last
 };
 
 // TCP: each message is preceded by its length (u16, little-endian), and each connection is an endpoint. A frame that

@@ -151,7 +151,8 @@ bool SerialLink::flush(Time now) {
   }
   const bool was_busy = on_the_wire_;
   if (was_busy) {
-    // One octet early, like a driver with a holding register, so that the line is never idle between frames.
+    // The next frame starts one octet early, as with a driver that has a holding register, so that the line is never
+    // idle between frames.
     if (frame_written_ < frame_bytes_ || now < line_free_at_ns_ - octet_ns()) return false;
     on_the_wire_ = false;
     agent_.sent(sending_, now);

@@ -203,8 +203,8 @@ class Replay {
     requests_[static_cast<uint16_t>(bytes[8] << 8 | bytes[9])] = ++request_count_;
   }
 
-  // Adds an expected message. DDS had delivered a sample just before the recorded agent sent it, so this agent gets the
-  // sample now.
+  // Adds an expected message. If the message carries a sample, DDS had delivered that sample just before the recorded
+  // agent sent the message, so this agent gets the sample now.
   void expect(size_t place) {
     const Message &message = recording_.messages[place];
     expected_.add(file_, message.bytes);

@@ -109,8 +109,8 @@ TEST_P(Silent, WhoIsSlowToReadIsAskedAndGoesOn) {
   EXPECT_TRUE(told.empty());
 }
 
-// On a serial line and over TCP, the client's address cannot be forged; with a timeout of 0, the user permits forged
-// ones.
+// On a serial line and over TCP, the client's address cannot be forged; with a timeout of 0, the user accepts that
+// addresses may be forged.
 TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
   if (GetParam() >= 0x80) {  // the window is full and waits for acknowledgments
     start(false, 30 * kSecond);
