@@ -361,8 +361,7 @@ OwnerPointer Domain::find_owner(const Topic &topic) {
 namespace {
 
 constexpr int32_t kParticipantsMaximum = 512;
-constexpr std::chrono::milliseconds kWatchGap{
-    100};  // from one graph to the next, because a new node makes many changes
+constexpr std::chrono::milliseconds kWatchGap{100};  // least time between graphs: a new node makes many changes
 
 enum Kind : uint8_t { kPublisher, kSubscription, kServer, kClient };  // kinds of micro_ros_msgs/Entity
 
