@@ -501,7 +501,7 @@ constexpr Mode kModes[] = {
 #endif
 };
 
-std::string last_words;  // of a process that a broken invariant ends: the seed that replays it
+std::string last_words;  // printed if a broken invariant ends the process: the seed that replays it
 void say_last_words(int number) {
   (void)!write(STDERR_FILENO, last_words.data(), last_words.size());
   std::signal(number, SIG_DFL);

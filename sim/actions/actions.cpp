@@ -662,7 +662,7 @@ ActionResult simulate(const ActionPlan &plan) { return System(plan).run(); }
 
 namespace {
 
-// The result that a run's process passes on.
+// The result that the process of a run passes to the process that started it.
 struct Left {
   ActionCounts counts;
   char violation[400];

@@ -28,7 +28,8 @@ struct Board {
 // restarts), and std::runtime_error if the board does not end normally.
 Result run_board(const Plan &plan, const Board &board);
 
-// For any other program whose image contains sim/mps2/line.c, which uses the world if there is one.
+// The result of any other program. Its image must contain sim/mps2/line.c, which connects it to the simulated world if
+// there is one.
 struct ProgramResult {
   struct Sample {
     Time time;  // time at which the agent passed it on

@@ -12,12 +12,12 @@ namespace {
 // Samples consist of dots and two small numbers. Bytes that may need an escape: the low bytes of the sequence number,
 // of two lengths and of the sample's number, the object's four bytes, and the checksum.
 constexpr std::int64_t kEscapes = 10;
-constexpr uint32_t kMostPeriods = 10'000;  // because the high bytes of numbers stay below the escaped values
+constexpr uint32_t kMostPeriods = 10'000;  // keeps the high bytes of numbers below the escaped values
 
 bool is_covered(const Plan &plan, const analysis::LinkSystem &system) {
   if (plan.up.any() || plan.down.any() || plan.cuts > 0 || plan.restarts > 0) return false;
   if (plan.send == Send::kAnswered || !plan.boards.empty() || !plan.callbacks.empty()) return false;
-  if (plan.send != Send::kAsynchronous && plan.policy != Policy::kBatch) return false;  // only for a batch executor
+  if (plan.send != Send::kAsynchronous && plan.policy != Policy::kBatch) return false;  // analysed only for batch
   if (plan.policy == Policy::kReadyset || plan.lanes_a_band > 1) return false;
   for (const ChainPlan &chain : plan.chains) {
     if (chain.group != 0 || chain.local_depth > 0) return false;

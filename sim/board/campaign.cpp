@@ -93,7 +93,7 @@ Plan draw_plan(uint64_t seed) {
     plan.outage_maximum = random.between(0, 500) * kMillisecond;
   }
   plan.settle = 120 * kSecond;
-  if (random.chance(0.1)) plan.slots = 2;  // one slot to fill and one to use
+  if (random.chance(0.1)) plan.slots = 2;  // one to fill while the other one is used
   if (random.chance(0.5)) plan.agent_heartbeat_delay = random.chance(0.5) ? -1 : random.between(0, 80) * kMillisecond;
   if (random.chance(0.3)) {
     for (ChainPlan &chain : plan.chains) chain.jitter = random.between(0, chain.period / 4);
@@ -182,8 +182,9 @@ Time bound_of(const Plan &plan, size_t index) {
   return each < 0 || bound > chain.period ? -1 : bound;
 }
 
-// Levels rise with the number of the chain, so later chains are more urgent. A lane whose timer is always overdue never
-// waits; a lane that falls behind with its answers waits for the next one.
+// True if the chain's lane always has work, so that it must get its whole budget: its timer is always overdue. A lane
+// that only falls behind with its answers still waits for each answer. Levels rise with the number of the chain, so
+// later chains are more urgent.
 bool has_share(const Plan &plan, size_t index) {
   if (plan.chains[index].sample <= plan.chains[index].period) return false;
   const std::vector<ChainPlan> above(plan.chains.begin() + static_cast<long>(index) + 1, plan.chains.end());

@@ -14,7 +14,7 @@ namespace tide::sim {
 namespace {
 
 constexpr uint32_t kClientKey = 0x74696465;
-constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // the headers of a WRITE_DATA, and some more
+constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // headers of a WRITE_DATA, and spare room
 constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
 constexpr Time kBeforeRelease = 50 * kMillisecond;
@@ -682,7 +682,7 @@ void Client::take(InputState &input) {
   const bool has_header = sample->length >= header;
   const std::span<const uint8_t> payload(sample->bytes + (has_header ? header : 0),
                                          has_header ? sample->length - header : 0);
-  const Mark mark = has_header ? input.marks.read(payload, header > 0 ? 3 : 0) : kNoMark;  // padding of another board
+  const Mark mark = has_header ? input.marks.read(payload, header > 0 ? 3 : 0) : kNoMark;  // 3: a board may pad
   std::array<uint8_t, TIDE_SAMPLE_IDENTITY_BYTES> identity{};
   if (has_header) std::copy_n(sample->bytes, std::min<size_t>(header, identity.size()), identity.begin());
   if (input.message.carry == Carry::kReply && !(mark != kNoMark && answers_it(input, *sample, mark))) {

@@ -33,8 +33,8 @@ constexpr Mark kNoMark;
 
 // Fills the payload. If it is too short for a mark, it gets only the low octets of the instance.
 void put_mark(std::span<uint8_t> payload, const Mark &mark);
-// Reads the marks of one message at one receiver. For a short payload, it takes the instance with these octets that is
-// nearest to the successor of the previous one.
+// Reads the marks of one message at one receiver. From a short payload, which has only the low octets of the instance's
+// number, it takes the instance with these octets that is nearest to the successor of the previous one.
 class MarkReader {
  public:
   explicit MarkReader(const MessagePlan &message) : message_(message) {}
@@ -151,7 +151,7 @@ class Client {
     size_t number;
     const CallbackPlan *plan;
     tide_timer_t timer{};      // if events start the callback: only its `callback` is used, as for a guard condition
-    std::vector<Time> events;  // each has its own run, in order; the first ones have begun
+    std::vector<Time> events;  // each has its own run, in order; the first `begun` runs have begun
     uint32_t begun = 0;
     std::vector<std::unique_ptr<Output>> outputs;
     std::vector<InputState *> inputs;

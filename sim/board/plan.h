@@ -44,10 +44,10 @@ struct ExecutorPlan {
   std::string name;
   unsigned lanes = 1;
   HostPolicy policy = HostPolicy::kAny;
-  // These are for shipped executors only. dispatch: additional cost of starting a callback, to model another runtime.
-  // budget: that of each lane, which then shares its core; 0: none. anywhere: true if the budget comes in one piece at
-  // a random time in each period; false if it comes from the runtime's server, while a less urgent task always needs
-  // the core.
+  // These are for shipped executors (policies other than any) only. dispatch: additional cost of starting a callback,
+  // to model another runtime. budget: that of each lane, which then shares its core; 0: none. anywhere: true if the
+  // budget comes in one piece at a random time in each period; false if it comes from the runtime's server, while a
+  // less urgent task always needs the core.
   Time dispatch = 0, budget = 0, budget_period = 0;
   bool anywhere = false;
   bool is_shipped() const { return policy != HostPolicy::kAny; }
@@ -58,18 +58,18 @@ struct CallbackPlan {
   std::string name;
   std::string on = "host";  // name of its board or executor; "host": it has its own core
   Time execution = 0;
-  Time sleep = 0;         // time after its execution, in which it does not use the core
-  unsigned level = 0;     // level of its chain on a board
-  unsigned group = 0;     // callbacks of one board or executor with the same number form an exclusive group; 0: none
-  Time least = -1;        // on a shipped executor: the shortest execution, drawn for each run; -1: all take the longest
-  unsigned priority = 0;  // on an executor with the policy tide
-  bool reentrant = false;       // on a shipped executor: true if it may overlap itself
+  Time sleep = 0;          // it sleeps for this long after its execution, without using the core
+  unsigned level = 0;      // level of its chain on a board
+  unsigned group = 0;      // callbacks of one board or executor with the same number form an exclusive group; 0: none
+  Time least = -1;         // on a shipped executor: each run draws from `least` to `execution`; -1: takes `execution`
+  unsigned priority = 0;   // on an executor with the policy tide
+  bool reentrant = false;  // on a shipped executor: true if it may overlap itself
   std::vector<unsigned> locks;  // number of a lock and microseconds of holding it, alternating
-  bool reliable = true;         // of its readers: best-effort messages may be lost
+  bool reliable = true;         // true if its readers are reliable; best-effort messages may be lost
   bool joins = false;           // starts when all its messages of one instance have arrived; false: with each message
   Time period = 0, phase = 0;   // period more than 0: a timer starts it
   Time jitter = 0;              // greatest lateness of its timer, drawn for each instance
-  unsigned burst = 0;  // more than 0: events, not a timer: up to this many at once and within this many periods
+  unsigned burst = 0;           // more than 0: events start it, at most this many at once and in this many periods
   Time budget = 0, budget_period = 0;  // budget of its level's lane, if each level has one; 0: none
 
   // Set by graph_of.
@@ -258,7 +258,7 @@ struct Plan {
 
   LatencyFrom latency_from = LatencyFrom::kExpiry;
   bool trace = false;
-  bool record = false;  // the times of each instance
+  bool record = false;  // keeps the times of each instance in the result
   // Worst responses include only instances that end while all chains are still released, or less than a second later.
   // After that, a board without incoming messages sends probes, which it never does while its chains continue.
   bool steady = false;
@@ -272,7 +272,7 @@ struct Plan {
   Time start = 0;            // the first release, if the board is ready by then
   bool extremes = false;     // each execution takes either the shortest or the longest time
   bool hesitate = false;     // lanes of shipped executors pause between two critical sections, as drawn from the seed
-  std::vector<Plan> boards;  // each has the name in its `system`; empty: a single board, if any callback is on one
+  std::vector<Plan> boards;  // more than one, named by `system`; empty: a single board, if any callback is on one
   std::vector<ExecutorPlan> executors;
   std::vector<CallbackPlan> callbacks;
   std::vector<MessagePlan> messages;

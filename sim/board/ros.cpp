@@ -78,7 +78,7 @@ class BusRequester : public agent::Requester {
   agent::Wake wake_;
   uint64_t sent_ = 0;
   std::deque<agent::Sample> waiting_;
-  std::shared_ptr<BusRequester *> alive_ = std::make_shared<BusRequester *>(this);  // kept for later replies
+  std::shared_ptr<BusRequester *> alive_ = std::make_shared<BusRequester *>(this);  // late replies check it
 };
 
 class BusReplier : public agent::Replier {

@@ -142,7 +142,7 @@ class Checks {
         violate(now, "a callback starts while a more urgent one is ready");
       }
       if (other->kind != TIDE_CALLBACK_TIMER || other->pending > 0 || other->priority <= callback.priority) continue;
-      const auto *timer = reinterpret_cast<const tide_timer_t *>(other);  // its first member
+      const auto *timer = reinterpret_cast<const tide_timer_t *>(other);  // the callback is the timer's first member
       // If two lanes wake at the same time, the less urgent lane may be notified first.
       const bool due = elsewhere ? timer->next_ns < now : timer->next_ns <= now;
       if (!timer->canceled && due) violate(now, "a callback starts while a more urgent timer is due");

@@ -23,7 +23,7 @@ struct ChainResult {
   std::string name;
   unsigned level = 0;
   Time deadline = 0;
-  std::vector<Time> latencies;  // by period: from the beginning set in the plan to the completion of the last callback
+  std::vector<Time> latencies;  // by period: from the plan's latency_from to the completion of the last callback
   uint32_t lost = 0;            // number of instances that were released but never completed
   Time worst_response = -1;     // from a release on the timer's grid to completion; -1 if none was completed
   int64_t worst_index = -1;     // number of the instance with that response

@@ -82,7 +82,7 @@ TEST(SimPods, ShortExecutionsCountFourTimesBecauseTheAnswerComesLater) {
     return static_cast<double>(first_chain(plan).maximum) / static_cast<double>(execution);
   };
   EXPECT_NEAR(executions(10 * kMillisecond, 115200), 4, 0.15);
-  EXPECT_NEAR(executions(12 * kMillisecond, 115200), 4, 0.15);  // the frame takes 10 ms, and is not the only factor
+  EXPECT_NEAR(executions(12 * kMillisecond, 115200), 4, 0.15);  // longer than the frame's 10 ms
   EXPECT_NEAR(executions(14 * kMillisecond, 115200), 3, 0.15);
   EXPECT_NEAR(executions(10 * kMillisecond, 160000), 3, 0.15);
 }

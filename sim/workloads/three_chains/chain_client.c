@@ -335,7 +335,7 @@ static struct {
   record_t *records[PLAN_CALLBACKS]; /* by callback and instance */
   finished_t *finished;              /* sorted by completion; has room for every instance, so it cannot overflow */
   atomic_size_t finished_count;
-  pthread_mutex_t finishing; /* because lanes preempt each other */
+  pthread_mutex_t finishing; /* guards `finished`, because lanes preempt each other */
   atomic_bool stopping;
   pthread_t thread;
 } recorder;
@@ -477,8 +477,8 @@ static void recorder_stop(int64_t now_ns) {
 }
 
 /* ---- the trace: a thread without urgency drains it to a file. An instance is TRACE_INSTANCE of its chain's index in
- * the plan, from 1, and the instance's number. This distinguishes chains on a common level; records without a chain
- * have none. ----
+ * the plan, from 1, and the instance's number. This distinguishes chains on a common level. Records without a chain
+ * have no instance. ----
  */
 
 #define TRACE_INSTANCE(chain, index) (((uint32_t)(chain) + 1u) << 24 | ((index)&0xFFFFFFu))
@@ -629,7 +629,7 @@ typedef struct callback {
   const plan_callback_t *plan;
   raw_type_t in_type;
   raw_message_t in, out;
-  raw_message_t reply; /* for a service: the reply that rclc sends; on_request copies it from the asked callback */
+  raw_message_t reply; /* for a service: rclc sends it; on_request copies it from the requested callback */
   rcl_subscription_t subscription;
   raw_service_t served, requested;
   rcl_service_t service;
@@ -1197,7 +1197,7 @@ static void *run_load(void *context) {
     const uintptr_t state = load->masks ? tide_platform_enter(platform) : 0;
     if (load->asks) (void)rmw_uros_ping_agent((int)(load->execution_ns / 1000000) + 1, 1);
     const int64_t spent_ns = load->asks ? now_ns() - begin_ns : clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
-    const int64_t left_ns = load->execution_ns - spent_ns - 5 * SPARE_NS; /* reserved for leaving and measuring */
+    const int64_t left_ns = load->execution_ns - spent_ns - 5 * SPARE_NS; /* kept for ending and measuring */
     if (left_ns > 0) tide_posix_spin_cpu(left_ns);
     if (load->masks) tide_platform_exit(platform, state);
     const int64_t took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;

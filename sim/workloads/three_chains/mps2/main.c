@@ -43,7 +43,7 @@
 #include "tide/pools.h"
 TIDE_DEFINE_LANE_BUDGETS(5, 8);
 
-#define GRACE_PERIODS 4u /* time for the last instances */
+#define GRACE_PERIODS 4u /* after the last release, for instances under way */
 #define SETTLE_NS INT64_C(200000000)
 
 /* ---- a sample whose bytes the program generates itself, so that the frame has exactly the size in the plan. The
