@@ -67,7 +67,7 @@ static void end(run_t *run, rcl_action_goal_state_t state) {
   response.result.sequence.data = run->numbers;
   response.result.sequence.size = response.result.sequence.capacity = run->count;
   const int32_t order = order_of(run->goal);
-  if (rclc_action_send_result(run->goal, state, &response) != RCL_RET_OK) return; /* again in the next step */
+  if (rclc_action_send_result(run->goal, state, &response) != RCL_RET_OK) return; /* tried again in the next step */
   run->goal = NULL;
   printf("%" PRId32 ": %s\n", order, state == GOAL_STATE_SUCCEEDED ? "succeeded" : "canceled");
   fflush(stdout);

@@ -44,8 +44,8 @@ def test_a_mutually_exclusive_group_runs_one_callback_at_a_time():
 
 
 def test_what_waited_for_its_group_is_waited_for_again():
-    """One lane runs the callback while the other lane waits for all other entities. Events that come after the message
-    that had to wait also wake that lane: no periodic check is used here."""
+    """One lane runs the callback while the other lane waits for everything except the message that its group blocks.
+    Messages that arrive after the blocked one still wake the waiting lane, without a periodic check."""
     with graph() as g:
         node, go_on, calls = g.node(), threading.Event(), []
 

@@ -44,7 +44,7 @@ def delivered(make: Callable[[Context], Any]) -> Counter[tuple[str, int]]:
     with graph() as g:
         source, filters, sinks = g.node("source"), g.node("filters"), g.node("sinks")
         exclusive, reentrant = MutuallyExclusiveCallbackGroup(), ReentrantCallbackGroup()
-        quality = QoSProfile(depth=1000)  # an urgent chain may delay all requests to the service
+        quality = QoSProfile(depth=1000)  # deep, because an urgent chain may delay all requests
         executor = make(g.context)
         sent = [0]
 

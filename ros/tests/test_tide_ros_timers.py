@@ -90,7 +90,7 @@ def test_cancel_and_reset_from_another_thread(clock_type: ClockType):
 
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_a_reset_that_nobody_reports_is_noticed(cancelled: bool):
-    """The bound method was taken before the executor got the timer."""
+    """The test takes the bound method `reset` before the executor gets the timer, so the executor is not notified."""
     with graph() as g:
         node, calls = g.node(), []
         timer = node.create_timer(1000.0, lambda: calls.append(1))

@@ -168,9 +168,9 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._some_lazy = False
         self._priorities: dict[Any, int] = {}
         self._chains: list[Chain] = []
-        self._told: list[tuple[Chain, int]] = []  # reported callbacks that no node has
-        self._again: list[tuple[int, Work]] = []  # suspended on an object that is not an rclpy future
-        self._strays: list[Work] = []  # they may continue, but their node is not in the executor now
+        self._told: list[tuple[Chain, int]] = []  # callbacks without a node that were reported
+        self._again: list[tuple[int, Work]] = []  # work that awaits something other than an rclpy future
+        self._strays: list[Work] = []  # work that may continue, but whose node was removed
         self._suspended: set[CoroutineWork | TaskWork] = set()
         self._prune_at = 64
         # input from other threads, without the lock
@@ -491,7 +491,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     return work, call
 
     def _unseen(self, threshold: int, wait: bool) -> bool:
-        """True if there may be work that only a wait can reveal; with ``wait``, a wait without timeout is done.
+        """True if there may be work that only a wait can reveal; with ``wait``, this first waits with a timeout of 0.
 
         This is the case for more urgent entities that cannot be queried. It is also the case for equally urgent
         entities when everything has run that was ready at the last wait; otherwise a callback that is always ready
@@ -924,7 +924,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     self._stop_unused_supervisor()
 
     def _stop_unused_supervisor(self) -> None:
-        """Called with the lock held by the shutdown and at the end of each spin or lane; the last call stops it."""
+        """Stops the supervisor once no lane uses it. Called with the lock held, by the shutdown and at the end of each
+        spin or lane."""
         if self._supervisor is not None and self._supervised == 0:
             self._supervisor.stop()
             self._supervisor = None

@@ -272,7 +272,7 @@ struct Plan {
   Time start = 0;            // the first release, if the board is ready by then
   bool extremes = false;     // each execution takes either the shortest or the longest time
   bool hesitate = false;     // lanes of shipped executors pause between two critical sections, as drawn from the seed
-  std::vector<Plan> boards;  // more than one, named by `system`; empty: a single board, if any callback is on one
+  std::vector<Plan> boards;  // each named by its `system`; empty: a single board, if any callback is on one
   std::vector<ExecutorPlan> executors;
   std::vector<CallbackPlan> callbacks;
   std::vector<MessagePlan> messages;

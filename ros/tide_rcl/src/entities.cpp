@@ -43,7 +43,7 @@ void Arrivals::arrived(std::size_t times) noexcept {
 }
 
 // The count is decremented before the message is taken, so that a message that arrives later makes the entity ready
-// again. It is 0 if the entity was removed and added again after it was chosen.
+// again. The count is 0 if the entity was removed and added again after a lane had chosen it.
 void Arrivals::run() {
   std::size_t waiting = waiting_.load();
   while (waiting > 0 && !waiting_.compare_exchange_weak(waiting, waiting - 1)) {

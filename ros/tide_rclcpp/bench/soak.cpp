@@ -30,10 +30,10 @@ using Message = rosgraph_msgs::msg::Clock;
 using Clock = std::chrono::steady_clock;
 constexpr int kMessages = 20;
 constexpr int kCalls = 3;
-constexpr int kParts = 10;                  // of the run: the memory is compared after each
-constexpr double kGrowthOfPartMb = 0.1;     // the median growth over all parts
-constexpr double kGrowthMb = 16;            // growth after the first fifth of the time, which an allocator may retain
-constexpr double kGrowthOfGuestMb = 0.002;  // more of it for each guest: pools of Fast DDS, which may just have doubled
+constexpr int kParts = 10;                  // parts of the run; memory is compared after each
+constexpr double kGrowthOfPartMb = 0.1;     // limit of the median growth in a part
+constexpr double kGrowthMb = 16;            // limit of what an allocator may retain after the first fifth of the time
+constexpr double kGrowthOfGuestMb = 0.002;  // and for each guest: pools of Fast DDS may just have doubled
 
 // Allocated memory: leaks increase it, but freed memory that the allocator retains does not.
 double allocated_mb() {
@@ -146,7 +146,7 @@ int main(int argc, char **argv) {
   executor->add_node(host);
   std::thread spinner([&] { executor->spin(); });
   const auto begin = Clock::now();
-  std::vector<double> least_mb;  // in each part: between two guests, when most memory has been freed
+  std::vector<double> least_mb;  // by part: the least memory, read between two guests
   double resident_begin_mb = 0;
   int files = 0, guests = 0, bad = 0;
   for (; Clock::now() - begin < length; guests++) {

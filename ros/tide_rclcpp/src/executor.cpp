@@ -165,7 +165,7 @@ class Executor::Impl {
   std::shared_ptr<rclcpp::executors::ExecutorEntitiesCollector> collector;
 
  private:
-  std::shared_ptr<tide_rcl::Engine> kept_engine_;  // also called by subscriptions that are being destroyed
+  std::shared_ptr<tide_rcl::Engine> kept_engine_;  // subscriptions that are being destroyed may still call it
 
  public:
   tide_rcl::Engine &engine;

@@ -51,7 +51,7 @@ class Roll {
     std::shared_ptr<tide_rcl::Entity> entity;
     Found found;
     std::uint64_t seen = 0;
-    std::vector<std::shared_ptr<tide_rcl::Entity>> timers;  // of a waitable; only a wait set would find them ready
+    std::vector<std::shared_ptr<tide_rcl::Entity>> timers;  // inside a waitable; only a wait set would find them ready
 
     std::vector<std::shared_ptr<tide_rcl::Entity>> entities() const {
       std::vector<std::shared_ptr<tide_rcl::Entity>> all(timers);

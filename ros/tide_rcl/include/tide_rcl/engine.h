@@ -50,8 +50,8 @@ struct EngineOptions {
   std::vector<Lane> lanes;
   Policy policy = Policy::kChains;
   // For several lanes of one level: an entity that a callback has made ready may wait this long for another lane that
-  // wakes by itself. This saves a wake-up, which takes longer than most callbacks run after they have published. 0
-  // means that another lane is woken at once. Not used with kDefault.
+  // wakes by itself. This saves a wake-up, which usually takes longer than the rest of the callback after it has
+  // published. 0 means that another lane is woken at once. Not used with kDefault.
   std::chrono::nanoseconds patience = std::chrono::microseconds(100);
   // Called once at the start of each spin; a cancel after this call is not lost. If it returns false, the spin ends at
   // once. Empty: as if it returned true.

@@ -65,7 +65,7 @@ class SubscriptionEntity : public Arrivals {
   rcl_subscription_t *subscription_;
 };
 
-// Passes a copy of the message.
+// Passes a copy of the message to the program's function.
 class Subscription final : public SubscriptionEntity {
  public:
   using Function = std::function<void(const std::shared_ptr<void> &message, const rmw_message_info_t &info)>;
@@ -77,7 +77,7 @@ class Subscription final : public SubscriptionEntity {
   Function function_;
 };
 
-// Passes the serialised bytes, which are valid during the call.
+// Passes the serialised bytes to the program's function; they are valid during the call.
 class SerializedSubscription final : public SubscriptionEntity {
  public:
   using Function = std::function<void(const rcl_serialized_message_t &message, const rmw_message_info_t &info)>;
@@ -88,8 +88,8 @@ class SerializedSubscription final : public SubscriptionEntity {
   Function function_;
 };
 
-// Passes a message in the middleware's own memory, which is valid during the call. Throws std::invalid_argument if the
-// middleware does not lend messages of this type (rcl_subscription_can_loan_messages).
+// Passes a message in the middleware's own memory to the program's function; it is valid during the call. Throws
+// std::invalid_argument if the middleware does not lend messages of this type (rcl_subscription_can_loan_messages).
 class LoanedSubscription final : public SubscriptionEntity {
  public:
   using Function = std::function<void(const void *message, const rmw_message_info_t &info)>;

@@ -61,9 +61,9 @@ struct Options {
   // (tide_rcl/engine.h). 0 means that another lane is woken at once.
   std::chrono::nanoseconds patience = std::chrono::microseconds(100);
   // Files for the execution times of all callbacks of chains (read by `tide trace times`), and for a trace of all
-  // callbacks (read by `tide trace export`). They are written until the executor ends. {pid} in a path stands for the
-  // process id. If these are empty, the environment variables TIDE_MEASURED_FILE and TIDE_TRACE_FILE are used; if those
-  // are unset too, no files are written.
+  // callbacks (read by `tide trace export`). They are complete when the executor has been destroyed. {pid} in a path
+  // stands for the process id. If these are empty, the environment variables TIDE_MEASURED_FILE and TIDE_TRACE_FILE are
+  // used; if those are unset too, no files are written.
   std::string measured_file, trace_file;
   std::uint16_t trace_place = 0;  // number of this program in the trace
 };
@@ -75,7 +75,7 @@ std::string to_string(const Callback &callback);
 std::string to_string(std::chrono::nanoseconds duration);
 // Parses "10ms"; unset if it is not a duration.
 std::optional<std::chrono::nanoseconds> duration_of(const std::string &text);
-// The name in measurements of the callback at this position, such as brake/timer_1.
+// The name that the callback at this position has in measurements, such as brake/timer_1.
 std::string name_of(const Chain &chain, std::size_t position);
 
 // Declares parameters and reads the options from them: tide.chains and tide.lanes (lists of texts as above),
