@@ -391,7 +391,7 @@ def test_a_chain_without_a_bound_is_released_late_to_others_too() -> None:
     bounds = bounds_of(parse(text), "any_order")
     found = {one.name: one.bound_ns for one in bounds.chains}
     assert found["often"] is None
-    late_ns = 51_600_000  # so that 7 of its instances may arrive within 13.9 ms and their execution
+    late_ns = 51_600_000  # of `often` at g: within 13.9 ms and their own execution 7 of its instances arrive
     assert found["seldom"] is not None
     assert found["seldom"] >= 13_900_000 + 94_300_000 + (late_ns + 13_900_000) // 10_000_000 * 300_000
 

@@ -14,8 +14,8 @@ PERIODS_MS = (4, 10, 20, 25, 40, 50, 100)
 
 
 def random_host(draw: random.Random, own: bool | None = None) -> System | None:
-    """None if the description exceeds the capacity. own: whether callbacks have priorities of their own; by default,
-    some do."""
+    """Returns None if the drawn description is refused, for example for its load. own: whether callbacks have
+    priorities of their own; by default, some do."""
     executors = draw.choice([1, 1, 2, 2, 3])
     lanes = [draw.choice([1, 1, 1, 2, 3]) for _ in range(executors)]
     own = draw.random() < 0.3 if own is None else own

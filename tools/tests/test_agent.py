@@ -52,7 +52,7 @@ def test_other_words_are_answered_with_ours_in_one_line(words: str, answer: str)
 
 
 def test_the_first_line_says_who_can_reach_it_and_a_port_in_use_who_has_it(children: Children, tmp_path: Path) -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, and the agent keeps it ignored
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the agent would ignore it
     child, ready = start(children, tmp_path / "agent.log", "--udp", "0", "--json-stats")
     signal.signal(signal.SIGHUP, before)
     assert ready.endswith("(this machine only; --bind 0.0.0.0 for boards on the network)")

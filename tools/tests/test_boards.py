@@ -74,12 +74,12 @@ def test_boards_that_share_nothing_are_bounded_as_each_alone(executor: str) -> N
 
 
 def test_from_board_to_board_the_ways_add_up() -> None:
-    """On the line to the agent, a message of 20 bytes has 19 more, including padding; at 921,600 baud each byte takes
-    10.85 us."""
+    """On the line to the agent, a message of 20 bytes takes 19 bytes more, including padding; at 921,600 baud each byte
+    takes 10.85 us."""
     bounds = found(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2)))
     told = {(part.kind, part.executor): part.value_ns for part in bounds.chain("grip").parts}
     assert told["execution", "base"] == 3 * MS and told["execution", "arm"] == 2 * MS
-    assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # agent and nav, and the way back
+    assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # agent and nav; the return
     frames_ns = told["line", "base"] + told["line", "arm"]
     assert 2 * (20 + 12) * 10 * 10**9 / 921600 < frames_ns < 2 * (20 + 24) * 10 * 10**9 / 921600
     rest_ns = sum(value for (kind, _), value in told.items() if kind not in ("execution", "host", "line"))

@@ -370,7 +370,7 @@ def test_a_bound_that_does_not_settle_names_the_load(tmp_path: Path) -> None:
 
 
 def test_hold_counts_for_less_urgent_chains_only() -> None:
-    """Of a chain with `hold`, while its reliable message waits for the acknowledgment."""
+    """A chain with `hold` delays less urgent chains while its reliable message waits for the acknowledgment."""
 
     def bounds(*holding: str) -> dict[str, int | None]:
         def reporting(name: str, priority: int, execution_ms: float, **more: Any) -> str:

@@ -74,7 +74,8 @@ class Run:
         self.lane.append((end_ns, (chain + 1) << 24 | index, priority, trace.END, 0))
 
     def up(self, chain: int, index: int, start_ns: int, lost: int) -> int:
-        """The time at which the frame arrives at the agent. Each frame takes 100, and is sent again after 150."""
+        """The time at which the frame arrives at the agent. A frame takes 100 ns, and a lost one is sent again after
+        150 ns."""
         number, stream, priority = self.next_number("up", chain), self.stream(chain), self.level(chain) << 8
         for turn in range(lost + 1):
             at_ns = start_ns + 150 * turn
@@ -88,8 +89,8 @@ class Run:
         return came_ns + 20
 
     def down(self, chain: int, start_ns: int, lost: int, reader: int | None = None) -> int:
-        """The time at which the board has received it. reader: id of its object; None: the object of the chain's
-        subscription."""
+        """The time at which the board has received the message. reader: id of its object; None: the object of the
+        chain's subscription."""
         number, stream, priority = self.next_number("down", chain), self.stream(chain), self.level(chain) << 8
         name = (0x16 + 16 * chain if reader is None else reader) << 16 | number
         for turn in range(lost + 1):

@@ -216,7 +216,8 @@ def test_best_effort_alone_makes_the_stock_executor_wait_for_nothing() -> None:
 
 
 def test_a_chain_of_nodes_loses_no_frame_of_a_line() -> None:
-    """It shares an executor with a chain of a board; the repair of lost frames was 118 of its 127 ms."""
+    """The chain of nodes shares an executor with a chain of a board. Once, 118 ms of its bound of 127 ms were for the
+    repair of lost frames."""
     described = system(chain("plan", 1, 500, "ih", (40,)), chain("cmd", 2, 900, "hm", (40,)))
     for losses in (1, 2):
         assert bound_ms(bounds_of(described, None, losses), "plan") == bound_ms(bounds_of(described), "plan")

@@ -189,8 +189,8 @@ def test_a_ring_of_executors_ends_and_says_why(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_chain_over_a_line_may_be_longer_than_its_period() -> None:
-    """Its bound then counts several active instances at a time. The only condition is that no timer is late by a whole
-    period."""
+    """The bound of such a chain counts several active instances at a time. The only condition is that no timer is late
+    by a whole period."""
     text = re.sub(r"^deadline_ms = .*$", "deadline_ms = 900", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
     def at(period_ms: int) -> Bounds:

@@ -173,7 +173,7 @@ def test_an_interruption_that_a_finalizer_swallows_is_raised_again() -> None:
 
 
 def test_one_that_a_library_swallows_is_raised_at_the_end() -> None:
-    with pytest.raises(KeyboardInterrupt), interruptible(), contextlib.suppress(BaseException):  # as some do
+    with pytest.raises(KeyboardInterrupt), interruptible(), contextlib.suppress(BaseException):  # as a library might
         signal.raise_signal(signal.SIGTERM)
 
 

@@ -73,7 +73,7 @@ def test_a_window_that_runs_full_takes_the_bound_with_its_numbers() -> None:
     assert "lower mtu_bytes" in (reason or "")
     slower = (FULL_WINDOW[0].replace("_ms = 2\n", "_ms = 20\n"), FULL_WINDOW[1])
     assert bounds_of(system(*slower, mtu=4096, agent=0.5, back=0.5)).met
-    # With a second message of its callback in the stream. None of them is fragmented, so shorter messages would not
+    # The stream also has a second message of the callback. Neither message is fragmented, so shorter ones would not
     # help.
     both = [{"topic": f"a/t{n}", "payload_bytes": 12} for n in (0, 1)]
     steps = (("m", 0.1, {"publishes": both}), ("h", 0.1, {"topic": "a/t0"}))
@@ -83,7 +83,7 @@ def test_a_window_that_runs_full_takes_the_bound_with_its_numbers() -> None:
 
 
 def test_the_simulator_sees_what_a_full_window_does() -> None:
-    """A chain of 2 ms beside a message of 88 ms, which needs a longer run."""
+    """A chain with a period of 2 ms waits for a message of 88 ms; a run that shows this has to be longer than usual."""
     outcome = simulate_description(system(*FULL_WINDOW, mtu=4096, agent=0.5, back=0.5), None, 6, 1, False)
     worst_ms = next(one.worst_ns for one in outcome.seen if one.chain == "a") / 1e6
     assert worst_ms > 2 and not outcome.is_broken
@@ -150,7 +150,7 @@ TOO_SMALL = [
     ("slots hold a message while a callback runs", {"slots": 4}),  # fewer than `tide footprint` writes (two per reader)
     ("slots hold a message while a callback runs", {"slots": 12}),
     ("readers reserve what others do not use", {"slots": 29}),  # enough for the frames, not for what readers reserve
-    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # the sizes that the simulator had
+    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # once the simulator's sizes
     ("each fragmented message has a reassembly", {"reassemblies": 1}),
     ("slots hold a message while a callback runs", {"reassemblies": 0}),
     ("nodes hold what is not acknowledged", {"small_nodes": 2}),

@@ -207,11 +207,12 @@ def test_page_and_pictures_are_complete_and_self_contained(tmp_path: Path) -> No
         "refused full 2",
     ):
         assert expected in text, expected
-    assert "{&#39;" not in text and "False" not in text  # counters are words
+    assert "{&#39;" not in text and "False" not in text  # counters are printed as words, not as a dictionary
 
 
 def test_a_page_of_many_instances_stays_small(tmp_path: Path) -> None:
-    """up to 300 marks of each chain and executor, or 6,000 together: sixteen chains, four executors, an hour"""
+    """The page has at most 300 marks for each chain and executor, and 6,000 in all; the run has sixteen chains, four
+    executors and an hour."""
     chains = [chain(f"chain_{number}", 99 - number, *range(1, 3601)) for number in range(16)]
     labels = (("batch", "stock"), ("batch", "blocking"), ("tide", "asynchronous"), ("tide-preemptive", "asynchronous"))
     runs = [Run(executor=executor, send=send, periods=3600, chains=chains) for executor, send in labels]

@@ -131,7 +131,7 @@ def test_escaped_bytes_are_undone() -> None:
 
 
 def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
-    """On a machine that is too busy there may be none: instances were begun, and none was completed."""
+    """On a machine that is too busy there may be no such instance: instances were begun, and none was completed."""
     recorded = Recorded(0, end_ns=10**10)
     for chain in SYSTEM.chains:
         for index in range(instances_of(SYSTEM, chain, 3)):

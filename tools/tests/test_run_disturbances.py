@@ -91,7 +91,8 @@ def test_what_was_broken_reaches_whom_it_meets(every: list[UnderWay], starts: li
 
 
 def test_what_is_reached_again_before_reaches_more() -> None:
-    """The second is affected by the third at 10, and by the late first one at 3, at which time the last was active."""
+    """The third instance affects the second one at time 10. The first one, which is late, affects the second one at
+    time 3. At that time the fourth was active, so the second one passes the effect on to it."""
 
     def one(from_ns: int, until_ns: int, shared: str, *, broken: bool = False, late_ns: int | None = None) -> UnderWay:
         return UnderWay("one", 0, from_ns, until_ns, True, broken, frozenset(shared), late_ns)
@@ -151,7 +152,7 @@ def test_what_nothing_explains_is_told(late_ms: int) -> None:
 
 
 def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:
-    """Like a load that was longer than described, which a board reports at the end."""
+    """An example is a load that was longer than described: the board reports it only at the end, without a time."""
     system = parse(SYSTEM)
     recorded = run_of(system)
     start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]

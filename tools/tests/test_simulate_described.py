@@ -182,7 +182,8 @@ def test_a_search_moves_others_to_the_steps_of_the_slowest_instance() -> None:
         assert moved == [0] or 0 not in moved
         if 1 in moved:
             begins[(changed[1] + MS - 110 * MS) % PERIODS[1]] += 1
-    # Just before the chain is released, and just before its second callback is ready, whose message takes 1 ms.
+    # The other callback begins just before the chain is released, and just before the chain's second callback is ready
+    # (its message takes 1 ms).
     assert begins[-1000 % PERIODS[1]] > 60 and begins[4 * MS - 1000] > 20, begins
 
 

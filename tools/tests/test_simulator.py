@@ -55,7 +55,7 @@ def test_a_campaign_and_one_of_its_seeds(mode: list[str], seeds: int, says: tupl
 
 
 def test_a_campaign_that_is_ended_names_its_seed() -> None:
-    """As a broken invariant ends it: by SIGABRT, once the campaign catches that."""
+    """The test ends the campaign as a broken invariant does, by SIGABRT, once the campaign catches this signal."""
     words = [str(find_binary("tide-sim")), "--seeds", "7..1000000000"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as child:
 

@@ -164,7 +164,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path, text: str, line: int, says:
     assert says in done.stderr
     if says != "contains itself":
         assert f"{file}:{line}: " in done.stderr
-    assert ";" in done.stderr  # what to do
+    assert ";" in done.stderr  # what to do follows the semicolon
     assert not (tmp_path / "out").exists()
 
 
