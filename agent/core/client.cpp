@@ -79,7 +79,7 @@ void Liveness::probe(Output &output) {
 
 namespace {
 
-// Clients of tide number their sessions in this way.
+// The id that a client of tide gives to its next session after this one.
 uint8_t session_after(uint8_t session) {
   if (session == 0xFE) return 0x81;
   return session == 0x7F ? uint8_t{0x01} : static_cast<uint8_t>(session + 1);

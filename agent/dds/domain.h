@@ -86,7 +86,7 @@ class Reaper {
   std::deque<eprosima::fastdds::dds::DomainParticipant *> waiting_;
   std::set<int> numbers_;  // in use
   bool ending_ = false;
-  std::thread thread_;  // declared last, because it uses the others
+  std::thread thread_;  // declared last, because the thread uses the other members
 };
 
 // A DDS participant with its topics, shared by all its users: Fast DDS allows one topic of a name for each participant,

@@ -46,7 +46,7 @@ class Worker {
   std::deque<std::shared_ptr<Lane>> lanes_;  // lanes that have jobs
   std::multimap<Clock::time_point, Job> later_;
   bool ending_ = false;
-  std::thread thread_;  // declared last, because it uses the others
+  std::thread thread_;  // declared last, because the thread uses the other members
 };
 
 // An object that the worker's thread creates and deletes, while its owner, the agent's thread, continues. The owner may

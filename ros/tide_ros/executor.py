@@ -354,7 +354,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         if self._is_shutdown:
             return
         seen: set[int] = set()
-        with contextlib.suppress(RuntimeError):  # a node's list changed meanwhile; the change wakes us again
+        with contextlib.suppress(RuntimeError):  # a node's list changed meanwhile; the change wakes the executor again
             for node in tuple(self._nodes):
                 for name, kind in KINDS:
                     for entity in list(getattr(node, name)):
@@ -455,8 +455,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- which callback runs next ----
 
     def _choose(self, lane: Lane, ask: bool) -> tuple[Work, Call | None] | None:
-        """The most urgent work that this lane may begin now. It has then entered its group and taken its data from the
-        middleware."""
+        """The most urgent work that this lane may begin now. The work has then entered its group and taken its data
+        from the middleware."""
         blocked: set[Any] = set()
         looked = self._leader is not None  # a thread that is waiting covers what only a wait can reveal
         index = 0

@@ -54,8 +54,8 @@ class Nodes::Supply {
   }
 
  private:
-  // A budget that is served early in one period and late in the next delays the lane most. It is served at other times,
-  // too.
+  // A budget that is served early in one period and late in the next delays the lane most. The budget is served at
+  // other times, too.
   void take_all_but_the_budget() {
     const Time spare = period_ - budget_;
     for (Time begin = -random_.between(0, period_ - 1);; begin += period_) {

@@ -38,7 +38,7 @@ class Nodes {
   bool has(size_t callback) const { return callbacks_[callback] != nullptr; }
   void start(Time first_release);
   // Delivers a message to its subscribers, that is, to the callbacks whose only input it is and which it reaches
-  // without transit delay (hop 0). The others get it by receive().
+  // without transit delay (hop 0). Other callbacks get the message by receive().
   void publish(size_t message, const Mark &mark);
   bool subscribes(size_t input) const;
   // Delivers a message to a callback that is not one of its subscribers (see publish).

@@ -166,7 +166,7 @@ class Checks {
     }
   }
 
-  // After each step: the pools keep what they must keep, and the wire is not idle while a frame could go.
+  // After each step: the pools keep their reservations, and the wire is not idle while a frame could be sent.
   void step_end(Client &client, Time now) {
     const tide_daemon_t &daemon = client.session().daemon;
     slots(daemon.receiver, now);
@@ -1195,7 +1195,7 @@ Result simulate(const Plan &plan) {
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
   // All boards are set up at the same time, so that no board is silent for long before its first release. How long the
-  // set-up of a board takes depends on when the others start, so it is repeated until the times fit.
+  // set-up of a board takes depends on when the others start, so the set-up is repeated until the times fit.
   if (boards.empty()) return Run(plan, boards, graph).run();
   for (int attempt = 0; attempt < kAttempts; attempt++) {
     Run run(plan, boards, graph);

@@ -96,7 +96,7 @@ TEST_P(SimPong, TwoBudgetsAtOnce) {
 }
 
 // The sender is delayed by other work for a part of each period, and then sends all delayed pings at once. With the
-// default number of slots, pings of 40 ms can wait at the board; reliable ones then wait at the agent.
+// default number of slots, the board can hold the pings of 40 ms; beyond that, reliable ones wait at the agent.
 TEST_P(SimPong, BurstsThatTheQueueHoldsCostNoShare) {
   for (const Time stall : GetParam() ? std::vector<Time>{20, 40, 80} : std::vector<Time>{20, 40}) {
     Plan plan = pong(GetParam(), {0, 90 * kMillisecond});

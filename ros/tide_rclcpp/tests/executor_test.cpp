@@ -9,8 +9,8 @@ namespace {
 
 class Executors : public Program {};
 
-// Messages for three callbacks wait when the spin begins: they run by the levels of their chains, one without a chain
-// last.
+// Messages for three callbacks wait when the spin begins: they run by the levels of their chains, the one without a
+// chain last.
 TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
   const auto node = make_node("order");
   Executor executor(

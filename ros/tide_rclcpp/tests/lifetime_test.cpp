@@ -228,7 +228,7 @@ TEST_F(Lifetimes, ANodeAddedFromACallbackAndOneRemovedFromItsOwn) {
   }
 }
 
-// rclcpp documents that a spin within a callback of the same executor is refused; there, another executor may spin.
+// rclcpp documents that within a callback its own executor refuses to spin. Another executor may spin there.
 TEST_F(Lifetimes, SpinsWithinACallback) {
   for (const bool lanes : {false, true}) {
     Executor executor(lanes ? with({"a from 0", "b from 0"}) : Options{});

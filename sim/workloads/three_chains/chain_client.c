@@ -1109,8 +1109,9 @@ static void choose_lanes(rclc_executor_t *executor) {
   require(tide_rclc_executor_set_lanes(executor, lanes, count), "choosing the lanes");
 }
 
-/* The program's parent has ended if its input has closed: a remaining board would keep its line busy. fgets would hold
-   the lock of stdin, for which exit waits since glibc 2.41. */
+/* If the program's input has closed, its parent has ended. Then this program ends as well, because a remaining board
+ * would keep its line busy. It does not use fgets, which would hold the lock of stdin, for which exit waits since glibc
+ * 2.41. */
 static void *end_with_input(void *unused) {
   (void)unused;
   char passed_over[64];
