@@ -177,10 +177,10 @@ struct ChainPlan {
 };
 
 enum class Policy { kTide, kBatch, kReadyset };
-// asynchronous: the daemon sends. stock: a reliable publish waits until everything is acknowledged. blocking: a
-// best-effort publish also waits until the last byte was sent. answered: like blocking, and a reliable publish waits
-// for the answer to its HEARTBEAT and, if that answer requests the message again, until the message was resent (see
-// sim/README.md).
+// asynchronous: a publish waits for nothing, and the daemon sends. stock: a reliable publish waits until everything is
+// acknowledged. blocking: a best-effort publish also waits until the last byte was sent. answered: like blocking, and a
+// reliable publish waits for the answer to its HEARTBEAT and, if that answer requests the message again, until the
+// message was resent (see sim/README.md).
 enum class Send { kAsynchronous, kStock, kBlocking, kAnswered };
 // always: the agent acknowledges each reliable message, as stock agents do. asked: the agent acknowledges only in
 // answer to HEARTBEATs, as the PoDS paper describes (see sim/README.md).

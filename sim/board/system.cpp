@@ -444,7 +444,7 @@ class Checks {
   using LevelSet = std::bitset<kLevels>;
   struct Levels {
     LevelSet known;     // levels that have used nodes of a class
-    bool late = false;  // true while too few nodes are free since a level became known
+    bool late = false;  // a new level made the free nodes too few, and they still are
   };
   std::array<Levels, kNodeClasses> levels_;
   uint64_t arrivals_ = 0;
