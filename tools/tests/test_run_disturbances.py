@@ -253,7 +253,7 @@ def test_a_processor_that_stands_still_is_seen() -> None:
     os.kill(process.pid, signal.SIGCONT)
     while time.monotonic_ns() < resumed_ns + 50 * MS:
         time.sleep(0.01)  # clock: after the pause the program continues
-    process.stdin.close()  # an end, like SIGTERM
+    process.stdin.close()  # ends the program, as SIGTERM would
     told = json.loads(process.stdout.read())
     assert process.wait() == 0
     assert len(told["processors"]) == len(os.sched_getaffinity(0))
