@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors that a user can correct and no command needs to catch: `tide` prints them and ends with 2."""
+"""Errors that a user can correct and no command needs to catch: `tide` prints them and ends with status 2."""
 
 from __future__ import annotations
 
 
 class UsageError(Exception):
-    """One line for each problem: what is wrong, where, and what to do."""
+    """Its text has a line for each problem: what is wrong, where, and what to do."""

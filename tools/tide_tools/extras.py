@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that need an extra of the package: `tide` alone checks, simulates and optimises."""
+"""The extras of the package that commands need. Without extras, `tide` checks, simulates and optimises."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def install_of(extra: str) -> str:
 
 
 def extra_of(module: str | None, command: str = "") -> str | None:
-    """The extra that contains a missing module; None: no extra contains it."""
+    """The extra that installs the missing module `module`; None: no extra installs it."""
     root = (module or "").partition(".")[0]
     if root.startswith("rosidl_") or root.endswith(("_msgs", "_srvs", "_interfaces")):
         return "run" if command in _WITH_ROS else "messages"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and SIGTERM: both end the work in order, except within shielded blocks, and are never lost.
+"""Ctrl-C and SIGTERM: both end a command after its clean-up. A shielded block delays them until its end; none is lost.
 
-A command without clean-up keeps the system's default: the signal ends it at once."""
+A command without clean-up keeps the system's default: the signal ends the command at once."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _interrupt(*_: object) -> None:
 
 
 def _is_ending() -> bool:
-    """Whether an earlier interruption is being handled: a second interruption during the clean-up (a condition that
-    retakes its lock) would break it and appear as another error."""
+    """True while an earlier interruption is being handled. A second one would break the clean-up (for example a
+    condition that takes its lock again) and appear as another error."""
     error = sys.exc_info()[1]
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
@@ -46,8 +46,8 @@ def _is_ours() -> bool:
 
 
 def _is_caused_by_interruption(error: BaseException | None) -> bool:
-    """Whether C code turned an interruption into this error, for example a SystemError, whose cause is the
-    interruption. An error during clean-up has no cause."""
+    """True if C code turned an interruption into this error (for example a SystemError): the interruption is then its
+    __cause__. An error that occurs during clean-up has no __cause__."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return _State.raised
@@ -57,8 +57,8 @@ def _is_caused_by_interruption(error: BaseException | None) -> bool:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt in this block. An interruption that a finalizer or a library swallowed
-    is raised again, at the end of the block at the latest. If a library turned it into an error of its own,
+    """SIGINT and SIGTERM raise KeyboardInterrupt in this block. If a finalizer or a library swallows an interruption,
+    it is raised again, at the end of the block at the latest. If a library turns it into an error of its own,
     KeyboardInterrupt replaces that error. A signal that was ignored before remains ignored, as under nohup. Only the
     main thread can set the handlers, and only the main thread runs them."""
     if threading.current_thread() is not threading.main_thread() or _is_ours():
@@ -71,7 +71,7 @@ def interruptible() -> Iterator[None]:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             threading.Timer(
                 _AGAIN_S, _thread.interrupt_main
-            ).start()  # the interpreter would also swallow an exception raised in this hook
+            ).start()  # in a moment: the interpreter would swallow an exception of this hook, too
         else:
             hook(unraisable)
 
@@ -95,8 +95,8 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """An interruption in this block is raised at its end. For atomic steps: starting a child and listing it, ending all
-    children, writing several files that belong together."""
+    """An interruption in this block is raised at the block's end. For steps that must not stop halfway: starting a
+    child and listing it, ending all children, writing several files that belong together."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -38,7 +38,8 @@ class OutputError(UsageError):
 
 
 def require_file(path: Path | None) -> None:
-    """OutputError if the file cannot be written; leaves no file behind. None: nothing is written."""
+    """Raises OutputError if the file cannot be written; leaves no file behind. None: nothing is to be written, so
+    nothing is tested."""
     if path is None or str(path) == "-":
         return
     with _told(path):
@@ -62,7 +63,7 @@ def require_folder(folder: Path) -> None:
 def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
     """Yields a temporary name next to `path`, with the same suffix; if the block succeeds the file replaces `path`. A
     device or pipe is written directly. synchronise: waits for the disk, because some file systems report only then that
-    it is full. OutputError."""
+    the disk is full. Raises OutputError."""
     if _is_special(path):
         with _told(path):
             yield path
@@ -92,7 +93,7 @@ def write_text(path: Path, text: str) -> None:
 @contextlib.contextmanager
 def new_folder(path: Path, made: list[Path]) -> Iterator[Path]:
     """Yields a temporary folder that becomes `path` if the block succeeds; otherwise nothing is left. made: receives
-    the folders above it that were missing and are created, the deepest first. OutputError."""
+    the missing folders above `path`, which are created, the deepest first. Raises OutputError."""
     with interruptible(), _told(path):
         made += _make_folders(path.parent)
         try:
@@ -112,7 +113,7 @@ def results_folder(
     """A folder for the results of one command: if the block succeeds (typer.Exit, a status, counts as success), its
     contents move into `folder` all at once. replaces: names or patterns of files of an earlier run; they are removed
     afterwards. keep: after these errors the partial results stay in `folder`/unfinished, with the logs that explain the
-    error, until the next run. Only one command at a time writes to a folder. OutputError."""
+    error, until the next run. Only one command at a time writes to a folder. Raises OutputError."""
     with interruptible(), contextlib.ExitStack() as stack:
         with _told(folder):
             made = _make_folders(folder)
@@ -142,7 +143,7 @@ def results_folder(
 
 @contextlib.contextmanager
 def growing_folder(folder: Path) -> Iterator[None]:
-    """A folder for files that grow while the block runs; no other command may write to it. OutputError."""
+    """A folder for files that grow while the block runs; no other command may write to it. Raises OutputError."""
     with interruptible(), contextlib.ExitStack() as stack:
         with _told(folder):
             made = _make_folders(folder)
@@ -153,8 +154,8 @@ def growing_folder(folder: Path) -> Iterator[None]:
 
 
 class GrowingFile:
-    """Appends only whole pieces: each has reached the system when `append` returns, and a failed one is truncated.
-    OutputError."""
+    """A file of whole pieces: a piece has reached the operating system when `append` returns, and one that could not be
+    written completely is removed again. Raises OutputError."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.size = path, 0
@@ -204,7 +205,8 @@ def _take_place(place: Path, folder: Path, replaces: Collection[str]) -> None:
 
 
 def _lock(folder: Path, stack: contextlib.ExitStack) -> None:
-    """A lock held until the stack ends; the system releases it after a crash. None on a file system without locks."""
+    """Locks the folder until the stack ends; after a crash the operating system releases the lock. On a file system
+    without locks nothing is locked."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     stack.callback(os.close, descriptor)
     try:
@@ -244,7 +246,7 @@ def _remove_empty(folders: list[Path]) -> None:
 
 
 def _probe(folder: Path) -> None:
-    """OSError if no file can be created and written in this folder."""
+    """Raises OSError if no file can be created and written in this folder."""
     probe = folder / f".probe.{os.getpid()}"
     try:
         probe.write_bytes(_PROBE)
@@ -264,7 +266,8 @@ def _synchronise(path: Path) -> None:
 
 
 def _target(path: Path) -> Path:
-    """The file that `path` leads to through symbolic links. OSError if it exists and may not be replaced."""
+    """The file that `path` leads to through symbolic links. Raises OSError if that file exists and may not be
+    replaced."""
     target = path.resolve()
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
@@ -288,7 +291,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _is_of(error: OSError, place: Path) -> bool:
-    """Whether an error of the work concerns the output path."""
+    """True if the error, which the caller's block raised, concerns the output path `place`."""
     name = error.filename if isinstance(error.filename, str | os.PathLike) else ""
     return error.errno in _OF_THE_PLACE or Path(name).is_relative_to(place)
 
@@ -297,7 +300,7 @@ def _is_of(error: OSError, place: Path) -> bool:
 def _told(path: Path, about: Callable[[OSError], bool] | None = None) -> Iterator[None]:
     try:
         yield
-    except shutil.Error as error:  # from copying a tree: (from, to, text) for each file; the text contains the number
+    except shutil.Error as error:  # of copytree: (from, to, text) for each file; the text has the errno
         number = re.match(r"\[Errno (\d+)\]", error.args[0][0][2])
         first = OSError(int(number[1]), os.strerror(int(number[1]))) if number else error
         raise OutputError(_line(path, first)) from None

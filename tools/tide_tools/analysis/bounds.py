@@ -85,7 +85,8 @@ class AnalysisError(Exception):
 
 
 def ask_link(document: Document) -> LinkAnswer:
-    """Raises AnalysisError if the document is wrong, MissingBinaryError if the analysis has not been built."""
+    """The bounds of a system with a link. Raises AnalysisError if the document is wrong, and MissingBinaryError if the
+    analysis has not been built."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -93,7 +94,8 @@ def ask_link(document: Document) -> LinkAnswer:
 
 
 def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
-    """Like `ask_link`. The options are those of native.bound_executors."""
+    """The bounds of executors of the host; raises the errors of `ask_link`. The options are those of
+    native.bound_executors."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -101,7 +103,7 @@ def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
 
 
 def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
-    """Like `ask_link`; returns the bounds of every analysis that applies."""
+    """The bounds of one executor by every analysis that applies to it; raises the errors of `ask_link`."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -109,7 +111,8 @@ def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
 
 
 def judge_random_sets(recipe: dict[str, Any], first: int, count: int) -> dict[str, int]:
-    """Like `ask_link`. Returns how many sets of these seeds each analysis finds schedulable."""
+    """Draws `count` random chain sets with the seeds from `first` on, and returns how many of them each analysis finds
+    schedulable. Raises the errors of `ask_link`."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -135,7 +138,7 @@ def _refusals() -> Iterator[None]:
 
 
 def path_bounds(system: System, chains: Mapping[str, ChainBound]) -> tuple[PathBound, ...]:
-    """chains: the bounds of this system's chains, by name."""
+    """The bounds of the system's paths. chains: the bounds of its chains, by name."""
     return tuple(_bound(system, path, chains) for path in system.paths)
 
 
@@ -186,7 +189,8 @@ def _unusable(system: System, bound: ChainBound) -> str | None:
 # ---- joins ----
 # Bounds of chains that wait for several messages (docs/analysis/joins.md has the argument).
 # A joining instance continues when its last input has arrived. So it ends no later than the latest of several chains,
-# one for each input, each with the callbacks after the join. The additional chains only add work.
+# one for each input, each with the callbacks after the join. The additional chains only add work, so the bounds remain
+# safe.
 
 
 _NOTHING = Decimal(0)
@@ -224,8 +228,9 @@ def _named(chain: Chain) -> tuple[tuple[str, str], ...]:
 
 
 def _of_any_length(chain: Chain, always: bool = False) -> Chain:
-    """After the join such a chain has shortest execution times of 0, because its copy of those callbacks does not run
-    in an instance whose last input came by another chain."""
+    """The chain with shortest execution times of 0 for the callbacks that it lists, if it joins: in an instance whose
+    last input comes by another chain, this chain's copies of these callbacks do not run. always: also if it does not
+    join."""
     if not chain.joins and not always:
         return chain
     callbacks = tuple(one.model_copy(update={"least_ms": _NOTHING}) for one in chain.callbacks)
@@ -275,14 +280,15 @@ _EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
 
 Ask = Callable[[Document], "LinkAnswer"]
 Times = tuple[int, ...]
-# The section's jitters, its times away, and the bounds of the other sections.
+# What an answer depends on: the jitters of the sections, their times away, and the bounds of the other boards'
+# sections.
 Asked = tuple[Times, tuple[Times, ...], Times]
 
 
 @dataclass(frozen=True)
 class BoardsFound:
-    """The bounds of all sections. answers: by name. jitters_ns: release jitter of each section. away_ns: the time that
-    a chain spends on other boards before it returns to the section."""
+    """The bounds of all sections. answers: by the section's name. jitters_ns: release jitter of each section. away_ns:
+    the time that a chain spends on other boards before it returns to the section."""
 
     sections: dict[str, list[Section]]  # the sections of each chain
     answers: dict[str, LinkChainAnswer]
@@ -296,8 +302,9 @@ class BoardsFound:
 def bound_boards(
     system: System, executor: ClientExecutor | None, losses: int, ask: Ask, joined: Collection[str] = ()
 ) -> BoardsFound:
-    """Raises NoBoundError for an entry that has no analysis. executor: the executor of all boards. None: the executors
-    as described. joined: chains that wait for several messages."""
+    """The bounds of all sections of a system with boards. Raises NoBoundError for an entry that no analysis supports.
+    executor: the executor of all boards; None: the executors as described. joined: chains that wait for several
+    messages."""
     refuse_link(system, executor, losses)
     return _Composition(system, executor, losses, ask, joined).run()
 
@@ -439,8 +446,7 @@ class _Composition:
         that releases the section, from the agent or from its publisher on the host; and the transfer of the section's
         last message by the agent."""
         whole = (*section.chain.callbacks, None)
-        for one, callback in zip(callbacks, section.callbacks, strict=False):  # the document has more entries after
-            # a service
+        for one, callback in zip(callbacks, section.callbacks, strict=False):  # `callbacks` has more after a service
             if callback.publishes_apart:
                 after = whole[next(place for place, each in enumerate(whole) if each is callback) + 1]
                 one |= sending(self._system, callback, after, section.place)
@@ -674,10 +680,11 @@ def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, 
 # ---- bursts ----
 # Bursts of events. Within any `burst` periods at most `burst` events arrive, so an event and the event that is `burst`
 # events later arrive at least `burst` periods apart. The events are distributed in turn over `burst` chains of one
-# priority, each with a period `burst` times as long. The bound is that of the latest chain. A guard condition that is
-# triggered again before its callback has begun runs once for both. This adds no run and delays no answer. On the host
-# events are messages, which wait for one callback; an executor with one thread and any order may take them in order of
-# arrival. Rejected: a release jitter of burst - 1 periods, because every event would count as that late.
+# priority, each with a period `burst` times as long. The bound of the described chain is the largest bound of these
+# chains. A guard condition that is triggered again before its callback has begun runs once for both. This adds no run
+# and delays no answer. On the host events are messages, which wait for one callback; an executor with one thread and
+# any order may take them in order of arrival. Rejected: a release jitter of burst - 1 periods, because every event
+# would count as that late.
 
 
 _MEMBER = re.compile(rf"{NUMBER}event\d+")
@@ -760,8 +767,9 @@ def _uses_by_chains(one: Assumption) -> Assumption:
 
 
 def _findings(system: System, executor: str | None, losses: int) -> list[Finding]:
-    """Entries for which two events of one chain would meet, although the analysis treats them as two chains. Where a
-    burst of the host ends at a board, its chains share a level there, as those of several publishers do."""
+    """Reports entries at which two events of one burst would meet, although the analysis treats the events as different
+    chains. Where a burst of the host ends at a board, its chains share a level there, as those of several publishers
+    do."""
     locked = {section.callback[0] for lock in system.locks for section in lock.sections}
     others = [name for chain in system.chains for name, _ in (*filter(None, (chain.branches_from,)), *chain.joins)]
     found = []
@@ -839,8 +847,9 @@ def _with_delays(system: System, bounds: Bounds) -> Bounds:
 
 
 def _where_no_publish_waits(system: System, executor: str | None) -> System | None:
-    """rclc's stock executor waits only for the acknowledgment of a reliable message: a board that sends with best
-    effort alone has the bounds of `batch`. None: there is no such board."""
+    """The system with policy `batch` on each board of rclc's stock executor that sends everything with best effort:
+    that executor waits only for the acknowledgment of reliable messages, so such a board has the bounds of `batch`.
+    None: there is no such board."""
     waiting = {
         one.executor
         for chain in system.chains
@@ -864,8 +873,9 @@ def _where_no_publish_waits(system: System, executor: str | None) -> System | No
 
 
 def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
-    """Extends statements about the first core of a board to all its cores. If a cause is on such a board, its text
-    names the cores that are bounded as one, because on separate cores it might not exist."""
+    """Extends statements about the first core of a board to all its cores. If a bound is missing because of such a
+    board, the text of the cause names the cores that are bounded as one, because on separate cores the cause might not
+    exist."""
     told = [
         one._replace(places=tuple(name for place in one.places for name in cores.get(place, (place,))))
         for one in bounds.assumptions
@@ -964,7 +974,7 @@ def _with_pools(system: System, bounds: Bounds) -> Bounds:
     for name, timer in timers.items():
         trees.setdefault(timer, []).append(name)
     for way, board, use in bounds.uses:
-        for name in trees[timers[chain_of(way)]]:  # the largest use by all chains of one timer
+        for name in trees[timers[chain_of(way)]]:  # each chain gets the largest use of its timer's chains
             key = name, board
             uses[key] = use if key not in uses else _more(uses[key], use)
     boards_of = {board for _, board, _ in bounds.uses}
@@ -1027,7 +1037,7 @@ def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[Ch
 
 
 def _pools(need: Need) -> Assumption:
-    """The numbers that the firmware must have for the bounds to hold."""
+    """The assumption on a board's pools: the sizes that its firmware must have for the bounds to hold."""
     sizes = need.sizes
     counts = [
         f"{sizes[key]} {several if sizes[key] > 1 else single} of {sizes[size]} bytes"
@@ -1083,7 +1093,7 @@ def _with_paths(system: System, bounds: Bounds) -> Bounds:
 
 
 def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Bounds:
-    if is_on_host(system) and has_bursts(system):  # events of one burst wait for one callback, regardless of priorities
+    if is_on_host(system) and has_bursts(system):  # the events of a burst wait for one callback, in any order
         return bursts_joined(system, executor, losses, lambda one: _bounds_of_chains(one, "any_order", losses))
     if is_on_host(system):
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
@@ -1116,8 +1126,9 @@ def _bounds_on_hosts(system: System, policy: HostPolicy) -> Bounds:
 
 
 def _bounds_that_share(system: System) -> dict[str, ChainBound]:
-    """Bounds of nodes from the board analysis, which assumes that host executors take callbacks in any order, and
-    counts callbacks that chains of one timer share only once. Empty if that analysis gives no bounds."""
+    """Bounds of chains of the host from the analysis of boards. It assumes that host executors take callbacks in any
+    order, but counts a callback only once that several chains of one timer share. Empty if that analysis gives no
+    bounds."""
     try:
         ways = ways_of(system)
         found = bound_boards(ways.system, None, 0, ask_link, ways.joined)
@@ -1238,10 +1249,11 @@ def _bounds_over_lines(
 
 
 def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
-    """A callback never overlaps itself, so an instance may have to wait although a lane is free. The analysis ignores
-    this where bounds end before the next release, which tightens them considerably. Until a bound is exceeded, no
-    instance meets the preceding one there, so ignoring it cannot cause the first excess. Elsewhere the analysis counts
-    this wait, whether or not the deadline is met."""
+    """A callback never overlaps itself, so an instance may have to wait for the preceding one although a lane is free.
+    The analysis ignores this wait in segments whose bound is before the next release, which lowers the bounds
+    considerably. As long as no bound is exceeded, no instance meets the preceding one in such a segment, so the ignored
+    wait cannot cause the first excess. In all other segments the analysis counts the wait, whether or not the deadline
+    is met."""
     late = [chain for chain in system.chains if chain.deadline_ms > chain.period_ms]
     meeting = {one.name for chain in late for one in stretches_of(system, chain)}
     while True:
@@ -1382,7 +1394,7 @@ def _boards_of(system: System, link: str) -> list[str]:
 
 
 def _used_lines(system: System) -> list[Line]:
-    """The serial lines of boards: those known to be a board's, and all of them if the line of some board is unknown."""
+    """The serial lines of boards. If the line of some board is unknown: all serial lines of the description."""
     every = [system.link_of_board(board) for board in system.boards()]
     known = {one.name for one in every if one is not None}
     return [link for link in system.links if isinstance(link, Line) and (link.name in known or None in every)]
@@ -1502,8 +1514,8 @@ def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
 
 
 def _starving(system: System) -> dict[str, Root]:
-    """Chains that stock rclcpp may starve, and those that share an executor with them or follow them. No time limits
-    the end of a chain that never runs."""
+    """The chains that stock rclcpp may starve, and the chains that visit an executor of such a chain. None of
+    them has a bound, because nothing limits when a starved chain runs."""
     roots = {name: starvation_root(system, name, group) for name, group in shared_exclusive_groups(system).items()}
     found: dict[str, Root] = {}
     while True:

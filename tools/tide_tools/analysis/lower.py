@@ -42,8 +42,8 @@ HOST = ""  # Section.place of sections that touch no board
 @dataclass(frozen=True)
 class Section:
     """The part of a chain from its arrival at a board until it finally leaves. away: its visits to other boards in
-    between: the sections there, and for each the index of the callback that follows here. least_ns: the section's
-    shortest time."""
+    between; for each visit, the index of the callback with which this section goes on, and the sections elsewhere.
+    least_ns: the section's shortest time."""
 
     name: str
     chain: Chain
@@ -181,8 +181,8 @@ def _sections(system: System) -> list[tuple[str, Callback, int]]:
 
 
 def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, int]]) -> int:
-    """Longest total wait for the lock in one run of the callback. Each other lane can hold the lock first once, for one
-    of the longest critical sections on that lane's executor."""
+    """Longest total wait for the lock in one run of the callback. Each other lane can be ahead of the callback once,
+    and then hold the lock for one of the longest critical sections on that lane's executor."""
     kinds = {group.name: group.kind for group in system.groups}
     total_ns = 0
     for executor in system.executors:
@@ -196,8 +196,8 @@ def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, 
 
 
 def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lanes: int) -> int:
-    """Number of runs of `other` that may hold the lock before one run of `callback` does, if so many lanes may execute
-    `other`."""
+    """Number of runs of `other` that may hold the lock before one run of `callback` gets it, if `lanes` lanes may
+    execute `other`."""
     if other.group is not None and kinds[other.group] == "reentrant":
         return lanes
     excluded = other is callback or (other.group is not None and other.group == callback.group)
@@ -216,7 +216,7 @@ _LEAST_QUANTUM = 64
 
 def link_findings(system: System) -> list[Finding]:
     shared = _shared_lines(system)
-    if shared:  # such names cause further findings, which would only repeat this one
+    if shared:  # further findings would only follow from these names
         return shared
     findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
     pairs = [pair for chain in system.chains for way in system.ways(chain) for pair in pairwise(way)]
@@ -304,7 +304,8 @@ def _boards(system: System) -> list[Finding]:
 
 
 def _returns(system: System, chain: Chain, way: tuple[Callback, ...]) -> list[Finding]:
-    """Reports a chain that alternates between boards: it returns to a board during its stay on another one."""
+    """Reports a chain that alternates between boards: it returns to one board, and then to another one that it had
+    visited in between."""
     seen: set[str] = set()
     for section in all_of(sections_of(system, chain.model_copy(update={"callbacks": way}))):
         if section.place in seen:
@@ -467,16 +468,17 @@ class _Repeated(Callback):
 
 
 def _takes_one_at_a_time(executor: Executor) -> bool:
-    """Whether callbacks of one tree never run at the same time there. On a board all of them have one level."""
+    """True if callbacks of one tree never run at the same time on this executor. On a board all of them have one
+    level."""
     return executor.where == "mcu" or executor.lanes == 1
 
 
 class _Begun:
     """A message that is not published in every run begins a separate tree, whose timer has the shortest time between
     two such messages as its period. This tree repeats the callbacks and messages before that message, which only adds
-    work. If only a single callback of a board, or of an executor with one lane, comes before the message, the run that
-    publishes the message is counted in the other tree. After that run only the sending is left (docs/analysis/joins.md,
-    Several messages)."""
+    work. If only a single callback, of a board or of an executor with one lane, comes before the message, its run is
+    counted only in the tree that it belongs to, and the separate tree counts only the sending of the message
+    (docs/analysis/joins.md, Several messages)."""
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -763,7 +765,7 @@ def link_document(
 
 
 def refuse_link(system: System, executor: ClientExecutor | None, losses: int) -> None:
-    """NoBoundError, if there is an entry of boards or links for which there is no analysis."""
+    """Raises NoBoundError if no analysis supports some entry of the boards or links."""
     waiting = _waiting_boards(system, executor)
     findings = [
         *link_findings(system),
@@ -1005,7 +1007,7 @@ def _line(system: System, line: Line | UdpLink) -> Document:
         **document,
         "escaped_bytes": 0,
         "agent_ns": agent_ns,
-        "turn_ns": agent_ns + return_ns,  # an acknowledgment goes through the network twice, and waits for nothing else
+        "turn_ns": agent_ns + return_ns,  # the message takes agent_ns, its acknowledgment return_ns
         "return_ns": return_ns,
     }
 
@@ -1227,7 +1229,7 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
     sent = callback.sends_to(after)
     payload_bytes = (up_bytes if here else down_bytes)(callback, after)
     if system.where(callback) == "host" and (after is None or system.where(after) == "host"):
-        payload_bytes = min(payload_bytes, _LONGEST_PAYLOAD)  # it is on no line, so its length does not count
+        payload_bytes = min(payload_bytes, _LONGEST_PAYLOAD)  # the message crosses no line: its length does not count
     entry: Document = {
         "payload_bytes": payload_bytes,
         "message": next((place for place, one in enumerate(callback.publishes) if one is sent), 0),

@@ -28,8 +28,8 @@ OF_CODE = (
     "work_conserving",
 )  # premises about an executor's code, which no run can observe
 
-# What a premise concerns if its own text names no executor. machine: all executors together. paths: the premise
-# concerns only bounds of paths, no chain.
+# What a premise concerns if its own text names no executor. machine: all executors together. paths: only the bounds of
+# paths, not those of chains.
 About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
 
 _KNOWN: dict[str, tuple[Group, str, About]] = {

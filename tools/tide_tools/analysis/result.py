@@ -71,8 +71,8 @@ LABELS = {
 
 
 class Part(NamedTuple):
-    """A share of a bound; `chain`: the chain that interferes; `executor`: where it does, if the chain has several
-    executors."""
+    """A part of a bound. chain: the chain that causes it by interference; executor: the executor of the part, if the
+    bounded chain has several."""
 
     kind: str
     value_ns: int
@@ -360,7 +360,8 @@ class ChainBound:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The parts add up to the bound. Computed on request: 100 chains over a line have 10,000."""
+        """The parts add up to the bound. They are computed on request, because 100 chains over a line have 10,000
+        parts."""
         return tuple(starmap(Part, self.find_parts()))
 
     @cached_property

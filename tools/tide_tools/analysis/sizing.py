@@ -46,7 +46,7 @@ _SMALL_BYTES = 128
 _SUBMESSAGE_BYTES = 12
 _SPARE_NODES = 2  # for the messages that create entities at the start
 _SPARE_SLOTS = 2  # for the arriving frame, and for frames without a reader
-_ANY_INSTANCES = 2  # assumed for a chain without a bound
+_ANY_INSTANCES = 2  # number of instances under way that is assumed for a chain without a bound
 
 
 class Use(NamedTuple):
@@ -104,7 +104,7 @@ class Client:
     events: int
     publications: tuple[Endpoint, ...]
     subscriptions: tuple[Endpoint, ...]
-    services: tuple[ServiceEnd, ...]  # the clients, too
+    services: tuple[ServiceEnd, ...]  # calls of services as well as served services
     chains: tuple[Chain, ...]
     levels: Mapping[str, int]  # the level of each chain
     uses: Uses
@@ -116,7 +116,8 @@ class Client:
 
     @property
     def served(self) -> tuple[ServiceEnd, ...]:
-        """For each service of the board, the client with the longest reply."""
+        """One entry for each service that the board serves; of the chains that call it, the one with the longest
+        reply."""
         found: dict[str, ServiceEnd] = {}
         for one in self.services:
             if one.is_client:
@@ -128,7 +129,7 @@ class Client:
 
     @property
     def subscribed(self) -> tuple[tuple[Endpoint, ...], ...]:
-        """The endpoints of the subscriptions: for each, one for each callback that publishes its topic."""
+        """For each subscription, its endpoints: one for each callback that publishes its topic."""
         found: dict[str | int, tuple[Endpoint, ...]] = {}
         for end in self.subscriptions:
             key = self.shared.get(id(end.callback), id(end))
@@ -137,7 +138,8 @@ class Client:
 
     @property
     def askers(self) -> int:
-        """The largest number of chains that call the same service. At most one request of each waits."""
+        """The largest number of chains that call the same service of the board. Of each chain, at most one request
+        waits."""
         counts = Counter(one.service.lstrip("/") for one in self.services if not one.is_client)
         return max(counts.values(), default=1)
 
@@ -451,7 +453,7 @@ class Need:
     agent: tuple[str, ...]
     unbounded: tuple[str, ...]  # chains of this board whose messages cannot be counted
     above_defaults: tuple[str, ...]  # pools for which the runtime's defaults are too small
-    slots_apart: int  # more slots for a board with an object for each publisher of a subscription
+    slots_apart: int  # additional slots if the board has a separate reader for each publisher of a subscription
 
 
 def _of_board(system: System, board: Executor) -> System:
@@ -492,8 +494,8 @@ def _slots_apart(client: Client, depth: int) -> int:
 
 
 def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Yields a key and the reason why its size is too small. A message occupies a node of the smallest class that holds
-    it."""
+    """Yields each key of `sizes` with too small a value, and the reason. A message occupies a node of the smallest
+    class that holds it."""
     small = [end for end in client.writes if _node_bytes(end) <= sizes["small_node_bytes"]]
     large = [end for end in client.writes if _node_bytes(end) > sizes["small_node_bytes"]]
     for key, members, spare in (("small_nodes", small, _SPARE_NODES), ("large_nodes", large, 0)):

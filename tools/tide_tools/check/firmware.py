@@ -111,7 +111,7 @@ def _arguments(text: str, at: int) -> list[str]:
 
 
 def _number(word: str, constants: dict[str, str]) -> int | str:
-    """The number, or the word itself if it is not a number."""
+    """The value of a number or of a named constant; otherwise the word itself."""
     value = _NUMBER.fullmatch(constants.get(word, word))
     return int(value[1], 0) if value else word
 

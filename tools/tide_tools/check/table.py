@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds as text for people."""
+"""Bounds as text and tables for the terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tide_tools.system.locate import Path
 from tide_tools.system.sizes import types_are_known
 from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
 
-Where = Callable[[Root], str]  # the "file:line: " of what fails first
+Where = Callable[[Root], str]  # the "file:line: " of the entry that fails first
 
 
 def nowhere(_: Root) -> str:
@@ -46,7 +46,7 @@ def colour_of(numbers: Origins | None) -> str:
 
 
 def _table(headings: Sequence[str], texts: Sequence[str], title: str | None = None) -> Table:
-    """All columns except the first and those in `texts` contain numbers."""
+    """A table without rows. The first column and those in `texts` contain text, all others numbers."""
     table = empty_table(title)
     for place, heading in enumerate(headings):
         is_text = place == 0 or heading in texts
@@ -110,8 +110,8 @@ def _probabilities(bounds: Bounds) -> list[str]:
 
 
 def _counts_from(bounds: Bounds) -> str:
-    """A sentence that says from when the deadlines count. The table shows deadlines from an event less the chain's
-    period."""
+    """Sentences that say from when the deadlines count. For a deadline that counts from an event, the table shows the
+    deadline minus the chain's period."""
     if all(chain.begins_with_event for chain in bounds.chains):
         return "The deadline counts from the event that begins the chain."
     timers = [chain for chain in bounds.chains if not chain.begins_with_event]
@@ -172,7 +172,7 @@ def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | No
 def explanation_table(chain: ChainBound) -> Table:
     table = _table(("part", "ms", "share"), ("share",), f"{chain.name}: what {exact(chain.bound_ns)} ms are made of")
     whole = max(chain.bound_ns or 1, 1)
-    for part in (one for one in chain.parts if exact(one.value_ns) != exact(0)):  # a part of 1 ns only states an order
+    for part in (one for one in chain.parts if exact(one.value_ns) != exact(0)):  # 0.000 ms only states an order
         bar = "█" * max(1, round(30 * part.value_ns / whole))
         table.add_row(escape(label(part)), exact(part.value_ns), f"{bar} {100 * part.value_ns / whole:.1f} %")
     return table

@@ -33,7 +33,7 @@ _SERIAL = ("ttyACM*", "ttyUSB*", "ttyAMA*", "serial/by-id/*")
 _SHORT_S = 10.0
 _WATCH_S = 1.0
 _PAUSE_NS = 1_000_000
-# GET_INFO of the agent itself, without a session; the answer is an INFO submessage.
+# GET_INFO about the agent itself, which needs no session; the agent answers with an INFO submessage.
 _PING = bytes.fromhex("80000000 02010800 000afffd 04000000")
 _INFO = 0x06
 

@@ -244,7 +244,7 @@ class MessageCode:
 
     @property
     def default_tables(self) -> list[str]:
-        """Constants of defaults with several elements."""
+        """C constants for the default values that have several elements."""
         return [t for m in self.message.fields if m.default is not None for t in self._default_table(m)]
 
     def _default_table(self, member: Field) -> Iterator[str]:

@@ -251,7 +251,7 @@ def _text_of(file: Path) -> str:
 
 
 def _idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
-    """Imported late: its parser takes a fifth of a second to load."""
+    """The interface of an .idl file. Its parser is imported here, because it takes a fifth of a second to load."""
     try:
         from tide_tools.generate.idl import idl_interface
     except ImportError as error:

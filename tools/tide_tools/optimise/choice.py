@@ -210,8 +210,8 @@ class Moves:
         return cores_of(self._system, choice) <= self._limit + 1e-9
 
     def _less(self, choice: Choice, other: Choice) -> bool:
-        """True if `other` needs fewer processors. Moves that reduce the number are allowed even while it is too
-        large."""
+        """True if `other` needs fewer processors than `choice`. Such moves are allowed even if `other` still needs too
+        many."""
         return cores_of(self._system, other) < cores_of(self._system, choice)
 
     def _exchanges(self, choice: Choice) -> Iterator[Choice]:
@@ -222,7 +222,8 @@ class Moves:
                 yield replace(choice, priorities=tuple(priorities))
 
     def _lanes(self, choice: Choice) -> Iterator[Choice]:
-        """A microcontroller has one lane, or with tide's executor one for each priority."""
+        """Moves that change the lanes of one of tide's executors: on a board to one, or to one for each priority; on
+        the host by one."""
         policies = _policies(self._system, choice)
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
             executor = self._system.executors[index]
@@ -284,8 +285,8 @@ class Moves:
         return self._system.where(callback) == "host" and not exclusive and not branched
 
     def _budgets(self, choice: Choice) -> Iterator[Choice]:
-        """Raises or lowers a budget by one step, or moves a step from one executor's budget to another's. With a given
-        number of cores, moves may also need more processors."""
+        """Raises or lowers a budget by one step, or moves a step from one executor's budget to another's. Only if the
+        user has given the number of cores may a move need more processors than before."""
         with_budget = [index for index, budget_ns in enumerate(choice.budgets_ns) if budget_ns]
         for part in BUDGET_STEPS:
             for index in with_budget:
@@ -301,7 +302,7 @@ class Moves:
                             yield both
 
     def _policies(self, choice: Choice) -> Iterator[Choice]:
-        """tide's executor in place of rclc's."""
+        """Moves that replace rclc's executor of a board by tide's."""
         for index, policy in enumerate(choice.policies):
             if policy != "tide" and not self._keep_policies:
                 yield replace(choice, policies=_with(choice.policies, index, "tide"))
@@ -326,7 +327,8 @@ def _with(values: tuple[Value, ...], index: int, value: Value) -> tuple[Value, .
 
 
 def rewritten(text: str, system: System, choice: Choice) -> str:
-    """`text` is the description of `system`; a missing key is added after the entry's name."""
+    """Returns `text`, the description of `system`, with the values of `choice`. A missing key is added after the
+    entry's name."""
     before = present(system)
     edits: list[tuple[Path, str, int | str]] = []
     for index, value in enumerate(choice.priorities):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A search for the largest margin by changes that keep a system's function: the order of its chains, lanes and budgets
-of its executors, the executor of each callback, the quantum of its line, tide's executor on a board. Bounds depend on
-each other's lateness, so the best order is not known without trying. The search starts with the present, the
-deadline-monotonic and the period-monotonic order, climbs by single changes, and then continues from random variations
-that a seed determines."""
+of its executors, the executor of each callback, the quantum of its line, tide's executor on a board. A chain's bound
+depends on how late the other chains are, so the best order can be found only by trying. The search starts with the
+present, the deadline-monotonic and the period-monotonic order, climbs by single changes, and then continues from random
+variations that a seed determines."""
 
 from __future__ import annotations
 
@@ -313,7 +313,8 @@ class FewestChanges:
         return None
 
     def _orders(self) -> Found | None:
-        """Among the orders with the fewest exchanged pairs that meet all deadlines, the one with the largest margin."""
+        """Of all orders that meet every deadline, those with the fewest exchanged pairs; of these, the one with the
+        largest margin."""
         met: Found | None = None
         pairs = 0
         for priorities in nearest_orders(self._origin.priorities, self._search.left // 2, self._is_order):
@@ -410,7 +411,8 @@ Evaluate = Callable[[Choice], Found]
 
 @dataclass(frozen=True)
 class Change:
-    """before and after as written in the description; without a reason if not every deadline is met."""
+    """A changed value. before, after: the value as written in the description. reason: empty if not every deadline is
+    met."""
 
     what: str
     before: str
@@ -446,7 +448,7 @@ def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, 
         if choice.policies[index] != now.policies[index]:
             policies = (*choice.policies[:index], now.policies[index], *choice.policies[index + 1 :])
             kept = zip(system.executors, choice.lanes, now.lanes, strict=True)
-            lanes = tuple(before if one in cores else after for one, after, before in kept)  # rclc's: one lane
+            lanes = tuple(before if one in cores else after for one, after, before in kept)  # rclc has one lane
             back = replace(choice, policies=policies, lanes=lanes)
             yield f"policy of board {board}", now.policies[index], choice.policies[index], back
     for index, link in enumerate(system.links):
@@ -457,7 +459,7 @@ def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, 
         if choice.priorities[index] != now.priorities[index]:
             one_back = _with_value(choice.priorities, index, now.priorities[index])
             back = replace(choice, priorities=one_back)
-            if not is_ordered(system, back):  # two chains exchanged priorities and are restored together
+            if not is_ordered(system, back):  # its old priority is another chain's now
                 back = replace(choice, priorities=now.priorities)
             before, after = str(now.priorities[index]), str(choice.priorities[index])
             yield f"priority of {chain.name}", before, after, back
