@@ -131,7 +131,7 @@ def meeting_worst(
     if kind < 0.5:
         timers, at_ns, of_end = [*runs_of], release_ns - MICROSECOND, False
     else:
-        busy = {one.timer for one in there if one.start_ns <= at_ns < one.end_ns}  # their chains delay the step already
+        busy = {one.timer for one in there if one.start_ns <= at_ns < one.end_ns}  # these timers already delay the step
         timers = [timer for timer in runs_of if timer not in busy] or [*runs_of]
         timers = [source.choice(timers)] if source.random() < 0.7 else timers
     for timer in timers:
@@ -194,7 +194,7 @@ def _octets_ns(link: Line | UdpLink, octets: int) -> int:
 
 
 def meeting(marks_ns: Sequence[Sequence[int]], periods_ns: Sequence[int], source: random.Random) -> tuple[int, ...]:
-    """Offsets with which one callback of the chains of each timer begins at about the same time, either in the first
+    """Offsets with which callbacks of different timers, one of each, begin at about the same time: either in the first
     instances, which send all messages, or in later instances."""
     chosen_ns = [source.choice(each) for each in marks_ns]
     at_ns = source.choice((max(chosen_ns), max(periods_ns)))
@@ -261,7 +261,7 @@ class BoardsRun:
     phases_ns: tuple[int, ...]
     executions_ns: tuple[tuple[int, ...], ...]  # by chain and callback
     payload_bytes: tuple[tuple[int, ...], ...]
-    agent_ns: tuple[tuple[int, int], ...]  # the agent's delays for each board
+    agent_ns: tuple[tuple[int, int], ...]  # for each board: the agent's least and greatest delay
     return_ns: tuple[tuple[int, int], ...]
     costs: bool
     seed: int
@@ -394,7 +394,8 @@ class BoardsPlayer:
         return whole[: 1 + next(n for n, one in enumerate(whole) if one is section.last)]
 
     def _message_of(self, callback: Callback, after: Callback | None = None) -> str:
-        """Name of the message from `callback` to `after`; after None: the first message of the callback."""
+        """Name of the message that `callback` sends to the callback `after`. If `after` is None: name of its first
+        message."""
         sent = callback.sends_to(after)
         place = next((place for place, one in enumerate(callback.publishes) if one is sent), 0)
         return f"{self._names[id(callback)]}m{place or ''}"
@@ -515,7 +516,7 @@ class BoardsPlayer:
         return tuple(self._random.choice(((0, one), (one, one), (one, one), (0, 0))) for one in all_ns)
 
     def recording(self, words: str) -> str:
-        """Plays the same run again and returns the times of its instances."""
+        """The same plan with recording, so that its run returns the times of all instances."""
         return f"record=true;{words}"
 
     def of_chains(self, played: Played) -> Played:
@@ -585,9 +586,9 @@ class BoardsPlayer:
         return ";".join(f"{name}={value}" for name, value in fields.items())
 
     def _way_ns(self) -> int:
-        """Additional time for the last instance, which may take longer than all periods: its delays, and all executions
-        and frames of several instances that occur meanwhile. Without this time a run would end before its best-effort
-        messages arrive."""
+        """Additional time for the last instance, which may take longer than all periods: the delays of its own
+        messages, and the executions and frames of all instances that may be under way at the same time. Without this
+        time a run would end before its best-effort messages arrive."""
         links_ms = sum(((link.agent_ms or 0) + (link.return_ms or 0) for link in self._links), Decimal(0))
         sent = max(len(chain.callbacks) for chain in self._chains)
         every = [one for chain in self._chains for one in chain.callbacks]

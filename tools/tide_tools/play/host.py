@@ -34,7 +34,7 @@ Policy = Literal["tide", "readyset"]
 _DEPTH = 64  # depth of each subscription's queue; enough that no message is dropped
 _BYTES = 8
 _OUTSIDE = "outside."  # executor of the callbacks that publish the events; the dot keeps it apart from described names
-_SETTLE_US = 600_000_000  # longest time for instances under way at the end
+_SETTLE_US = 600_000_000  # longest time for which a run waits at its end for unfinished instances
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class HostPlayer:
         return fixed_ns, fixed_ns
 
     def recording(self, words: str) -> str:
-        """Repeats the run and returns the times of its instances."""
+        """The same plan with recording, so that its run returns the times of all instances."""
         return f"record=true;{words}"
 
     def instances(self, played: Played) -> list[list[Instance]]:
@@ -306,7 +306,8 @@ class HostPlayer:
         return self.plan(run, 2 * longest_ns + max(run.offsets_ns))
 
     def drawn_evenly(self, seed: int, spread_us: int) -> HostRun:
-        """Executions take the longest time, or any from a described least one on; timers begin within the spread."""
+        """A run in which an execution takes its longest time (or, if the description gives a least time, a time between
+        the two), and in which each timer begins between 0 and spread_us."""
         offsets = random.Random(f"{seed} offsets")
         return HostRun(
             tuple(offsets.randint(0, spread_us) * MICROSECOND for _ in self._timers),
@@ -323,7 +324,7 @@ class HostPlayer:
 def host_plan(
     system: System, policy: Policy, seconds: float, seed: int = 1, spread_us: int = 0, dispatch_us: float = 0
 ) -> str:
-    """The plan of one run of this length: the seed draws the execution times, timers begin within the spread,
+    """The plan of one run of `seconds`: the seed draws the execution times, each timer begins between 0 and spread_us,
     priorities are as described. dispatch_us: the additional cost of starting a callback, to model another runtime."""
     player = HostPlayer(system, "default" if policy == "readyset" else "priority", random.Random(seed))
     return player.plan(player.drawn_evenly(seed, spread_us), round(seconds * 1e9), dispatch_us)

@@ -28,8 +28,8 @@ class Played:
     violations: tuple[str, ...]  # the rules that the run broke
     full: tuple[str, ...]  # pools that ran full
     # Only if the plan has record=true. By chain and instance: the release, the start of the first callback, the end of
-    # the last; -1 for a step that the instance did not reach. Remains in the lists that were read, because there are
-    # thousands of instances.
+    # the last; -1 for a step that the instance did not reach. These are the lists of the parsed JSON, not converted,
+    # because there are thousands of instances.
     recorded: Sequence[Sequence[Sequence[int]]] = ()
     # Only for plans with boards. The runs of each callback: timer, instance, start, end. The messages: timer, instance,
     # and time of arrival in ROS 2.
@@ -38,7 +38,7 @@ class Played:
 
 
 def read_answer(program: str, answer: str | bytes) -> Played:
-    """answer: a line that `--serve` printed."""
+    """The results in `answer`, a line that `program --serve` printed. Raises ServerError if it refused the plan."""
     told: dict[str, Any] = json.loads(answer)
     if "refused" in told:
         raise ServerError(f"{program} refuses the plan: {told['refused']}")
@@ -48,7 +48,7 @@ def read_answer(program: str, answer: str | bytes) -> Played:
 
 
 class Server:
-    """One process; several threads must not share it. Standard error is the caller's."""
+    """One simulator process, which several threads must not share. It inherits the caller's standard error."""
 
     def __init__(self, program: str) -> None:
         self._program = program  # name and arguments

@@ -78,7 +78,7 @@ class Child:
     lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
     log_failure: OSError | None = None  # why the log is incomplete
     reader: threading.Thread | None = None
-    is_group: bool = False  # True if it leads a process group, which ends with it
+    is_group: bool = False  # True if the child leads a process group, all of which ends with it
 
     @classmethod
     def start(
@@ -158,7 +158,7 @@ class Child:
                 return line
 
     def wait_json(self, key: str, limit_s: float, what: str) -> dict[str, Any]:
-        """The first object with the key among the lines."""
+        """The first JSON object with this key on the child's standard output."""
         return json_line(self.wait_line(lambda line: key in json_line(line), limit_s, what))
 
     def wait_event(self, event: str, limit_s: float) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class Child:
         return RunError(f"{self.name} ended in the middle of the run ({self.ending()})\n{self.tail()}")
 
     def ends(self, limit_s: float) -> bool:
-        """Waits for its end up to a limit (that of a Patience); returns whether it has ended."""
+        """Waits until the child has ended, at most for limit_s (as in Patience); returns whether it has ended."""
         patience = Patience(limit_s)
         while not patience.is_over():
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -11,8 +11,8 @@ DOMAIN_MAXIMUM = 232  # DDS has no ports for larger numbers
 
 
 def ros_domain(given: int | None = None, otherwise: int | None = None) -> int:
-    """The given domain, or else ROS_DOMAIN_ID, or else the argument `otherwise`; if that is None, a domain that no
-    concurrent command uses. UsageError."""
+    """The given domain, or else ROS_DOMAIN_ID, or else the argument `otherwise`; if that is None, a domain derived from
+    the process id, so that concurrent commands rarely share one. Raises UsageError if ROS_DOMAIN_ID is no domain."""
     if given is not None:
         return given
     named = os.environ.get("ROS_DOMAIN_ID", "")

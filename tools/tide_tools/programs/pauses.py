@@ -18,8 +18,8 @@ _START_S = 30.0
 
 
 def watch_pauses(seconds: float) -> dict[str, Any]:
-    """Records for `seconds` when each processor pauses. MissingBinaryError; OSError if the program lacks permission or
-    fails."""
+    """Records for `seconds` when each processor pauses. Raises MissingBinaryError, and OSError if the program lacks a
+    permission or fails."""
     command = [find_binary("tide-pauses")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -52,7 +52,7 @@ def pauses_of(told: dict[str, Any] | None) -> list[Span]:
 
 
 def pauses_told(told: dict[str, Any], from_ns: int, until_ns: int) -> dict[str, Any]:
-    """For results.json: the number and the lengths of the processor pauses in this time."""
+    """For results.json: the number and the lengths of the processor pauses from from_ns to until_ns."""
     lengths = [after - before for before, after in pauses_of(told) if after > from_ns and before < until_ns]
     share = sum(lengths) / max(1, (until_ns - from_ns) * len(told["processors"]))
     return {

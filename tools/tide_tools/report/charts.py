@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every picture that the command makes, as SVG, in its page and as separate files; needs no library and no network.
+"""All pictures of the `tide` commands: SVG, within a page or in a file of its own, made without a library or network.
 
 Positions along the axis are in percent and text sizes in pixels, so a picture fits a phone and its text stays readable.
 Colours are from the palette of Okabe and Ito, which colour-blind people can tell apart. Grey parts are visible on white
@@ -132,7 +132,7 @@ class Picture:
         self._names.setdefault(text, colour)
 
     def svg(self, alone: bool = False) -> str:
-        """alone: for a separate file, with a white background."""
+        """The picture as SVG. alone: for a separate file, which needs a white background."""
         bottom = self._y(self._rows)
         grid = []
         for value in _ticks(self.most):

@@ -91,9 +91,9 @@ class Answer(_Entry):
 
 
 class Undisturbed(_Entry):
-    """Instances of a chain that no observed violation of a premise affected (tide_tools.run.seen). until: the
-    instances count until they leave this board; empty: to the end of the chain. max_ns: None if there was no such
-    instance."""
+    """Instances of a chain that no observed violation of a premise affected (tide_tools.run.seen). until: the board at
+    whose exit the measured part of the chain ends; empty: the whole chain was measured. max_ns: None if there was no
+    such instance."""
 
     until: str = ""
     samples: int
@@ -107,8 +107,8 @@ class Undisturbed(_Entry):
 
 class ChainResult(_Entry):
     """One chain under one executor. Its latency is the time from the nominal expiry of its timer to the end of its last
-    callback (in results of older versions it begins with the start of the first callback). part, unseen, doubt: the
-    members of tide_tools.report.verdict."""
+    callback (in results of older versions it begins with the start of the first callback). part, unseen, doubt: see
+    Completeness in tide_tools.report.verdict."""
 
     name: str
     priority: int
@@ -129,7 +129,7 @@ class ChainResult(_Entry):
     unseen: str = ""
     doubt: str = ""
     latencies_ns: list[int]
-    undisturbed: list[Undisturbed] = []  # empty: not known
+    undisturbed: list[Undisturbed] = []  # empty: not determined
     parts: list[PartResult] = []
 
 
@@ -222,13 +222,13 @@ class Run(_Entry):
         return [*found, *(one.name for one in whole if one.is_above)]
 
 
-# Premises that a run observes to be violated, but not when: any instance may be affected.
+# Premises of which a run observes that they were violated, but not at what time, so any instance may be affected.
 _AT_NO_TIME = {"loads", "losses", "pools", "line_on_time", "other_real_time"}
 
 
 def premises_of(answers: Sequence[Answer]) -> Premises:
-    """Broken and unobservable premises, except properties of an executor's code, which no run decides: they are proved,
-    and `tide lab hunt` tries to refute them."""
+    """The broken and the unobservable premises. Properties of an executor's code are left out, because no run decides
+    about them: they are proved, and `tide lab hunt` tries to refute them."""
     asked = [one for one in answers if one.id not in OF_CODE]
     broken: dict[tuple[str, str], list[str]] = {}  # one observation may break several premises
     for one in asked:
@@ -268,7 +268,8 @@ class Results(_Entry):
         return [run for run in self.runs if run.label == self.judged] or self.runs
 
     def to_json(self) -> str:
-        """Writes each verdict for readers; `from_json` computes it again by the rule of its version."""
+        """The results as JSON, with each verdict for programs that read it. `from_json` ignores these verdicts and
+        computes them again, because the rule may have changed since."""
         data = self.model_dump()
         for run, dumped in zip(self.runs, data["runs"], strict=True):
             limited = [one for one in dumped["paths"] if one["deadline_ns"] is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results as tables for people."""
+"""Results as tables and sentences for the terminal."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def conclusion(results: Results) -> str | None:
 
 @dataclass(frozen=True)
 class Summary:
-    """One run in a sentence. kind: good, fair or bad."""
+    """The result of one run in a sentence. kind: good, fair or bad."""
 
     label: str
     kind: str

@@ -71,7 +71,7 @@ class Premises:
 
 @dataclass(frozen=True)
 class Verdict:
-    """reasons: the most important first."""
+    """A state with its reasons, the most important first."""
 
     state: State
     reasons: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class Verdict:
 def verdict(
     seen: Observation, completeness: Completeness, premises: Premises, deadline_ns: int, bound_ns: int | None
 ) -> Verdict:
-    """The rule for a verdict. The first line that applies decides."""
+    """The rule for a verdict: the conditions below are tested in order, and the first one that holds decides."""
     failures = _failures(seen, completeness)
     if failures:
         return Verdict(State.NOT_MET, (*failures, *filter(None, [completeness.doubt])))
@@ -125,7 +125,7 @@ def _by_time(part: str) -> str:
 
 
 def _failures(seen: Observation, completeness: Completeness) -> tuple[str, ...]:
-    """The number of instances that were due is given only if the start of each of them was observed."""
+    """The failures in words. The number of due instances is part of a text only if every start was observed."""
     of = f" of {seen.due}" if seen.due and not completeness.doubt else ""
     counts = ((seen.unanswered, "unanswered"), (seen.not_started, "not started"), (seen.late, "late"))
     return tuple(f"{count}{of} {word}" for count, word in counts if count)
@@ -141,7 +141,8 @@ MET, NOT_MET, NO_ANSWER, ABOVE_BOUND, VOID, NO_EVIDENCE = range(6)
 
 
 def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_bound: bool = False) -> int:
-    """above_bound: an instance without an observed disturbance was longer than its bound. The gravest status wins."""
+    """above_bound: an instance without an observed disturbance was longer than its bound. If several statuses apply,
+    the gravest is returned."""
     states = {one.state for one in verdicts}
     if State.NOT_MET in states:
         return NOT_MET
@@ -162,8 +163,9 @@ _EARLY = 0.1  # share of a period by which the last message may be early and sti
 
 def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_ns: int, missed: int = 0) -> int:
     """Number of messages of a periodic topic that are missing between two times. missed: messages that were published
-    but not received by the observer (by the publisher's sequence numbers). One period at either end is not judged,
-    because the timer's phase is unknown. Jitter below nine tenths of a period does not cause missing messages."""
+    but not received by the observer (by the publisher's sequence numbers). One period at the beginning and one at the
+    end are not judged, because the timer's phase is unknown. If a message is late by less than nine tenths of a period,
+    none counts as missing."""
     if not times_ns:
         return max(0, (until_ns - from_ns) // period_ns - 1)
     inside = int((times_ns[-1] - times_ns[0]) / period_ns + _EARLY) + 1 - len(times_ns)
@@ -174,8 +176,9 @@ def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_n
 
 def unanswered(starts_ns: Sequence[int], ends_ns: Sequence[int], deadline_ns: int, until_ns: int) -> int:
     """The number of starts that have no end within their deadline; both lists are in order of time. Each end belongs to
-    the first waiting start. Exact if the deadline is within the period, otherwise a lower bound. Starts whose deadline
-    is after `until_ns` are not counted, but may be answered."""
+    the first waiting start. The number is exact if the deadline is within the period, otherwise it is a lower bound. A
+    start whose deadline is after `until_ns` never counts as unanswered, but an end within its deadline belongs to it
+    and is not available to later starts."""
     missing, place = 0, 0
     for start_ns in starts_ns:
         place = max(place, bisect_left(ends_ns, start_ns))

@@ -91,7 +91,7 @@ def _unescaped(escaped: bytes) -> bytes:
 
 
 def read_frames(log: Path) -> list[Frame]:
-    """Returns no frames if there is no log."""
+    """The frames of tide-line's log; none if there is no log."""
     if not log.exists():
         return []
     frames = []
@@ -174,9 +174,10 @@ _BREAK_NS = 1_000_000  # a shorter break between two callbacks is the executor's
 def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Lines) -> Evidence:
     """How late timers start their chains on an idle processor, and how long an answer waits for its callback on an idle
     processor. runs: for each board, every run of a callback as the chain, the release that the run begins (None: a
-    message began it), start and end. A timer counts if it expired while no callback ran and no frame arrived. taken_by:
-    answers that were the only frame since the last callback ended. taken_most: answers that may have waited for several
-    other frames."""
+    message began it), start and end. A timer counts if it expired while no callback ran and no frame arrived. Returned
+    by chain: start_late_ns, the greatest delay of a timer. Returned by board: taken_by, the greatest wait of an answer
+    that was the only frame since the last callback ended; taken_most, that of an answer that may have waited for other
+    frames as well."""
     late: dict[str, int] = {}
     sure: dict[str, int] = {}
     most: dict[str, int] = {}
@@ -247,15 +248,16 @@ class Traced:
         return [(one.start_ns, one.end_ns) for one in of_it]
 
     def spans_on(self, board: str) -> list[Interval]:
-        """From release to end, the instances that visit the board."""
+        """For each instance that visits the board, the interval from its release to its end."""
         every = (own for chain in self.instances.values() for own in chain.values())
         return [(own[0].release_ns, own[-1].end_ns) for own in every if any(one.place == board for one in own)]
 
     def to_node(
         self, before: Callback, after: Callback, own: Sequence[Step], place: int
     ) -> tuple[Interval, int] | None:
-        """The interval from the message's arrival at the agent until the callback begins, and how long the node was
-        busy in it. place: index of the message among the messages that this run of the callback published."""
+        """The interval from the message's arrival at the agent until the callback begins, and how long other callbacks
+        kept the node busy in this interval. place: index of the message among the messages that this run of the
+        callback published."""
         made, taken = _of(own, before.executor, before.name), _of(own, after.executor, after.name)
         came = None if made is None else _of(own, "agent", "to ROS 2", made.start_ns, place)
         if came is None or taken is None or taken.start_ns < came.start_ns:
@@ -477,7 +479,7 @@ def handed(run: Traced) -> list[Handed]:
 
 
 def _all_came(own: Sequence[Step], before: Callback, way: str, count: int) -> bool:
-    """True if the agent passed on as many messages as the run sent; otherwise they cannot be told apart."""
+    """True if the agent passed on as many messages as the run sent; otherwise it is unknown which ones are missing."""
     made, what = _of(own, before.executor, before.name), "to ROS 2" if way == "agent" else "to the board"
     passed = [one for one in own if (one.place, one.what) == ("agent", what) and made and one.start_ns >= made.start_ns]
     return len(passed) == count

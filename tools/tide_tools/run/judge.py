@@ -108,7 +108,8 @@ class _Judge:
         return way(assumption.values) if way else (UNSEEN, "this run has no counter for it", None)
 
     def chains_of(self, assumption: Assumption, word: Word, where: frozenset[str] | None) -> list[str] | None:
-        """The chains whose bounds depend on events on these executors, or on late instances. None: all chains."""
+        """The chains whose bounds depend on these executors or, for the premise over_in_time, on late instances. None:
+        all chains."""
         if word == BROKEN and (raised := self.raised(assumption.id)) is not None:
             return raised
         late = self.seen.get("in_time", {}).get("over" if word == BROKEN else "unseen", [])
@@ -125,7 +126,8 @@ class _Judge:
 
     def raised(self, premise: str) -> list[str] | None:
         """The chains whose bounds the observed times raise or remove. None: the premise is not a time of the
-        description, or the observed times change nothing in it, or the analysis does not apply to them."""
+        description, or the observed times change nothing in the description, or no analysis supports the changed
+        description."""
         told = _TIMES[premise](self) if premise in _TIMES else self.system
         if told == self.system:
             return None
@@ -176,7 +178,8 @@ class _Judge:
         return self.system.model_copy(update={"chains": chains})
 
     def by_others(self, assumption: Assumption, answers: Iterable[list[Answer]]) -> Answer:
-        """A time that the description leaves out counts as 0; the premise that uses it judges it."""
+        """The result for a premise about times that the description leaves out and that count as 0: the worst result of
+        the premises that are about these times."""
         ids = {_ANSWERED_BY[name] for name in assumption.values if name in _ANSWERED_BY}
         places = places_of(self.system, assumption.id, assumption.places)
         chains = self.chains_of(assumption, UNSEEN, places)

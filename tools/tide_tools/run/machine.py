@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a result must say about the machine of a run."""
+"""Facts about the machine of a run that a result must contain."""
 
 from __future__ import annotations
 

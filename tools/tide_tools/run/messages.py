@@ -315,8 +315,9 @@ def _shortest(name: str, padded: int) -> int:
 
 
 def sample_of(name: str, payload_bytes: int, mark: int | None = None) -> Sample:
-    """An instance of the type with that many bytes, or the nearest number below. mark: a second number, which names the
-    chain. Raises MessageError when the type is unknown, has more bytes, or has no room for a mark."""
+    """An instance of the type with payload_bytes bytes or, if no instance has exactly that size, with the next smaller
+    one. mark: a second number, which names the chain. Raises MessageError when the type is unknown, has more bytes, or
+    has no room for a mark."""
     message = message_class(name)()
     padded = len(_serialised(message))
     least = _shortest(name, padded)

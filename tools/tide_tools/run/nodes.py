@@ -58,7 +58,8 @@ def told_lines() -> Iterator[str]:
 
 
 def end_with(lines: Iterator[str]) -> None:
-    """Runs in a thread of its own: standard input closes when the starter of the node has ended."""
+    """Sends SIGTERM to this process when standard input closes, because the node's starter has then ended. Runs in a
+    thread of its own."""
     for _ in lines:
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -66,9 +67,9 @@ def end_with(lines: Iterator[str]) -> None:
 
 @contextlib.contextmanager
 def until_shut_down() -> Iterator[None]:
-    """SIGTERM shuts rclpy down while it works. The exception that rclpy then raises ends the body and has no other
-    effect. The exception is ExternalShutdownException where rclpy checks for the shutdown, RCLError or InvalidHandle
-    where it prepares to wait."""
+    """SIGTERM shuts rclpy down while this block runs. The exception that rclpy then raises ends the block and has no
+    other effect. The exception is ExternalShutdownException where rclpy checks for the shutdown, RCLError or
+    InvalidHandle where it prepares to wait."""
     try:
         yield
     except ExternalShutdownException:
@@ -119,8 +120,8 @@ class Reserve:
         self._publish_ns = max(spent_ns, self._publish_ns * 15 // 16)
 
     def work_ns(self, place: int, before_ns: int) -> int:
-        """Time to compute after before_ns are spent: half of the execution time at least, and never less than least_ns
-        in all."""
+        """Time that the callback still computes when it has already used before_ns: so much that both together are at
+        least half of the execution time, and at least least_ns."""
         lead_ns = self._lead_ns.get(place)
         led_ns = 0 if lead_ns is None else lead_ns + _LEAD_SPARE_NS
         left_ns = self.execution_ns - led_ns - before_ns - self._publish_ns - _SPARE_NS
@@ -198,7 +199,7 @@ class _Play:
         self._lock = threading.Lock()
         takes = callback["takes"]
         self.client: Client[Any, Any] | None = None
-        # The message is a request or a reply.
+        # The request or reply that this callback sends.
         asked: dict[str, Any] = next((one for one in callback["sends"] if "part" in one), {})
         self.asks = asked["topic"] if asked.get("part") == "Request" else None
         self.awaits = takes["topic"] if takes is not None and takes.get("part") == "Response" else None
@@ -286,7 +287,7 @@ class _Play:
         return self._reply(max(index, 0))
 
     def refuse(self) -> Any:
-        """Replies to a request that is not in the description."""
+        """The reply to a request that does not come from a described chain."""
         return self._reply(0)
 
     def connect(self, node: Node, taker: _Play) -> None:
@@ -317,10 +318,10 @@ class _Play:
             return (self._counts[place] - 1) * every
 
     def _run(self, index: int, now_ns: int, begun_ns: int | None = None, place: int = 0) -> None:
-        """begun_ns: the thread's time when the callback started, if that was earlier. place: the index, among several
-        messages, of the message that began it."""
+        """Runs instance `index`. begun_ns: the thread's time when the callback started; None: now. place: the index of
+        the message that started it, among the messages that it receives."""
         if index in self._seen:
-            self.repeated += 1  # the message is so late that its number means another instance
+            self.repeated += 1  # a late message: its number has wrapped around to this instance
             return
         if index < 0 or index >= int(self.chain["instances"]):
             return
@@ -335,7 +336,7 @@ class _Play:
         self.runs.append((index, now_ns, time.monotonic_ns(), self._clock.now_ns() - cpu_ns))
 
     def begin(self, start_ns: int, executor: Executor) -> None:
-        """The timer's period counts from its reset, so its first expiry is at the offset."""
+        """Resets the timer one period before the chain's offset, so that it first expires at the offset."""
         self.start_ns = start_ns
         if self.timer is None:
             return
@@ -396,7 +397,7 @@ def _serve(node: Node, plays: list[_Play], clock: _Clock) -> None:
             every.setdefault(one.serves["topic"].lstrip("/"), []).append(one)
 
     def answer(several: list[_Play], request: Any, _: Any) -> Any:
-        """The response leaves when this method has returned."""
+        """Serves a request. rclpy sends the response when this function has returned."""
         now_ns, cpu_ns = time.monotonic_ns(), clock.now_ns()
         message = serialize_message(request)
         asked = next((one for one in several if one.is_asked(message)), None)

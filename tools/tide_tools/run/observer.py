@@ -162,7 +162,7 @@ def main() -> None:
         look_ns = until_ns + _SETTLE_NS
         while rclpy.ok():  # not spin(), which occasionally does not wake when the process must end
             since_ns = time.monotonic_ns()
-            if 0 < look_ns < since_ns:  # once all nodes have discovered each other
+            if 0 < look_ns < since_ns:  # by now all nodes have discovered each other
                 look_ns, undescribed = 0, _undescribed(node, task)
             executor.spin_once(timeout_sec=_LOOK_S)
             clock.look()

@@ -35,7 +35,7 @@ WARM_UP_INSTANCES = 3
 _MARGIN_INSTANCES = 16
 # In a message that another program made, the instance is the index of the message among all messages of the topic.
 COUNTED = Number("count")
-NEWEST = Number()  # in such a message on a condition, the instance is the latest instance
+NEWEST = Number()  # in such a message that is published on a condition: the latest instance
 NODE_DEPTH = 100  # depth of the subscriptions of tide_tools.run.nodes
 
 
@@ -306,10 +306,11 @@ def _message(system: System, chain: Chain, made_by: Callback, sent: Publication 
     return Message(publication, sample, is_reliable, every, system.where(made_by) == "host")
 
 
-# replaces a type that is not installed here: the bytes are the same, and no program reads them
+# types that replace those not installed here: only the number of bytes matters, because no program reads them
 _STAND_INS = {"publishes": "std_msgs/msg/String", "service": "diagnostic_msgs/srv/AddDiagnostics"}
 _STAND_IN_BYTES = 10  # the shortest such message: a text with a number
-# A Bool has room for the last bit of an instance's number, and more than two may be under way, in a burst for example.
+# A Bool has room for only one bit of an instance's number, but more than two instances may be under way, in a burst for
+# example. Therefore another type of the same size replaces it.
 _BOOL, _OF_ITS_SIZE = "std_msgs/msg/Bool", "std_msgs/msg/UInt8"
 
 
@@ -484,7 +485,7 @@ def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain
         timer = system.timer_of(chain)
         count = instances_of(system, chain, periods)
         if not is_played(system, chain):
-            count = 2 * count + _MARGIN_INSTANCES  # the program that starts the chain has a clock of its own
+            count = 2 * count + _MARGIN_INSTANCES  # the user's program may start more of them
         times = timer.period_ns, timer.offset_ns
         burst = timer.burst if timer.begins_with_event else 0
         found.append(BoardChain(chain.name, known.get(chain.name, 0), *times, count, burst, chain.reliability, own))
@@ -553,7 +554,7 @@ def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: Fil
 
 def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: FilePath) -> dict[str, Any]:
     """The plan for tide_tools.run.nodes. The samples of its messages are written to files."""
-    # The number of readers by topic; the observer counts as one on the topics that it observes.
+    # The number of readers of each topic; on the topics that it observes, the observer is one of them.
     readers: dict[str, int] = {}
     for chain, _, sent, reader in topics_of(system):
         count = (reader is not None) + (not is_played(system, chain))

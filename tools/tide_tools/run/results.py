@@ -52,7 +52,8 @@ class Outcome:
 
     @property
     def is_disturbed(self) -> bool:
-        """True if some instances were disturbed, or if bounds until a board is left are known."""
+        """True if the table of undisturbed instances tells more than the results: some instances were disturbed, or
+        there are bounds for the part until a chain leaves a board."""
         told = [one for one in self.run.chains if one.undisturbed]
         return any(len(one.undisturbed) > 1 or one.undisturbed[-1].samples < one.samples for one in told)
 
@@ -214,7 +215,7 @@ def legs_table(outcome: Outcome) -> Table:
 
 
 def sentences(outcome: Outcome) -> list[str]:
-    """Limitations of the answer that the reasons of its verdicts do not contain, a line each."""
+    """Limitations of the answer that are not among the reasons of its verdicts, a line each."""
     lines = []
     undescribed = outcome.run.evidence["undescribed"]
     if undescribed and not outcome.run.answers:  # with bounds, a premise reports these endpoints

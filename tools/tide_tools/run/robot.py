@@ -82,9 +82,10 @@ class Settings:
 class Recorded:
     """runs: start, end and processor time by chain, callback and instance. unfinished: instances, by chain and number,
     that a board began and did not end; the board does not report their runs. topics: when messages were published.
-    missed: the messages that the observer missed, by the numbers of their publisher: the time of the next message, and
-    how many were missed before it. publishers: for each topic, the largest number of publishers at one time. end_ns:
-    the time until which all parts ran. seen_until_ns: the time up to which the observer had taken all messages."""
+    missed: the gaps in the publisher's numbers, that is, messages that the observer missed: the time of the next
+    message, and how many were missed before it. publishers: for each topic, the largest number of publishers at one
+    time. end_ns: the time until which all parts ran. seen_until_ns: the time up to which the observer had taken all
+    messages."""
 
     start_ns: int
     end_ns: int = 0
@@ -188,7 +189,8 @@ class Robot:
         return isinstance(self.links[board.name], Line) and not (board.image or board.attach)
 
     def _baud(self, board: Executor, link: Line) -> int:
-        """Both ends of an emulated line keep to its rate, even if the rate of the real device has no meaning (USB)."""
+        """The baud rate for the agent and for the board's program: on an emulated line the described rate, even of a
+        USB device, whose own baud rate has no meaning."""
         return link.rate if self._has_line(board) else link.device_baud
 
     # ---- the run ----
@@ -255,7 +257,7 @@ class Robot:
                 words += ["--heartbeat-delay", str(link.agent_heartbeat_ms)]
             elif link not in networks:
                 networks.append(link)
-        for link in networks:  # the programs of the user know the described port; any other may be free
+        for link in networks:  # the user's programs use the described port; without any, a free one
             users = [one for one in self.boards if self.links[one.name] == link]
             words += [f"--{link.kind}", str(link.port if any(map(is_given, users)) else 0)]
         if any(one.attach is not None and one.attach.isdecimal() for one in self.boards):
@@ -278,7 +280,7 @@ class Robot:
         return children.start(name, command, self.out / log, Scheduling(0, self.places.others), self.environment)
 
     def _agent_end(self, children: Children, board: Executor, link: Line, number: int) -> str:
-        """The agent's end of the board's line."""
+        """Makes the board's line, unless it exists, and returns the agent's end of it."""
         if board.attach is not None:
             return board.attach
         if board.image is not None:
@@ -463,7 +465,7 @@ class Robot:
         for child in (*self.players.values(), observer):
             child.process.send_signal(signal.SIGTERM)
         patience = Patience(_END_LIMIT_S)
-        # Boards report their counters last, so this waits for these reports.
+        # A board prints its counters last, so its output is read to the end.
         nodes = {"", *(host.name for host in self.hosts)}
         for name, child in (*self.players.items(), ("", observer)):
             last = ""
@@ -569,7 +571,7 @@ def start_command(
 
 
 def start_image(children: Children, role: str, image: Path, log: Path) -> str:
-    """The terminal at the other end of the line of this image's first UART in QEMU."""
+    """Starts the image in QEMU and returns the terminal that is connected to its first UART."""
     image = image.resolve()
     command = ["qemu-system-arm", "-M", machine(image), "-display", "none", "-monitor", "none"]
     command += ["-chardev", "pty,id=line", "-serial", "chardev:line", "-semihosting-config", "enable=on,target=native"]
@@ -582,7 +584,7 @@ def start_image(children: Children, role: str, image: Path, log: Path) -> str:
 
 
 def end_recorder(child: Child, limit_s: float) -> None:
-    """Makes the recorder write its messages to the log. Raises RunError if the recorder failed."""
+    """Ends the recorder, which completes its files. Raises RunError if it failed."""
     child.process.terminate()
     child.process.wait(timeout=limit_s)
     if child.process.returncode not in (1, 130):  # status 1: no message arrived
@@ -590,8 +592,8 @@ def end_recorder(child: Child, limit_s: float) -> None:
 
 
 def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tuple[tuple[TracedGiven, ...], list[str]]:
-    """Moves the files of the user's boards to the folder with those of the other boards. A node stands for the board
-    with its name, or for the only board. Returns lines about the files."""
+    """Moves the files of the user's boards to the folder with those of the other boards. A recorded node is taken for
+    the board of the same name, or for the only board. Also returns lines about the files for the user."""
     folder = out / _RECORD
     if not is_record(folder):
         shutil.rmtree(folder, ignore_errors=True)
@@ -623,7 +625,8 @@ def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tu
 
 
 def missing_text(system: System, missing: list[dict[str, str]], limit_s: float, folder: Path) -> str:
-    """A sentence about the first end that the observer misses. folder: the folder of the logs."""
+    """A sentence about the first publisher, subscription or server that the observer did not find. folder: the folder
+    of the logs."""
     if not missing:
         return "the observer saw no topics in time; is DDS discovery on loopback possible here?"
     first = missing[0]
@@ -650,8 +653,8 @@ _MASK = Path("/sys/devices/virtual/workqueue/cpumask")
 
 @contextlib.contextmanager
 def kept_off(cpu: int | None, file: Path = _MASK) -> Iterator[bool]:
-    """Keeps the kernel's floating workers off a processor during a measurement; yields True if that worked. Without the
-    right to change the mask, the run goes on unchanged.
+    """Keeps the kernel's unbound workqueue workers off a processor during a measurement; yields True if that worked.
+    Without the right to change the mask, the run goes on unchanged.
 
     Output to a pseudo terminal passes through such a worker to the other end. The worker has normal priority, and Linux
     may put it on the processor on which the executor computes with real-time priority. There the output waits until the

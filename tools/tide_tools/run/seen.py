@@ -87,7 +87,7 @@ class Seen:
 
 
 def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
-    """One entry for each chain, in the order of the description."""
+    """The observations of each chain, in the order of the description."""
     every = [
         (_played if is_played(system, chain) else _watched)(system, chain, recorded, periods) for chain in system.chains
     ]
@@ -253,8 +253,8 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
 
 
 def _before(point: _Point, at_ns: int) -> int | None:
-    """The latest message that is not after at_ns. None: there is none, or the observer missed messages between it and
-    the next one, of which one may be later."""
+    """The latest message that is not after at_ns. None: there is no such message, or the observer missed messages just
+    before the next one, so that the latest may be a missed one."""
     place = bisect_right(point.times_ns, at_ns)
     after = point.times_ns[place : place + 1]
     return (
@@ -281,8 +281,8 @@ def _ways(points: list[_Point], until_ns: int) -> list[list[int]]:
 
 
 def _longest(ways: list[list[int]], place: int, starts: Iterable[int]) -> list[list[int]]:
-    """If several ways pass through the same start, the longest of them counts; if several starts have the same time (a
-    burst), several ways count. place: index of the start on a way."""
+    """Of the ways that pass through the same start, only the longest counts. If several starts have the same time (a
+    burst), as many ways count as there are starts. place: index of the start on a way."""
     room = Counter(starts)
     kept = []
     for way in sorted(ways, key=lambda way: way[0] - way[-1]):
@@ -293,7 +293,7 @@ def _longest(ways: list[list[int]], place: int, starts: Iterable[int]) -> list[l
 
 
 def _rate(sent: Publication, chain: Chain, recorded: Recorded) -> Rate:
-    """chain: the chain of the callback that publishes the message."""
+    """The rate at which `sent` was published in the run. chain: the chain of the callback that publishes it."""
     times_ns = [at_ns for at_ns in recorded.topics.get(sent.topic, []) if at_ns >= recorded.start_ns]
     gaps = [after - before for before, after in pairwise(times_ns)]
     mean_ns = (times_ns[-1] - times_ns[0]) // len(gaps) if gaps else None
@@ -315,7 +315,7 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
     until_ns = _observed_until(system, chain, recorded, points, seen)
     ways = _ways(points, until_ns if until_ns < recorded.end_ns else max(points[-1].times_ns, default=0))
     occasional = max((n for n, one in enumerate(points) if one.is_occasional), default=0)
-    if points[0].name == RELEASE and not occasional:  # each release is then known by its number
+    if points[0].name == RELEASE and not occasional:  # every release is known
         planned = [release_ns_of(system, chain, recorded, index) for index in counted_of(system, chain, periods)]
         due = {release_ns for release_ns in planned if release_ns + chain.deadline_ns <= until_ns}
         starts = [one for one in points[0].times_ns if one in due]
@@ -584,7 +584,7 @@ def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
         return [number for number in order[first:last] if every[number].until_ns >= from_ns]
 
     def met(number: int, from_ns: int) -> list[tuple[int, int]]:
-        """The other instances that this instance met from then on at a common executor or link, each with the time of
+        """The instances that instance `number` met at a common executor or link from from_ns on, each after the time of
         the meeting."""
         own = every[number]
         return [
@@ -597,7 +597,8 @@ def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
     blamed: set[int] = set()
 
     def spread(waiting: list[tuple[int, int]]) -> None:
-        """Visits instances in order of time. Meeting an instance that is disturbed only later disturbs nothing."""
+        """Visits instances in order of time. An instance that is disturbed only after a meeting does not disturb the
+        one that it met."""
         heapq.heapify(waiting)
         while waiting:
             at_ns, number = heapq.heappop(waiting)

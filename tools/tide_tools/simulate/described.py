@@ -61,7 +61,8 @@ class _Worst:
     played: Played | None = field(default=None, init=False)
 
     def keep(self, worst_ns: int, plan: str, played: Played, is_crowded: bool) -> None:
-        """is_crowded: a chain without a bound filled a pool, so the run says nothing about bounds."""
+        """Keeps the observation if it is the worst so far. is_crowded: a chain without a bound filled a pool, so the
+        run says nothing about bounds."""
         if is_crowded and self.bound_ns is not None:
             self.crowded_ns = max(self.crowded_ns, worst_ns)
         elif worst_ns > self.worst_ns:
@@ -185,7 +186,7 @@ class Outcome:
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
     full: list[str] = field(default_factory=list)  # pools that ran full although the bounds assume that they do not
-    find_recording: Callable[[], list[Step]] = list  # steps of the run that came closest to a bound
+    find_recording: Callable[[], list[Step]] = list  # returns the steps of the run closest to a bound
     paths: list[SeenPath] = field(default_factory=list)
 
     @property
@@ -303,7 +304,8 @@ class _Trial:
         return max(bound_ns / max(worst_ns, 1) - 1, 0.1) if bound_ns else 0.5
 
     def _keep(self, best: dict[int, tuple[int, Worst | None, _Player, Any]], player: _Player, run: Any) -> None:
-        """An equally late run replaces the best run, because the search may get further from it."""
+        """Plays the run and keeps it for each chain for which it is at least as late as the latest one so far. Equally
+        late runs replace each other, because the search may get further from the new one."""
         played, told = self._play(player, run)
         for place, (worst_ns, index) in enumerate(told):
             if worst_ns >= best.get(place, (-1,))[0]:
