@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 app = typer.Typer()
 _PAGE, _FIGURES = "soak.md", "soak.json"
 _LEFT = (_PAGE, _FIGURES, "agent*.log")
-# The bytes of a message with its framing and its acknowledgment; the share of the line used; the bits of a byte.
+# Bytes of a message with its framing and its acknowledgment; share of the line's capacity that the messages use; bits
+# of a byte.
 _FRAME_BYTES, _USE_OF_LINE, _BITS = 100, 0.7, 10
 ALL_GOOD = "nothing lost, changed, out of order or beyond its bound"
 COUNTED = "nothing lost, changed or out of order"

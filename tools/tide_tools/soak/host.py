@@ -19,16 +19,16 @@ _NAME = "board_exchange"
 _DIGITS, _LETTERS_MAXIMUM = 6, 60  # runtime/port/exchange/tide_exchange.c
 STEP_S, REPEAT_S = 0.02, 1.0
 AGENT_MS = 10  # delay allowed for this computer, each way
-_AHEAD = 8  # how many more messages may have been sent to the board than received from it
+_AHEAD = 8  # by how many the messages sent to the board may exceed those received from it
 
-WINDOW = 32  # most numbers of a chain in transit to the board; the writer keeps that many for a restarted agent
+WINDOW = 32  # most unconfirmed messages of a chain to the board; the writer keeps as many for a restarted agent
 
 
 @dataclass(frozen=True)
 class Task:
-    """The task of board and agent. image: the image of a board in QEMU, whose line is added to the agent's arguments.
-    by_clock: sends one message each way in each period, however fast the board is; otherwise the node stays a few
-    messages ahead of those that it received."""
+    """What one soak test does: link of the agent, number of messages, restarts, limits. image: the image of a board in
+    QEMU; the line to it is added to the agent's arguments. by_clock: sends one message each way in each period, however
+    fast the board is; otherwise the node stays a few messages ahead of those that it received."""
 
     link: tuple[str, ...]  # arguments of the agent
     each: int  # messages of each chain in each direction
@@ -149,7 +149,7 @@ def read_up(text: str) -> tuple[int, int]:
 
 
 class Host:
-    """The ROS 2 side of one run."""
+    """The ROS 2 node of one soak test."""
 
     def __init__(self, task: Task) -> None:
         os.environ.update({"ROS_DOMAIN_ID": str(task.domain), "ROS_LOCALHOST_ONLY": "1"})
@@ -227,7 +227,8 @@ class Host:
                 self.up[index].sent = int(said["sent"][index])
 
     def say(self, word: str) -> None:
-        """Repeats the command until the board has executed it."""
+        """Publishes the command, at most every REPEAT_S. To be called until the board reports that it has executed the
+        command."""
         if time.monotonic() >= self._next_word_s:
             self._words.publish(self._kind(data=word))
             self._next_word_s = time.monotonic() + REPEAT_S
@@ -237,7 +238,8 @@ class Host:
         return all(count > 0 for count in down + [one.get_publisher_count() for one in self._heard])
 
     def send(self, quiet: bool) -> None:
-        """Sends the next numbers, at most WINDOW ahead of the board, because the writer keeps no more."""
+        """Sends the next numbers. At most WINDOW numbers are unconfirmed, because the writer keeps no more. quiet:
+        nothing arrives from the board, so one number of each chain is sent in any case."""
         for index, publisher in enumerate(self._down):
             came = len(self.up[index].received)
             while (

@@ -18,12 +18,12 @@ from tide_tools.soak.host import AGENT_MS, CHAINS, REPEAT_S, STEP_S, WINDOW, Fou
 from tide_tools.system.load import parse
 
 PERIOD_MS = 200  # period and deadline of each chain
-_SILENT_S, _HAND_S = 2.0, 300.0  # time without a message that counts as an unplugged cable; time that the user may take
+_SILENT_S, _HAND_S = 2.0, 300.0  # silence that shows an unplugged cable; time that the user has for a step
 _SETTLE_S = 5.0  # time after a loss in which waiting messages are delivered
 _STUCK_S = 60.0
 _MATCHED_S = 0.3  # time within which both sides of a DDS match detect it, each by itself
 _BYES = 5  # number of times that "bye" is sent, because the board does not acknowledge it
-_GONE_S = 1.0  # how long the agent is away
+_GONE_S = 1.0  # time from the end of the killed agent to the start of the next one
 
 Report = Callable[[int], None]  # the number of messages received in both directions
 Say = Callable[[str], None]
@@ -111,7 +111,8 @@ def _ms(time_ns: int | None) -> float | None:
 
 @dataclass(frozen=True)
 class Measured:
-    """The times of one chain and kind, without those that a killed agent or an unplugged cable delayed."""
+    """The times of one kind for one chain (round trip, data age), without those that a killed agent or an unplugged
+    cable delayed."""
 
     count: int
     median_ms: float
@@ -192,11 +193,11 @@ class Trial:
 
     def _is_due(self, now_s: float) -> bool:
         whole_s = self.task.each * self.task.period_ms / 1e3
-        # Whether an unplugging is due, between two kills of the agent.
+        # The times for unplugging lie between those at which the agent is killed.
         return (now_s - self._begun_s) * (self.task.unplugs + 1) >= whole_s * (self._asked + 1) * 0.9
 
     def is_waiting(self, found: Found, now_s: float, last_s: float) -> bool:
-        """Whether silence is expected because the user is handling the cable."""
+        """Guides the user through unplugging when it is due. True while the board may be silent because of that."""
         self._require_same_board()
         if self._asked_s is None:
             if self._asked < self.task.unplugs and self._is_due(now_s) and now_s < last_s + 1.0:
@@ -278,7 +279,7 @@ class Trial:
 
 
 def soak(task: Task, report: Report, say: Say) -> tuple[Found, Trial]:
-    """RunError when the board does not appear, or stops answering."""
+    """Runs the whole soak test. Raises RunError if the board does not appear, or stops answering."""
     with Children() as children:
         trial = Trial(task, children, report, say)
         try:

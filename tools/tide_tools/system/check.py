@@ -152,7 +152,8 @@ def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _event(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
-    """Entries required for a chain that begins with an event, and entries allowed only for it."""
+    """Checks the entries that a chain must have if it begins with an event, and those that only such a chain may
+    have."""
     if not chain.begins_with_event:
         if chain.burst > 1:
             yield Finding(
@@ -192,7 +193,7 @@ def _deadline(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _chains(system: System) -> Iterator[Finding]:
-    where = {executor.name: executor.where for executor in system.executors}  # system.where searches each time
+    where = {executor.name: executor.where for executor in system.executors}  # system.where would search at each call
     links = {board.name: system.link_of_board(board) for board in system.boards()}
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index)
@@ -484,8 +485,8 @@ def _groups(system: System) -> Iterator[Finding]:
 
 
 def _priorities(system: System) -> Iterator[Finding]:
-    """Checks that all callbacks of the host have priorities of their own, or that none has: these priorities cannot be
-    compared with priorities from chains."""
+    """Checks that all callbacks of the host have priorities of their own, or that none has: a callback's own priority
+    cannot be compared with one that comes from a chain."""
     own = list(_callbacks(system, lambda one: one.priority is not None))
     for path, callback in own:
         if system.where(callback) != "host":
@@ -735,8 +736,8 @@ def _delays(system: System) -> Iterator[Finding]:
 
 
 def _boards(system: System) -> Iterator[Finding]:
-    """Checks the entries that depend on where an executor runs: on the host there is neither link nor policy, and
-    callbacks cause the only costs. A chain must name a link of a board that it touches."""
+    """Checks the entries that depend on where an executor runs: an executor of the host has neither link nor policy,
+    nor costs besides its callbacks. A chain must name a link of a board that it touches."""
     for index, executor in enumerate(system.executors):
         for key in ("link", "policy"):
             if executor.where == "host" and getattr(executor, key) is not None:

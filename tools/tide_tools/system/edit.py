@@ -11,8 +11,8 @@ Edit = tuple[Path, str, str, str]  # entry, key, new value as text, and the key 
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """`text` must be an accepted description. A missing key is inserted after an existing key, also in an inline
-    table."""
+    """Returns the text with the changed values. `text` must be a description without errors. A missing key is inserted
+    after the key that its Edit names, also in an inline table."""
     newline = "\r\n" if "\r\n" in text else "\n"
     text = text.replace("\r\n", "\n")
     for entry, key, value, behind in edits:

@@ -31,7 +31,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def _milliseconds(value: Any) -> Decimal:
-    """A number above 0. There are many such values, so one call checks everything; errors have pydantic's types."""
+    """Validates a number above 0. A description has many of them, so one call checks everything instead of several
+    validators; errors have the types of pydantic's own."""
     number = _whole_nanoseconds(value)
     if number <= 0:
         raise PydanticKnownError("greater_than", {"gt": 0})

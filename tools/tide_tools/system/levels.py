@@ -63,8 +63,8 @@ def levels(system: System, executor: str) -> dict[str, int]:
 
 def shared_priorities(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]) -> dict[str, int]:
     """For chains that share a callback of this board, by chain: the priority of the most urgent of these chains.
-    servers: the callbacks of several chains (tide_tools.system.servers). Includes chains of equal priority: these are
-    paths of one timer's chains (ways_of in tide_tools.analysis.lower)."""
+    servers: the callbacks of several chains (tide_tools.system.servers). Chains of equal priority count as sharing one,
+    because they are paths of one timer's chains (ways_of in tide_tools.analysis.lower)."""
     alike: dict[int, list[str]] = defaultdict(list)
     for chain in chains:
         if any(callback.executor == board for callback in chain.callbacks):
@@ -80,8 +80,8 @@ def _sharing(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence
 
 
 def _together(priorities: Mapping[str, int], groups: Iterable[Sequence[str]]) -> dict[str, int]:
-    """For each chain that shares a group with another: the highest priority in its groups, carried over from group to
-    group."""
+    """For each chain in a group of several: the highest priority of the group. If groups overlap, the highest of all
+    groups that are connected in this way."""
     several = [names for names in groups if len(names) > 1]
     found = {name: priorities[name] for names in several for name in names}
     before: dict[str, int] = {}
@@ -116,7 +116,7 @@ def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
 
 def names_by_level(system: System, executor: str | None = None) -> dict[int, str]:
     """Names of the chains on this executor, by level. executor None: the chains on any executor, except levels that
-    differ between executors. Raises KeyError if the description has no such executor, and LevelError as above."""
+    differ between executors. Raises KeyError if the description has no such executor, and LevelError."""
     every = meetings(system)
     names: dict[int, set[str]] = {}
     for one in every if executor is None else (executor,):
@@ -160,8 +160,9 @@ def _too_many(executor: str, count: int) -> str:
 
 
 def check_levels(system: System) -> Iterator[Finding]:
-    """Findings on priorities: chains that meet must have different priorities. The number of levels is limited only for
-    boards: a host executor may choose callbacks in another order than that of the chains."""
+    """Findings on priorities: chains that meet must have different priorities. Only for boards is the number of
+    priorities limited to that of the levels: an executor of the host may need no levels, because it may choose
+    callbacks in another order than that of the chains."""
     places = {chain.name: index for index, chain in enumerate(system.chains)}
     told: set[tuple[str, str]] = set()
     every = meetings(system)
@@ -183,8 +184,8 @@ def check_levels(system: System) -> Iterator[Finding]:
 
 
 def too_many_levels(system: System) -> list[Finding]:
-    """Findings on executors with more priorities than levels, in a system without boards whose executors take callbacks
-    by the priorities of chains."""
+    """For a system without boards, with executors that choose callbacks by the chains' priorities: a finding for each
+    executor that has more priorities than there are levels."""
     every = meetings(system)
     return [
         Finding(("executors", index), _too_many(one.name, count), f"{_FEWER}, or check another policy by --executor")

@@ -102,7 +102,7 @@ _ENTRY = re.compile(r"chain '(?P<chain>[^'#]*)(?P<number>[^']*)'(?:, callback '(
 
 
 def placed_lines(file: str | FilePath, problems: list[str]) -> list[str]:
-    """The lines in which the analysis refuses a description, with their places in the file."""
+    """The lines with which the analysis refuses a description, each with file and line number in front."""
     text = FilePath(file).read_text(encoding="utf-8")
     chains = tomli.loads(text).get("chains", [])
     places = locate(text)
@@ -151,7 +151,7 @@ def _syntax_line(message: str, text: str, name: str) -> str:
 
 
 _QUOTED = "'([^']*)'"
-_TOML_WORDS = {  # words of the library's messages
+_TOML_WORDS = {  # messages of the TOML parser, and this module's words for them
     "Cannot declare (.*) twice": r"\1 is declared twice",
     "Cannot overwrite a value": "a key is set twice",
     "Cannot mutate immutable namespace (.*)": r"\1 is set twice, and the first time completely",
@@ -160,7 +160,8 @@ _TOML_WORDS = {  # words of the library's messages
 
 
 def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
-    """Pydantic puts the tag of a union into the location; only steps that exist in the data are kept."""
+    """The path of an entry in the file. pydantic puts the tag of a union into a location, so only steps that exist in
+    the data are kept."""
     path: list[str | int] = []
     for number, step in enumerate(location):
         inside_list = isinstance(data, list) and isinstance(step, int)
@@ -172,8 +173,8 @@ def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
 
 
 def _misspelt(details: list[ErrorDetails], data: Any) -> set[Path]:
-    """Missing keys for which there is a similar unknown key: this is one mistake, which is reported for the unknown
-    key."""
+    """The missing keys for which there is a similar unknown key. Both errors have one cause, a misspelt key, which is
+    reported only for the unknown key."""
     paths: dict[str, list[Path]] = {"missing": [], "extra_forbidden": []}
     for one in details:
         paths.setdefault(one["type"], []).append(_real_path(one["loc"], data))
@@ -190,7 +191,7 @@ def _near(key: str, known: list[str]) -> str | None:
 
 
 def _is_echo(details: ErrorDetails) -> bool:
-    """pydantic reports a list with invalid entries as too short; the entries are reported separately."""
+    """True for an error that repeats others: pydantic also reports a list with invalid entries as too short."""
     return details["type"] == "too_short" and bool(details["input"])
 
 
@@ -238,7 +239,7 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
 
 
 def _written(path: Path) -> str:
-    """A pattern for the beginning of a key: a table has its own line in the file."""
+    """How the entry begins in a file: `[[chains]]` for a table, `name = ...` for a key."""
     key = str(path[-1])
     if len(path) > 1:
         return f"[[chains.{key}]]" if path[0] == "chains" and key == "callbacks" else f"{key} = ..."

@@ -73,7 +73,7 @@ class Publication(_Entry):
 
     @property
     def shared_topic(self) -> str:
-        """The topic, without a leading slash, whose subscriptions take its messages."""
+        """The topic without a leading slash; subscriptions of a topic of the same text take the messages."""
         return self.topic.lstrip("/")
 
     @property
@@ -86,8 +86,8 @@ class Publication(_Entry):
         return callback_ns * self.every if self.distance_ms is None else nanoseconds(self.distance_ms)
 
     def apart_ns(self, callback_ns: int) -> int:
-        """The time between two such messages, if the description determines it. 0: not fixed (a message on a condition,
-        or runs without a described distance)."""
+        """The time between two such messages, if the description determines it. 0: it does not (a message on a
+        condition, or a callback_ns of 0)."""
         return callback_ns * self.every if self.distance_ms is None else 0
 
 
@@ -198,8 +198,8 @@ class Callback(_Entry):
 
     def sends_to(self, after: Callback | None) -> Publication | Request | Reply | None:
         """The message from this callback to `after`, the next callback of its chain or of a chain that branches or
-        joins. None: the callback sends no message to `after`, or it is the last callback of its chain and sends several
-        messages."""
+        joins. None: the callback sends no message to `after`, or `after` is None and a run does not always publish
+        exactly one message."""
         if after is not None and after.topic is not None and len(self.publishes) > 1:
             topic = after.topic.lstrip("/")
             return next((one for one in self.publishes if one.topic.lstrip("/") == topic), None)
@@ -315,9 +315,9 @@ class Chain(_Entry):
 
     @property
     def deadline_ns(self) -> int:
-        """Deadline from the nominal expiry of its timer, even if deadline_ms counts from the event. A change just after
-        one expiry is seen at the next, a period later. For a chain that begins with an event it counts from the
-        event."""
+        """Deadline from the nominal expiry of the chain's timer. If deadline_ms counts from an event, the period is
+        subtracted, because a timer sees a change just after an expiry only a period later. For a chain that begins with
+        an event: the deadline from that event."""
         deadline_ns = nanoseconds(self.deadline_ms)
         if self.deadline_from == "tick" or self.begins_with_event:
             return deadline_ns
@@ -461,8 +461,8 @@ class System(_Entry):
         return tuple(one for one in self.executors if one.where == "mcu")
 
     def link_of_board(self, board: Executor) -> Line | UdpLink | None:
-        """The link that the board names. Otherwise the one that its chains name, if they touch no other board;
-        otherwise the only link. None: undetermined."""
+        """The link that the board names. If it names none: the link that its chains name, if they touch no other board;
+        else the only link of the description. None: undetermined."""
         if board.link is not None:
             return self.link(board.link)
         if len(self.links) == 1:

@@ -164,7 +164,7 @@ class Executor(_Entry):
 
 
 class Line(_Entry):
-    """Carries the bytes of one board to the agent and back, one after the other."""
+    """A link that carries the bytes of one board to the agent and back, one byte after the other."""
 
     name: Name
     kind: Literal["serial", "usb_cdc"]
@@ -219,7 +219,7 @@ class Line(_Entry):
 
     @property
     def heartbeat_delay_ns(self) -> int:
-        """-1 if the round trip is measured."""
+        """heartbeat_delay_ms in nanoseconds; -1: the delay follows the measured round trip."""
         return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
 
     @property
@@ -229,7 +229,7 @@ class Line(_Entry):
 
     @property
     def rate(self) -> int:
-        """Tenths of a byte per second, like the baud rate of 8N1."""
+        """Ten times the number of bytes per second, which is the baud rate of 8N1."""
         raise NotImplementedError
 
     @property
@@ -334,7 +334,7 @@ class UdpLink(_Entry):
 
     @property
     def heartbeat_delay_ns(self) -> int:
-        """-1 if the round trip is measured."""
+        """heartbeat_delay_ms in nanoseconds; -1: the delay follows the measured round trip."""
         return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
 
 

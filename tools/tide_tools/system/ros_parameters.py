@@ -16,7 +16,7 @@ _PRIORITY_OF_BUDGETS = 50
 
 def parameters_file(system: System, executor: str | None, command: str) -> str:
     """The text for `--params-file`, for every node of the process. executor: None: the first executor on the host.
-    Raises UsageError."""
+    Raises UsageError if the host has no such executor."""
     chosen = _executor(system, executor)
     lines = [
         f"# {command} wrote this; repeat it when the description changes.",
@@ -42,7 +42,7 @@ def _executor(system: System, name: str | None) -> Executor:
 
 
 def _lanes(executor: Executor) -> Iterator[str]:
-    """One lane without a budget is the thread that spins."""
+    """A line for each lane. A single lane without a budget needs none, because it is the thread that spins."""
     if executor.lanes == 1 and executor.budget_ms == 0:
         return
     budget = f" budget {executor.budget_ms}ms {executor.budget_period_ms}ms fifo {_PRIORITY_OF_BUDGETS}"
@@ -82,7 +82,7 @@ def _sent_by(callback: Callback, taker: Callback) -> str:
 
 
 def _named(callback: Callback, source: str, executor: str) -> str:
-    """The description has no nodes, so the name matches any node."""
+    """A callback in the grammar of tide.chains. The description names no nodes, so `*` stands for any node."""
     if callback.executor != executor:
         return "remote"
     return f"{callback.kind} * {source} as {callback.name}"

@@ -47,8 +47,8 @@ def serving_several(system: System) -> set[str]:
 
 
 def with_servers(system: System) -> System:
-    """Puts the occurrences of each shared callback of the host into an exclusive group, unless the callback has a
-    group. Without shared callbacks, the system is unchanged."""
+    """The system in which the occurrences of each shared callback of the host form an exclusive group, unless the
+    callback has a group already. Without shared callbacks, the system is unchanged."""
     alone = {
         name: several
         for name, several in servers_of(system).items()
@@ -107,6 +107,6 @@ def cores_line(system: System) -> str:
 
 
 def shared_of_group(group: str) -> str:
-    """Words for the callback whose group `with_servers` added, and which has no entry in the file; empty for other
-    groups."""
+    """For a group that `with_servers` added: words that name its callback, because the group has no entry in the file.
+    Empty for all other groups."""
     return group.partition(_MARK)[2]

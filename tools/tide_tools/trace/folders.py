@@ -27,8 +27,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RecordedSegment:
-    """The part of a file from this byte to the next segment. first_block: the number of the first block in each of its
-    rings; -1: the first received block, because the board was already running."""
+    """The part of a board's file from from_byte to the next segment. first_block: the number of the first block in each
+    of its rings; -1: the first received block, because the board was already running."""
 
     from_byte: int
     first_block: int
@@ -37,7 +37,7 @@ class RecordedSegment:
 
 @dataclass(frozen=True)
 class RecordedBoard:
-    """node: the node's name with its namespace."""
+    """A board in a recording. node: the name of its node, with the namespace."""
 
     node: str
     file: str
@@ -50,8 +50,8 @@ class RecordedBoard:
 
 @dataclass(frozen=True)
 class Record:
-    """begun_ns: the beginning on the host's monotonic clock, which all times of the recording use; begun_wall_ns: the
-    beginning on its wall clock."""
+    """The contents of record.json. begun_ns: when the recording began, on the host's monotonic clock, which all its
+    times use; begun_wall_ns: the same moment on the host's wall clock."""
 
     begun_ns: int
     begun_wall_ns: int
@@ -89,7 +89,7 @@ class TracedBoard:
 
 @dataclass(frozen=True)
 class TracedHost:
-    """names: executor and callback, by chain and by the callback's name in the log."""
+    """The log of a host executor. names: executor and callback, by chain and by the callback's name in the log."""
 
     log: str
     names: dict[str, dict[str, tuple[str, str]]]
@@ -108,7 +108,7 @@ class TracedGiven:
 
 @dataclass(frozen=True)
 class Timing:
-    """burst: events that come together."""
+    """When the instances of a chain are released. burst: number of events that come together."""
 
     period_ns: int
     offset_ns: int
@@ -121,7 +121,8 @@ class Timing:
 
 @dataclass(frozen=True)
 class Traces:
-    """start_ns: origin of the chains' offsets. agent: None if there is no board."""
+    """The contents of traces.json. start_ns: the time from which the chains' offsets count. agent: file of the agent's
+    trace; None if there is no board."""
 
     start_ns: int
     agent: str | None
@@ -137,12 +138,12 @@ def is_record(folder: Path) -> bool:
 
 
 def write_record(record: Record, folder: Path) -> None:
-    """Raises OutputError."""
+    """Writes record.json. Raises OutputError."""
     write_text(folder / RECORD, json.dumps(asdict(record), indent=1) + "\n")
 
 
 def read_record(folder: Path) -> Record:
-    """Raises UsageError."""
+    """Reads record.json. Raises UsageError if it is missing or not a recording of this version."""
     file = folder / RECORD
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -160,7 +161,7 @@ def write_traces(traces: Traces, folder: Path) -> None:
 
 
 def read_traces(folder: Path) -> Traces | None:
-    """Returns None if the folder has no traces, or traces of another version."""
+    """Reads traces.json; None if the folder has none, or one of another version."""
     try:
         data = json.loads((folder / TRACES).read_text(encoding="utf-8"))
         return _of_json(Traces, data) if data["version"] == TRACES_VERSION else None
@@ -169,8 +170,8 @@ def read_traces(folder: Path) -> Traces | None:
 
 
 def _of_json(kind: type[T], data: Any) -> T:
-    """The inverse of asdict. Raises ValueError, KeyError or TypeError if the data does not fit. A member with a default
-    may be missing."""
+    """The object of type `kind` from its asdict form. Raises ValueError, KeyError or TypeError if the data does not
+    fit. A member with a default may be missing."""
     return typing.cast(T, _value(kind, data))
 
 

@@ -30,7 +30,7 @@ _STORED = np.dtype(
     [("time_ns", "<i8"), ("instance", "<u4"), ("priority", "<u2"), ("kind", "u1"), ("detail", "u1")],
 )
 RECORD = np.dtype([*_STORED.descr, ("place", "<u2"), ("source", "<u2")])
-_LOOKED_AT_BYTES = 65_536  # so much of a file is searched for its first block
+_LOOKED_AT_BYTES = 65_536  # length of the part of a file in which the first block must begin
 
 
 # ---- blocks and records ----

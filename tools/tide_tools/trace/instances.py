@@ -59,7 +59,7 @@ from tide_tools.trace.format import (
 )
 from tide_tools.trace.step import Step
 
-AGENT = "agent"  # a place
+AGENT = "agent"  # the place of the agent's steps
 _FIRST_LANE, _FIRST_BUDGET = 1, 33  # numbers of a board's rings
 _LATE_NS = 1_000_000_000  # a frame received later than this is another frame with the same number
 
@@ -126,7 +126,7 @@ class _Part:
 
 
 def read_recorded(folder: Path, system: System | None, agent_trace: Path | None) -> tuple[list[Step], list[str]]:
-    """All boards of a folder, and a line for each gap. UsageError if nothing was recorded."""
+    """All boards of a folder, and a line for each gap. Raises UsageError if nothing was recorded."""
     record = read_record(folder)
     lines: list[str] = []
     beside = folder / AGENT_TRACE
@@ -233,7 +233,8 @@ def run_folders(path: Path) -> list[Path]:
 
 
 def read_run(path: Path) -> tuple[list[Step], list[str]]:
-    """The steps of one executor, and a line for each gap. UsageError names the folders if there are several."""
+    """The steps of one executor, and a line for each gap. Raises UsageError, with the folders' names, if the path has
+    several executors."""
     folders = run_folders(path)
     if len(folders) != 1:
         raise UsageError(f"{path}: has runs of {len(folders)} executors; give one: {', '.join(map(str, folders))}")
@@ -484,7 +485,7 @@ def _owners(
 
 @dataclass(frozen=True)
 class BoardSteps:
-    """begins: the chains that begin on this board."""
+    """The steps of one board. begins: the chains that begin on it."""
 
     name: str
     steps: Sequence[Step]

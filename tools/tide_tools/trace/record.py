@@ -118,7 +118,7 @@ class Segment:
     wall_misfits: bool = False
     _rings: dict[tuple[int, int], _Ring] = field(default_factory=dict)
     _received: list[Limit] = field(default_factory=list)
-    # Upper and lower limits of the offset.
+    # Upper and lower limits of the offset, from the agent's wall clock.
     _wall: tuple[list[Limit], list[Limit]] = field(default_factory=lambda: ([], []))
     _wall_offset_ns: int | None = None
     _records: Limit | None = None
@@ -172,7 +172,8 @@ class Segment:
             self._records = min(limit, self._records or limit, key=lambda one: one[1])
 
     def clock(self) -> Clock | None:
-        """None: no complete block arrived. A message arrives after it was made, which also limits the wall clock."""
+        """The board's clock, from the best limits available; None: no complete block arrived. Arrivals of messages also
+        limit the offset where the board knows the wall clock, because a message arrives after it was made."""
         most, least = self._wall
         if least:
             found = fitted([*most, *self._received], least, "wall")
@@ -187,7 +188,7 @@ class Segment:
 # ---- files ----
 
 TOPIC = "/tide_trace"  # the ending of a topic after the name of a node
-_OF_OTHERS = ("agent",)  # names of other files in the same folder
+_OF_OTHERS = ("agent",)  # names that other files in the same folder have
 _KEEP_S = 5.0  # interval at which record.json is written, in case the recorder is killed
 
 
@@ -249,8 +250,8 @@ class _Board:
 
 
 class Recorder:
-    """UsageError if the folder already holds a recording; OutputError from writing. description: a text stored next to
-    the traces. If nothing is recorded no file is left."""
+    """Writes one recording. description: a text stored next to the traces. If nothing is recorded, close() leaves no
+    file. Raises UsageError if the folder already holds a recording, and OutputError if it cannot be written."""
 
     def __init__(self, folder: Path, description: str | None = None) -> None:
         if is_record(folder):
@@ -264,7 +265,7 @@ class Recorder:
             write_text(folder / SYSTEM, description)
 
     def take(self, topic: str, octets: bytes, received: Received) -> bool:
-        """Returns whether the board is new."""
+        """Writes the blocks of a message to the board's file; returns True if the board is new."""
         node = topic.removesuffix(TOPIC)
         is_new = node not in self.boards
         if is_new:
@@ -273,7 +274,7 @@ class Recorder:
         return is_new
 
     def step(self) -> None:
-        """Must be called periodically."""
+        """Writes record.json again if _KEEP_S have passed; must be called periodically."""
         if time.monotonic() - self._kept_s >= _KEEP_S:
             self._kept_s = time.monotonic()
             self._write()

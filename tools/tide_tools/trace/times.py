@@ -78,7 +78,7 @@ def rewrite(text: str, system: System, times: Times, percent_more: float) -> str
 
 
 class MeasurementError(UsageError):
-    """The lines do not match the description, or there are no lines. The text is one line."""
+    """The log has no lines of measurements, or lines that do not match the description. The text is one line."""
 
 
 def read_log(file: Path, system: System, log: Path) -> Times:

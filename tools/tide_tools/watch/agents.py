@@ -51,7 +51,7 @@ class _Reader:
         return self._data[self._at - 1]
 
     def text(self) -> str:
-        """The length includes the NUL at the end."""
+        """Reads a string of CDR, whose length includes the NUL at its end."""
         start = (self._at + 3 & ~3) + 4
         self._at = start + self._unsigned(start - 4)[0]
         if self._at > len(self._data):
@@ -93,7 +93,7 @@ def _number(values: dict[str, str], key: str) -> int:
 
 @dataclass
 class Told:
-    """A status of any node."""
+    """A status as it was received from /diagnostics, of any node."""
 
     name: str
     level: str
@@ -181,7 +181,8 @@ class Agents:
         self._forget(first)
 
     def _restarts(self, first: Told) -> int:
-        """Number of restarts of an agent: a new agent replaces a vanished agent of the same name."""
+        """The number of restarts to show for a new agent: one more than that of the vanished agent of the same name, if
+        there is one."""
         return max((one.restarts + 1 for one in self.all.values() if self._is_replaced(one, first)), default=0)
 
     def _is_replaced(self, one: AgentTold, by: Told) -> bool:
@@ -219,15 +220,15 @@ class ServiceTold:
 
     @property
     def span(self) -> tuple[str, str]:
-        """The interval in words."""
+        """Words for the beginning and the end of the measured interval."""
         if self.serves:
             return f"request of {self.service} to the board", "its reply at the agent"
         return f"request of {self.service} at the agent", "its reply there"
 
 
 def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[ServiceTold]]:
-    """Reports by service, from the values in clients' statuses. The times of callers come first, because they include
-    the server's time."""
+    """The reports about each service, from the values in clients' statuses. The times of callers come first, because
+    they include the server's time."""
     found: dict[str, list[ServiceTold]] = {}
     for values in clients:
         for key, value in values.items():
@@ -251,8 +252,8 @@ class Replies:
         self._by_board, self._askers, self._grown_s = by_board, askers, 0.0
 
     def take(self, told: list[ServiceTold], deadline_ns: int, bound_ns: int | None, now_s: float) -> None:
-        """Processes a report. If several replies came between two arrays, the report contains only the last of them and
-        the longest so far, so `misses` and `above` are lower limits."""
+        """Processes a report. Of several replies since the preceding report, a report contains only the last one, and
+        the longest of all, so `misses` and `above` are lower limits."""
         newest = next((one for one in told if one.serves != self._by_board), self.told)
         if newest.replies == self.told.replies:
             return

@@ -64,7 +64,7 @@ class ChainPoints:
 
     @property
     def has_way(self) -> bool:
-        """Whether a latency from the first to the last point is observable."""
+        """True if the chain has a first and a last point, between which a latency can be observed."""
         return len(self.points) >= 2
 
 
@@ -180,7 +180,7 @@ def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: i
 
 
 class Window:
-    """A window of the last values, with access by rank."""
+    """The last values of a series, with access by rank."""
 
     def __init__(self, length: int = WINDOW) -> None:
         self._values: deque[int] = deque()
@@ -201,8 +201,8 @@ class Window:
 
 @dataclass
 class Answers:
-    """The starts of a chain that have no end within its deadline, as a lower limit: each end belongs to the first
-    waiting start (as in tide_tools.report.verdict.unanswered, step by step). late: the number of these starts that were
+    """Counts the starts of a chain without an end within the deadline, as a lower limit: each end belongs to the first
+    waiting start (tide_tools.report.verdict.unanswered, but step by step). late: how many of the counted starts were
     answered after the deadline."""
 
     deadline_ns: int
@@ -210,7 +210,7 @@ class Answers:
     late: int = 0
     _starts: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
-    _known_ns: int = 0  # the newest start of earlier steps: everything that was published until then has arrived
+    _known_ns: int = 0  # the newest start of earlier steps: everything published before it has arrived
 
     def take(self, starts: Sequence[int], ends: Sequence[int]) -> None:
         """Processes the starts and ends of one step in order of time."""
@@ -241,8 +241,9 @@ class Answers:
 
 @dataclass
 class Latencies:
-    """From the first to the last point of a chain. Instances are matched by time, and each beginning counts once: for
-    an instance longer than its period the watch shows a shorter time, never a longer time."""
+    """The latencies from the first to the last point of a chain. Instances are matched by time, and each beginning
+    counts once. If an instance takes longer than its period, the latency shown for it may be too short, but never too
+    long."""
 
     topics: list[TopicTimes]
     deadline_ns: int

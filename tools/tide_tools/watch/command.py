@@ -81,7 +81,8 @@ def watch(
 
 
 def _status(view: View) -> int:
-    """Exit status of the whole watch, as that of tide run: 0 only if each chain is measured to the end."""
+    """Exit status of the whole watch, with the meanings of `tide run`: 0 only if each chain was still measured in the
+    last view."""
     rows = view.chains
     if any(row.failures or row.misses or row.unanswered for row in rows):
         return NOT_MET
@@ -119,7 +120,7 @@ def _show(views: Iterator[View], as_json: bool) -> View | None:
 def _print_json(views: Iterator[View]) -> View | None:
     last = None
     for last in views:
-        typer.echo(json.dumps(last, default=vars, separators=(",", ":")))  # asdict copies all: a tenth of the watch
+        typer.echo(json.dumps(last, default=vars, separators=(",", ":")))  # asdict takes a tenth of the watch's time
     return last
 
 

@@ -160,7 +160,7 @@ _COLOURS |= {
     "unseen": "dim",
     "not met": "red",
     "guarantee void": "yellow",
-}  # no word is green here
+}  # no word is green, because only `tide run` can confirm a guarantee
 _COLOURS |= {"silent": "red", "gone": "red", "refused": "red"}
 _ORDER = {"silent": 2, "gone": 2, "refused": 2, "waiting": 3, "running": 4}
 _ORDER |= {one.value: {State.NOT_MET: 0, State.VOID: 1}.get(one, 4) for one in State}
@@ -401,8 +401,9 @@ def plain_lines(view: View, before: View | None) -> list[str]:
 
 
 def _told(row: ChainRow) -> tuple[str, str]:
-    """The key of a chain's line: when it changes, the line is printed again. For a running chain the key includes the
-    reason, which may become known later; for a silent chain it does not, because that reason counts the seconds."""
+    """The key of a chain's line: when the key changes, the line is printed again. For a running chain the key includes
+    the reason, which may become known later; for a silent chain it does not, because the reason contains the seconds of
+    silence."""
     return state_of(row), row.why if row.state == "running" else ""
 
 

@@ -55,7 +55,7 @@ class Settings:
 
 
 class _Lately:
-    """True if a count has increased in the last seconds."""
+    """Tells whether a count has changed in the last seconds."""
 
     def __init__(self, length_s: float = _LATELY_S) -> None:
         self._length_s, self._count, self._grown_s = length_s, 0, -math.inf
@@ -89,8 +89,8 @@ class _Watched:
         self._counted, self._counted_s = 0, 0.0
 
     def clock(self, trusted: bool) -> str:
-        """Whose clocks the chain's times are from, which decides whether they can be compared: the clock of one
-        machine, the clocks of several or unknown machines, or trusted clocks. Empty: there are no times yet."""
+        """The origin of the chain's times, which decides whether they can be compared: one machine, several machines,
+        unknown machines, or clocks that the user trusts. Empty: there are no times yet."""
         present = [one.machines for one in self.topics if one.publishers]
         if not present or not self.points.has_way:
             return ""
@@ -123,7 +123,8 @@ class _Watched:
 
     @property
     def not_started(self) -> int:
-        """Number of missing starts in the last seconds; 0 if the watch missed some, or if no rate is described."""
+        """Number of missing starts in the last seconds; 0 if the watch itself missed messages, or if no rate is
+        described."""
         if not self.topics:
             return 0
         return max(_not_published(one) for one in (self.topics[0], self.topics[self.points.origin]))
@@ -144,7 +145,7 @@ class _Watched:
         return lately(late, lost, self.not_started, above_ns, latencies, part, "; ".join(doubts))
 
     def no_latency(self, trusted: bool) -> str:
-        """Why the times of the chain's topics do not show its instances; empty: the times show them."""
+        """Why no latency follows from the times of the chain's topics; empty: it does."""
         if not self.points.has_way:
             return f"only {self.points.points[0].words} can be observed: no latency"
         several = next((one for one in self.topics if one.publishers > 1), None)
@@ -235,7 +236,7 @@ class Session:
         self._topics.close()
 
     def step(self) -> None:
-        """Must be called a few times a second."""
+        """Takes all received messages and updates the state of the chains. Must be called a few times a second."""
         now_s = time.monotonic()
         if now_s - self._refreshed_s >= _REFRESH_S:
             self._refreshed_s = now_s
@@ -461,7 +462,7 @@ _MOST = 64  # most chains in one message
 _DEPTH = 10
 _UNITS = 1e6
 _NUMBER = {"error": DiagnosticStatus.ERROR, "warning": DiagnosticStatus.WARN, "stale": DiagnosticStatus.STALE}
-_NUMBER |= {"ok": DiagnosticStatus.OK}  # the worst comes first
+_NUMBER |= {"ok": DiagnosticStatus.OK}  # in this order: the worst level first
 
 
 def level_of(row: ChainRow) -> str:
@@ -490,7 +491,7 @@ class Warnings:
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", quality(_DEPTH, reliable=True))
 
     def publish(self, view: View) -> None:
-        """The worst chains first; the first status counts all."""
+        """Publishes a status for each of the worst _MOST chains, the worst first, after one that sums up all chains."""
         levels = [(level_of(row), row) for row in view.chains]
         worst = sorted(levels, key=lambda pair: list(_NUMBER).index(pair[0]))
         array = DiagnosticArray()

@@ -47,7 +47,7 @@ class WatchedTopic:
     machines: frozenset[bytes] = frozenset()  # empty: not known
     subscription: Subscription[Any] | None = None
     subscribed_s: float = 0.0
-    heard_s: float | None = None  # a time on the clock of this machine
+    heard_s: float | None = None  # when the last message was received, on this machine's clock
     looked_s: float = -_LOOK_AGAIN_S
     looked_closer_s: float = -_LOOK_CLOSER_S
 
@@ -125,7 +125,7 @@ def taken(subscription: Subscription[Any]) -> Iterable[bytes]:
 
 
 class Topics:
-    """One ROS 2 node, without services of its own."""
+    """The watched topics, received by one ROS 2 node, which has no services of its own."""
 
     def __init__(self, domain: int, topics: Iterable[WatchedTopic]) -> None:
         self._context = Context()
@@ -142,13 +142,13 @@ class Topics:
             rclpy.shutdown(context=self._context)
 
     def step(self) -> None:
-        """Takes received messages, and checks some topics."""
+        """Takes all received messages, and checks the publishers of some topics."""
         for topic in self.all.values():
             topic.drain()
         self._look()
 
     def refresh(self) -> None:
-        """Names of the existing topics; once a second is enough."""
+        """Looks up which topics exist; once a second is enough."""
         self._types = dict(self.node.get_topic_names_and_types())
 
     def _look(self) -> None:
