@@ -212,8 +212,7 @@ class Checker {
       fits(where, Direction::down, chain.downlink_reliable, callback.payload_bytes);
   }
 
-  // A client asks its silent agent whether it is there. The question and the answer each wait for a frame that has
-  // begun.
+  // A client probes an agent that has been silent. The probe and its answer each wait for a frame that has begun.
   void silence() {
     const Line &line = system_.line;
     const time_ns limit_ns = kUnansweredQuestions * (system_.protocol.silence_ns / 2);
@@ -965,15 +964,15 @@ class LinkModel {
     return arrival ? lesser(executed, arrived_before(other, chain, at, window_ns, *arrival), window_ns) : executed;
   }
 
-  // Like within, but limited by arrivals alone: where work leaves in order of arrival, it precedes this chain's only if
-  // it arrived no later.
+  // Like within, but limited by arrivals alone: where work leaves in order of arrival, only work that arrived no later
+  // than this chain's precedes it.
   Linear arrived_before(size_t other, size_t chain, const Stage &at, time_ns window_ns, time_ns arrival_ns) const {
     if (arrival_ns < window_ns && leaves_in_order(other, chain, at))
       return constant(arrived(other, at, arrival_ns + 1).value);
     return arrived(other, at, window_ns);
   }
 
-  // True if the other chain's messages precede this chain's in that direction only if they were submitted earlier.
+  // True if, at stage `at`, messages of `other` go before those of `chain` only when they were submitted earlier.
   // Within one level the order of submission decides. On the client, however, messages of later callbacks in a chain go
   // first, and those of first callbacks last (tide/priority.h).
   bool leaves_in_order(size_t other, size_t chain, const Stage &at) const {
@@ -984,8 +983,8 @@ class LinkModel {
            asked_[other].up.messages == 1;
   }
 
-  // The next time, later than `after_ns` and counted from the beginning of a busy window, at which a message may arrive
-  // that precedes this chain's only if it arrives first.
+  // The next time after `after_ns`, both counted from the beginning of a busy window, at which a message may arrive
+  // that goes before this chain's message only when it arrives earlier.
   time_ns next_arrival_ns(size_t chain, const Stage &at, time_ns after_ns) const {
     time_ns next_ns = kNeverNs;
     for (const size_t other : here_) {
@@ -996,8 +995,8 @@ class LinkModel {
     return next_ns;
   }
 
-  // Work that arrives at the stage's processor or direction in a window that begins at any nominal expiry. kNeverNs
-  // means unknown, because work that also waits for something else may have arrived before.
+  // Work that arrives at the stage's processor or direction in a window that begins at any nominal expiry. kNeverNs:
+  // unknown, because work that also waits for something other than this stage may have arrived before the window.
   Linear arrived(size_t chain, const Stage &at, time_ns window_ns) const {
     if (!is_plain_[chain] || !windows_suffice_ || holds(chain) || system_.protocol.losses > 0)
       return constant(kNeverNs);
@@ -1009,8 +1008,8 @@ class LinkModel {
     return sum;
   }
 
-  // How long after the response the last callback's message may be sent: a period, since it leaves before the same
-  // message of the next instance.
+  // How long after the response the last callback's message may still be sent: at most a period, because it leaves
+  // before the same message of the next instance.
   time_ns tail_ns(size_t chain) const {
     const LinkCallback &last = system_.chains[chain].callbacks.back();
     return last.place == kOnClient && last.payload_bytes > 0 ? period(chain) : 0;
@@ -1128,8 +1127,8 @@ class LinkModel {
         next_ns = add(next_ns, share_of(add(sent_ns, multiply(control, frame_ns))));
         const int64_t asked = asks_within(other, direction, window_ns);
         next_ns = add(next_ns, std::min(share_of(multiply(asks, frame_ns)), multiply(asked, frame_ns)));
-        // Besides these answers one may wait from before the window: a HEARTBEAT that finds an answer waiting adds
-        // none.
+        // One more answer may be waiting since before the window; a HEARTBEAT that arrives while an answer waits adds
+        // no further one.
         const int64_t asked_back =
             asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.acknowledges_ns()));
         next_ns = add(next_ns, std::min(share_of(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
@@ -1191,8 +1190,8 @@ class LinkModel {
                                        asks_agent(chain) ? silence_ns(protocol.agent) : 0);
     const int64_t lost = protocol.losses * lossy_instances(chain);
     // A repair consists of a HEARTBEAT, its answer and the retransmitted frame, in either direction; it comes after the
-    // chain's own HEARTBEATs and answers. More urgent frames precede these frames as well. If the chain itself waits
-    // for that direction, the demand of a response already includes them.
+    // chain's own HEARTBEATs and answers. More urgent frames precede these frames as well. For a direction for which
+    // the chain itself waits, the demand of a response already includes the more urgent frames.
     time_ns up_unit_ns = load.up.unit_ns, down_unit_ns = load.down.unit_ns;
     for (const size_t other : sharers(chain)) {
       up_unit_ns = std::max(up_unit_ns, loads_[other].up.unit_ns);
@@ -1256,7 +1255,8 @@ class LinkModel {
     count_interrupts(load);
   }
 
-  // More HEARTBEATs make waits longer, which causes more HEARTBEATs, so they are counted by a fixed point of their own.
+  // More HEARTBEATs make waits longer, which causes more HEARTBEATs, so an iteration of its own counts them until their
+  // number settles.
   void count_control() {
     const bool reliable = std::any_of(system_.chains.begin(), system_.chains.end(), [](const LinkChain &chain) {
       return chain.uplink_reliable || chain.downlink_reliable;
@@ -1552,7 +1552,7 @@ class LinkModel {
       Linear frames;
       if (waited) {
         frames = {};
-      } else if (load.hold_ns > load.up.total_ns) {  // also for frames that are counted in other chains, unless those
+      } else if (load.hold_ns > load.up.total_ns) {  // also for frames that are counted in other chains, unless these
                                                      // chains count all of them
         frames = share(goes_on_[other] ? 0 : load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
       } else if (!may_meet(other, chain) || several_[other]) {
@@ -1911,7 +1911,7 @@ class LinkModel {
     const bool preemptive = system_.client.policy == ClientPolicy::lanes;
     for (size_t pair = 0; pair < size(); pair++) {
       if (!goes_first(pair, chain) || !loads_[pair].pair) continue;
-      // Of the chain's own visits, only the part that may lie between two interfering visits counts.
+      // Of the chain's own execution, only the part that may lie between two interfering visits counts.
       time_ns between_ns = more_ns + (preemptive ? self.client_ns : self.taking_ns);
       for (const size_t other : here_) {
         if (other == pair || !goes_first(other, chain) || goes_on_[other]) continue;
@@ -2013,8 +2013,8 @@ class LinkModel {
     const bool alone = below < size() && pairs_are_apart(chain, window_ns, interrupt.value + loads_[below].visit_ns);
     Linear blocked = blockings;
     if (alone) {
-      // One instance of it can block both visits only by the processing of its frames, or with both of its visits (see
-      // below).
+      // One instance of the less urgent chain `below` can block both visits of this chain only by the processing of its
+      // frames, or with both of its own visits (the last two cases).
       const Load &load = loads_[below];
       blocked = {load.unit_ns + load.taking_ns, 0, stair(window_ns, responses_[below], period(below)).until_ns};
       parts.client_blocking_ns = blocked.value;
@@ -2022,7 +2022,7 @@ class LinkModel {
     const Linear idle = constant(self.last_ns) + interrupt + blocked;
     result.cases = {busy, lesser(idle + way + once.sum, generic, window_ns), lesser(idle + twice, generic, window_ns)};
     if (alone) {
-      // Both visits of that instance interfere, the second as soon as its answer has arrived.
+      // Both visits of that instance block, the second as soon as its answer has arrived.
       const Linear both = constant(loads_[below].client_ns);
       const Linear late = constant(self.last_ns + remotes_[below]) + interrupt + once.sum;
       result.cases.push_back(lesser(executed + both, generic, window_ns));
@@ -2200,7 +2200,7 @@ class LinkModel {
   }
 
   // Longest time from an instance's arrival at a stage until it leaves the stage, if it arrives at most late_ns after
-  // the nominal expiry; kNeverNs if it is unbounded. `parts` receives the parts of this time.
+  // the nominal expiry; kNeverNs: this time has no bound. `parts` receives the parts of this time.
   time_ns stage_ns(size_t chain, const Stage &stage, time_ns late_ns, LinkParts *parts) const {
     if (stage.kind == Stage::Kind::delay) {
       if (parts != nullptr) parts->host_ns += stage.own_ns;
@@ -2234,7 +2234,7 @@ class LinkModel {
     return kNeverNs;
   }
 
-  // The bound stage by stage: earlier stages only make arrivals later.
+  // The bound as the sum over stages; earlier stages affect a stage only by making the arrivals there later.
   time_ns by_stages_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
     time_ns late_ns = jitter(chain);
     for (const Stage &stage : stages_until(chain, until)) {
@@ -2341,7 +2341,7 @@ class LinkModel {
            latest_ns(other) != kNeverNs;
   }
 
-  // `reached_ns` becomes the chain's least response if it is late by itself.
+  // `reached_ns` receives the last window tried, if any: a lower limit of the response if the chain itself is late.
   time_ns solve(size_t chain, time_ns &reached_ns) {
     if (!control_counted_ || loads_[chain].settling_ns >= kLongestWaitNs) return kNeverNs;
     for (const size_t other : dependences(chain)) {
@@ -2378,7 +2378,7 @@ class LinkModel {
     return kNeverNs;
   }
 
-  // A chain that depends on a late chain has the latter's root cause.
+  // Notes why the chain has no bound. A chain that depends on a late chain has the late chain's root cause.
   void fail(size_t chain, time_ns reached_ns) {
     roots_[chain] = chain;
     for (const size_t other : dependences(chain)) {
@@ -2388,14 +2388,14 @@ class LinkModel {
     }
     const time_ns window_ns = std::max<time_ns>(period(chain) - jitter(chain), 1);
     if (several_[chain]) why_[chain] = why_beyond(chain);
-    if (several_[chain] || reached_ns <= window_ns) return;  // it was not evaluated
+    if (several_[chain] || reached_ns <= window_ns) return;  // no window beyond the period was tried
     Demand made = demand(chain, window_ns);
     made.parts.jitter_ns = jitter(chain);
     for (const Linear &each : made.cases) reached_[chain] = std::max(reached_[chain], add(jitter(chain), each.value));
     reached_parts_[chain] = std::move(made.parts);
   }
 
-  // A step beyond a corner may go slightly too far. This goes back while the window still suffices.
+  // A step of the search beyond a corner may go slightly too far, so this shortens the window while it still suffices.
   template <class Ask>
   static time_ns settled(const Ask &ask, time_ns window_ns) {
     for (int step = 0; step < kMostSteps; step++) {
@@ -2426,8 +2426,8 @@ class LinkModel {
     return window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
   }
 
-  // The bound by stages. It is used if other chains have several instances under way, because these fill one long
-  // window more than any single stage.
+  // The bound by stages. It is used only if other chains have several instances under way, because their work adds up
+  // more in one long window than at any single stage.
   time_ns staged_ns(size_t chain, Until until) const {
     return any_several_ && alone(chain).empty() ? by_stages_ns(chain, until) : kNeverNs;
   }
@@ -2712,7 +2712,8 @@ class LinkModel {
     std::sort(order.begin(), order.end(), [this](size_t left, size_t right) {
       return system_.chains[left].priority < system_.chains[right].priority;
     });
-    // The rest of the surplus is the time by which the preceding instances were released earlier.
+    // Before that, the time from the window's beginning to the release of the instance under analysis is subtracted
+    // from the part of the chain's other instances.
     const time_ns earlier_ns = std::clamp<time_ns>(surplus_ns, 0, parts.own_ns);
     parts.own_ns -= earlier_ns;
     surplus_ns -= earlier_ns;
@@ -2827,8 +2828,8 @@ class LinkModel {
   std::vector<size_t> order_;       // most urgent first
   std::vector<size_t> here_;        // chains that may delay others on the client and its line; with batch, all chains
   std::vector<time_ns> responses_;  // counted from the nominal expiry; kNeverNs: no bound
-  std::vector<size_t> roots_;       // for a late chain: the chain that was late first
-  std::vector<time_ns> reached_;    // and the response of that chain at that time
+  std::vector<size_t> roots_;       // for a chain without a bound: the chain that was late first
+  std::vector<time_ns> reached_;    // of a chain that was late by itself: lower limit of its response
   std::vector<LinkParts> reached_parts_;
   std::vector<std::string> why_;  // reasons of chains of which several instances may be under way
   std::vector<bool> several_;     // an instance may be under way when the next one is released
@@ -2856,8 +2857,8 @@ class LinkModel {
   std::vector<bool> goes_on_;                        // this chain is a prefix of another one
   std::vector<Cut> outside_;                         // by chain: the parts already counted in others
   std::map<std::pair<size_t, size_t>, Cut> inside_;  // by chain and other chain of its timer: what they share
-  std::map<std::pair<size_t, size_t>, Cut> within_;  // the same, and what begins only after the other has ended
-  std::vector<std::vector<size_t>> as_late_;         // chains whose last input may bring the work counted here
+  std::map<std::pair<size_t, size_t>, Cut> within_;  // inside_, plus what begins only after the other has ended
+  std::vector<std::vector<size_t>> as_late_;  // by chain: other paths to its elements, by another input of a join
   time_ns answer_ns_ = 0, gap_ns_ = 0, load_span_ns_ = 0;
   std::vector<time_ns> up_waits_, down_waits_;  // by chain: wait of one instance if the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;

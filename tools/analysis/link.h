@@ -43,10 +43,10 @@ struct ClientLoad {
 struct Client {
   ClientPolicy policy = ClientPolicy::tide;
   Send send = Send::asynchronous;
-  bool waits_for_new_data = true;  // batch, as in the stock rmw_wait
-  time_ns submit_ns = 0;           // to encode and submit one message
-  time_ns process_ns = 0;          // to verify and process one received frame
-  time_ns dispatch_ns = 0;         // to choose a callback
+  bool waits_for_new_data = true;  // only for batch: as in the stock rmw_wait
+  time_ns submit_ns = 0;           // time to encode and submit one message
+  time_ns process_ns = 0;          // time to verify and process one received frame
+  time_ns dispatch_ns = 0;         // time to choose a callback
   bool fixed_costs = false;        // true: these three times are exact; false: they are upper limits
   time_ns interrupt_receive_ns = 0, interrupt_complete_ns = 0;
   std::string name = "client";  // name of its executor

@@ -89,8 +89,8 @@ inline Linear stair(time_ns window_ns, time_ns offset_ns, time_ns period_ns) {
 // the most important one.
 enum class Policy { any_order, ready_set, wait_set, priority };
 
-// True if a bound proved for one policy also holds for an executor with another policy. A cached timer runs at most as
-// often as a live one.
+// True if a bound proved for one policy also holds for an executor with another policy. The bound for ready_set holds
+// for wait_set, too, because a cached timer runs at most as often as a live one.
 constexpr bool holds_for(Policy proved, Policy executor) {
   return proved == executor || proved == Policy::any_order ||
          (proved == Policy::ready_set && executor == Policy::wait_set);

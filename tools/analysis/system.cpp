@@ -74,7 +74,7 @@ View view_of(const Executor &executor, size_t subject) {
           place};
 }
 
-// One such executor for each chain.
+// For each chain, the executor as seen in that chain's order.
 std::vector<View> own_order_views(const Executor &executor) {
   std::vector<View> views;
   for (size_t chain = 0; chain < executor.chains().size(); ++chain) views.push_back(view_of(executor, chain));
@@ -137,7 +137,7 @@ class Confirmed {
     if (is_lost(chain)) return;
     lost_[chain] = 1;
     lose_from(chain,
-              why);  // others may have bounds beside a chain without a bound, but not beside one with unknown releases
+              why);  // other chains may have bounds although this one has none, but not if its releases are unknown
   }
 
   void find(const std::vector<time_ns> &jitter_ns) {
@@ -194,8 +194,8 @@ class Confirmed {
     }
   }
 
-  // Takes the bounds of this chain and of every chain before which it may run. alone: keeps bounds that do not depend
-  // on whether other chains are on time.
+  // Removes the bound of this chain, and of every chain before which it may run. alone: bounds that do not depend on
+  // whether other chains are on time remain.
   void lose_from(size_t chain, const Shortfall &why, bool alone = false) {
     for (size_t other = 0; other < why_.size(); ++other) {
       if (why_[other] || before_ns(executor_, chain, other) <= 0) continue;
@@ -455,7 +455,7 @@ class Composition {
                        longest_response_ns(path.deadline_ns, period_ns)});
       }
     }
-    work_ = std::max<int64_t>(work_, kMostWork / 10);  // for the remaining executors
+    work_ = std::max<int64_t>(work_, kMostWork / 10);  // effort for the rounds that may follow
   }
 
   SystemResult conclude() {

@@ -16,7 +16,7 @@ void note_share(const Situation &situation, size_t chain, time_ns share_ns) {
   if (situation.shares_ns != nullptr) (*situation.shares_ns)[chain] = share_ns;
 }
 
-// Waiting time in the window, counted once for each instance that can be active.
+// Waiting time that the window can contain, counted once for each of `copies` instances that can be active.
 Linear room(const Situation &situation, time_ns copies, time_ns window_ns) {
   const Chain &self = situation.self();
   return scale({window_ns - (self.execution_ns - self.last_ns), 1, kNeverNs}, copies);
@@ -542,8 +542,8 @@ class Run {
     });
   }
 
-  // True if the chain waits only while all lanes are busy, so never for a group, nor for an earlier instance that
-  // excludes it.
+  // True if the chain waits only while all lanes are busy: it never waits for a group, nor for an earlier instance of
+  // its own.
   bool waits_for_lanes_only(size_t index) const {
     const Chain &chain = executor_.chains()[index];
     bool excludes_itself = chain.timer;

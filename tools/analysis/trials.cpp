@@ -204,7 +204,7 @@ struct Station {
   size_t callback = 0;
   time_ns execution_ns = 0;
   int group = kReentrant;
-  bool timer = false;  // the callback never overlaps itself
+  bool timer = false;  // first callback of a chain with a timer: it never overlaps itself
   bool last = false;   // the last callback of its chain
   int running = 0;
   size_t head = kNone;

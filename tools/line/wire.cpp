@@ -48,7 +48,7 @@ void Wire::begin_frame() {
   escaped_ = false;
 }
 
-// Only with first_loss. Bytes of a lost header that were already read have passed.
+// Called only with first_loss. The bytes of a lost frame's header have passed already when the header has been read.
 void Wire::read_header(uint8_t byte, int64_t departure_ns) {
   if (dropping_frame_ || header_bytes_ == header_.size()) return;
   if (byte == kEscape) {

@@ -132,13 +132,13 @@ TEST(Counterexample, X4TheSameWithArbitraryDeadlines) {
   EXPECT_EQ(bounds("theorem4-published", twelve)[3], 185);
   const auto seen = observed(twelve, periodic(twelve, offsets, 2000));
   EXPECT_EQ(seen[3], 221);
-  EXPECT_EQ(bounds("theorem4-safe", twelve)[3], 369);  // 375 if all instances that touch the window are counted
+  EXPECT_EQ(bounds("theorem4-safe", twelve)[3], 369);  // 375 if all instances that touch the window counted
   expect_within(seen, bounds("theorem4-safe", twelve));
 
   const Executor twenty = three_heavy(20);
   EXPECT_EQ(bounds("theorem4-published", twenty)[3], 230);
   EXPECT_EQ(observed(twenty, periodic(twenty, offsets, 2000))[3], 381);
-  EXPECT_EQ(bounds("theorem4-safe", twenty)[3], 543);  // 553 if all instances that touch the window are counted
+  EXPECT_EQ(bounds("theorem4-safe", twenty)[3], 543);  // 553 if all instances that touch the window counted
 }
 
 TEST(Counterexample, X5JitterIsNotInTheSlack) {

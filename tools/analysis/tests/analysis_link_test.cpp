@@ -85,8 +85,8 @@ TEST(LinkBound, AloneIsWhatItDoesItself) {
 TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("battery", 1, 10 * kMs, 10 * kMs, 90));
-  // The line keeps up, so only callbacks block. The only less urgent chain blocks with only one callback of an
-  // instance, because its other callback follows at once.
+  // The line keeps up, so only callbacks block. Of each instance of the only less urgent chain, only one callback
+  // blocks, because its other callback follows at once.
   EXPECT_EQ(bound_of(system), bound_of(alone()) + 10 * kMs);
   LinkSystem crowded = system;
   crowded.chains.push_back(round_trip("lamp", 0, 10 * kMs, 10 * kMs, 90));
@@ -166,7 +166,7 @@ TEST(LinkBound, OnlyAcknowledgmentsTakeTheWayBack) {
   EXPECT_EQ(bound_link(system).chains[0].parts.host_ns, 2 * kMs);
 }
 
-// A reported load above 100 % is that of the description, whatever waits for what.
+// A reason names percentages only if the described load itself exceeds 100 %, not if waits make chains late.
 TEST(LinkBound, PercentagesAreOfWhatIsAskedFor) {
   LinkSystem system = alone();
   system.client.policy = ClientPolicy::batch;
@@ -198,7 +198,7 @@ TEST(LinkBound, OverloadTakesTheBoundsOfWhatIsLessUrgent) {
   system.chains.push_back(round_trip("late", 2, 300 * kMs, 300 * kMs));
   system.chains.push_back(round_trip("below", 1, 1 * kMs, 1 * kMs));
   const LinkResults results = bound_link(system);
-  EXPECT_GT(results.chains[0].response_ns, 600 * kMs);  // it is blocked for 300 ms twice, which exceeds its period
+  EXPECT_GT(results.chains[0].response_ns, 600 * kMs);  // blocked for 300 ms twice, which exceeds the period
   EXPECT_FALSE(results.chains[1].response_ns);
   EXPECT_EQ(results.chains[1].reason, "it and the more urgent chains ask for 124.0 % of the microcontroller");
   EXPECT_FALSE(results.chains[2].response_ns);
@@ -218,8 +218,8 @@ LinkChain stream(const std::string &name, int64_t priority, time_ns period_ns, i
           {{"sample", kOnClient, 1 * kMs, 0, payload_bytes}, {"filter", 0, 1 * kMs, 0, 0}}};
 }
 
-// At 100,000 bits a second, a byte of a frame takes 0.1 ms, so 63 bytes take 6.3 ms (41 of payload, 3 of padding and 19
-// others).
+// At 100,000 bits a second, a byte of a frame takes 0.1 ms, so a frame of 63 bytes (41 of payload, 3 of padding, 19
+// others) takes 6.3 ms.
 constexpr int64_t kBytes = 41;
 constexpr time_ns kFrame = 6'300'000;
 
@@ -244,7 +244,7 @@ TEST(BeyondThePeriod, ADelayIsNoLoad) {
 }
 
 // A more urgent message of 12.3 ms keeps the first instance off the line. The second instance comes 10 ms later and
-// waits for what is left of both, 8.6 ms, which is less.
+// waits for the rest of that message and of the first instance, 8.6 ms, which is less than the first instance waited.
 TEST(BeyondThePeriod, AFrameInFrontDelaysSeveralInstances) {
   LinkSystem system = streams();
   system.chains.push_back(stream("wheels", 4, 100 * kMs, 101));
@@ -311,7 +311,7 @@ TEST(BeyondThePeriod, InstancesOfOneChainTakeSeveralLanes) {
   EXPECT_EQ(bound_link(system).chains[1].parts.host_wait_ns, 0);
 }
 
-// If the bounds require that instances do not overlap, the reason says so.
+// If a chain has no bound because its instances must not overlap, the reason says so.
 TEST(BeyondThePeriod, SomeMustBeOverBefore) {
   LinkSystem system = streams();
   system.chains[0].alone = "it asks a service";
@@ -321,7 +321,7 @@ TEST(BeyondThePeriod, SomeMustBeOverBefore) {
        {+[](LinkSystem &of) { of.protocol.losses = 1; }, +[](LinkSystem &of) { of.chains[0].hold = true; }}) {
     system = streams();
     change(system);
-    EXPECT_TRUE(bound_link(system).chains[0].response_ns);  // a best-effort chain repairs and holds nothing
+    EXPECT_TRUE(bound_link(system).chains[0].response_ns);  // with best effort, which repairs and holds nothing
     system.chains[0].uplink_reliable = true;
     EXPECT_FALSE(bound_link(system).chains[0].response_ns);
   }
@@ -358,8 +358,8 @@ TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
   EXPECT_GT(sum(more), reliable_ns);
 }
 
-// An answer is pending until its callback begins and its ACKNACK has crossed the line; a HEARTBEAT within that time
-// costs this HEARTBEAT and an ACKNACK.
+// An answer is unacknowledged until its callback begins and its ACKNACK has crossed the line. Each HEARTBEAT within
+// that time adds itself and an ACKNACK to the load.
 TEST(LinkBound, QuestionsCountFromTheirDelayOn) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("battery", 1, 10 * kMs, 10 * kMs, 90));
@@ -371,7 +371,7 @@ TEST(LinkBound, QuestionsCountFromTheirDelayOn) {
   const time_ns silent_ns = bound_with(100 * kMs);
   EXPECT_EQ(bound_with(1'000'000 * kMs), silent_ns);
   EXPECT_GT(bound_with(5 * kMs), silent_ns);
-  EXPECT_GT(bound_with(-1), bound_with(5 * kMs));  // with a measured delay: at 2, 6, 14 ms and so on
+  EXPECT_GT(bound_with(-1), bound_with(5 * kMs));  // -1, a measured delay: HEARTBEATs at 2, 6, 14 ms and so on
   system.protocol.agent.floor_ns = 100 * kMs;
   EXPECT_EQ(bound_with(-1), silent_ns);
 }

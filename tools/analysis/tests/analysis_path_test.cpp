@@ -41,13 +41,13 @@ TEST(Path, AddsBoundsAndDelays) {
 }
 
 TEST(Path, JitterReachesTheChainsBelow) {
-  // The window of the local chain contains the chain above twice, once its jitter exceeds what its period leaves.
+  // Once the jitter of the path's chain is long enough, two of its releases fall into the window of the local chain.
   const time_ns calm = *analysed(two_executors(10, 4)).executors[1].chains[1].response_ns;
   const time_ns late = *analysed(two_executors(10, 70)).executors[1].chains[1].response_ns;
   EXPECT_EQ(calm, 11);
   const SystemResult result = analysed(two_executors(10, 80));
   EXPECT_EQ(result.paths[0].jitter_ns[1], 97);
-  EXPECT_EQ(result.executors[1].analysis->name, "theorem4-safe");  // late by more than the deadline leaves
+  EXPECT_EQ(result.executors[1].analysis->name, "theorem4-safe");  // the theorem for arbitrary deadlines
   EXPECT_GT(*result.executors[1].chains[1].response_ns, calm);
   EXPECT_LE(calm, late);
 }
@@ -73,7 +73,7 @@ TEST(Path, NoBoundUpstreamTakesTheGuaranteeDownstream) {
 TEST(Path, ABoundUpstreamThatMissesItsDeadlineIsABound) {
   Description description = two_executors(10, 4);
   const SystemResult in_time = analysed(description);
-  description.chains[0].deadline_ns = 10;  // bounded, but it misses the deadline
+  description.chains[0].deadline_ns = 10;  // so the path has a bound, but misses its deadline
   const SystemResult result = analysed(description);
   EXPECT_TRUE(result.settled);
   EXPECT_FALSE(result.guaranteed);

@@ -23,7 +23,7 @@ time_ns bound_of(const char *name, const Executor &executor, size_t chain) {
 TEST(SingleThread, ByHand) {
   const std::vector<Chain> chains{make_chain({2, 1}, 20, 20, 2), make_chain({4, 3}, 50, 50, 1)};
   const Executor priority = one_thread(Policy::priority, chains);
-  EXPECT_EQ(bound_of("single-priority", priority, 0), 3 + 3);  // 4 - 1 have started
+  EXPECT_EQ(bound_of("single-priority", priority, 0), 3 + 3);  // of the blocking callback's 4, one has been executed
   EXPECT_EQ(bound_of("single-priority", priority, 1), 7 + 3);  // no chain is less important
   const Executor any = one_thread(Policy::ready_set, chains);
   EXPECT_EQ(bound_of("single-any-order", any, 0), 3 + 7);
@@ -105,12 +105,12 @@ TEST(SingleThread, AnInstanceComesNoFurtherThanACallbackInEachReadySet) {
   const Executor executor =
       one_thread(Policy::ready_set, {make_chain({1}, 100, 100, 2), make_chain({2, 3, 4, 2}, 100, 100, 1)});
   EXPECT_EQ(bound_of("single-any-order", executor, 0), 11 + 1);
-  EXPECT_EQ(bound_of("single-ready-sets", executor, 0), 3 + 4 + 1);  // the rest of one set, and the next set
+  EXPECT_EQ(bound_of("single-ready-sets", executor, 0), 3 + 4 + 1);  // the rest of one set: 3; the next: 4 + 1
 }
 
 TEST(SingleThread, InstancesThatArePendingAtTheReleaseCount) {
-  // In a busy window of 38 the second chain runs twice; it may also run twice in one of 21 that begins up to its bound
-  // of 10 later.
+  // In a busy window of 38 the second chain runs twice. It may also run twice in a window of 21, because an
+  // instance that is pending when the window begins was released up to 10, the chain's bound, earlier.
   const Executor executor =
       one_thread(Policy::ready_set, {make_chain({1, 1, 1, 1}, 100, 100, 3), make_chain({2}, 30, 30, 2),
                                      make_chain(std::vector<time_ns>(10, 3), 100, 100, 1)});
@@ -177,7 +177,8 @@ TEST(SingleThread, PublishedWithPriorities) {
                    ->bound(one_thread(Policy::priority, {with_jitter(make_chain({1}, 10, 10, 1), 1)}), 0));
 }
 
-// Counting one own instance of the chain and adding a period is not enough, because at 98 % load its instances pile up.
+// The published bound counts one instance of the chain and adds a period. That is not enough, because at 98 % load the
+// chain's instances pile up.
 TEST(SingleThread, ThePublishedBoundWithPrioritiesIsExceeded) {
   const Executor executor = one_thread(
       Policy::priority, {make_chain({9}, 16, 16, 3), make_chain({11}, 40, 40, 2), make_chain({1}, 7, 50, 1)});
@@ -192,7 +193,7 @@ TEST(SingleThread, ThePublishedBoundWithPrioritiesIsExceeded) {
   EXPECT_GE(bound_of("single-priority", executor, 2), worst_ns);
 }
 
-// Instances run in order and need not be counted twice, because the last callback of a later instance cannot go first.
+// The chain's own later instances count without their last callback, because instances run in order.
 TEST(SingleThread, NoBoundForAnyOrderIsAboveThePublishedOne) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     RandomSystem random(seed);

@@ -45,8 +45,8 @@ struct Row {
   const char *theorem;
   size_t lanes;
   Pair published;
-  Pair safe;        // counts whole instances where the theorem has a choice
-  Pair safe_sharp;  // never counts whole instances
+  Pair safe;        // bounds with whole instances, where the theorem has the choice
+  Pair safe_sharp;  // bounds without whole instances
 };
 
 TEST(Theorems, ReentrantExample) {
@@ -113,7 +113,8 @@ TEST(Theorems, ReservationExample) {
 }
 
 TEST(Theorems, WorkedByHand) {
-  // The base is 1, and B has 3 + 4 within a window of 16 that starts 13 late.
+  // A's own callback before its last one takes 1. In the window of 16, lengthened by B's slack of 13, two instances of
+  // B execute 3 + 4 each.
   const Result result = analyse(*find_analysis("theorem1-published"), two_chains(cores(1)));
   const Breakdown &a = result.chains[0].breakdown;
   EXPECT_EQ(a.window_ns, 16);

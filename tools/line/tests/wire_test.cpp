@@ -64,7 +64,7 @@ TEST(Wire, EveryByteDepartsOneByteTimeAfterTheLaterOfItsArrivalAndThePreviousDep
     Wire wire(settings);
     std::vector<Passed> expected, passed;
     int64_t now_ns = 5'000'000'000 + static_cast<int64_t>(random() % 1'000'000'000);
-    long double free_ns = 0;  // the reference keeps the fraction
+    long double free_ns = 0;  // the expected times, without rounding
     const long double byte_ns = 1e10L / settings.baud;
     for (int burst = 0; burst < 20; burst++) {
       std::vector<uint8_t> bytes(random() % 200);
@@ -192,7 +192,7 @@ TEST(Wire, FrameLossTakesWholeFramesAndTheirTime) {
     ASSERT_NE(sent++, frames.end());
   }
   EXPECT_EQ(passed.back().time_ns,
-            static_cast<int64_t>((bytes * 10'000'000'000 + 115'199) / 115'200));  // the last one arrived, at its time
+            static_cast<int64_t>((bytes * 10'000'000'000 + 115'199) / 115'200));  // the last byte arrived in time
 }
 
 // A frame of serial framing: flag, addresses, length, session, stream, sequence, and the rest.
