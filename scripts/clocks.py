@@ -2,10 +2,11 @@
 """Finds tests that read a clock they do not own: sleeps, fixed settling times, and upper bounds on time that passed.
 
     .venv/bin/python scripts/clocks.py         exit status 1 if a test of the gate has one
-    .venv/bin/python scripts/clocks.py --all   also if another test has one without a reason
+    .venv/bin/python scripts/clocks.py --all   also 1 if another test has one without a reason
 
-A test that runs only in make test-all gives its reason in the line or above it: `# clock: REASON`, `// clock: REASON`.
-So does the waiting helper of tests/support. A pace of sending is allowed anywhere; it is marked `clock: a pace`."""
+A test that runs only in make test-all gives its reason in the same line or in the line above it: `# clock: REASON` or
+`// clock: REASON`. The helper of tests/support that waits gives its reason in the same way. A pace of sending is
+allowed anywhere; it is marked `clock: a pace`."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def _is_passed(value: ast.expr) -> bool:
 
 
 def of_python(text: str) -> tuple[list[Finding], set[int]]:
-    """The findings, and those lines that run only in make test-all."""
+    """The findings in a Python file, and the lines of it that run only in make test-all."""
     tree = ast.parse(text)
     visitor = _Python()
     visitor.visit(tree)

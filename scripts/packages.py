@@ -5,7 +5,7 @@
 
 tide_ros-*.whl                     the command with its native programs and their libraries, for x86-64 and 64-bit ARM
 tide-agent_*.deb                   the agent as a service
-tide-ros-*.cdx.json                what an installation of the wheel brings (CycloneDX); the wheel lists its libraries
+tide-ros-*.cdx.json                packages that the wheel installs (CycloneDX); the wheel itself lists its libraries
 boards/                            the runtime for build systems of boards, each a folder and an archive:
   arduino/tide_micro_ros/          a library for Arduino (Teensy, too) and PlatformIO, with the port bare, the common
                                    messages, transports, examples
@@ -296,7 +296,7 @@ def describe_libraries(content: Path, root: Path) -> None:
 
     packages = {"libcli11-dev"}
     for library in (content / "tide_ros.libs").iterdir():
-        name = re.sub(r"-[0-9a-f]{8}(?=\.so)", "", library.name)  # auditwheel adds a part of the checksum
+        name = re.sub(r"-[0-9a-f]{8}(?=\.so)", "", library.name)  # auditwheel adds a part of the checksum to the name
         packages.add(run("dpkg-query", "-S", f"*/lib/*-linux-gnu/{name}").split(":")[0])
     (information,) = content.glob("*.dist-info")
     binding = importlib.metadata.distribution("nanobind")
@@ -317,14 +317,14 @@ def describe_libraries(content: Path, root: Path) -> None:
     described = {"bomFormat": "CycloneDX", "specVersion": "1.6", "version": 1, "metadata": {"component": own}}
     shutil.rmtree(
         information / "sboms", ignore_errors=True
-    )  # by auditwheel, which knows only the libraries of this machine
+    )  # auditwheel's list, which knows only this machine's libraries
     (information / "sboms").mkdir()
     text = json.dumps({**described, "components": components}, indent=1) + "\n"
     (information / f"sboms/{PROJECT['name']}.cdx.json").write_text(text, encoding="utf-8")
 
 
 def archive(folder: Path) -> Path:
-    """Writes the folder as a zip file beside it, whose bytes depend only on its contents."""
+    """Writes the folder as a zip file beside it. The bytes of this file depend only on the folder's contents."""
     target = folder.parent / f"{folder.name}-{VERSION}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in sorted(path for path in folder.rglob("*") if path.is_file()):
@@ -336,7 +336,7 @@ def archive(folder: Path) -> Path:
 
 def boards(out: Path, names: Iterable[str]) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    (out / "COLCON_IGNORE").touch()  # because colcon takes some of them for packages
+    (out / "COLCON_IGNORE").touch()  # because colcon takes some of these folders for packages
     with tempfile.TemporaryDirectory() as place:
         messages = Path(place)
         generate_messages(messages)
@@ -383,12 +383,12 @@ def release(out: Path) -> None:
         packed.mkdir()
         library = shutil.copytree(out / "boards/arduino" / NAME, packed / NAME)
         described = json.loads((library / "library.json").read_text(encoding="utf-8"))
-        del described["license"]  # pio compares it with a list that it fetches, and fails if it cannot
+        del described["license"]  # pio fails if it cannot fetch the list of licences
         (library / "library.json").write_text(json.dumps(described), encoding="utf-8")
         idf = ("--project-dir", out / "boards/esp_idf/tide_micro_ros", "--dest-dir", packed, "--name", NAME)
         for check in (
             ("twine", "check", "--strict", *wheels),
-            # A changelog of Debian itself and a manual page are only required of packages that are in Debian.
+            # Only packages in Debian need a changelog of Debian's own and a manual page.
             (
                 "lintian",
                 "--fail-on=error,warning",
@@ -434,7 +434,8 @@ def tried(words: Iterable[object]) -> str:
 
 
 def steps(within: tuple[object, ...], python: object, folder: str, wheel: str, ros: tuple[str, ...]) -> list[str]:
-    """What each step of a user took, in a new environment in `folder`; the steps after a failed one are not run."""
+    """For each step of a user, in a new environment in `folder`: the result of `tried`, or an empty text if it was not
+    run because an earlier step had failed."""
     tide, example, out = f"{folder}/bin/tide", f"{folder}/three_chains/system.toml", f"{folder}/run"
     copied = f"cp -r $(find {folder} -path '*_tree/examples/three_chains') {folder}/"
     extras = ros or (f"{wheel}[run]",)
@@ -445,7 +446,7 @@ def steps(within: tuple[object, ...], python: object, folder: str, wheel: str, r
         "agent": f"{tide} agent --version",
         "ROS 2": f"{folder}/bin/pip install -q {' '.join(map(shlex.quote, extras))}",
         "generate": f"{tide} generate std_msgs --out {folder}/messages",
-        # The status is that of the verdict, which a busy machine may change.
+        # The run's status is not tested, because it is that of the verdict, which a busy machine may change.
         "run": f"{tide} run {example} --periods 5 --out {out}; test -s {out}/results.json",
     }
     found: list[str] = []

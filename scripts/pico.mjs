@@ -48,7 +48,7 @@ function step() {
       const ns = Math.max(CYCLE_NS, Math.min(clock.nanosToNextAlarm || SLEEP_NS, SLEEP_NS));
       clock.tick(ns);
       slept_ns += ns;
-      i += 99; // a step of sleep is longer than an instruction, so fewer steps pass until the next look at the line
+      i += 99; // a step of sleep is long, so the line is looked at after fewer steps
     } else {
       clock.tick(core.executeInstruction() * CYCLE_NS);
     }

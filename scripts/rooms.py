@@ -22,7 +22,7 @@ from pathlib import Path
 import tomli
 
 ROOT = Path(__file__).resolve().parents[1]
-_PARTED = ("runtime", "tools", "tests")  # modules whose folders get a line of their own
+_PARTED = ("runtime", "tools", "tests")  # modules of which each folder gets a line of its own
 _CODE = {".c", ".h", ".cpp", ".py", ".pyi"}
 _INCLUDE = re.compile(r'^\s*#include\s+(?:"([^"]+)"|<([^">]+/[^">]+)>)', re.MULTILINE)
 
@@ -67,8 +67,8 @@ def read(path: str) -> str:
 
 
 def includes(files: list[str]) -> Iterator[Arrow]:
-    """The headers that a C or C++ file includes. Of those whose path ends as the #include says, it is the one that
-    shares the most folders with the file."""
+    """The headers that each C or C++ file includes. If the paths of several headers end with the text of an #include,
+    the one that shares the most folders with the file is meant."""
     headers = [name for name in files if name.endswith(".h")]
     by_name = defaultdict(list)
     for name in headers:
@@ -94,7 +94,7 @@ def _shared(left: str, right: str) -> int:
 
 
 def imports(files: list[str]) -> Iterator[Arrow]:
-    """The files that a Python file imports, at its top or within a function."""
+    """The files that each Python file imports, at its top or within a function."""
     modules = {}
     for name in files:
         if name.endswith((".py", ".pyi")):

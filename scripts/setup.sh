@@ -76,7 +76,7 @@ install_packages() {
   rm -f "$log"
 }
 
-# Prints how many packages would be installed, dependencies included.
+# Prints how many packages apt would install, including dependencies.
 count_needed() { apt-get install -s -q --no-install-recommends $1 2>/dev/null | grep -c '^Inst' || true; }
 
 # The Python environment. Its stamp contains the installed extra, and the contents that pyproject.toml had at that time.

@@ -2,7 +2,7 @@
 """Flash, RAM and stack of the Cortex-M builds, beside the last recorded figures.
 
 make sizes                                           print
-.venv/bin/python scripts/sizes.py --check 2            fail when an image or a structure grew by more than 2 %
+.venv/bin/python scripts/sizes.py --check 2            fail if an image or a structure has grown by more than 2 %
 .venv/bin/python scripts/sizes.py --record --because "services"
                                                      record these figures; growth needs a reason, which is recorded, too
 .venv/bin/python scripts/sizes.py --record --features

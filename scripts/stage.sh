@@ -3,7 +3,7 @@
 # Runs one stage of `make`. Its output goes to build/stages/NAME.log and to the terminal. There, each line begins with
 # the stage's name, because several stages run at the same time. Its times are stored for the table.
 # Usage: scripts/stage.sh NAME DESCRIPTION COMMAND...
-#        scripts/stage.sh begin      forget the stages so far
+#        scripts/stage.sh begin      forget the earlier stages
 #        scripts/stage.sh table      print them in the order in which they began, and the number of tests that passed
 #        scripts/stage.sh files      print the seconds of each test program (elapsed) and file in Python (processor), by stage
 # A command that ends with status 77 had nothing to test on this machine. That is not a failure, and the table reports
@@ -19,7 +19,8 @@ tree() {
   { git rev-parse HEAD && git diff HEAD && git ls-files -o --exclude-standard -z | xargs -0r sha256sum; } 2>/dev/null | sha256sum | cut -d' ' -f1
 }
 
-# Adds up such lines: of GoogleTest "[ PASSED ] 12 tests.", of pytest "12 passed, 3 deselected in 4.20s".
+# Adds up the passed tests in lines like "[ PASSED ] 12 tests." (GoogleTest) and "12 passed, 3 deselected in 4.20s"
+# (pytest).
 count_passed() {
   cat "$kept"/*.log "$kept"/*.gtest 2>/dev/null | awk '
     /\[  PASSED  \] [0-9]+ test/ {for (i = 1; i < NF; i++) if ($i == "PASSED") passed += $(i + 2)}

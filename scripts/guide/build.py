@@ -137,7 +137,7 @@ def configuration(pages: Path, out: Path) -> str:
 
 
 def build(out: Path) -> None:
-    """Builds in a folder beside the old site first, so that a failed build keeps the old site."""
+    """Builds the site in a folder beside the old one, which is replaced only if the build succeeds."""
     work = ROOT / "build/guide"
     shutil.rmtree(work, ignore_errors=True)
     stage(work / "pages")
@@ -150,7 +150,7 @@ def build(out: Path) -> None:
     )
     if made.returncode != 0:
         raise GuideError(f"the site could not be built:\n{made.stdout}{made.stderr}")
-    (work / "site/404.html").unlink()  # only a server shows this page, which refers to pictures at the server's root
+    (work / "site/404.html").unlink()  # its pictures are at the root of a server, which not every site has
     shutil.rmtree(out, ignore_errors=True)
     out.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(str(work / "site"), out)
