@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processor time of the analysis. Measured are: the four safe analyses on chain sets of the published size, compared
-with the goal; the growth with chains, callbacks and lanes; the stages of `tide check` for large systems; a query; and
-attempts of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
+with the goal; the growth with chains, callbacks and lanes; the stages of `tide check` for large systems; the bounds of
+one small system; and attempts of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def start_ms() -> dict[str, float]:
 
 
 def question_ms() -> dict[str, float]:
-    """The bounds of the three chains, queried a hundred times."""
+    """Time to compute the bounds of the three chains with all their parts: the mean of twenty computations."""
     document = link_document(load(ROOT / "examples/three_chains/system.toml"))
 
     def ask_module() -> None:

@@ -5,10 +5,10 @@
 .venv/bin/python lab/bench/attacks.py --own-network --out lab/results/attacks.json
 
 The regular clients publish reliable messages at a given rate (agent/tests/fleet_clients.cpp), and count the agent's
-acknowledgments. The attacker is a separate process that sends as fast as possible. It takes a processor from the
-others. Each attack is therefore compared with a flood that the same process sends to a closed port, where the kernel
-drops everything. The agent has its default settings, except that --max-clients is 4,000 where the limit of clients must
-not stop an attack."""
+acknowledgments. The attacker is a separate process that sends as fast as possible. It keeps one processor busy, which
+alone slows the others down. Each attack is therefore compared with a flood that the same process sends to a closed
+port, where the kernel drops everything. The agent has its default settings, except that --max-clients is 4,000 where
+the limit of clients must not stop an attack."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tide_tools.terminal.style import print_whole
 GOOD_HZ, GOOD_KEY = 2000, 1
 HOSTS = 58
 LIMIT_S = 60.0
-Send = Callable[[], int]  # it sends some datagrams and returns their number
+Send = Callable[[], int]  # a call sends some datagrams and returns their number
 
 
 def create_client(key: int, session: int = 0x81, vendor: bytes = b"\x01\x0f") -> bytes:

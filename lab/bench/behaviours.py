@@ -67,8 +67,8 @@ def keep(arguments: argparse.Namespace, **seen: object) -> None:
 
 
 def free_port() -> int:
-    """A port of at most four digits, because some clients store no more. It is below the ports of DDS, because a DDS
-    node could take one of those after an agent ended."""
+    """A port of at most four digits, because some clients store no more. It is below the ports of DDS: if an agent used
+    a port of DDS, a DDS node could take that port after the agent has ended."""
     for port in range(6110, 7390):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             try:

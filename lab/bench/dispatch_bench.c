@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cost of a dispatch, that is, of choosing and starting a callback. Prints nanoseconds; `--count` runs one case, for an
- *instruction counter:
+ * instruction counter:
  *
  *   valgrind --tool=callgrind --toggle-collect=measured_rounds build/release/bin/dispatch_bench --count tide 100
  */

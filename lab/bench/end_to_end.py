@@ -6,8 +6,9 @@ tide's client and agent alternate with the stock ones in one run.
 .venv/bin/python lab/bench/end_to_end.py --stock-agent PATH --stock-client PATH --own-network \
     --out lab/results/end_to_end.json                                 both, and keep
 
-The user provides the stock programs: PATH is that of MicroXRCEAgent, and of the program that lab/bench/stock builds
-from an installed microxrcedds_client. TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT have the same meaning.
+The user provides the stock programs: the first PATH is that of MicroXRCEAgent, the second that of the program that
+lab/bench/stock builds from an installed microxrcedds_client. TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT have the same
+meaning.
 
 Only messages counted by the subscriber count (end_to_end_subscriber.cpp: a plain Fast DDS program):
   flood      the client publishes as fast as it can: messages received, by the time from the first to the last
@@ -290,7 +291,7 @@ Publish = Callable[[float, float], Trial]
 
 def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float, rows: Rows, search: bool) -> None:
     reliability, size = case
-    publish(seconds / 4, 0)  # because caches and growing buffers must be warm
+    publish(seconds / 4, 0)  # not counted: caches and growing buffers must be warm
     flood = publish(seconds, 0)
     row = rows.get("flood", reliability, size, pair.name)
     row.values.append(flood.received_hz)

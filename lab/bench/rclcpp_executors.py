@@ -56,7 +56,7 @@ def parse(text: str) -> Figures:
 
 
 def parse_load(text: str, kind: str) -> dict[str, float | dict[str, float]]:
-    """Figures by kind; the latency counted from when the timer was due is a kind of its own."""
+    """Figures by kind; latencies that count from the time at which the timer was due are a separate kind."""
     rate, times = _RATE.search(text), _TIMES.findall(text)
     if rate is None:
         return {}
@@ -132,7 +132,7 @@ def chains(
     found: dict[str, list[Figures]] = defaultdict(list)
     names = executors.split(",")
     for number in range(rounds):
-        for name in names if number % 2 == 0 else reversed(names):  # in both orders, to favour neither
+        for name in names if number % 2 == 0 else reversed(names):  # in alternating order, to favour no executor
             found[name].append(_play(name, system, seconds, threads, fifo))
     medians = {name: _medians(found[name]) for name in names}
     _print(medians, f"{system.parent.name}, {threads} threads, {rounds} x {seconds} s, FIFO: {fifo}")

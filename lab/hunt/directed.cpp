@@ -7,9 +7,9 @@
 namespace tide::analysis {
 namespace {
 
-// When a chain is released relative to the victim (the chain under attack): its `key` callback would start offset_ns
-// after the victim's release if it had a lane at once. In the instance that meets the victim, a swift chain executes
-// the callbacks before the key callback in the shortest time.
+// When a chain is released, relative to the victim (the chain under attack): so that its `key` callback starts
+// offset_ns after the victim's release, if each callback gets a lane at once. In the instance that meets the victim, a
+// swift chain executes the callbacks before the key callback in the shortest time.
 struct Meeting {
   size_t key = 0;
   time_ns offset_ns = 0;
@@ -74,7 +74,7 @@ class Search {
   void change(std::vector<Meeting> &meetings) {
     size_t index = below(meetings.size());
     if (index == victim_) index = (index + 1) % meetings.size();
-    if (index == victim_) return;  // alone
+    if (index == victim_) return;  // no other chain can be moved
     Meeting &meeting = meetings[index];
     const double span_ns = static_cast<double>(chain(victim_).execution_ns);
     switch (below(6)) {

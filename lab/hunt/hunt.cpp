@@ -54,7 +54,7 @@ class Trial {
         tally_(tally),
         worst_ns_(executor.chains().size(), 0) {}
 
-  // Smallest distance of a chain to its bound.
+  // Runs the scenario. Returns the largest ratio of a response to its bound.
   double play(const Scenario &scenario) {
     const Schedule schedule = run_schedule(executor_, scenario);
     double nearest = 0;
@@ -77,7 +77,8 @@ class Trial {
     return nearest;
   }
 
-  // The bound by the last form that guarantees the chain, which is the tightest one.
+  // Ratios of the bound of the last form to the longest response; of the forms that guarantee the system, the last one
+  // is the tightest.
   void count_ratios() {
     for (size_t chain = 0; chain < worst_ns_.size(); ++chain) {
       const auto &bound_ns = guarantees_.back().bounds[chain];

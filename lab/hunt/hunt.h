@@ -73,7 +73,7 @@ class Ratios {
 struct Tally {
   uint64_t systems = 0;
   uint64_t accepted = 0;      // number of systems in which at least one form guarantees a chain
-  uint64_t observations = 0;  // number of comparisons of a chain's longest response in a schedule with a form
+  uint64_t observations = 0;  // comparisons of a chain's longest response in a schedule with the bound of a form
   uint64_t exceeded = 0;
   Ratios ratios;
   std::optional<Failure> first;

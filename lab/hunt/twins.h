@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deliberately defective analyses. Mutants of bounds. A hunt must detect each of them; only then does a hunt without
-// failures mean anything.
+// Mutants: analyses whose bounds are defective on purpose. A hunt must detect each of them; only then does a hunt
+// without failures mean anything.
 #pragma once
 
 #include <string>

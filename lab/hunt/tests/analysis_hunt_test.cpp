@@ -36,7 +36,7 @@ TEST(Hunt, CatchesABoundThatLacksATerm) {
   EXPECT_EQ(count, 37U);  // a new analysis needs a quarry of its own
 }
 
-// The published bound of the same theorem does not survive the family of repeated blocking.
+// The family of repeated blocking refutes the published bound of theorem 2.
 TEST(Hunt, ThePublishedBoundIsCaught) {
   const Analysis &published = *find_analysis("theorem2-published");
   Options refine;

@@ -88,7 +88,7 @@ Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
   sim::Random random(seed);
   if (seed % 2 == 1) plan.agent_least = plan.agent_most;
   shift_releases(plan, random);
-  if (plan.lanes > 1 && seed % 4 == 1) {  // each preempts the one below near its end, so that their messages queue
+  if (plan.lanes > 1 && seed % 4 == 1) {  // chains preempt each other near their ends, so that messages queue
     for (size_t index = 0; index < chains; index++)
       plan.chains[index].phase =
           static_cast<sim::Time>(chains - 1 - index) * 10'268'000 + random.between(0, 100) * 1000;
@@ -110,7 +110,7 @@ Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
 
 Worst search(const sim::Plan &plan, size_t victim) {
   Worst worst;
-  for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // the best of forty attempts
+  for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // the best of forty seeds
     Worst found = search(plan, victim, seed);
     if (found.response_ns > worst.response_ns) worst = std::move(found);
     if (!is_searched_whole) break;
@@ -271,7 +271,7 @@ TEST(LinkJitter, IsAPartOfTheBound) {
   EXPECT_EQ(results.chains[0].response_ns, 13'000'000);
   EXPECT_EQ(results.chains[0].parts.jitter_ns, 3'000'000);
   EXPECT_EQ(results.chains[0].parts.total_ns(), 13'000'000);
-  system.chains[0].jitter_ns = 95'000'000;  // ends before the next release only without jitter
+  system.chains[0].jitter_ns = 95'000'000;  // with this jitter, an instance may end after the next release
   EXPECT_FALSE(bound_link(system).chains[0].response_ns);
 }
 
