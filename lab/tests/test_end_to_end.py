@@ -63,7 +63,7 @@ def test_a_rate_counts_only_when_it_was_offered_and_arrived_in_time(end_to_end: 
 
 @pytest.mark.parametrize("capacity_hz", [3_000.0, 40_000.0, 400_000.0])
 def test_the_search_finds_a_capacity(end_to_end: ModuleType, capacity_hz: float) -> None:
-    """A connection with a limited capacity that loses everything beyond it; in a flood it carries half its capacity."""
+    """A connection that loses nothing up to its capacity. If more is offered, only half the capacity arrives."""
 
     def publish(seconds: float, rate_hz: float) -> Any:
         offered = 1e6 if rate_hz == 0 else rate_hz

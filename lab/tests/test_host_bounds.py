@@ -48,7 +48,8 @@ def test_what_is_below_a_chain_can_only_have_begun_before_it() -> None:
     for text in (OWN, in_groups(OWN)):  # with one thread, a group changes nothing
         bounds = bounds_of(parse(text), "priority")
         found = {one.name: one.bound_ns for one in bounds.chains}
-        # `slow` has just started when `urgent` is released; `late` never runs first.
+        # The worst case: `slow` has just started when `urgent` is released. `late` never runs before `between` or
+        # `mixed`.
         assert found["between"] == 7_000_000 - 1 + 5_000_000 + 3_000_000
         assert found["mixed"] == 5_000_000 + 7_000_000 + 6_000_000 + 3_000_000
 

@@ -97,7 +97,7 @@ def test_nothing_exceeds_a_bound(name: str) -> None:
     tally = hunt_block(name, SEED, count, Trial(2, 4, True))
     for failure in tally.failures:
         pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide lab hunt {name}\n{failure}")
-    least = 1 if family(name).wide else 4  # because few descriptions of wide families have bounds
+    least = 1 if family(name).wide else 4  # few descriptions of wide families have bounds
     assert tally.observations > least * count, "the descriptions prove nothing"
     assert min(tally.histogram) < 1.5, "no run comes near its bound"
 
@@ -133,14 +133,14 @@ def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: st
     [("check-boards-fast", 30_275), ("check-trees-fast", 1_142), ("check-board-wide", 7_100_053)],
 )
 def test_runs_that_failed_without_a_bound_exceeded(family_name: str, seed: int) -> None:
-    """Three earlier failures: a run that ended before a chain without a bound had drained; slots that readers reserved
-    without need; and levels that are 32 apart, of which the transmitter keeps a node only for one."""
+    """Three earlier failures: a run that ended before all messages of a chain without a bound had arrived; slots that
+    readers reserved without need; and two levels 32 apart, of which the transmitter kept a node only for one."""
     told = hunt_block(family_name, seed, 1, Trial(3, 8, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 
 def test_boards_that_delay_each_other_while_they_are_set_up_begin_together() -> None:
-    """One board is late, while the others begin at their times."""
+    """An earlier failure: one board began late, while the others began at their times."""
     told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
@@ -391,7 +391,7 @@ def test_a_chain_without_a_bound_is_released_late_to_others_too() -> None:
     bounds = bounds_of(parse(text), "any_order")
     found = {one.name: one.bound_ns for one in bounds.chains}
     assert found["often"] is None
-    late_ns = 51_600_000  # of `often` at g: within 13.9 ms and their own execution 7 of its instances arrive
+    late_ns = 51_600_000  # so 7 instances of `often` may arrive while the first callback of `seldom` runs
     assert found["seldom"] is not None
     assert found["seldom"] >= 13_900_000 + 94_300_000 + (late_ns + 13_900_000) // 10_000_000 * 300_000
 

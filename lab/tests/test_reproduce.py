@@ -127,7 +127,7 @@ def test_one_column_predicts_the_others(results: Results) -> None:
     assert found.column == 100
     every = cells(found, lambda system, x, metric: measured(results, "pods-reliable", system, x, metric))
     assert sum(one.calibrated for one in every) == 3 and len(every) == 48
-    used = {one.metric: abs(one.error) for one in every if one.calibrated}  # with another seed
+    used = {one.metric: abs(one.error) for one in every if one.calibrated}  # measured again, with another seed
     assert used["mean_ms"] < 0.005 and used["std_ms"] < 0.15, used
     far = [one for one in every if not one.is_near]
     assert {one.metric for one in far} == {"std_ms"}

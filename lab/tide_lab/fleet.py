@@ -11,7 +11,8 @@ PERIODS_MS = (50, 100, 100, 200, 200, 500, 500, 1000, 1000, 1000)
 
 
 def fleet(boards: int = 100, chains: int = 10) -> str:
-    """`chains` is the number on each board; with 10, a board has every form."""
+    """The description as text. `chains`: number of chains of each board; with 10, each board has chains of every
+    form."""
     lines = ["[system]", 'name = "fleet"']
     for host in range(-(-boards // BOARDS_A_HOST)):
         lines += ["[[executors]]", f'name = "cell_{host}"', 'where = "host"', "lanes = 4"]

@@ -47,7 +47,7 @@ class Found:
     accepted: int = 0
     observations: int = 0
     exceeded: int = 0
-    ratio_sums: list[float] = field(default_factory=list)  # by block, because their sum must not depend on the order
+    ratio_sums: list[float] = field(default_factory=list)  # by block, so that the total is the same in any order
     histogram: Counter[float] = field(default_factory=Counter)
     unplayed: Counter[str] = field(default_factory=Counter)  # number of descriptions that were not run, by reason
     failed: int = 0  # number of descriptions with any failure; the first few of a block are in `failures`
@@ -110,7 +110,7 @@ def block_size(quarry: str) -> int:
 
 
 def blocks(quarries: list[str], first: int, systems: int) -> Iterator[Block]:
-    """Blocks of all bounds in turn, so that an interrupted campaign has tested each of them."""
+    """Blocks of all bounds in turn, so that an interrupted campaign has tested something of each bound."""
     for start in range(first, first + systems, BLOCK_SYSTEMS):
         for quarry in quarries:
             size = block_size(quarry)

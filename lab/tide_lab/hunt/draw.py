@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole system descriptions of a family, drawn by seed. The result is the content of a system.toml, and later steps do
-not depend on how it was drawn."""
+"""Draws whole system descriptions of a family by seed. The result is the content of a system.toml; no later step knows
+how it was drawn."""
 
 from __future__ import annotations
 
@@ -114,13 +114,14 @@ class _Draw:
             chain |= {"burst": self.random.choice((1, 1, 2, 3))}
             return
         (board,) = (one for one in executors if one["name"] == first["executor"])
-        board.pop("policy", None)  # because a batch executor has no bounds
+        board.pop("policy", None)  # because chains that begin with events have no bounds with a batch executor
         chain.pop("jitter_ms", None)
         if all(one["executor"] in hosts for one in rest) and self.chance(0.5):
             chain["burst"] = self.random.choice((2, 2, 3, 5))
 
     def share(self, document: Document) -> None:
-        """Chains that call a service there all call the same one, or one of two."""
+        """Lets nearly all chains that call a service (of a board or of the host, by shared_on) call the same one, or
+        one of two."""
         places = [one["name"] for one in document["executors"] if one["where"] == self.of.shared_on]
         chains = [one for one in document["chains"] if self.is_asking(one, places)]
         names = ("one", "other") if len(chains) > 3 and self.chance(0.3) else ("one",)
@@ -257,7 +258,7 @@ class _Draw:
         load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
         if self.of.rings:
             crowd, load = False, load * 0.8
-        if self.of.shared:  # because all servers are on one executor
+        if self.of.shared:  # a lower load, because all servers are on one executor
             crowd, load = False, load * 0.6
         shares = self.parts(load, count)
         priorities = self.random.sample(range(1, 127), count)
@@ -365,7 +366,7 @@ class _Draw:
         most = self.random.choice((6, 12, 40))
         for chain in document["chains"]:
             rising = self.random.randint(1, most)
-            ordered = self.chance(0.5)  # priorities as tide_chain_add assigns them
+            ordered = self.chance(0.5)  # in the order in which tide_chain_add assigns priorities
             for place, callback in enumerate(chain["callbacks"]):
                 callback["priority"] = rising + place if ordered else self.random.randint(1, most)
 
@@ -412,7 +413,8 @@ class _Draw:
         return document
 
     def meet(self, chains: Sequence[Document]) -> None:
-        """A few priorities, of which equal ones are on chains that do not meet, or arbitrary priorities."""
+        """Gives the chains nine different priorities at most, close together or far apart. Only chains that do not meet
+        have equal ones."""
         step = self.random.choice((1, 40, 7_000, 100_000))
         met: list[tuple[int, set[str]]] = []
         for chain in self.random.sample(chains, len(chains)):
@@ -665,7 +667,7 @@ class _Tree:
         taken = {chain["priority"] for chain in document["chains"]}
         free = [one for one in range(1, 127) if one not in taken]
         own = source.sample(free, len(self._chains))
-        if source.random() < 0.5:  # this leaves a gap below the most urgent chain
+        if source.random() < 0.5:  # so that there is a gap below the most urgent chain
             own = [*free[: len(self._chains) - 1], free[-1]]
         for chain, priority in zip(self._chains, own, strict=True):
             chain["priority"] = priority

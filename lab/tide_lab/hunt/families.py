@@ -43,7 +43,7 @@ class Family:
     publishing: float = 0.0  # share of systems with callbacks of boards that publish several topics
     actions: float = 0.0  # share of a node's calls of a board's service after which the node requests a result
     wide: bool = False  # sizes and times up to the product's limits: messages, MTU, baud rates, delays, fast timers
-    events: float = 0.0  # share of chains, with a board of those from it, that begin with an event, some in bursts
+    events: float = 0.0  # share of chains (with a board: of those that begin there) that begin with events
     seldom: float = 0.0  # share of chains of the host whose first callback also publishes a topic in every nth run
     host_events: bool = False  # chains of the host begin with events; those of boards do not
     fast: bool = False  # periods shorter than the chain's response, so that several instances are under way

@@ -28,7 +28,7 @@ _ASKS = ("ask_executors", "ask_link")
 
 @dataclass(frozen=True)
 class Twin:
-    """The defect exists as long as the context `broken` is active."""
+    """A defect in the translation of descriptions. It exists as long as the context `broken` is active."""
 
     name: str
     family: str
@@ -45,7 +45,8 @@ class Caught:
 
 
 def _in_place_of(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[[], Any]]:
-    """While the defect exists, the decorated function replaces one of a module or class, which it gets first."""
+    """While the defect exists, the decorated function replaces the function `name` of the module or class `owner`. Its
+    first argument is the replaced function."""
 
     def decorate(other: Callable[..., Any]) -> Callable[[], Any]:
         def broken() -> Any:
@@ -208,7 +209,7 @@ def _branches_without_what_they_share(whole: Any, system: System, *options: Any)
 
 @_in_place_of(bounding, "without_joins")
 def _joins_of_the_first_only(whole: Any, system: System) -> System:
-    """The other waiting times are omitted."""
+    """Defect: a chain with a join counts only the waits for its first input."""
     chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
     return system.model_copy(update={"chains": chains})
 
@@ -274,14 +275,14 @@ def _light_beginnings(document: Document) -> None:
 
 
 def _punctual_sections(chain: Document) -> None:
-    """Defect: chains from another board are released as punctually as by timers."""
+    """Defect: sections that a message from another board releases are released as punctually as by timers."""
     if chain["callbacks"][0]["name"].startswith("!"):
         chain["jitter_ns"] = 0
 
 
 @_in_place_of(bounding, "boards_response_ns")
 def _ends_where_it_leaves(whole: Any, found: Any, sections: Any) -> Any:
-    """The bound of a chain covers only its part on the first board."""
+    """Defect: the bound of a chain covers only its section on the first board."""
     return whole(found, list(sections)[:1])
 
 
@@ -306,7 +307,7 @@ def _half(lane: Document) -> Document:
 
 
 def _without_waiting(share: int) -> Callable[[], Any]:
-    """Paths whose chains begin exactly when a value arrives, or a part of a period later."""
+    """Defect: each chain of a path begins when the value arrives (share 1), or one period minus a part of it later."""
 
     @_in_place_of(bounding, "path_bounds")
     def other(whole: Any, system: System, chains: Any) -> Any:
@@ -324,7 +325,7 @@ def _without_waiting(share: int) -> Callable[[], Any]:
 
 @_in_place_of(lower, "_takes_one_at_a_time")
 def _seldom_beside_the_run(whole: Any, executor: Any) -> Any:
-    """With several lanes a message of every nth run leaves before the run."""
+    """Defect: also on several lanes, an occasional message counts in its own tree without the run that publishes it."""
     return True
 
 
@@ -340,8 +341,8 @@ def _without_sections(chain: Document) -> None:
 
 @_in_place_of(BoardsPlayer, "words")
 def _ceilings_too_low(whole: Any, self: BoardsPlayer, run: Any) -> str:
-    """A lane keeps its priority while it holds a lock, so other lanes preempt it, and a lane that waits for the lock
-    also waits for those."""
+    """Defect: a lane keeps its own priority while it holds a lock. More urgent lanes preempt it then, and a lane that
+    waits for the lock also waits for them."""
     return f"lock_ceilings=false;{whole(self, run)}"
 
 
@@ -368,25 +369,25 @@ def _at_once_elsewhere(chain: Document) -> None:
 
 @_in_place_of(bounding, "with_servers")
 def _servers_apart(whole: Any, system: Any) -> Any:
-    """Lanes serve several requests of one service at a time."""
+    """Defect: several lanes may serve requests of one service at the same time."""
     return system
 
 
 @_in_place_of(lower, "serving_several")
 def _servers_by_priority(whole: Any, system: Any) -> Any:
-    """The most urgent chain's request is served first, as if each chain had its own server."""
+    """Defect: the request of the most urgent chain is served first, as if each chain had its own server."""
     return set()
 
 
 @_in_place_of(lower, "shared_priorities")
 def _askers_by_priority(whole: Any, *asked: Any) -> Any:
-    """A service of a board has the priority of each caller."""
+    """Defect: a service of a board counts with a different priority in the chain of each caller."""
     return {}
 
 
 @_in_place_of(bounding, "ways_of")
 def _boards_join_the_first_only(ways_of: Any, system: System) -> Any:
-    """A board's other waiting times are omitted."""
+    """Defect: with boards, a chain with a join counts only the waits for its first input."""
     chains = tuple(chain.model_copy(update={"joins": ()}) for chain in system.chains)
     return ways_of(system.model_copy(update={"chains": chains}))
 
@@ -407,19 +408,19 @@ def _inputs_one_after_the_other(whole: Any, system: System) -> Any:
 
 @_in_place_of(lower, "_unheard")
 def _only_topics_of_chains(whole: Any, *asked: Any) -> Any:
-    """Messages that no chain takes are not sent."""
+    """Defect: messages that no chain takes do not count as sent."""
     return []
 
 
 def _one_message(chain: Document) -> None:
-    """Defect: all messages of a run are one and the same."""
+    """Defect: all messages that one run of a callback publishes count as the same message."""
     for callback in chain["callbacks"]:
         callback["message"] = 0
 
 
 @_in_place_of(lower, "shared_callbacks")
 def _too_much_shared(whole: Any, system: System) -> Any:
-    """The parts of different chains on a board are counted once, as a single callback."""
+    """Defect: all callbacks of a board except timers count as one single callback that the chains share."""
     on_board = [one for chain in system.chains for one in chain.callbacks if system.where(one) == "mcu"]
     return whole(system) | {id(one): -7 for one in on_board if one.kind != "timer"}
 
@@ -446,14 +447,14 @@ def _branches_by_priority(whole: Any, system: Any) -> Any:
 
 
 def _no_result(chain: Document) -> None:
-    """Defect: the second request of a node, after the reply to its first one, is omitted."""
+    """Defect: a chain in which a node sends a second request after the reply to its first one ends with that reply."""
     if len(chain["callbacks"]) == 5:
         del chain["callbacks"][3:]
         chain["callbacks"][-1]["payload_bytes"] = 0
 
 
 def _shared_one_lower(chain: Document) -> None:
-    """Defect: chains that share a level do not delay each other."""
+    """Defect: each of the chains that share a level counts as if it had a level of its own."""
     if chain.pop("shares_level", False):
         chain["priority"] = 1000 * chain["priority"] + int(chain["name"].encode().hex(), 16) % 1000
     else:
@@ -462,14 +463,14 @@ def _shared_one_lower(chain: Document) -> None:
 
 @_in_place_of(bounding, "bursts_joined")
 def _one_event_less(whole: Any, system: System, *asked: Any) -> Any:
-    """Only one event of each burst counts."""
+    """Defect: one event of each burst is not counted."""
     chains = tuple(chain.model_copy(update={"burst": max(chain.burst - 1, 1)}) for chain in system.chains)
     return whole(system.model_copy(update={"chains": chains}), *asked)
 
 
 @_in_place_of(bounding, "_sum")
 def _pools_of_one_event(whole: Any, one: Any, other: Any) -> Any:
-    """The messages of a burst never overlap."""
+    """Defect: the pools are sized as if messages of two events of a burst were never under way together."""
     return None if one is None or other is None else max(one, other)
 
 
@@ -545,7 +546,7 @@ def _one_instance_on_time(whole: Any, *asked: Any) -> Any:
 
 @_in_place_of(bounding, "_use")
 def _one_sample_deep(whole: Any, *asked: Any) -> Any:
-    """A subscription keeps one sample, however many instances are under way."""
+    """Defect: a subscription keeps one sample, however many instances are under way."""
     return whole(*asked)._replace(depth=1)
 
 
@@ -669,7 +670,7 @@ def twins() -> list[Twin]:
 
 
 def catch(twin: Twin, most: int, trial: Trial) -> Caught:
-    """Counts the descriptions that fail with the defect and pass without it."""
+    """Searches at most `most` descriptions for one that fails with the defect and passes without it."""
     for seed in range(1, most + 1):
         with twin.broken():
             found = hunt_block(twin.family, seed, 1, trial)

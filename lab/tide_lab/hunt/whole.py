@@ -67,9 +67,9 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """Number of runs of each description: drawn at random, and changed after that. A quick trial takes the executors of
-    a family in turn and changes only runs that come near a bound. A trial is thorough if there are many changes, or on
-    request."""
+    """How each description is tested. schedules: number of runs drawn at random; climbs: number of runs in which one of
+    these is changed. A quick trial tests each description with one of the family's executors, in turn, and changes only
+    runs that come near a bound. A trial is thorough, not quick, if there are many changes, or on request."""
 
     schedules: int = 2
     climbs: int = 4
@@ -182,7 +182,7 @@ def _reason(line: str) -> str:
 
 
 class _Hunt:
-    """What `tide check` reports for one description."""
+    """The hunt on one description: the bounds of `tide check`, and the runs that are compared with them."""
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class _Hunt:
         self._source, self._tally = source, tally
         self._is_board = not is_on_host(system)
         self._executor = ""
-        self._is_bounded = False  # because without bounds messages accumulate, and pools may become full
+        self._is_bounded = False  # every chain has a bound; otherwise messages may fill the pools
 
     def run(self, executors: tuple[str, ...], trial: Trial) -> bool:
         """Runs one trial on each executor. Returns False if none of them has a bound to compare with."""
@@ -253,7 +253,7 @@ class _Hunt:
             return played
         if self._is_bounded:
             self.fail(f"pools do not suffice: {', '.join(played.full)}", words)
-        return None  # with an unbounded chain there may be more messages than the pools were sized for
+        return None  # a chain without a bound may have more messages under way than fit
 
     def fail(self, what: str, words: str = "") -> None:
         self._tally.fail(
@@ -325,7 +325,7 @@ class _Climb:
                 self._hunt.tally.add_ratio(1 / best.ratio)
 
     def _play(self, run: Any) -> None:
-        """Keeps, with its run, every response that comes at least as near to its bound as any before."""
+        """Plays the run. Keeps it for each response that comes at least as near to its bound as in any run before."""
         words = self._player.recording(self._player.words(run))
         played = self._hunt.play(words)
         if played is None:

@@ -52,7 +52,8 @@ class _Worker:
 
 
 class Workers:
-    """`stop`, and the end of a `with` block, end all of them."""
+    """The worker processes, one for each thread that calls `hunt`. `stop`, and the end of a `with` block, end all of
+    them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

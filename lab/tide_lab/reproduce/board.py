@@ -30,8 +30,8 @@ def from_simulator(result: Reproduction) -> float:
 
 
 def above_limit(result: Reproduction) -> float:
-    """By how much the mean of the preemptive variant exceeds that of the most urgent chain alone, on the same binary,
-    in percent."""
+    """By how much, at most, the mean of the preemptive variant exceeds that of the most urgent chain alone, on the same
+    binary, in percent."""
     found = []
     for row in result.rows:
         if row.system == PREEMPTIVE and _mean(row):

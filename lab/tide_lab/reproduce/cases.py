@@ -349,18 +349,19 @@ def stated(result: Reproduction) -> list[Stated]:
 
 
 CASE = "pods-reliable"
-COLUMNS = (0, 100)  # because between these two columns losses determine the deviation, not latencies
+COLUMNS = (0, 100)  # the outer ones: between them losses determine the deviation, not latencies
 # The cells of the column that are used: system and metric.
 USED = (("tide", "mean_ms"), ("batch", "mean_ms"), ("batch", "std_ms"))
 WITHIN = 0.05
-RESOLUTION_MS = 0.05  # a deviation of 0.01 ms is printed with only one digit
+RESOLUTION_MS = 0.05  # of printed figures: a deviation of 0.01 ms has only one digit
 _ROUNDS = 4
 _STEP_US = 100.0
 _SEEDS = 500
 
 
 def calibrate(simulator: Simulator, column: int, seed: int) -> Calibration:
-    """Each of the three parameters changes one cell of USED almost linearly, and the other cells only slightly."""
+    """Fits three parameters to the cells of USED, one after the other: each changes one of the cells almost linearly,
+    and the other cells only slightly."""
     found = Calibration(column, 250.0, 1000.0, 300.0)
 
     def measured(one: Calibration, system: str, metric: str) -> float:

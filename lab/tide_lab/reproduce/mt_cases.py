@@ -28,7 +28,7 @@ from tide_tools.system.places import Executor
 
 POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
 # Time that rclcpp spends on a callback, including DDS, on the machine of the figures below. With this value the
-# simulator agrees with all of them within 10 %.
+# simulator agrees with all those figures within 10 %.
 RCLCPP_CALLBACK_US = 600.0
 PHASINGS = 100  # number of runs of the case study, each with newly drawn start times of its timers
 HYPERPERIOD_MS = 200
@@ -162,7 +162,8 @@ MT_CASES = {
             "Figs. 5 to 8: four chains on executors of 1, 2, 4 and two of 2 threads",
             Path("examples/published/picas_mt/system.toml"),
             300,
-            # The paper's text has no numbers. From this factor on, all of its statements about bounds hold.
+            # Factor for the execution times: the paper's text has no numbers, but from this factor on, all of its
+            # statements about bounds hold.
             Decimal("1.10"),
         ),
         MtCase(

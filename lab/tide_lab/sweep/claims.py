@@ -26,7 +26,8 @@ class Shares:
 
 
 def largest_lead(shares: Shares) -> float:
-    """Lead of the priority-driven executor over the default one, with constrained or arbitrary deadlines, in points."""
+    """Largest lead of the priority-driven executor over the default one, of both kinds of deadlines, in percentage
+    points."""
     leads = [
         high - low
         for kind in ("CD", "AD")
@@ -36,7 +37,8 @@ def largest_lead(shares: Shares) -> float:
 
 
 def points_behind(shares: Shares) -> float:
-    """Greatest distance by which a priority-driven curve lies below the corresponding default curve."""
+    """Greatest distance by which a priority-driven curve lies below the corresponding default curve, in percentage
+    points."""
     return max(
         low - high
         for kind in ("CD", "AD")
@@ -62,7 +64,7 @@ def steepest_part(shares: Shares, curve: str) -> float:
 
 
 def fall(shares: Shares, curve: str) -> float:
-    """Drop of the curve from its highest point to the last, in points."""
+    """Drop of the curve from its highest point to the last, in percentage points."""
     shares_now = shares.curve(curve)
     return max(shares_now) - shares_now[-1]
 

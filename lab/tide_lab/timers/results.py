@@ -23,7 +23,7 @@ GOAL_REPORTED_NS = 6000.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal and the measurement for it. Null if this run does not measure it."""
+    """A goal and the measurement for it. holds: None if this run does not measure it."""
 
     goal: str
     measured: str
@@ -81,7 +81,8 @@ class Result:
         return found
 
     def _against_cyclictest(self, tide: Summary) -> list[Verdict]:
-        """tide's latency truncated to microseconds, as cyclictest does, for comparison."""
+        """The goals relative to cyclictest. tide's latencies are truncated to microseconds, as cyclictest truncates its
+        own."""
         other = self.summary("cyclictest")
         if other is None or other.mean_ns is None:
             return []
@@ -98,7 +99,7 @@ class Result:
         ]
 
     def _judged(self, ratio: float) -> bool | None:
-        """The goal is stated only for real-time policies."""
+        """True if the ratio meets the goal; None for the normal policy, for which no goal is stated."""
         return None if self.settings.policy == "normal" else ratio <= GOAL_RATIO
 
     def to_json(self) -> str:
@@ -164,7 +165,7 @@ def title(settings: Settings) -> str:
 
 
 def us(value_ns: float | None) -> str:
-    """At least three significant digits."""
+    """Microseconds as text, with at least three significant digits."""
     if value_ns is None:
         return _UNKNOWN
     value = value_ns / 1000
