@@ -112,7 +112,7 @@ class _Folders(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in _folders(self.package):
             return None
-        if getattr(ctx, "resilient_parsing", False):  # shell completion needs the options
+        if getattr(ctx, "resilient_parsing", False):  # shell completion needs the command's options
             return load_command(cmd_name, self.package)
         panel = next((panel for panel, names in _PANELS.items() if cmd_name in names), "More")
         text, hidden = _summary(_folders(self.package)[cmd_name]), cmd_name in _HIDDEN

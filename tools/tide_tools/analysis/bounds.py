@@ -1224,7 +1224,7 @@ def _together(boards_part: Bounds, host_part: Bounds) -> Bounds:
 
 
 def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
-    refuse_link(system, asked, losses)  # findings name entries of the description
+    refuse_link(system, asked, losses)  # so that findings name entries of the description
     ways = ways_of(system)
     bounds = _bounds_over_lines(ways.system, asked, losses, ways.joined)
     chains = _by_urgency(latest_ways(system, ways, bounds.chains))

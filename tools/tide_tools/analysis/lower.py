@@ -1173,7 +1173,8 @@ def _segments(callbacks: tuple[Callback, ...]) -> list[tuple[str, list[Any]]]:
 
 
 def _is_sporadic(by_name: Mapping[str, Chain], chain: Chain) -> bool:
-    """by_name: the chains of the system, by name. chain: one of these chains, or a section of one."""
+    """True if the chain begins with an event, or with a message that is published on a condition. by_name: the chains
+    of the system, by name. chain: one of these chains, or a section of one."""
     whole = [by_name[name] for name in {chain.name, chain.name.rpartition(NUMBER)[0]} if name in by_name]
     sent = [before.sends_to(after) for one in whole for before, after in pairwise(one.callbacks)]
     on_condition = any(isinstance(one, Publication) and one.distance_ms is not None for one in sent)

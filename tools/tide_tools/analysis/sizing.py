@@ -236,7 +236,7 @@ def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -
 
 
 def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, level: int) -> ServiceEnd:
-    """way: the calling callback and the serving callback."""
+    """The board's end of a service in the chain. way: the calling callback and the serving callback."""
     asks, serves = way
     assert asks.requests is not None and serves.replies is not None
     package, _, name = asks.requests.type.split("/")

@@ -117,7 +117,7 @@ def _compile(core: str, options: list[str], folder: Path, extra: list[Path], gra
         try:
             for job in jobs:
                 job.result()
-        except BaseException:  # unstarted jobs are dropped
+        except BaseException:  # jobs that have not started are dropped
             workers.shutdown(cancel_futures=True)
             raise
     return objects

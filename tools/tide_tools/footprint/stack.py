@@ -131,7 +131,7 @@ def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] 
             graph.calls.setdefault(caller, set()).update({called} & graph.frames.keys())
             continue
         to = _candidates(called, targets, functions)
-        if not to and called not in _HANDED_OVER:  # those of _HANDED_OVER may be in no image
+        if not to and called not in _HANDED_OVER:  # the image may lack all of _HANDED_OVER
             graph.unresolved.add(called)
         if there is not None:
             to = to & there

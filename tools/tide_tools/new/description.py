@@ -15,7 +15,7 @@ LinkKind = Literal["serial", "udp"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """boards: none for a system on the host alone."""
+    """What the description shall contain. boards: empty for a system on the host alone."""
 
     name: str
     boards: tuple[str, ...]

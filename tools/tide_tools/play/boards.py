@@ -57,7 +57,7 @@ def horizon_ns(system: System) -> int:
 
 @dataclass(frozen=True)
 class Worst:
-    """The instance of a chain that took longest. chain: index of the chain; index: number of the timer's instance;
+    """The longest instance of a chain in a run. chain: index of the chain; index: number of the timer's instance;
     played: the recorded run."""
 
     chain: int

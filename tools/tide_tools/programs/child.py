@@ -211,7 +211,7 @@ class Child:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
         if self.reader is not None:
-            patience = Patience(limit_s)  # the child's last output is in its log
+            patience = Patience(limit_s)  # so that the log contains the child's last output
             while self.reader.is_alive() and not patience.is_over():
                 self.reader.join(_LOOK_S)
 

@@ -18,8 +18,8 @@ _START_S = 30.0
 
 
 def watch_pauses(seconds: float) -> dict[str, Any]:
-    """Records for `seconds` when each processor pauses. Raises MissingBinaryError, and OSError if the program lacks a
-    permission or fails."""
+    """Records, for `seconds`, at what times each processor pauses. Raises MissingBinaryError, and OSError if the
+    program lacks a permission or fails."""
     command = [find_binary("tide-pauses")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None

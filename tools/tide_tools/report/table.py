@@ -135,7 +135,7 @@ KINDS = {"red": "bad", "yellow": "fair", "green": "good"}
 
 
 def kinds_of(runs: Iterable[Run]) -> dict[str, str]:
-    """The kind of each verdict. A guarantee that rests on estimates is not good."""
+    """For each verdict: good, fair or bad. If times of a run are estimates, a guarantee is only fair."""
     kinds = {state.value: KINDS[state.colour] for state in State}
     if any(run.estimated for run in runs):
         kinds[State.GUARANTEED.value] = "fair"
@@ -158,7 +158,7 @@ def _summary(run: Run) -> Summary:
 
 
 def _tells_why(state: State) -> bool:
-    """Whether the answer already contains the reason."""
+    """True if a verdict of this state is printed together with its reasons, so that they need not be repeated."""
     return state in (State.NOT_MET, State.NOT_SEEN)
 
 

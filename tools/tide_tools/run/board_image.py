@@ -18,7 +18,7 @@ _OF_THE_M4F = 6  # value of the tag: VFPv4 with 16 registers
 def machine(path: Path) -> str:
     """The QEMU board that an image is for: an entry point in an STM32's flash means an STM32; otherwise the
     floating-point unit for which the image was built decides."""
-    elf = path.read_bytes() if path.is_file() else b""  # the emulator reports a missing file
+    elf = path.read_bytes() if path.is_file() else b""  # a missing file is left to the emulator to report
     if elf[:5] != b"\x7fELF\x01" or len(elf) < 52:
         return MACHINES["cortex-m7"]
     if struct.unpack_from("<I", elf, 24)[0] in _FLASH_OF_STM32:

@@ -30,7 +30,7 @@ Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
-_NAMED = 3  # number of named threads
+_NAMED = 3  # most names in one text
 _CLOCKS_DIFFER = 1.001  # greatest ratio of a board's clock rate to this machine's clock rate
 _CLOCK_NS = 500_000  # precision of the line's log, for a frame and a later query
 Verdict = tuple[Word, str, float | None]  # the verdict, the counter and its margin
@@ -234,8 +234,8 @@ class _Judge:
         return (BROKEN if over_ns > 0 else HELD), said, _share(took_ns, most_ns) if sign > 0 else None
 
     def digestion(self, values: dict[str, int]) -> Verdict:
-        """Time to process a received frame. Only an answer that arrived alone contradicts the time; an answer that
-        waited behind others may agree with it."""
+        """The verdict on the time to process a received frame. Only an answer that arrived alone contradicts the time;
+        an answer that waited behind others may agree with it."""
         board, limit_ns = next(iter(self.at)), values["process_ns"]
         alone_ns, most_ns = (self.seen.get(key, {}).get(board) for key in ("taken_by", "taken_most"))
         if alone_ns is None and most_ns is None:
@@ -248,8 +248,8 @@ class _Judge:
         return UNSEEN, f"{text}, in which it may have taken over several frames{self.line_was_late()}", None
 
     def release_jitter(self, values: dict[str, int]) -> Verdict:
-        """The delays of timers. If a timer never expired while its board was idle, the board's other timers count for
-        it."""
+        """The verdict on the delays of timers. If a timer never expired while its board was idle, the board's other
+        timers count for it."""
         known = self.seen.get("start_late_ns", {})
         begun = [one.name for one in self.system.chains if self.system.path(one)[0].executor in self.at]
         late = {name: known[name] for name in begun if name in known}
@@ -367,7 +367,7 @@ class _Judge:
         return verdict, text + self.line_was_late(), None
 
     def line_late_ns(self) -> int:
-        """The greatest delay of an emulated line: its log has the times at which bytes should have passed."""
+        """The greatest delay of the emulated lines: its log has the times at which bytes should have passed."""
         ways = [line[way] for line in self.lines() for way in ("a_to_b", "b_to_a") if way in line]
         woken_ns = max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
         return max([woken_ns, *(int(one.get("behind_ns", 0)) for one in self.of_lines() or ())])
@@ -522,7 +522,7 @@ class _Judge:
         lines = self.of_lines()
         if lines is None or not self.serial_boards():
             return UNSEEN, "questions of a board are not counted here", None
-        own = sum(load["runs"] for load in self.reported_loads() if load["asks"])  # loads that the description has
+        own = sum(load["runs"] for load in self.reported_loads() if load["asks"])  # those of described loads
         asked = max(0, sum(one["signs_of_life"] for one in lines) - own)
         return (BROKEN if asked else HELD), f"the board asked {counted(asked, 'time')} whether the agent is there", None
 
@@ -551,8 +551,8 @@ class _Judge:
         return _within(max(values.values()), NODE_DEPTH, f"nodes of a run keep {NODE_DEPTH} messages")
 
     def over_in_time(self, several: dict[str, int]) -> Verdict:
-        """Chains that were still running after their period. several: the chains that may run longer than their period,
-        with the number of periods."""
+        """The verdict on instances that did not end before their next release. several: the chains that may run longer
+        than their period, with the number of periods."""
         seen = self.seen.get("in_time")
         if seen is None:
             return UNSEEN, "instances were not recorded", None

@@ -40,7 +40,8 @@ TIMES = "execution_times.txt"
 
 @dataclass(frozen=True)
 class Outcome:
-    """run: the run in the form of results.json. no_bounds: the reason why the run has no bounds."""
+    """A run and everything that is reported about it. run: the run in the form of results.json. no_bounds: the reason
+    why the run has no bounds."""
 
     system: System
     run: Run
@@ -59,8 +60,8 @@ class Outcome:
 
 
 def run_once(system: System, settings: Settings, folder: Path, out: Path, report: Report) -> Outcome:
-    """folder: the folder of the description. out: the folder for the logs. Raises PlanError when the description cannot
-    be played, and RunError when a part failed."""
+    """Runs the description and compares the run with its bounds. folder: the folder of the description. out: the folder
+    for the logs. Raises PlanError when the description cannot be played, and RunError when a part failed."""
     recorded = Robot(system, settings, folder, out).run(report)
     with contextlib.suppress(UsageError):  # nothing was recorded
         recorded.steps = read_run(out)[0]

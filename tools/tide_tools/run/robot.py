@@ -61,7 +61,7 @@ _END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many 
 _RECORDER_LIMIT_S = 60.0
 _RECORD = "recorded"  # folder of `tide trace record` while the run lasts
 _FRAMES = "frames.jsonl"
-Report = Callable[[str], None]  # what the run does now
+Report = Callable[[str], None]  # called with a text: what the run does now
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Recorded:
     notes: list[str] = field(default_factory=list)  # lines for people
     lines: dict[str, list[Frame]] = field(default_factory=dict)  # frames by board, for each emulated line
     steps: list[Step] = field(default_factory=list)  # steps of the traces of boards, agent and nodes
-    handed: list[Handed] = field(default_factory=list)  # known messages between boards and hosts
+    handed: list[Handed] = field(default_factory=list)  # messages between boards and hosts, as far as known
     # Endpoints of the user's nodes that are not described; None: they were not searched for.
     undescribed: list[str] | None = None
     clock_set_ns: int = 0  # by how much the wall clock was set during the run
@@ -179,7 +179,7 @@ class Robot:
         self.binaries = {name: str(find_binary(name)) for name in needed}
         self.environment = {"ROS_DOMAIN_ID": str(settings.domain), "ROS_LOCALHOST_ONLY": "1"}
         self.lines: dict[str, Child] = {}
-        self.devices: dict[str, str] = {}  # the boards' ends of their lines
+        self.devices: dict[str, str] = {}  # for each board: the terminal of its line
         self.agent: Child | None = None
         self.ports: dict[str, int] = {}  # the port of each network
         self.players: dict[str, Child] = {}

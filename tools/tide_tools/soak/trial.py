@@ -25,7 +25,7 @@ _MATCHED_S = 0.3  # time within which both sides of a DDS match detect it, each 
 _BYES = 5  # number of times that "bye" is sent, because the board does not acknowledge it
 _GONE_S = 1.0  # time from the end of the killed agent to the start of the next one
 
-Report = Callable[[int], None]  # the number of messages received in both directions
+Report = Callable[[int], None]  # called with the number of messages received in both directions
 Say = Callable[[str], None]
 
 

@@ -163,7 +163,7 @@ class _Reader:
         while end < len(self.text) and not self.text.startswith(delimiter, end):
             end += 2 if quote == '"' and self.text[end] == "\\" else 1
         self.at = end + len(delimiter)
-        while len(delimiter) == 3 and self.text.startswith(quote, self.at):  # quotes before the closing three
+        while len(delimiter) == 3 and self.text.startswith(quote, self.at):  # quotes that belong to the text
             self.at += 1
         body = self.text[start:end]
         return _ESCAPE.sub(_unescape, body) if quote == '"' else body

@@ -99,7 +99,11 @@ class Request(_Entry):
     type: ServiceType
     payload_bytes: Annotated[
         int | None,
-        Field(ge=1, le=16_000_000, description="Same as for a publication. Absent: the type's size, if it is fixed."),
+        Field(
+            ge=1,
+            le=16_000_000,
+            description="Serialised size without encapsulation. Absent: the type's size, if it is fixed.",
+        ),
     ] = None
 
 
@@ -110,7 +114,11 @@ class Reply(_Entry):
     type: ServiceType
     payload_bytes: Annotated[
         int | None,
-        Field(ge=1, le=16_000_000, description="Same as for a publication. Absent: the type's size, if it is fixed."),
+        Field(
+            ge=1,
+            le=16_000_000,
+            description="Serialised size without encapsulation. Absent: the type's size, if it is fixed.",
+        ),
     ] = None
 
 
@@ -457,7 +465,7 @@ class System(_Entry):
         )
 
     def boards(self) -> tuple[Executor, ...]:
-        """Executors of microcontrollers, each a board of its own."""
+        """The executors of microcontrollers. Each is taken as a board, also if several are cores of one board."""
         return tuple(one for one in self.executors if one.where == "mcu")
 
     def link_of_board(self, board: Executor) -> Line | UdpLink | None:

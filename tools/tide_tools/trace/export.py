@@ -140,7 +140,7 @@ def topic_of(step: Step) -> str:
 
 def to_mcap(steps: Sequence[Step]) -> bytes:
     """Times of MCAP are unsigned: a clock that begins below 0 is shifted to 0, in log_time only."""
-    from mcap.writer import Writer  # mcap is in an extra
+    from mcap.writer import Writer  # here, because mcap belongs to an extra
 
     octets = io.BytesIO()
     writer = Writer(octets)

@@ -66,7 +66,7 @@ class Trace:
     missing_blocks: int
     damaged_bytes: int
     other_version: int | None  # the version of blocks that this reader does not support
-    gaps: frozenset[int] = frozenset()  # indices of the records in front of which blocks of their ring are missing
+    gaps: frozenset[int] = frozenset()  # indices of the records before which blocks of their ring are missing
 
     def problems(self) -> list[str]:
         lines = []

@@ -203,7 +203,7 @@ class _Board:
     node: str
     file: GrowingFile
     messages: int = 0
-    segments: list[tuple[int, Segment]] = field(default_factory=list)  # each segment with its first byte
+    segments: list[tuple[int, Segment]] = field(default_factory=list)  # each segment, after its offset in the file
 
     def take(self, octets: bytes, received: Received) -> None:
         blocks = list(blocks_of(octets))

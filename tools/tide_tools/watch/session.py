@@ -40,7 +40,7 @@ from tide_tools.watch.topics import Topics, WatchedTopic, quality, taken
 _REFRESH_S = 1.0
 _LATELY_S = 10.0  # seconds for which a warning is shown
 _SILENT_PERIODS, _SILENT_LEAST_S = 5, 2.0
-_TOLD_LATE_S = 3.0  # agents report every second by default
+_TOLD_LATE_S = 3.0  # a report is late after this time; by default, agents report every second
 _DIAGNOSTICS = "/diagnostics"
 _DIAGNOSTICS_DEPTH = 100
 
