@@ -331,7 +331,7 @@ def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
 
 
 def pairs_of(agents: Collection[str], reliability: str) -> list[Pair]:
-    """Best-effort messages are sent at once, so tide's client does not pack them."""
+    """The pairs to measure. Best-effort messages are sent at once, so tide's client does not pack them."""
     reliable = reliability == "reliable"
     pairs = [Pair("tide", "tide", "tide", 1)]
     if reliable:

@@ -1407,7 +1407,7 @@ class LinkModel {
       if (is_batch() && loads_[chain].up.control > 0) return {};
       for (const LinkCallback &callback : self.callbacks) {
         if (callback.place != kOnClient || callback.payload_bytes == 0) continue;
-        if (callback.message > 0 || callback.repeats) return {};  // it sends several messages at once
+        if (callback.message > 0 || callback.repeats) return {};  // the callback sends several messages at once
         const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
         spacing.apart_ns = std::min(spacing.apart_ns, callback.least_ns + costs_ns);
         spacing.longest_ns = std::max(spacing.longest_ns, sent.total_ns + sent.frames * gap_ns_);

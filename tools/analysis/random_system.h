@@ -117,7 +117,7 @@ class RandomSystem {
     const auto index = static_cast<size_t>(within(0, static_cast<time_ns>(releases.size()) - 1));
     if (chance(40)) {
       delay(releases, 0, chance(50) ? within(1, 3) : within(1, 30));
-    } else if (chance(30)) {  // all of them earlier, as far as the limits allow
+    } else if (chance(30)) {  // all releases of the chain earlier, as far as the limits allow
       delay(releases, 0, -within(0, std::min<time_ns>(releases[0].at_ns, 12)));
     } else if (chance(40)) {
       delay(releases, index, within(1, 6));
@@ -135,8 +135,8 @@ class RandomSystem {
   }
 
  private:
-  // Delays release `first` and all later ones by the same time, so that no two come closer; negative, from 0 on:
-  // earlier.
+  // Delays release `first` and all later ones by `by`, so that no two come closer. With `first` 0, a negative `by`
+  // makes all releases earlier.
   static void delay(std::vector<Release> &releases, size_t first, time_ns by) {
     for (size_t index = first; index < releases.size(); ++index) releases[index].at_ns += by;
   }

@@ -143,7 +143,8 @@ Linear whole_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   return scale(stair(window_ns, slack_ns, chain.period_ns), chain.execution_ns);
 }
 
-// At most the minimum of the two above: overlapping instances cannot fill the same part of the window.
+// At most the minimum of constrained_workload and whole_workload: overlapping instances cannot fill the same part of
+// the window.
 Linear sharp_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   const time_ns length_ns = window_ns + slack_ns;
   const time_ns count = length_ns / chain.period_ns;

@@ -176,7 +176,7 @@ class GrowingFile:
             self.size += len(piece)
 
     def close(self) -> None:
-        """Waits until the data is on disk, because some file systems report only then that it is full."""
+        """Waits until the data is on disk, because some file systems report only then that the disk is full."""
         with _told(self.path), self._file:
             os.fsync(self._file.fileno())
 
@@ -257,7 +257,7 @@ def _probe(folder: Path) -> None:
 
 
 def _synchronise(path: Path) -> None:
-    """Waits until the data is on disk, because some file systems report only then that it is full."""
+    """Waits until the data is on disk, because some file systems report only then that the disk is full."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns: blocks of seeds on all processors, whose results are added. tide-hunt tests single bounds; workers test
-whole descriptions."""
+"""Campaigns: blocks of seeds that run on all processors; their results are added. tide-hunt tests single bounds;
+workers test whole descriptions."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Family:
     services: float = 0.0  # share of chains that touch a board in which the board or a node calls a service
     shared: float = 0.0  # share of systems whose chains call the same service, or one of two
     shared_on: str = "host"  # where this service runs: host or mcu
-    topics: bool = False  # the chains share a subscription, whose topic all of them publish, instead of a service
+    topics: bool = False  # instead of a service, the chains share a subscription: all of them publish its topic
     trees: float = 0.0  # share of systems with a board in which several chains begin with one timer, and join
     publishing: float = 0.0  # share of systems with callbacks of boards that publish several topics
     actions: float = 0.0  # share of a node's calls of a board's service after which the node requests a result

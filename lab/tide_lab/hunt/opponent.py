@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test of the bounds whose systems are drawn independently of `tide lab hunt`: with extreme sizes and times, and with
-periods of 1.00 to 1.02 times the shortest ones at which all chains have a bound. The systems are run as by `tide
+"""A test of the bounds with systems that are drawn independently of `tide lab hunt`: they have extreme sizes and times,
+and periods of 1.00 to 1.02 times the shortest ones at which all chains have a bound. The systems are run as by `tide
 simulate --search`.
 
     python -m tide_lab.hunt.opponent SYSTEMS [FIRST_SEED [RUNS]]

@@ -43,7 +43,7 @@ STEP = 0.02
 LIBRARY = "libtide_play.so"
 KEPT_FAILURES = 3  # in a block
 # A quick trial changes a drawn schedule only if the response reached this share of the bound. Of 651 schedules that did
-# not reach it, four changes brought only 1 % to 90 % there.
+# not reach it, only 1 % came to 90 % of the bound by four changes.
 NEAR = 0.7
 STRETCH = 8  # number of successive changes that drive the same response towards its bound
 

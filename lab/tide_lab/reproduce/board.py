@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the real binary with the simulator at the same points, and the preemptive variant with the limit."""
+"""Compares the real binary with the simulator at the same points, and the preemptive variant with the most urgent chain
+alone, which is the limit."""
 
 from __future__ import annotations
 

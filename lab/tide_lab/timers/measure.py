@@ -210,8 +210,9 @@ class Run:
         ]
 
     def _start_words(self, name: str, start_ns: int) -> list[str]:
-        """Starts the programs on the same grid of expiries. Disturbances may be periodic, and programs with different
-        phases would meet different parts of them. No program measures while the other one starts or ends."""
+        """Arguments by which a program measures on the same grid of expiries as the others of its block. Disturbances
+        may be periodic, and programs with different phases would meet different parts of them. No program measures
+        while the other one starts or ends."""
         if name == "cyclictest":
             return ["--secaligned"]
         return ["--start-ns", f"{start_ns}"]

@@ -65,7 +65,7 @@ class Reference {
     return t;
   }
 
-  static time_ns most(const Lane &lane, time_ns t) {  // first the budget at the end of one period, then at starts
+  static time_ns most(const Lane &lane, time_ns t) {  // a late budget first, then early ones
     time_ns sum = 0;
     for (time_ns slot = 0; slot < t; ++slot) {
       const time_ns place = slot < lane.budget_ns ? 0 : (slot - lane.budget_ns) % lane.period_ns;

@@ -681,10 +681,10 @@ def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, 
 # Bursts of events. Within any `burst` periods at most `burst` events arrive, so an event and the event that is `burst`
 # events later arrive at least `burst` periods apart. The events are distributed in turn over `burst` chains of one
 # priority, each with a period `burst` times as long. The bound of the described chain is the largest bound of these
-# chains. A guard condition that is triggered again before its callback has begun runs once for both. This adds no run
-# and delays no answer. On the host events are messages, which wait for one callback; an executor with one thread and
-# any order may take them in order of arrival. Rejected: a release jitter of burst - 1 periods, because every event
-# would count as that late.
+# chains. If a guard condition is triggered again before its callback has begun, the callback runs once for both events.
+# So there are fewer runs than the bound counts, and no answer is later. On the host events are messages, which wait for
+# one callback; an executor with one thread and any order may take them in order of arrival. Rejected: a release jitter
+# of burst - 1 periods, because every event would count as that late.
 
 
 _MEMBER = re.compile(rf"{NUMBER}event\d+")
@@ -1127,7 +1127,7 @@ def _bounds_on_hosts(system: System, policy: HostPolicy) -> Bounds:
 
 def _bounds_that_share(system: System) -> dict[str, ChainBound]:
     """Bounds of chains of the host from the analysis of boards. It assumes that host executors take callbacks in any
-    order, but counts a callback only once that several chains of one timer share. Empty if that analysis gives no
+    order, but counts a callback once even if several chains of one timer share it. Empty if that analysis gives no
     bounds."""
     try:
         ways = ways_of(system)

@@ -280,7 +280,8 @@ def _whole_words(count: int) -> int:
 
 def _streams(client: Client) -> int:
     """Streams in each direction, without the stream of the requests, which the pools add. The acknowledgments of a
-    stream also need one stream in the other direction. One more is that of level 0, at which a stock agent answers."""
+    stream also need one stream in the other direction. One more stream is that of level 0, at which a stock agent
+    answers."""
     reads, writes = ({(end.level, end.reliable) for end in ends} for ends in (client.reads, client.writes))
     return max(len(reads), len(writes | {read for read in reads if read[1]})) + 1
 

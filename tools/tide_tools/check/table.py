@@ -41,7 +41,7 @@ def by_margin(chains: Sequence[ChainBound]) -> list[ChainBound]:
 
 
 def colour_of(numbers: Origins | None) -> str:
-    """A "yes" is green only if every time was measured."""
+    """The colour of a "yes": green only if every time was measured."""
     return "green" if numbers is not None and numbers.measured == numbers.count else "yellow"
 
 
@@ -59,8 +59,8 @@ def _coloured(text: str, colour: str) -> str:
 
 
 def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None) -> Table:
-    """chains: None: all chains. Each chain has two bounds: one counts from the expiry of its timer, the other from a
-    change at its input."""
+    """The bounds of `chains`; None: of all chains. Each chain has two bounds: one counts from the expiry of its timer,
+    the other from a change at its input."""
     title = f"{bounds.system}, executor {bounds.executor}: bounds in ms"
     table = _table(("chain", "from tick", "from event", "deadline", "slack", "met"), ("met",), title)
     for chain in bounds.chains if chains is None else chains:

@@ -312,8 +312,8 @@ class _Judge:
         return HELD, "tide plays all that sends there, with messages of the described sizes", None
 
     def count(self, part: str, name: str) -> int:
-        """The sum of a counter over the boards in question, if each of them has reported its own counter; otherwise
-        over all boards."""
+        """The sum of a counter over those boards of `at` that have reported it for themselves; if there is none, the
+        counter of the whole run."""
         counters = self.run.counters.get(part, {})
         own = [one[part] for board, one in self.boards().items() if board in self.at and part in one]
         return sum(int(one.get(name, 0)) for one in own or [counters] if isinstance(one, dict))

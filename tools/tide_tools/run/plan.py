@@ -356,7 +356,7 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
     topics = several_publish(system)
     if not topics:
         return system, []
-    # A server becomes one callback with several subscriptions, whose runs must not overlap.
+    # The occurrences of a server become one callback with several subscriptions; its runs must not overlap.
     system = with_servers(system)
     # By topic: the publisher that keeps the topic, a given publisher if there is one.
     kept: dict[str, tuple[Callback, Publication]] = {}

@@ -413,9 +413,9 @@ class Robot:
 
     def _wait_repetition(self, children: Children, report: Report) -> None:
         """Waits until DDS has repeated its announcements. The observer sees all participants, but a program of the user
-        cannot be queried. The process may have missed the only announcement of another node; this happens to a third of
-        the nodes that join. DDS announces every participant again after three seconds, and until then messages between
-        the two are lost."""
+        cannot be queried. The user's program may have missed the only announcement of another node; this happens to a
+        third of the nodes that join. DDS announces every participant again after three seconds, and until then messages
+        between the program and that node are lost."""
         if not any(map(is_given, (*self.boards, *self.hosts))):
             return
         report("waiting until all have heard of each other")

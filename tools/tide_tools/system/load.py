@@ -22,7 +22,7 @@ from tide_tools.system.model import System
 from tide_tools.system.sizes import check_types, with_sizes
 
 MOST_BYTES = 512 * 2**20
-MOST_LINES = 20  # most problems reported at once
+MOST_LINES = 20  # largest number of problems reported at once
 
 
 class SystemFileError(UsageError):

@@ -82,11 +82,11 @@ class Publication(_Entry):
         return self.every > 1 or self.distance_ms is not None
 
     def period_ns(self, callback_ns: int) -> int:
-        """The least time between two such messages if the callback has this period."""
+        """The least time between two of these messages, if callback_ns is the callback's period."""
         return callback_ns * self.every if self.distance_ms is None else nanoseconds(self.distance_ms)
 
     def apart_ns(self, callback_ns: int) -> int:
-        """The time between two such messages, if the description determines it. 0: it does not (a message on a
+        """The time between two of these messages, if the description determines it. 0: it does not (a message on a
         condition, or a callback_ns of 0)."""
         return callback_ns * self.every if self.distance_ms is None else 0
 

@@ -163,7 +163,7 @@ def agents_of(trace: Trace) -> dict[int, Agent]:
 # ---- frames recorded by the board ----
 
 _DAEMON = 0  # number of a board's ring with frames
-_NEAR_NS = 1_000_000_000  # a frame with the same number at a larger distance is another frame
+_NEAR_NS = 1_000_000_000  # a frame of the same number that is farther away in time is another frame
 _ALIKE = 0.8  # clients with this share of the best client's matching frames are equally likely
 
 

@@ -61,7 +61,7 @@ from tide_tools.trace.step import Step
 
 AGENT = "agent"  # the place of the agent's steps
 _FIRST_LANE, _FIRST_BUDGET = 1, 33  # numbers of a board's rings
-_LATE_NS = 1_000_000_000  # a frame received later than this is another frame with the same number
+_LATE_NS = 1_000_000_000  # a frame received this long after it was sent is another one of the same number
 
 # ---- shared by both sources ----
 
