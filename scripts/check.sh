@@ -11,7 +11,7 @@ options=(--option=--quiet --option=--warnings-as-errors='*')
 if [ "${1:-}" = all ]; then
   .venv/bin/python scripts/clocks.py --all # tests outside the gate must give a reason for their clocks
   units_wanted+=('tools/line/*.cpp' 'tools/pauses/*.cpp' 'agent/core/*.cpp' 'agent/dds/*.cpp' 'agent/io/*.cpp' 'agent/main.cpp')
-  units_wanted+=('tools/analysis/*.cpp' 'sim/*.cpp' ':!*/tests/*') # of sim only the names of constants
+  units_wanted+=('tools/analysis/*.cpp' 'sim/*.cpp' ':!*/tests/*') # in sim only the names of constants
 else
   mapfile -t sources < <(git ls-files -- '*.c' '*.h' '*.hpp' '*.cpp' ':!lab')
   clang-format --dry-run --Werror "${sources[@]}"

@@ -37,7 +37,8 @@ class Arrow:
 
 @dataclass
 class House:
-    """`allowed` gives the modules that each module may use. `files` gives every source file that git
+    """The repository's modules. `allowed` gives the modules that each module may use. `files` gives every source file
+    that git
     does not ignore, by module."""
 
     allowed: dict[str, list[str]]

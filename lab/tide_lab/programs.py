@@ -11,7 +11,7 @@ from tide_tools.programs.binaries import MissingBinaryError
 
 
 def find_binary(name: str) -> Path:
-    """Raises MissingBinaryError if the program is not built."""
+    """The path of a built program. Raises MissingBinaryError if it is not built."""
     try:
         return binaries.find_binary(name)
     except MissingBinaryError as error:

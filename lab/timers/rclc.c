@@ -113,8 +113,8 @@ static int try_to_open(const timers_options_t *options) {
   return TIMERS_DONE;
 }
 
-/* Runs in a thread without real-time scheduling, because the link's thread inherits the scheduling. Opening the session
- * may take long, and there are no measurements to keep yet. */
+/* Runs in a thread without real-time scheduling, because the link's thread inherits the scheduling. A signal ends the
+ * program at once (leave), because opening the session may take long, and there are no measurements to keep yet. */
 typedef struct opening {
   const timers_options_t *options;
   int status;

@@ -42,7 +42,7 @@ std::vector<ChainResult> single_thread_results(const Executor &executor, int64_t
 // Replaces each bound of a safe result by that of `alone` where the latter is lower, or where the former holds only if
 // other chains are on time.
 Result sharpened(const std::vector<ChainResult> &alone, Result result);
-// The same with the results of single_thread_results().
+// As above, with `alone` from single_thread_results().
 Result sharpened(const Executor &executor, Result result);
 
 }  // namespace tide::analysis

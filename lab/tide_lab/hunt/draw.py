@@ -636,7 +636,8 @@ _CHAINS = 2  # greatest number of earlier drawn chains that are kept
 
 
 def add_tree(document: Document, source: random.Random, reliable: float, few: bool, services: float) -> None:
-    """services: share of the ends of a reliable tree that call a service."""
+    """Adds chains of one timer that branch and join. services: share of the ends of a reliable tree that call a
+    service."""
     _Tree(document, source, few).add(source.random() < reliable, services)
 
 

@@ -145,8 +145,8 @@ METRICS = ("min_ms", "mean_ms", "max_ms", "std_ms")
 
 @dataclass(frozen=True)
 class Calibration:
-    """cost_us: time to create a message, and time to receive one. The agent's latency is uniformly distributed in
-    agent_us +- spread_us."""
+    """The calibrated numbers. cost_us: time to create a message, and time to receive one. The agent's latency is
+    uniformly distributed in agent_us +- spread_us."""
 
     column: int
     cost_us: float
@@ -353,7 +353,7 @@ COLUMNS = (0, 100)  # the outer ones: between them losses determine the deviatio
 # The cells of the column that are used: system and metric.
 USED = (("tide", "mean_ms"), ("batch", "mean_ms"), ("batch", "std_ms"))
 WITHIN = 0.05
-RESOLUTION_MS = 0.05  # of printed figures: a deviation of 0.01 ms has only one digit
+RESOLUTION_MS = 0.05  # figures this close agree: a printed deviation of 0.01 ms has only one digit
 _ROUNDS = 4
 _STEP_US = 100.0
 _SEEDS = 500
@@ -401,7 +401,8 @@ class Cell:
 
 
 def cells(calibration: Calibration, value: Callable[[str, int, str], float | None]) -> list[Cell]:
-    """`value` returns the measurement for system, column and metric. It returns None if that point was not run."""
+    """All cells of Table 1, with published and measured value. `value` returns the measurement for system, column and
+    metric. It returns None if that point was not run."""
     found = []
     for system, metrics in TABLE_1.items():
         for metric, row in metrics.items():

@@ -132,7 +132,7 @@ def reference(case: str, configuration: Configuration) -> Reference | None:
 
 @dataclass(frozen=True)
 class MtCase:
-    """scale: factor for all execution times of the description."""
+    """An experiment with multi-threaded executors. scale: factor for all execution times of the description."""
 
     name: str
     title: str
@@ -228,8 +228,8 @@ def _chain(chain: Chain, configuration: Configuration) -> Chain:
 
 @dataclass(frozen=True)
 class Outcome:
-    """updates: number of updates of the set of ready callbacks; None if they were not counted. theorem: bounds in ms by
-    the paper's theorem, by form (published or safe) and chain."""
+    """The result of one configuration. updates: number of updates of the set of ready callbacks; None if they were not
+    counted. theorem: bounds in ms by the paper's theorem, by form (published or safe) and chain."""
 
     configuration: Configuration
     chains: tuple[Responses, ...]
@@ -435,7 +435,8 @@ UPDATES_MORE = 0.10
 
 @dataclass(frozen=True)
 class Finding:
-    """published: true if the sentence is the paper's, false if it is this project's."""
+    """A sentence about the results, and whether it holds. published: true if the sentence is the paper's, false if it
+    is this project's."""
 
     text: str
     published: bool

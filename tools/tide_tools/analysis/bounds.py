@@ -804,9 +804,9 @@ HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_o
 
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
-    """Raises NoBoundError or AnalysisError when the system has no analysis. executor: that of the boards,
-    or the policy of the host's executors where no chain touches a board. None: the described executor; on a host
-    `default`."""
+    """The bounds of all chains and paths of a system. Raises NoBoundError or AnalysisError if no analysis supports the
+    system. executor: the executor of the boards or, if no chain touches a board, the policy of the host's executors.
+    None: the described executor; on a host `default`."""
     if cores := cores_of_boards(system):
         return _with_cores(system, bounds_of(on_one_core(system), executor, losses), cores)
     if split := _where_no_publish_waits(system, executor):

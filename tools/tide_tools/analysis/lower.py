@@ -428,9 +428,9 @@ Way = tuple[Callback, ...]
 
 @dataclass(frozen=True)
 class Ways:
-    """system: without branches and joins. of_chain: by the name of each described chain, the chains of `system` that
-    replace it; the latest of their bounds is its bound. joined: the chains of `system` that wait for several
-    messages."""
+    """The paths that replace branching and joining chains. system: the description without branches and joins.
+    of_chain: by the name of each described chain, the chains of `system` that replace it; the latest of their bounds is
+    its bound. joined: the chains of `system` that wait for several messages."""
 
     system: System
     of_chain: Mapping[str, tuple[str, ...]]
@@ -1269,7 +1269,8 @@ STARVATION = "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #27
 
 
 def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterable[str]]) -> tuple[Model, ...]:
-    """proved: for each executor, the policies for which the bounds there are proved."""
+    """Statements about the executors of the host. proved: for each executor, the policies for which its bounds are
+    proved."""
     excluding = shared_exclusive_groups(system)
     models = []
     for executor in system.executors:

@@ -107,8 +107,8 @@ def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) ->
 
 
 def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] | None = None) -> Graph:
-    """linked: the image's symbols; functions outside the image cannot be called through pointers. None: the call may
-    reach any function."""
+    """Reads the compiler's call graphs. linked: the image's symbols; functions outside the image cannot be called
+    through pointers. None: the call may reach any function."""
     graph = Graph()
     edges: list[tuple[str, str, str]] = []
     for file in graphs:

@@ -24,9 +24,10 @@ _LIMIT = 2**31 - 1
 
 @dataclass
 class Capacities:
-    """string: number of characters with the NUL; sequence: number of elements. rules: `std_msgs/msg/String.data` sets
-    the capacity of this member; for a sequence or array of strings, `sensor_msgs/msg/JointState.name` sets the number
-    of elements and `sensor_msgs/msg/JointState.name.string` the characters of each."""
+    """The storage of strings and sequences in C. string: number of characters with the NUL; sequence: number of
+    elements. rules: `std_msgs/msg/String.data` sets the capacity of this member; for a sequence or array of strings,
+    `sensor_msgs/msg/JointState.name` sets the number of elements and `sensor_msgs/msg/JointState.name.string` the
+    characters of each."""
 
     string: int = 64
     sequence: int = 16

@@ -153,8 +153,9 @@ BUDGET_STEPS = (8, 32)  # steps as fractions of a lane's period: 1/8, 1/32
 
 
 class Moves:
-    """cores: processors of the host, which limit the lanes and budgets of its executors together. None: as many as
-    this machine has, or as the description itself uses if that is more, because it may be meant for another machine."""
+    """The allowed changes of a choice. cores: processors of the host, which limit the lanes and budgets of all its
+    executors together. None: as many as this machine has, or as the description itself uses if that is more, because it
+    may be meant for another machine."""
 
     def __init__(
         self,

@@ -240,8 +240,8 @@ def nearest_orders(
 
 
 def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Exchanges two chains that are adjacent in the order. Chains of equal priority never meet on an executor, so any
-    of them may be exchanged."""
+    """Yields the priorities after each exchange of two chains that are adjacent in the order. Chains of equal priority
+    never meet on an executor, so any of them may be exchanged."""
     of_value: dict[int, list[int]] = {}
     for index, value in enumerate(priorities):
         of_value.setdefault(value, []).append(index)

@@ -79,8 +79,8 @@ class Ran(NamedTuple):
 
 
 def all_runs(played: Played, callbacks: Sequence[tuple[int, str]], timers: Sequence[int]) -> list[Ran]:
-    """callbacks: index and executor of each callback, in the order of the plan; timers: the index of each callback's
-    timer, in the same order."""
+    """All runs of callbacks in a recorded run. callbacks: index and executor of each callback, in the order of the
+    plan; timers: the index of each callback's timer, in the same order."""
     return [
         Ran(place, timers[root], index, start_ns, end_ns, where)
         for (place, where), runs in zip(callbacks, played.runs, strict=False)

@@ -303,7 +303,7 @@ def counted(count: int, word: str) -> str:
 
 
 def exact(value_ns: int | None) -> str:
-    """Milliseconds with three decimals, the format next to a bound."""
+    """Milliseconds with three decimals, the format of all times that are printed next to a bound."""
     return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
 
 

@@ -51,9 +51,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Completeness:
-    """part: the observed part of the chain ("A to B"); empty: the whole chain was observed. unseen: why no part of the
-    chain was observed. doubt: why some instances may not have been observed; empty: every instance was observed from
-    start to end."""
+    """How completely a chain was observed. part: the observed part of the chain ("A to B"); empty: the whole chain was
+    observed. unseen: why no part of the chain was observed. doubt: why some instances may not have been observed;
+    empty: every instance was observed from start to end."""
 
     part: str = ""
     unseen: str = ""
@@ -141,8 +141,8 @@ MET, NOT_MET, NO_ANSWER, ABOVE_BOUND, VOID, NO_EVIDENCE = range(6)
 
 
 def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_bound: bool = False) -> int:
-    """above_bound: an instance without an observed disturbance was longer than its bound. If several statuses apply,
-    the gravest is returned."""
+    """The exit status that the verdicts of a run give. above_bound: an instance without an observed disturbance was
+    longer than its bound. If several statuses apply, the gravest is returned."""
     states = {one.state for one in verdicts}
     if State.NOT_MET in states:
         return NOT_MET

@@ -71,7 +71,8 @@ class Number:
         message[self.offset : self.offset + width] = encoded
 
     def read(self, message: bytes) -> int:
-        """Returns -1 if the message contains no valid number there, and 0 for the kind "none"."""
+        """The number in the message: -1 if the message contains no valid number at this position, 0 for the kind
+        "none"."""
         if self.kind == "none":
             return 0
         part = message[self.offset : self.offset + _WIDTHS[self.kind]]
@@ -94,8 +95,8 @@ class Number:
 
 @dataclass(frozen=True)
 class Sample:
-    """body: a serialised instance without encapsulation. mark: the position of the number that names the chain, if
-    there is such a number."""
+    """A message as it is sent. body: its bytes, a serialised instance without encapsulation. mark: the position of the
+    number that names the chain, if there is such a number."""
 
     body: bytes
     number: Number
@@ -103,8 +104,8 @@ class Sample:
 
 
 def message_class(name: str) -> Any:
-    """Raises MessageError if the type is missing in this Python. Requests and responses have the name of their service
-    followed by _Request or _Response."""
+    """The Python class of a message type. Raises MessageError if the type is missing in this Python. Requests and
+    responses have the name of their service followed by _Request or _Response."""
     package = name.partition("/")[0]
     whole, _, part = name.rpartition("_")
     if part in ("Request", "Response"):

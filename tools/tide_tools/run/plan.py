@@ -286,7 +286,7 @@ def _mark_of(system: System, asks: Callback) -> int | None:
 
 
 def _message(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> Message:
-    """chain: the chain of the callback that makes the message."""
+    """The message `sent` with a sample of it. chain: the chain of the callback `made_by`, which sends it."""
     publication: Publication | ServicePart
     every = every_of(system, chain, made_by, sent)
     if isinstance(sent, Publication):

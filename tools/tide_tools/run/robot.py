@@ -80,12 +80,12 @@ class Settings:
 
 @dataclass
 class Recorded:
-    """runs: start, end and processor time by chain, callback and instance. unfinished: instances, by chain and number,
-    that a board began and did not end; the board does not report their runs. topics: when messages were published.
-    missed: the gaps in the publisher's numbers, that is, messages that the observer missed: the time of the next
-    message, and how many were missed before it. publishers: for each topic, the largest number of publishers at one
-    time. end_ns: the time until which all parts ran. seen_until_ns: the time up to which the observer had taken all
-    messages."""
+    """Everything that a run recorded. runs: start, end and processor time by chain, callback and instance. unfinished:
+    instances, by chain and number, that a board began and did not end; the board does not report their runs. topics:
+    when messages were published. missed: the gaps in the publisher's numbers, that is, messages that the observer
+    missed: the time of the next message, and how many were missed before it. publishers: for each topic, the largest
+    number of publishers at one time. end_ns: the time until which all parts ran. seen_until_ns: the time up to which
+    the observer had taken all messages."""
 
     start_ns: int
     end_ns: int = 0

@@ -48,8 +48,8 @@ class Leg:
 
 @dataclass(frozen=True)
 class Section:
-    """A chain until it leaves a board. number: the index of this board among the boards that the chain leaves, from
-    0."""
+    """The part of a chain until it leaves a board. number: the index of this board among the boards that the chain
+    leaves, from 0."""
 
     chain: str
     number: int
@@ -195,9 +195,10 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
 
 @dataclass(frozen=True)
 class _Point:
-    """missed: as in Recorded, the time of the message after each gap, and how many messages are missing there.
-    apart_ns: the described time between two messages of the topic; 0: no time is described, for example after an event
-    or on a condition. is_occasional: not every preceding message leads to a message on this topic."""
+    """An observed point of a chain's path, mostly a topic. missed: as in Recorded, the time of the message after each
+    gap, and how many messages the gap lacks. apart_ns: the described time between two messages of the topic; 0: no time
+    is described, for example after an event or on a condition. is_occasional: not every preceding message leads to a
+    message on this topic."""
 
     name: str
     times_ns: list[int]

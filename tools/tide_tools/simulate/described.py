@@ -223,8 +223,9 @@ Report = Callable[[int, int], None]  # called after each run, with the number of
 def simulate_description(
     system: System, executor: str | None, runs: int, first: int, search: bool, report: Report = lambda done, of: None
 ) -> Outcome:
-    """Runs the seeds from `first` on. search: adds as many further runs for each chain, which bring the chain closer
-    to its bound. NoBoundError, UnplayableError: the system cannot be analysed or simulated."""
+    """Simulates the description with `runs` seeds, from `first` on. search: adds as many further runs for each chain,
+    which bring the chain closer to its bound. NoBoundError, UnplayableError: the system cannot be analysed or
+    simulated."""
     bounds = bounds_of(system, executor)
     with closing(Server(PROGRAM)) as server:
         return _Trial(system, bounds, server).run(runs, first, search, report)

@@ -89,8 +89,8 @@ def soak(
 
     Messages go both ways while the agent is killed and the cable is unplugged. Then sessions are opened and closed, and
     the board reports its memory before and after. The board runs tide_exchange (runtime/port/exchange; the packages for
-    Zephyr and NuttX contain it). To be unplugged it needs its own power supply. The page shows latency and data age
-    next to their bounds, without messages that a kill or an unplugged cable delayed.
+    Zephyr and NuttX contain it). A board that is to be unplugged needs its own power supply. The page shows latency and
+    data age next to their bounds, without messages that a kill or an unplugged cable delayed.
 
     Exit status: 1 if a message is lost, changed, out of order or beyond its bound, if memory is lost, or if a test was
     not made; else 0.

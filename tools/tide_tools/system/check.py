@@ -121,7 +121,7 @@ def _unknown_names(system: System) -> Iterator[Finding]:
 
 
 def _unknown_callback(named: tuple[str, str], chains: Mapping[str, Chain], path: Path) -> Iterator[Finding]:
-    """named: the chain and the callback that "chain.callback" in a description names."""
+    """A finding if the named callback does not exist. named: the two names in "chain.callback" of a description."""
     name, callback = named
     if name not in chains:
         yield Finding(path, f"there is no chain '{name}'", _one_of(chains))

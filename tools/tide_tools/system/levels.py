@@ -18,7 +18,7 @@ from tide_tools.system.servers import servers_of
 
 
 class LevelError(UsageError):
-    """An executor has more priorities than levels exist; the text is one line."""
+    """An executor has more priorities than there are levels; the text is one line."""
 
 
 def meetings(system: System) -> dict[str, list[Chain]]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folders of traces. `tide trace record` writes a file for each board, and record.json, which relates the boards'
-clocks to the host's clock. `tide run` writes traces.json: the board of each trace and the meaning of its numbers. All
-times in traces.json are on the monotonic clock of one machine, except the times of the user's boards, whose clocks the
-file also contains."""
+"""The folders in which traces are kept, with the JSON file in each. `tide trace record` writes a file for each board,
+and record.json, which relates the boards' clocks to the host's clock. `tide run` writes traces.json: the board of each
+trace and the meaning of its numbers. All times in traces.json are on the monotonic clock of one machine, except the
+times of the user's boards, whose clocks the file also contains."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ class Record:
 
 @dataclass(frozen=True)
 class TracedCallback:
-    """role: the kind of the callback; a client's callback is started by the reply to the preceding callback's request.
-    service: the service that the callback serves; a board's callbacks with the same service share its object."""
+    """A callback of a board's plan. role: its kind; a client's callback is started by the reply to the preceding
+    callback's request. service: the service that the callback serves; a board's callbacks with the same service share
+    its object."""
 
     name: str
     role: Role

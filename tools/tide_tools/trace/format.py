@@ -102,8 +102,8 @@ def read_trace(path: Path) -> Trace:
 
 
 def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
-    """live_from: the number of the first block of each ring in a trace received over a link, where blocks may be late;
-    -1: a ring begins with the first received block."""
+    """Parses the bytes of a trace. live_from: the number of the first block of each ring in a trace received over a
+    link, where blocks may be late; -1: a ring begins with the first received block."""
     blocks = list(blocks_of(octets))
     known = [one for one in blocks if one.version == VERSION]
     if live_from is not None:

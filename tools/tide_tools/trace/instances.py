@@ -126,7 +126,7 @@ class _Part:
 
 
 def read_recorded(folder: Path, system: System | None, agent_trace: Path | None) -> tuple[list[Step], list[str]]:
-    """All boards of a folder, and a line for each gap. Raises UsageError if nothing was recorded."""
+    """The steps of all boards of a recording, and a line for each gap. Raises UsageError if nothing was recorded."""
     record = read_record(folder)
     lines: list[str] = []
     beside = folder / AGENT_TRACE
@@ -225,8 +225,8 @@ Instance = tuple[str, int]
 
 
 def run_folders(path: Path) -> list[Path]:
-    """The folder of each executor that was run, or of a whole description; the folder itself if it belongs to one
-    executor."""
+    """The folders with traces.json below the results of a run, one for each executor that was run; `path` itself if it
+    has one."""
     if (path / TRACES).is_file():
         return [path]
     return sorted(file.parent for file in path.glob(f"*/{TRACES}")) if path.is_dir() else []

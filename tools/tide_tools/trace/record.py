@@ -60,8 +60,8 @@ def _latest_ns(block: Block) -> int | None:
 
 @dataclass
 class _Ring:
-    """lowest: the number of the first block; next: the number after the last block; count: the number of blocks
-    received between them. seen: the last blocks by number, with checksum and latest time."""
+    """The blocks received from one ring. lowest: the lowest number; next: the number after the highest; count: how many
+    blocks between these two were received. seen: the last blocks by number, with checksum and latest time."""
 
     lowest: int
     next: int

@@ -41,7 +41,7 @@ Times = dict[tuple[str, str], Measured]  # by chain and callback
 
 
 def read(lines: Iterable[str]) -> Times:
-    """Callbacks that never ran are omitted: they have no measurement."""
+    """The times in the lines of a log. Callbacks that never ran are omitted, because they have no measurement."""
     found: Times = {}
     for line in lines:
         match = _LINE.search(line)

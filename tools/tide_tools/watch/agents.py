@@ -20,7 +20,7 @@ _ENCAPSULATION_BYTES = 4
 
 @dataclass
 class Status:
-    """level: the level of diagnostic_msgs/DiagnosticStatus."""
+    """A diagnostic_msgs/DiagnosticStatus, with its level as a number."""
 
     name: str
     level: int
@@ -108,7 +108,8 @@ class Told:
 
 @dataclass
 class LinkTold:
-    """load: the used share of the link's capacity, if that is known; rates are per second since the preceding array."""
+    """The status of a link. load: the used share of the link's capacity, if that is known; rates are per second since
+    the preceding array."""
 
     told: Told
     bytes_in_per_s: float | None = None

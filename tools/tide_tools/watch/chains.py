@@ -42,10 +42,10 @@ class Point:
 
 @dataclass(frozen=True)
 class ChainPoints:
-    """points: in the order of the chain. ends, beside: topics that no chain receives: other topics of the last
-    callback, and topics of earlier callbacks. unseen: the chain's other publications, with the reason for each.
-    services: the services that a board calls or serves in the chain, as reported by its agent; asked: the services that
-    a board calls."""
+    """What can be observed of a chain. points: in the order of the chain. ends, beside: topics that no chain receives:
+    other topics of the last callback, and topics of earlier callbacks. unseen: the chain's other publications, with the
+    reason for each. services: the services that a board calls or serves in the chain, as reported by its agent; asked:
+    the services that a board calls."""
 
     chain: Chain
     period_ns: int
@@ -159,8 +159,8 @@ class TopicTimes:
         return came
 
     def restart(self) -> None:
-        """Call when the topic's publisher has changed or ended: sequence numbers start again, and the interruption does
-        not count as a gap."""
+        """Must be called when the topic's publisher has changed or ended: sequence numbers then start again, and the
+        interruption does not count as a gap."""
         if self.last_ns is not None:
             self.holes.add(self.last_ns)
         self._number = None

@@ -38,7 +38,7 @@ def watch(
         list[str] | None, typer.Option(help="Watch only this chain; may be repeated. Default: all chains.")
     ] = None,
     largest_bytes: Annotated[
-        int, typer.Option(min=0, help="Size of the largest messages to receive, in bytes; others burden the system.")
+        int, typer.Option(min=0, help="Largest messages to receive, in bytes; larger ones would burden the system.")
     ] = 65_536,
     trust_clocks: Annotated[
         bool, typer.Option("--trust-clocks", help="Compare times of different machines with synchronised clocks.")

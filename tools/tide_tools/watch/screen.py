@@ -38,12 +38,12 @@ class ServiceRow:
 
 @dataclass(frozen=True)
 class ChainRow:
-    """state: unseen, waiting, running, silent, gone or refused; why: the reason, for all states except running.
-    verdict: the verdict on the last seconds, in the words of tide_tools.report.verdict, with its `reasons`; empty:
-    nothing was measured. A latency is from `start` to `end`, which is a part of the chain that the bound covers.
-    unanswered: starts without an end within the deadline, as a lower limit; not_started: starts in the last seconds
-    that are missing compared with the described period. failures: the number of views so far in which the chain was not
-    met, silent or gone."""
+    """A chain in a view. state: unseen, waiting, running, silent, gone or refused; why: the reason, for all states
+    except running. verdict: the verdict on the last seconds, in the words of tide_tools.report.verdict, with its
+    `reasons`; empty: nothing was measured. A latency is from `start` to `end`, which is a part of the chain that the
+    bound covers. unanswered: starts without an end within the deadline, as a lower limit; not_started: starts in the
+    last seconds that are missing compared with the described period. failures: the number of views so far in which the
+    chain was not met, silent or gone."""
 
     name: str
     priority: int
@@ -78,7 +78,8 @@ class ChainRow:
 
 @dataclass(frozen=True)
 class LinkRow:
-    """load_in: the share of the link's capacity used towards the host; load_out: the share used towards the boards."""
+    """A link in a view. load_in: the share of the link's capacity used towards the host; load_out: the share used
+    towards the boards."""
 
     name: str
     described: str
@@ -108,7 +109,7 @@ class AgentRow:
 
 @dataclass(frozen=True)
 class ClientRow:
-    """queue: the use and the capacity of the agent's queue for this client."""
+    """A client of an agent in a view. queue: the use and the capacity of the agent's queue for this client."""
 
     key: str
     agent: str

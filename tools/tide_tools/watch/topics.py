@@ -35,8 +35,8 @@ _FAST_DDS = b"\x01\x0f"
 
 @dataclass
 class WatchedTopic:
-    """state: "waiting" (no program has published the topic yet), "seen", "gone" (its publisher has ended), or
-    "refused"."""
+    """A topic that is watched. state: "waiting" (no program has published the topic yet), "seen", "gone" (its publisher
+    has ended), or "refused"."""
 
     point: Point
     period_ns: int
