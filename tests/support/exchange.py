@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 side of sim/workloads/exchange: the same numbered messages, with the same checks."""
+"""The ROS 2 side of tests/compat/peers/exchange.c: the same numbered messages, with the same checks."""
 
 from __future__ import annotations
 

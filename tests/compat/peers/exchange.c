@@ -12,19 +12,7 @@
  * each received message, and one line at the end, when all messages are sent, acknowledged and received. Then it waits
  * for another line, because messages may still be under way from the agent to ROS 2, and would be lost with the writer.
  * A count of 0 means that the exchange does not end. */
-#define _POSIX_C_SOURCE 200809L
-#include <getopt.h>
 #include <inttypes.h>
-#include <rcl/rcl.h>
-#include <rclc/executor.h>
-#include <rclc/rclc.h>
-#include <rmw_microros/rmw_microros.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <tide/rclc.h>
-#include <tide/status.h>
 
 #include "sample.h"
 
@@ -40,8 +28,7 @@
 #define TIDE_REASSEMBLY_BYTES 40200
 #define TIDE_MTU_BYTES 1024
 #define TIDE_SLOTS 64
-#define TIDE_DEFINE_POOLS
-#include <tide/pools.h>
+#include "peer.h"
 
 #define NOT_ASKED (-1)
 #define PROBE 999999
@@ -59,19 +46,6 @@ typedef struct flow {
 } flow_t;
 
 static flow_t flows[SAMPLE_KINDS];
-static volatile sig_atomic_t interrupted;
-static rclc_support_t support;
-
-static void on_signal(int number) {
-  (void)number;
-  interrupted = 1;
-}
-
-static void require(rcl_ret_t result, const char *step) {
-  if (result == RCL_RET_OK) return;
-  fprintf(stderr, "exchange: %s failed: %s\n", step, tide_status_text(tide_rclc_last_status()));
-  exit(1);
-}
 
 static void on_message(const void *message, void *context) {
   (void)message;
@@ -130,63 +104,20 @@ static void print_end(void) {
   fflush(stdout);
 }
 
-static void usage(void) {
-  fputs(
-      "usage: exchange (--udp PORT | --serial DEVICE [--baud N]) [--string N] [--imu N] [--image N]\n"
-      "                [--period-ms N] [--key N]\n",
-      stderr);
-  exit(2);
-}
-
-static unsigned parse_options(int argc, char **argv, rmw_init_options_t *link) {
-  static const struct option names[] = {{"string", required_argument, NULL, 0},
-                                        {"imu", required_argument, NULL, 1},
-                                        {"image", required_argument, NULL, 2},
-                                        {"udp", required_argument, NULL, 'u'},
-                                        {"serial", required_argument, NULL, 's'},
-                                        {"baud", required_argument, NULL, 'b'},
-                                        {"period-ms", required_argument, NULL, 'p'},
-                                        {"key", required_argument, NULL, 'k'},
-                                        {NULL, 0, NULL, 0}};
-  const char *device = NULL;
-  uint32_t baud = 115200;
-  unsigned period_ms = 0;
-  int option;
-  while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
-    if (option >= 0 && option < SAMPLE_KINDS) {
-      flows[option].count = strtol(optarg, NULL, 10);
-    } else if (option == 'u') {
-      require(rmw_uros_options_set_udp_address("127.0.0.1", optarg, link), "setting the address");
-    } else if (option == 's') {
-      device = optarg;
-    } else if (option == 'b') {
-      baud = (uint32_t)strtoul(optarg, NULL, 10);
-    } else if (option == 'p') {
-      period_ms = (unsigned)strtoul(optarg, NULL, 10);
-    } else if (option == 'k') {
-      require(rmw_uros_options_set_client_key((uint32_t)strtoul(optarg, NULL, 0), link), "setting the key");
-    } else {
-      usage();
-    }
-  }
-  if (device != NULL) require(tide_rclc_options_set_serial(link, device, baud), "setting the device");
-  return period_ms;
-}
-
-static void create_flow(flow_t *flow, rcl_node_t *node, rclc_executor_t *executor) {
+static void create_flow(flow_t *flow) {
   rmw_qos_profile_t quality = rmw_qos_profile_default;
   quality.history = RMW_QOS_POLICY_HISTORY_KEEP_ALL;
   char topic[TOPIC_BYTES];
   snprintf(topic, sizeof topic, "exchange/%s/up", flow->kind->name);
-  require(rclc_publisher_init(&flow->publisher, node, flow->kind->type(), topic, &quality), "creating a publisher");
+  require(rclc_publisher_init(&flow->publisher, &node, flow->kind->type(), topic, &quality), "creating a publisher");
   snprintf(topic, sizeof topic, "exchange/%s/down", flow->kind->name);
-  require(rclc_subscription_init(&flow->subscription, node, flow->kind->type(), topic, &quality),
+  require(rclc_subscription_init(&flow->subscription, &node, flow->kind->type(), topic, &quality),
           "creating a subscription");
   const tide_priority_t priority = TIDE_PRIORITY(flow->kind->level, 0);
   require(tide_rclc_publisher_set_priority(&flow->publisher, priority), "setting a priority");
   require(tide_rclc_publisher_set_wait_ms(&flow->publisher, PUBLISH_WAIT_MS), "setting a limit");
   require(tide_rclc_subscription_set_priority(&flow->subscription, priority), "setting a priority");
-  require(rclc_executor_add_subscription_with_context(executor, &flow->subscription, flow->kind->incoming, on_message,
+  require(rclc_executor_add_subscription_with_context(&executor, &flow->subscription, flow->kind->incoming, on_message,
                                                       flow, ON_NEW_DATA),
           "adding a subscription");
 }
@@ -197,7 +128,7 @@ static void await_line(void) {
 }
 
 /* A probe for which there is no room is dropped: the other side asks for probes until one arrives. */
-static void await_start(rclc_executor_t *executor) {
+static void await_start(void) {
   char line[32];
   while (fgets(line, sizeof line, stdin) != NULL && strcmp(line, "probe\n") == 0) {
     for (size_t i = 0; i < SAMPLE_KINDS; i++) {
@@ -205,7 +136,7 @@ static void await_start(rclc_executor_t *executor) {
       flows[i].kind->fill(PROBE);
       (void)rcl_publish(&flows[i].publisher, flows[i].kind->outgoing, NULL);
     }
-    require(rclc_executor_spin_some(executor, RCL_MS_TO_NS(IDLE_WAIT_MS)), "spinning");
+    require(rclc_executor_spin_some(&executor, RCL_MS_TO_NS(IDLE_WAIT_MS)), "spinning");
   }
 }
 
@@ -216,26 +147,21 @@ int main(int argc, char **argv) {
     flows[i].last = -1;
     sample_kinds[i].bind();
   }
-  rcl_allocator_t allocator = rcl_get_default_allocator();
-  rcl_init_options_t options = rcl_get_zero_initialized_init_options();
-  require(rcl_init_options_init(&options, allocator), "preparing options");
-  const unsigned period_ms = parse_options(argc, argv, rcl_init_options_get_rmw_init_options(&options));
-  struct sigaction action = {.sa_handler = on_signal};
-  sigaction(SIGTERM, &action, NULL);
-  sigaction(SIGINT, &action, NULL);
-
-  rcl_node_t node = rcl_get_zero_initialized_node();
-  rclc_executor_t executor = rclc_executor_get_zero_initialized_executor();
+  int64_t period_ms = 0;
+  const peer_option_t own[] = {{.name = "string", .number = &flows[0].count},
+                               {.name = "imu", .number = &flows[1].count},
+                               {.name = "image", .number = &flows[2].count},
+                               {.name = "period-ms", .number = &period_ms},
+                               {.name = NULL}};
+  node_name = "exchange";
+  end_by_signal();
+  connect_board(argc, argv, own, "", SAMPLE_KINDS + 1);
   rcl_timer_t timer = rcl_get_zero_initialized_timer();
-  require(rclc_support_init_with_options(&support, 0, NULL, &options, &allocator), "connecting to the agent");
-  require(rclc_node_init_default(&node, "exchange", "", &support), "creating the node");
-  require(rclc_executor_init(&executor, &support.context, SAMPLE_KINDS + 1, &allocator), "creating the executor");
   for (size_t i = 0; i < SAMPLE_KINDS; i++) {
-    if (flows[i].count != NOT_ASKED) create_flow(&flows[i], &node, &executor);
+    if (flows[i].count != NOT_ASKED) create_flow(&flows[i]);
   }
-  puts("{\"event\": \"ready\"}");
-  fflush(stdout);
-  await_start(&executor);
+  tell_ready();
+  await_start();
   if (period_ms > 0) {
     require(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(period_ms), on_period), "creating the timer");
     require(rclc_executor_add_timer(&executor, &timer), "adding the timer");
