@@ -538,12 +538,6 @@ def _without_waiting_shorter(_: Document, one: Any, place: int, bound_ns: int) -
     return bound_ns - sum(value_ns for kind, value_ns, _ in one.parts if kind == "client_interference") // 2
 
 
-@_in_place_of(bounding, "likely_of")
-def _one_instance_on_time(whole: Any, *asked: Any) -> Any:
-    """Only the instance's own messages must be on time."""
-    return tuple(one._replace(instances=1) for one in whole(*asked))
-
-
 @_in_place_of(bounding, "_use")
 def _one_sample_deep(whole: Any, *asked: Any) -> Any:
     """Defect: a subscription keeps one sample, however many instances are under way."""
@@ -663,7 +657,6 @@ def twins() -> list[Twin]:
         ),
         Twin("a way back that takes no time", "check-board-delays", _shorter(_without_return)),
         Twin("half of the waiting with shorter delays", "check-boards-delays", _shorter(_without_waiting_shorter)),
-        Twin("only one instance on time", "check-board-delays", _one_instance_on_time),
         Twin("callbacks of one timer for nothing", "check-branches", _asked(_light_beginnings)),
         Twin("publishes that wait forgotten", "check-board-batch", _asked(_part("client", send="asynchronous"))),
     ]

@@ -629,9 +629,12 @@ class BoardsPlayer:
             for board, link, one in zip(self._boards, self._links, run.slots, strict=False)
             if one is not None and board.name in visited
         ]
+        # Earlier events may be further apart, but within the bound of each other if one meets the next.
+        is_event = self._system.timer_of(described).begins_with_event
+        apart_ns = max(described.period_ns, chain.bound_ns or 0) if is_event else described.period_ns
         worst_ns = []
         for likely in chain.likely:
-            before_ns = (likely.instances - 1) * described.period_ns
+            before_ns = (likely.instances - 1) * apart_ns
             limits = [(delays_at(link, likely.share), one) for link, one in slots]
             longest_ns = -1
             for release_ns, _, end_ns in played.recorded[place]:
