@@ -535,6 +535,8 @@ class LinkModel {
       result.depends_on = dependences(chain);
       if (responses_[chain] == kNeverNs) {
         blame(chain, result);
+      } else if (several_[chain] && !timer_keeps_up(chain)) {
+        blame_timer(chain, result);
       } else {
         explain(chain, result);
         bound_shorter(chain, result);
@@ -2301,7 +2303,7 @@ class LinkModel {
   }
 
   time_ns beyond_period_ns(size_t chain, Until until) const {
-    if (jitter(chain) >= kLongestWaitNs || overloaded(chain) || !timer_keeps_up(chain)) return kNeverNs;
+    if (jitter(chain) >= kLongestWaitNs || overloaded(chain)) return kNeverNs;
     return std::min(by_stages_ns(chain, until), by_window_ns(chain, until));
   }
 
@@ -2605,18 +2607,33 @@ class LinkModel {
     return who + percent(up ? shares.up : shares.down) + line + "; raise 'baud' or send less";
   }
 
+  // A skipped expiry has no instance, so the chain has no bound. Its runs are some of its expiries, and end within its
+  // response, so other chains have bounds (docs/analysis/link.md, "Beyond the period").
+  void blame_timer(size_t chain, LinkResult &result) const {
+    result.root = chain;
+    result.reached_ns = add(jitter(chain), timer_ns(chain));
+    result.limit_ns = period(chain);
+    result.reached_parts = demand_at(chain, stages_[chain].front(), timer_ns(chain), 1, 0).parts;
+    result.reason = "its timer's callback may end " + milliseconds(result.reached_ns) +
+                    " after its expiry, beyond its period of " + milliseconds(period(chain)) +
+                    ", and a timer that is late by a period skips an expiry";
+    if (stages_[chain].front().kind == Stage::Kind::client)
+      result.reason += "; if one run may stand for several expiries, begin the chain with kind = \"event\"";
+  }
+
   // The reason why a chain has no bound although several of its instances may be under way.
-  std::string why_beyond(size_t chain) {
-    const bool is_late = !timer_keeps_up(chain);
-    const time_ns timer_late_ns = is_late ? add(jitter(chain), timer_ns(chain)) : 0;
-    if (is_late && timer_late_ns < kLongestWaitNs) {
-      reached_[chain] = timer_late_ns;
-      reached_parts_[chain] = demand_at(chain, stages_[chain].front(), timer_ns(chain), 1, 0).parts;
-      return "its timer's callback may end " + milliseconds(timer_late_ns) +
-             " after its expiry, beyond its period of " + milliseconds(period(chain)) +
-             ", and a timer that is late by a period skips an expiry";
-    }
+  std::string why_beyond(size_t chain) const {
     if (const auto text = full_window(chain)) return *text;
+    const std::vector<Stage> &stages = stages_[chain];
+    const bool comes_again =
+        std::any_of(stages.begin(), stages.end(), [](const Stage &stage) { return stage.others_ns > 0; });
+    const time_ns alone_ns = std::accumulate(stages.begin(), stages.end(), jitter(chain),
+                                             [](time_ns sum, const Stage &stage) { return add(sum, stage.own_ns); });
+    if (comes_again && alone_ns > period(chain))
+      return "it takes " + milliseconds(alone_ns) + " even without any waiting, beyond its period of " +
+             milliseconds(period(chain)) +
+             ", and where it comes to the board, the line or a node again, no limit is known to how long its instances "
+             "delay each other; end it earlier and begin another chain there, or lengthen its period";
     return "the time until its instances are over did not settle: " + load(chain);
   }
 

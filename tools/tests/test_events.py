@@ -93,7 +93,6 @@ def test_messages_of_a_burst_have_nodes() -> None:
     [
         ("submit_ms = 0.1", 'submit_ms = 0.1\npolicy = "batch"', "a batch executor sees only when its wait ends"),
         ('where = "host"', 'where = "host"\nlanes = 2', "whose nodes have several lanes"),
-        ("period_ms = 50", "period_ms = 50\nburst = 2", "that begins and ends on boards"),
     ],
 )
 def test_what_has_no_bound_says_so_of_its_entry(before: str, after: str, says: str) -> None:
@@ -220,6 +219,27 @@ def test_events_of_the_host_may_come_in_bursts() -> None:
     assert next(each.values for each in found.assumptions if each.id == "depth") == {"stop": 3}
     assert (3 * 5 + 1) * MS <= worst_of(system)["stop"] <= one.bound_ns
     assert bound_ns(text.replace("burst = 3\n", ""), "stop") < one.bound_ns
+
+
+def test_a_burst_may_return_to_its_board_and_go_to_another() -> None:
+    """Each of three events waits for the other two on the board, at the node and on the other board."""
+    begin = ("m", 2, {"name": "pressed", "kind": "event"})
+    parts = (
+        d.board("m", link="l"),
+        d.board("n", link="k"),
+        d.line("l", agent_ms=1, return_ms=1),
+        d.line("k", agent_ms=1, return_ms=1),
+        d.host("h"),
+    )
+    for last in ("m", "n"):
+        chain = d.chain("stop", 2, begin, ("h", 1), (last, 4), burst=3)
+        text = d.described(*parts, chain, d.chain("imu", 1, ("n", 2), ("h", 1)))
+        one, system = bound_of(text, "stop"), parse(text)
+        alone_ns = bound_ns(text.replace("burst = 3\n", ""), "stop")
+        assert one.bound_ns >= alone_ns + 2 * 4 * MS, "the last callbacks of two others"
+        assert (2 + 1 + 3 * 4) * MS <= worst_of(system)["stop"] <= one.bound_ns
+    with pytest.raises(NoBoundError, match="that goes to a board, with losses"):
+        bounds_of(system, "tide", 1)
 
 
 @pytest.mark.parametrize("executor", ["tide", "lanes"])

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from test_pools import BATCH, bound_ms, chain, played, system
 
+from bounded import MS
 from commands import tide
 from descriptions import board, described, entry, host, line
 from descriptions import chain as hosted
 from tide_tools.analysis.bounds import CLIENT_EXECUTORS, HOST_POLICIES, bounds_of
 from tide_tools.analysis.lower import NoBoundError
+from tide_tools.simulate.described import simulate_description
 from tide_tools.system.load import SystemFileError, parse
 from tide_tools.system.model import System
 
@@ -381,3 +383,38 @@ def test_what_cannot_be_is_refused_with_its_remedy(what: str) -> None:
         assert any(says in f"{one.what}; {one.remedy}" for one in error.findings)
     else:
         assert any(says in one for one in error.lines), error.lines
+
+
+def test_beside_a_timer_that_a_load_delays_by_its_period_other_chains_have_bounds() -> None:
+    """A write to flash of 10 ms makes a timer of 10 ms skip an expiry, which then has no instance. Work of the timer is
+    bounded nevertheless, and so is what waits for it; an event in its place has a bound of its own."""
+
+    def described_with(kind: str) -> str:
+        flash = {"name": "flash", "execution_ms": 10, "period_ms": 1000}
+        control = hosted("control", 3, ("m", 1, {"kind": kind}), period_ms=10, deadline_ms=30)
+        slow = hosted("slow", 2, ("m", 3), ("h", 2), period_ms=100)
+        return described(board("m", loads=[flash]), line("l", agent_ms=1, return_ms=1), host("h"), control, slow)
+
+    found = bounds_of(parse(described_with("timer")))
+    control, slow = found.chain("control"), found.chain("slow")
+    assert control.bound_ns is None and slow.bound_ns is not None and slow.met
+    assert control.reason is not None and "its timer's callback may end 14 ms after its expiry" in control.reason
+    assert (
+        'begin the chain with kind = "event"' in control.reason and "interrupts and loads, 10.000 ms" in control.reason
+    )
+    event = bounds_of(parse(described_with("event")))
+    assert 14 * MS <= (event.chain("control").bound_ns or 0) <= 30 * MS
+    assert slow.bound_ns <= (event.chain("slow").bound_ns or 0), "the same work, and events wake no agent"
+    outcome = simulate_description(parse(described_with("timer")), None, 20, 1, False)
+    assert all(one.worst_ns <= (slow.bound_ns or 0) for one in outcome.seen if one.chain == "slow" and not one.until)
+
+
+def test_a_loop_that_takes_longer_than_its_period_says_why_it_has_no_bound() -> None:
+    steps = [("m", 1) if number % 2 == 0 else ("h", 1) for number in range(13)]
+    parts = board("m"), line("l", baud=115_200, agent_ms=1, return_ms=1), host("h")
+    (loop,) = bounds_of(parse(described(*parts, hosted("loop", 1, *steps, period_ms=100)))).chains
+    assert loop.bound_ns is None and loop.reason is not None
+    assert re.match(r"it takes 10\d\.\d+ ms even without any waiting, beyond its period of 100 ms, ", loop.reason)
+    assert "end it earlier and begin another chain there, or lengthen its period" in loop.reason
+    (slower,) = bounds_of(parse(described(*parts, hosted("loop", 1, *steps, period_ms=120)))).chains
+    assert slower.met

@@ -103,7 +103,7 @@ class _Draw:
                 board["lanes"] = max(len(coming), 1)
 
     def begin_with_event(self, chain: Document, executors: Sequence[Document]) -> None:
-        first, *rest = chain["callbacks"]
+        first = chain["callbacks"][0]
         hosts = [one["name"] for one in executors if one["where"] == "host"]
         on_host = first["executor"] in hosts
         if "branches_from" in chain or on_host != self.of.host_events or not self.chance(self.of.events):
@@ -116,7 +116,7 @@ class _Draw:
         (board,) = (one for one in executors if one["name"] == first["executor"])
         board.pop("policy", None)  # because chains that begin with events have no bounds with a batch executor
         chain.pop("jitter_ms", None)
-        if all(one["executor"] in hosts for one in rest) and self.chance(0.5):
+        if self.chance(0.5):
             chain["burst"] = self.random.choice((2, 2, 3, 5))
 
     def share(self, document: Document) -> None:

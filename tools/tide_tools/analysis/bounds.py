@@ -768,23 +768,19 @@ def _uses_by_chains(one: Assumption) -> Assumption:
 
 def _findings(system: System, executor: str | None, losses: int) -> list[Finding]:
     """Reports entries at which two events of one burst would meet, although the analysis treats the events as different
-    chains. Where a burst of the host ends at a board, its chains share a level there, as those of several publishers
-    do."""
+    chains. On a board, the chains of a burst share a level, as those of several publishers do."""
     locked = {section.callback[0] for lock in system.locks for section in lock.sections}
     others = [name for chain in system.chains for name, _ in (*filter(None, (chain.branches_from,)), *chain.joins)]
     found = []
     for index, chain in enumerate(system.chains):
-        places = [system.where(one) for one in chain.callbacks]
-        last = system.executor(chain.callbacks[-1].executor)
-        policy = executor if executor in CLIENT_EXECUTORS else executor_of_board(last)
+        reached = [system.executor(one.executor) for one in chain.callbacks[1:] if system.where(one) == "mcu"]
+        policies = [executor if executor in CLIENT_EXECUTORS else executor_of_board(one) for one in reached]
         reasons = {
             "that branches": chain.name in others,
             "with locks": chain.name in locked,
             "with services": any(one.requests or one.replies for one in chain.callbacks),
-            "that goes to a board and on": any(system.where(one) == "mcu" for one in chain.callbacks[1:-1]),
-            "that begins and ends on boards": len(places) > 1 and places[0] == places[-1] == "mcu",
-            "that goes to a board, with losses": losses > 0 and places[0] != places[-1] == "mcu",
-            "that goes to a batch executor": places[0] != places[-1] == "mcu" and policy.startswith("batch"),
+            "that goes to a board, with losses": losses > 0 and bool(reached),
+            "that goes to a batch executor": any(one.startswith("batch") for one in policies),
             "whose nodes have several lanes": any(
                 system.where(one) == "host" and system.executor(one.executor).lanes > 1 for one in chain.callbacks
             ),
