@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lwIP for the MPS2 boards in QEMU: UDP over IPv4 from one context. Most memory is for RTPS: Fast DDS announces all
- * endpoints of a node in one datagram, about 700 bytes each, which is received in fragments. */
+/* lwIP for the MPS2 boards in QEMU: UDP over IPv4 from one context. Most memory is for RTPS: Fast DDS repeats
+ * the announcements of all endpoints of a node in one datagram, about 700 bytes each, which is received in fragments.
+ */
 #ifndef LWIPOPTS_H
 #define LWIPOPTS_H
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 import rclpy
 from board import BUILDS, DOMAIN, FORMS, configured, image, running
-from std_msgs.msg import Int32
+from std_msgs.msg import Int32, String
 from test_exchange import assert_nothing_lost, exchange
 
 from ros import host, quality
@@ -37,6 +37,7 @@ NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 PORT = 8888
 HOST, BOARD = "10.77.0.1", "10.77.0.2"
 AT_ONCE = 5  # the board's history has room for 10
+LETTERS = 2000  # more than a frame has
 
 
 @pytest.fixture
@@ -107,7 +108,11 @@ def test_a_board_without_an_agent_and_rclpy_find_each_other(
             plain = rclpy.create_node("plain", context=ros.context)  # with endpoints of parameters and of the log
             up, back = (ros.collect(Int32, topic, quality(reliable=True)) for topic in ("/up", "/back"))
             down = ros.publisher(Int32, "/down", quality(reliable=True))
+            text = ros.publisher(String, "/text", quality(reliable=True))
             converse(up, back, down, logs[0])
+            eventually(lambda: text.get_subscription_count() == 1, "the board is matched")
+            text.publish(String(data=LETTERS * "x"))
+            eventually(lambda: back[-1].data == LETTERS, "a text arrives in fragments")
             assert ("ethernet_board", "/") in ros.node.get_node_names_and_namespaces()
             first.kill()
             first.wait()
