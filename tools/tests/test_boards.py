@@ -269,11 +269,9 @@ def test_what_does_not_hang_together_is_one_line(parts: tuple[str, ...], what: s
 
 def test_each_board_has_a_core_and_each_link_its_own_load() -> None:
     parse(described(*TWO, chain("a", 1, ("base", 70)), chain("b", 2, ("arm", 70))))
-    parse(
-        described(
-            *TWO, *(chain(n, p, (w, 1), ("nav", 1), payload=6000) for n, p, w in (("a", 1, "base"), ("b", 2, "arm")))
-        )
-    )
+    long = {"payload": 6000, "reliability": "reliable"}
+    ways = (("a", 1, "base"), ("b", 2, "arm"))
+    parse(described(*TWO, *(chain(name, number, (where, 1), ("nav", 1), **long) for name, number, where in ways)))
 
 
 def test_tide_check_tells_assumptions_of_each_board(tmp_path: Path) -> None:
