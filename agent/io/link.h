@@ -102,7 +102,7 @@ class Waker {
   int descriptor_;
 };
 
-// Call this before starting any other thread, because the signals are blocked for all of them.
+// Blocks the signals. Call this before starting any other thread, because threads inherit the blocked signals.
 int open_signals();
 
 // Ends on SIGINT, SIGTERM or SIGHUP.

@@ -170,7 +170,7 @@ TEST_F(AfterRestart, KeptSamplesWaitForAReader) {
   EXPECT_EQ(written(), (Octets{1, 2, 3, 4}));
 }
 
-// A discovered reader that does not know the writer yet receives only the samples that DDS repeats.
+// A discovered reader that does not yet know the writer receives only the samples that DDS repeats.
 TEST_F(AfterRestart, KeptSamplesWaitForAReaderThatKnowsTheWriter) {
   driver.middleware.unread = false;
   driver.middleware.unacknowledged = true;

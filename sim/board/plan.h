@@ -253,7 +253,7 @@ struct Plan {
   unsigned cuts = 0, restarts = 0;
   Time cut_maximum = 0, outage_maximum = 0;
   bool cut_unplugs = false;   // true: the client notices cuts
-  Time settle = 2 * kSecond;  // after the last period, without faults: a run ends if no message arrives for this long
+  Time settle = 2 * kSecond;  // no faults occur after the last period; the run ends after this time without a message
   Time way = 0;               // how long after the last period instances may still be under way
 
   LatencyFrom latency_from = LatencyFrom::kExpiry;

@@ -86,6 +86,7 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
 static size_t receive_position(void) { return line.lockstep ? line.position : TIDE_CHIP_UART.receive_position(); }
 
 static const tide_uart_driver_t driver = {open, close, start_transmit, receive_position};
-/* In small pieces, because creating one is the longest critical section. */
+/* The driver encodes a frame in pieces of this size. They are small, because encoding a piece is the longest critical
+ * section. */
 static uint8_t piece[32], ring[2048];
 const tide_uart_board_t tide_uart_board = {&driver, piece, sizeof piece, ring, sizeof ring};

@@ -70,9 +70,9 @@ TEST(SimPods, Table1WithinThreePercent) {
   }
 }
 
-// Fig. 12 deviates at 10 ms, because the message, the host and the answer take 13 ms. With shorter callbacks, a
-// second callback of other chains begins before the answer arrives, which makes four executions, as in Table 1. With a
-// faster line there are three.
+// For callbacks of 10 ms the latency here differs from Fig. 12, because the message, the host and the answer take
+// 13 ms. If callbacks are shorter than that, a second callback of other chains begins before the answer arrives, which
+// makes four executions, as in Table 1. With a faster line there are three.
 TEST(SimPods, ShortExecutionsCountFourTimesBecauseTheAnswerComesLater) {
   const auto executions = [](Time execution, uint64_t baud) {
     Plan plan = plan_of("pods-execution", System::kTide);

@@ -40,7 +40,7 @@ inline time_ns divide_up(time_ns dividend, time_ns divisor) { return (dividend +
 // are valid.
 //
 // Demand and supply are piecewise linear. Because each piece is known, the solver can go from corner to corner.
-// Stepping from one candidate to the next would advance a nanosecond at a time when demand grows as fast as supply.
+// When demand grows as fast as supply, stepping from candidate to candidate would advance by one nanosecond per step.
 
 struct Linear {
   time_ns value = 0;

@@ -290,7 +290,7 @@ class Confirmed {
     } else {
       why.reached_ns = std::max(why.reached_ns, why.limit_ns);
     }
-    // A part of the demand as a share of the window.
+    // Scales a part of the demand to the window.
     const auto scaled = [&one](time_ns value_ns) {
       __extension__ typedef __int128 Wide;
       if (one.breakdown.demand_ns == 0) return value_ns;

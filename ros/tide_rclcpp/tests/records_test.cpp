@@ -61,7 +61,7 @@ TEST_F(Records, TimesAndTraceOfAChain) {
   EXPECT_NE(lines.find("tide-execution brake/sample "), std::string::npos) << lines;
   EXPECT_NE(lines.find("tide-execution brake/subscription_2 10 "), std::string::npos) << lines;
   const std::string trace = contents_of(options.trace_file);
-  std::set<int> instances;  // of the subscription's runs that ended
+  std::set<int> instances;  // the instances in which a run of the subscription ended
   for (std::size_t at = 0; at + TIDE_TRACE_BLOCK_HEADER_BYTES < trace.size();) {
     ASSERT_EQ(trace.substr(at, 4), "TDTR");
     const int count = static_cast<unsigned char>(trace[at + 6]);

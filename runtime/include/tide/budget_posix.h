@@ -75,10 +75,10 @@ int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cp
  * attach. Such a call takes effect before the stop or not at all. Keep the structure's memory until it has returned. */
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
 
-/* Give a thread a budget; it counts as ready. The thread is the caller (pthread_self()) or one that does not end before
- * detach. config.priority: above low_priority, below the supervisor's. config.low_priority: a real-time priority, or 0
- * for SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no such thread; TIDE_ERROR_EXISTS: already attached;
- * TIDE_ERROR_STATE: no supervisor; TIDE_ERROR_NOT_PERMITTED. */
+/* Give a thread a budget. The thread counts as ready from then on. It is the caller (pthread_self()) or one that does
+ * not end before detach. config.priority: above low_priority, below the supervisor's. config.low_priority: a real-time
+ * priority, or 0 for SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no such thread; TIDE_ERROR_EXISTS:
+ * already attached; TIDE_ERROR_STATE: no supervisor; TIDE_ERROR_NOT_PERMITTED. */
 int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t *lane, pthread_t thread,
                              const tide_budget_config_t *config);
 /* Detach the thread and restore the scheduling that it had. TIDE_ERROR_STATE: not attached. */

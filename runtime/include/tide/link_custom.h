@@ -59,8 +59,9 @@ int tide_custom_link_open(tide_custom_link_t *link, tide_session_t *session, con
                           uint8_t *storage, size_t storage_bytes);
 void tide_custom_link_close(tide_custom_link_t *link);
 
-/* End the wait of a run, or of the next one: the session needs a poll, or the run must stop. From any context. No
- * effect if a read cannot be ended: it ends by itself after slice_ms. */
+/* End the wait of tide_custom_link_run; if none waits, the next call does not wait. Call it when the session needs a
+ * poll, or when the loop around tide_custom_link_run is to end. From any context. No effect if the transport cannot
+ * end a read: the read then ends by itself after slice_ms. */
 void tide_custom_link_wake(tide_custom_link_t *link);
 
 /* Send submitted messages, receive, and poll the session. Returns when something was sent or received, when it was

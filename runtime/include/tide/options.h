@@ -37,9 +37,9 @@
 #define TIDE_SINGLE_CONTEXT 0
 #endif
 
-/* Reliable streams: history, acknowledgments, repairs, samples kept over a reconnection. Without them every publisher
- * and subscription is best effort (TIDE_ERROR_UNSUPPORTED for others), and requests to the agent are repeated until
- * they are answered. */
+/* Reliable streams: history, acknowledgments, repairs, samples kept over a reconnection. Without them
+ * publishers and subscriptions are best effort, creating a reliable one returns TIDE_ERROR_UNSUPPORTED, and requests
+ * to the agent are repeated until they are answered. */
 #ifndef TIDE_RELIABLE_STREAMS
 #define TIDE_RELIABLE_STREAMS 1
 #endif

@@ -147,7 +147,7 @@ typedef struct tide_executor_handle {
   struct tide_support *support; /* null: free */
   tide_executor_t core;
   tide_lane_t *lanes; /* array of tide_pools.lane_count */
-  uint8_t number;     /* number of this executor in tide_reader_t.owner of its frames */
+  uint8_t number;     /* this executor's number; readers whose frames it processes have it as tide_reader_t.owner */
   bool has_threads;   /* has its own threads, by tide_rclc_executor_set_lanes */
   size_t refused_lane;
   rclc_executor_trigger_t trigger;

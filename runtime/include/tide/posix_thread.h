@@ -44,7 +44,7 @@ typedef struct tide_posix_thread_config {
   void *context;
 } tide_posix_thread_config_t;
 
-/* Memory: the owner's, from start to join. */
+/* The caller provides this memory, which must stay valid from start to join. */
 typedef struct tide_posix_thread {
   pthread_t thread;
   tide_posix_thread_config_t config;
@@ -62,7 +62,7 @@ int tide_posix_thread_start(tide_posix_thread_t *thread, const tide_posix_thread
 void tide_posix_thread_join(tide_posix_thread_t *thread);
 
 /* Lock all memory of the process, present and future, so no page fault waits for a disk.
- * TIDE_ERROR_NOT_PERMITTED: needs CAP_IPC_LOCK or a memlock limit (ulimit -l) above what the process has. */
+ * TIDE_ERROR_NOT_PERMITTED: needs CAP_IPC_LOCK or a memlock limit (ulimit -l) above the process's memory. */
 int tide_posix_lock_memory(void);
 
 /* Keep the processors out of sleep states with an exit latency above latency_us; 0: only the lightest state is allowed.

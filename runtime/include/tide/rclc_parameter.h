@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tide's additions to the parameters of rclc: values that survive a restart, a level, and counters.
+/* tide's additions to the parameters of rclc: a level, counters, and values that survive a restart.
  *
  *   static bool load(void *context, const char *name, ParameterValue *value) { look it up, fill in the value }
  *   static void save(void *context, const char *name, const ParameterValue *value) { note it, write it later }

@@ -241,9 +241,10 @@ size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader)
 const tide_sample_t *tide_session_peek(tide_session_t *session, tide_reader_t *reader);
 void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 
-/* Services. A replier's samples start with TIDE_SAMPLE_IDENTITY_BYTES that identify the requester; the reply to it
- * starts with the same bytes. A requester's samples start with TIDE_REPLY_HEADER_BYTES: the ids of the request that is
- * answered, as tide_xrce_get_request reads them. CDR alignment starts after these bytes. */
+/* Services. A request that a replier receives begins with an identity of TIDE_SAMPLE_IDENTITY_BYTES bytes, which names
+ * the requester and the request; the reply must begin with the same identity. A reply that a requester receives begins
+ * with a header of TIDE_REPLY_HEADER_BYTES bytes: the ids of its request, as tide_xrce_get_request reads them. CDR
+ * alignment starts after the identity or the header. */
 #define TIDE_SAMPLE_IDENTITY_BYTES 24u
 #define TIDE_REPLY_HEADER_BYTES 4u
 

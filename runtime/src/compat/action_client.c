@@ -302,7 +302,7 @@ static void send_what_is_due(tide_action_t *action) {
   for (size_t i = 0; is_new_session && i < action->goal_count && action->handle != NULL; i++) {
     if (tide_action_is_used(&action->goals[i])) meet_session(action, &action->goals[i]);
   }
-  if (action->handle == NULL) return; /* a callback has finished the client */
+  if (action->handle == NULL) return; /* a callback has finalised the client */
   tide_action_set_attention(action, true);
   for (size_t i = 0; i < action->goal_count; i++) {
     tide_goal_t *goal = &action->goals[i];
@@ -417,7 +417,7 @@ static void take_feedback(tide_action_t *action, void *context) {
     goal->client.heard = true;
     if (goal->client.refused) end_without_answer(action, goal, true);
     if (!tide_action_is_used(goal) || action->handle == NULL)
-      return; /* the callback forgot the goal or finished the
+      return; /* the callback forgot the goal or finalised the
                  client */
     action->client.on_feedback(&goal->handle, message, context);
   }
@@ -449,7 +449,7 @@ static void execute(tide_callback_t *callback, void *context) {
   send_what_is_due(action); /* before a reply is handled, so that the link sends meanwhile */
   if (action->handle != NULL) take_oldest(action, handle->callback_context);
   if (action->handle != NULL) send_what_is_due(action);
-  if (action->handle == NULL) return; /* a callback has finished the client */
+  if (action->handle == NULL) return; /* a callback has finalised the client */
   if (tide_action_oldest_part(action, ALL_PARTS) != PART_NONE) tide_action_wake(action);
 }
 

@@ -274,7 +274,7 @@ static void take_cancel_request(tide_action_t *action) {
     if (!change_status(goal, GOAL_STATE_EXECUTING, GOAL_STATE_CANCELING)) continue;
     asked++;
     if (cancel(action, goal)) agreed++;
-    if (action->handle == NULL) return; /* finished by the callback */
+    if (action->handle == NULL) return; /* finalised by the callback */
   }
   action->server.cancel_id = request.request_id;
   action->server.cancel_code = cancel_code(action, &selection, asked, agreed);
@@ -420,7 +420,7 @@ static void execute(tide_callback_t *callback, void *context) {
   const rclc_executor_handle_t *handle = context;
   tide_action_t *action = handle->impl;
   if (!send_what_is_due(action) || !take(action)) return;
-  if (action->handle == NULL || !send_what_is_due(action)) return; /* the callback may have finished the server */
+  if (action->handle == NULL || !send_what_is_due(action)) return; /* the callback may have finalised the server */
   if (has_more(action)) tide_action_wake(action);
 }
 

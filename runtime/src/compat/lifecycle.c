@@ -121,7 +121,7 @@ SERVICE(ChangeState, decode_change, encode_success)
 SERVICE(GetState, decode_empty, encode_state)
 SERVICE(GetAvailableStates, decode_empty, encode_states)
 SERVICE(GetAvailableTransitions, decode_empty, encode_available_transitions)
-/* GetTransitionGraph has the same type on the wire. */
+/* GetTransitionGraph has the type of GetAvailableTransitions on the wire. */
 static const tide_message_type_t graph_response =
     TIDE_COMPAT_SERVICE_PART("lifecycle_msgs", "GetAvailableTransitions_Response", sizeof(tide_lifecycle_answer_t),
                              encode_graph, tide_compat_decode_nothing);

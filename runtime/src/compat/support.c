@@ -366,9 +366,10 @@ static void wake_all(tide_support_t *support, void (*wake)(tide_executor_t *exec
   tide_compat_leave(critical);
 }
 
-/* True if nothing waits for this activity, which is usual when a message has left the pool. Read outside the critical
- * section: a waiting thread registers before it checks its condition, so it either sees the change or is found here.
- * Executors do not wait for acknowledgments, so an acknowledgment does not wake them. */
+/* True if nobody waits for what on_activity reports. This is usual if the report is only that a message was sent or
+ * acknowledged. Read outside the critical section: a waiting thread registers before it checks its condition, so it
+ * either sees the change or is found here. Executors do not wait for acknowledgments, so an acknowledgment does not
+ * wake them. */
 static bool is_for_nobody(tide_support_t *support) {
   return __atomic_load_n(&support->retry_responses, __ATOMIC_ACQUIRE) == NULL &&
          __atomic_load_n(&support->waiters, __ATOMIC_RELAXED) == NULL &&

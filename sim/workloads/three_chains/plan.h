@@ -104,7 +104,7 @@ typedef struct plan_callback {
   size_t chain;
   plan_role_t role;
   bool requests;       /* sends a request at its end */
-  size_t server;       /* for a service: the number of the first callback that serves it */
+  size_t server;       /* for a service: the number of the first callback of the same service */
   number_place_t mark; /* for a service: NUMBER_NONE if all requests are for this callback */
   int64_t mark_value;
   size_t request; /* for a client: the number of the callback that sends the request */

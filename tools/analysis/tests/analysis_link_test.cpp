@@ -287,7 +287,7 @@ TEST(BeyondThePeriod, ALateTimerSkipsExpiries) {
   EXPECT_TRUE(bound_link(system).chains[0].response_ns);
 }
 
-// The message names the overloaded processor.
+// The reason names the overloaded executor.
 TEST(BeyondThePeriod, AnExecutorOfTheHostMayBeOverloaded) {
   LinkSystem system = streams();
   system.chains[0].callbacks[1].execution_ns = 8 * kMs;

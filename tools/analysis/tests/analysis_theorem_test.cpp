@@ -213,7 +213,7 @@ TEST(Theorems, FullLoadIsSolvedByCorners) {
   EXPECT_EQ(bounds("theorem2-safe", executor), (Pair{66 * kMs - 1, 132 * kMs - 1, 165 * kMs}));
 }
 
-// The holder took the group at least a unit ago, and has executed that unit.
+// A member of the group that blocks began at least 1 ns earlier, so a member of 1 ns has ended and blocks nothing.
 TEST(Theorems, ALessImportantGroupMateOfOneUnitHoldsNothing) {
   const auto bound_ns = [](time_ns mate_ns) {
     std::vector<Chain> chains{make_chain({2, 3}, 100, 100, 3), make_chain({mate_ns}, 100, 100, 2),

@@ -389,7 +389,8 @@ def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None
 
 @dataclass(frozen=True)
 class Bounds:
-    """All chains of a system under one executor, most urgent first. models: assumptions about the executors."""
+    """The bounds of a system's chains, most urgent first, for one kind of host executor (--executor). models: what is
+    assumed of each executor."""
 
     system: str
     executor: str

@@ -152,7 +152,8 @@ class HostPlayer:
         )
 
     def changed(self, run: HostRun, worst: Worst | None = None) -> HostRun:
-        """The run with one value changed. worst: an instance of `run`; another chain may be released next to it."""
+        """The run with one value changed. worst: the slowest instance of `run`, if known. The change may then move the
+        releases of another chain, so that its callbacks compete with that instance."""
         source = self._random
         if worst is not None and len(self._timers) > 1 and source.random() < 0.7:
             own, others = self._own_and_others(run, worst)

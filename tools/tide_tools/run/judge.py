@@ -551,8 +551,8 @@ class _Judge:
         return _within(max(values.values()), NODE_DEPTH, f"nodes of a run keep {NODE_DEPTH} messages")
 
     def over_in_time(self, several: dict[str, int]) -> Verdict:
-        """The verdict on instances that did not end before their next release. several: the chains that may run longer
-        than their period, with the number of periods."""
+        """The verdict on the premise that instances end before the next release. several: the chains whose instances
+        may take more than one period, with the number of periods."""
         seen = self.seen.get("in_time")
         if seen is None:
             return UNSEEN, "instances were not recorded", None

@@ -135,9 +135,9 @@ def last_json(child: Child) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Places:
-    """The processors for the played boards, assigned in turn, and the processors for everything else. Everything else
-    includes the threads of the boards' links, because a kernel thread near these threads passes on their output
-    (kept_off)."""
+    """The processors for the played boards, assigned in turn, and the processors for everything else. The threads of
+    the boards' links count as everything else: the kernel worker that passes on their output must not wait behind a
+    board's real-time callbacks (kept_off)."""
 
     boards: tuple[int, ...]
     others: frozenset[int]

@@ -175,7 +175,7 @@ def instances_seen(traced: Traced, chain: Chain, recorded: Recorded, periods: in
 
 
 def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Iterable[int]) -> list[Section]:
-    """For each board except the last: the chain until it leaves the board, if that part of it ran."""
+    """The chain's section on each board except the last, as observed. Sections that did not run are omitted."""
     if is_on_host(system) or len(system.boards()) < 2 or chain.branches_from is not None:
         return []
     runs = [runs_of(system, recorded, one) for one in system.path(chain)]

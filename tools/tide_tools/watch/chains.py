@@ -59,7 +59,7 @@ class ChainPoints:
     @property
     def origin(self) -> int:
         """The point at which instances begin: the last point whose messages come only occasionally; without such a
-        point, the first. Later points answer each of its messages."""
+        point, the first. Each message at this point is followed by one message at every later point."""
         return max((n for n, one in enumerate(self.points) if one.is_occasional), default=0)
 
     @property
