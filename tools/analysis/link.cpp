@@ -24,6 +24,11 @@ constexpr int64_t kAnswerEscapes = 7;   // the two numbers, the stream and the c
                                         // have known values
 constexpr int64_t kQuestionBytes = 32;  // of GET_INFO and INFO, rounded up
 constexpr time_ns kSecondNs = 1'000'000'000;
+// A datagram of one sample: the header of RTPS, INFO_DST, INFO_TS, DATA and the encapsulation; the shortest one has no
+// INFO_TS.
+constexpr int64_t kRtpsBytes = 20 + 16 + 12 + 24 + 4, kLeastRtpsBytes = kRtpsBytes - 12;
+constexpr int64_t kInternetBytes = 28, kEthernetBytes = 38, kLeastEthernetPayload = 46;  // 38: with preamble and gap
+constexpr int64_t kRtpsOverheadBytes = 176;  // TIDE_RTPS_OVERHEAD_BYTES of tide/rtps.h: kept free in a datagram
 
 time_ns duration_ns(const Line &line, int64_t bytes) { return divide_up(bytes * 10 * kSecondNs, line.baud); }
 
@@ -46,7 +51,20 @@ time_ns frame_ns(const Line &line, int64_t message_bytes) {
   return duration_ns(line, std::min(worst, message_bytes + kFramingBytes + *line.escaped_bytes));
 }
 
-Message message(const Line &line, Direction direction, int64_t payload_bytes) {
+time_ns datagram_ns(const Line &line, int64_t datagram_bytes) {
+  const int64_t bytes = std::max(datagram_bytes + kInternetBytes, kLeastEthernetPayload) + kEthernetBytes;
+  return divide_up(bytes * 8000, line.rtps_mbit_per_s);
+}
+
+Message message(const Line &line, Direction direction, int64_t payload_bytes, int64_t readers) {
+  if (line.rtps_mbit_per_s > 0 && direction == Direction::up) {
+    Message result;
+    result.frames = readers;
+    result.unit_ns = datagram_ns(line, kRtpsBytes + (payload_bytes + 3) / 4 * 4);
+    result.total_ns = result.plain_ns = multiply(readers, result.unit_ns);
+    result.least_ns = datagram_ns(line, kLeastRtpsBytes);  // the reader may be the first one
+    return result;
+  }
   const int64_t limit = message_limit(line, direction);
   const int64_t length = kSubmessageBytes + kRequestBytes + payload_bytes;
   const int64_t shortest = kHeaderBytes + kSubmessageBytes + kRequestBytes;
@@ -160,6 +178,11 @@ class Checker {
       error("line", "'shorter_agent_ns' and 'shorter_return_ns' differ in length");
     for (const time_ns value : line.shorter_agent_ns) time("line", "shorter_agent_ns", value, 0, line.agent_ns);
     for (const time_ns value : line.shorter_return_ns) time("line", "shorter_return_ns", value, 0, line.return_ns);
+    if (line.rtps_mbit_per_s < 0 || line.rtps_mbit_per_s > 100'000)
+      error("line", "'rtps_mbit_per_s' must be from 0 to 100000");
+    if (line.rtps_datagram_bytes < 768 || line.rtps_datagram_bytes > 65'507)
+      error("line", "'rtps_datagram_bytes' must be from 768 to 65507");
+    if (line.rtps_queued < 1 || line.rtps_queued > 1000) error("line", "'rtps_queued' must be from 1 to 1000");
   }
 
   void hosts() {
@@ -204,6 +227,7 @@ class Checker {
       error(where, "'payload_bytes' must be from 0 to " + std::to_string(kMostPayloadBytes));
       return;
     }
+    if (callback.readers < 1 || callback.readers > 10'000) error(where, "'readers' must be from 1 to 10000");
     const bool has_next = index + 1 < chain.callbacks.size();
     if (has_next && callback.payload_bytes == 0) error(where, "publishes nothing that the next callback could receive");
     if (callback.payload_bytes == 0) return;
@@ -228,9 +252,20 @@ class Checker {
   }
 
   void fits(const std::string &where, Direction direction, bool reliable, int64_t payload_bytes) {
-    const Message sent = message(system_.line, direction, payload_bytes);
+    const Line &line = system_.line;
+    const Message sent = message(line, direction, payload_bytes);
     Longest &longest = direction == Direction::up ? up_ : down_;
     if (sent.unit_ns > longest.ns) longest = {sent.unit_ns, where};
+    if (line.rtps_mbit_per_s > 0 && direction == Direction::up) {
+      // The program hands it to the agent on the board in one piece, too.
+      const int64_t handed = kHeaderBytes + kSubmessageBytes + kRequestBytes + payload_bytes;
+      const int64_t room = (line.rtps_datagram_bytes - kRtpsOverheadBytes) / 4 * 4;
+      if (handed > message_limit(line, direction) || 4 + payload_bytes > room)
+        error(where, "a message of " + std::to_string(payload_bytes) +
+                         " bytes needs fragments, for which there is no bound over RTPS; raise mtu_bytes or "
+                         "datagram_bytes");
+      return;
+    }
     if (sent.frames > 1 && !reliable)
       error(where, "a message of " + std::to_string(payload_bytes) +
                        " bytes needs more than one frame and best effort knows no fragments; make it reliable or raise "
@@ -569,6 +604,7 @@ class LinkModel {
   size_t size() const { return system_.chains.size(); }
   // True for a chain that is bounded elsewhere, so that only its host part exists here.
   bool is_foreign(size_t chain) const { return system_.chains[chain].response_ns.has_value(); }
+  bool is_rtps() const { return system_.line.rtps_mbit_per_s > 0; }
   bool is_batch() const { return system_.client.policy == ClientPolicy::batch; }
   bool goes_first(size_t other, size_t chain) const {
     return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority ||
@@ -627,7 +663,7 @@ class LinkModel {
   // ---- demand of one instance of each chain on the client, the line and the host ----
 
   void cross(Load &load, Direction direction, const LinkCallback &from) const {
-    const Message sent = message(system_.line, direction, from.payload_bytes);
+    const Message sent = message(system_.line, direction, from.payload_bytes, from.readers);
     Traffic &traffic = direction == Direction::up ? load.up : load.down;
     const time_ns gap_ns = direction == Direction::up ? gap_ns_ : 0;
     traffic.messages++;
@@ -734,7 +770,7 @@ class LinkModel {
         const time_ns least_ns = callback.payload_bytes > 0 ? 0 : callback.least_ns;
         stages.push_back({Kind::client, 0, own_ns, least_ns, load.client_ns - own_ns + taking_ns});
         if (callback.payload_bytes == 0) continue;
-        const Message sent = message(line, Direction::up, callback.payload_bytes);
+        const Message sent = message(line, Direction::up, callback.payload_bytes, callback.readers);
         const time_ns up_ns = sent.total_ns + sent.frames * gap_ns_;
         stages.push_back({Kind::up, 0, up_ns, sent.least_ns, load.up.total_ns - up_ns});
         if (index + 1 < callbacks.size()) delay(line.agent_ns, line.agent_least_ns);
@@ -794,7 +830,7 @@ class LinkModel {
       cut.client_ns += std::max<time_ns>(callback.execution_ns, 1) + costs_ns(callback) -
                        (before == nullptr ? 0 : client.dispatch_ns);
       if (callback.payload_bytes == 0 || elsewhere.count({callback.shared, kSends, callback.message}) == 0) continue;
-      const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
+      const Message sent = message(system_.line, Direction::up, callback.payload_bytes, callback.readers);
       cut.up_ns += sent.total_ns + sent.frames * gap_ns_;
       cut.up_plain_ns += sent.plain_ns + sent.frames * gap_ns_;
       cut.up_frames += sent.frames;
@@ -1400,6 +1436,7 @@ class LinkModel {
   Spacing message_spacing() const {
     const Client &client = system_.client;
     if (client.policy == ClientPolicy::lanes || client.processors > 1) return {};
+    if (is_rtps()) return {};  // discovery may be in a busy interval
     if (!alive_ || !windows_suffice_ || loads_reach_line()) return {};
     const time_ns costs_ns = client.fixed_costs ? client.dispatch_ns + client.submit_ns : 0;
     Spacing spacing{kNeverNs, 0};
@@ -1410,7 +1447,7 @@ class LinkModel {
       for (const LinkCallback &callback : self.callbacks) {
         if (callback.place != kOnClient || callback.payload_bytes == 0) continue;
         if (callback.message > 0 || callback.repeats) return {};  // the callback sends several messages at once
-        const Message sent = message(system_.line, Direction::up, callback.payload_bytes);
+        const Message sent = message(system_.line, Direction::up, callback.payload_bytes, callback.readers);
         spacing.apart_ns = std::min(spacing.apart_ns, callback.least_ns + costs_ns);
         spacing.longest_ns = std::max(spacing.longest_ns, sent.total_ns + sent.frames * gap_ns_);
       }
@@ -1489,7 +1526,7 @@ class LinkModel {
     hosts_keep_up_ = false;
     const std::vector<int64_t> instances = busy_instances(Direction::down);
     if (!alive_ || !windows_suffice_ || system_.protocol.losses > 0 || instances.empty() || loads_reach_line()) return;
-    if (any_several_) return;
+    if (any_several_ || is_rtps()) return;
     time_ns longest_ns = 0, unasked_ns = 0, host_ns = 0;
     for (size_t chain = 0; chain < size(); chain++) {
       const Load &load = loads_[chain];
@@ -1583,6 +1620,11 @@ class LinkModel {
       const Linear questions = signs_of_life(window_ns, Direction::up);
       parts.control_ns = add(parts.control_ns, questions.value);
       sum = sum + questions;
+    }
+    // The interface may hold datagrams of less urgent chains and of discovery.
+    if (is_rtps()) {
+      const time_ns longest_ns = datagram_ns(system_.line, system_.line.rtps_datagram_bytes) + gap_ns_;
+      blocking_ns = multiply(system_.line.rtps_queued, std::max(blocking_ns, longest_ns));
     }
     parts.line_blocking_ns += messages * blocking_ns;
     return sum + constant(messages * blocking_ns);

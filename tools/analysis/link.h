@@ -68,6 +68,11 @@ struct Line {
   // Shorter values of agent_ns and return_ns for which instances are bounded, too: see Shorter.
   std::vector<time_ns> shorter_agent_ns = {}, shorter_return_ns = {};
   time_ns host_hop_ns = 0;  // between two callbacks of the host that give no value of their own
+  // More than 0: the board speaks RTPS over an interface of this rate, so a message to the host is a datagram to each
+  // of its readers, and what comes from the host takes return_ns alone.
+  int64_t rtps_mbit_per_s = 0;
+  int64_t rtps_datagram_bytes = 1472;  // of the longest datagram, also of discovery
+  int64_t rtps_queued = 1;             // datagrams that the interface holds, which no more urgent one passes
 
   time_ns acknowledges_ns() const { return turn_ns.value_or(agent_ns); }
 };
@@ -119,6 +124,7 @@ struct LinkCallback {
   int64_t shared = 0;
   bool repeats = false;    // on the client: this run, with all its messages, is counted in another chain of its level
   int64_t message = 0;     // index of the message among those of one run; the time to make the others is execution
+  int64_t readers = 1;     // of its message, if the board speaks RTPS
   std::string group = {};  // on the host: the group of callbacks that exclude each other even if lanes are free; empty:
                            // none
 };
@@ -154,7 +160,7 @@ struct LinkSystem {
 std::vector<std::string> check(const LinkSystem &system);
 
 // ---- messages as frames ----
-// Transmission times on a serial line, 8N1: headers, fragments, padding and escaped bytes.
+// Transmission times on a serial line, 8N1: headers, fragments, padding and escaped bytes; or of RTPS on Ethernet.
 
 enum class Direction { up, down };
 
@@ -171,7 +177,9 @@ struct Message {
 int64_t message_limit(const Line &line, Direction direction);
 // Transmission time of a frame that contains an XRCE message of this many bytes.
 time_ns frame_ns(const Line &line, int64_t message_bytes);
-Message message(const Line &line, Direction direction, int64_t payload_bytes);
+Message message(const Line &line, Direction direction, int64_t payload_bytes, int64_t readers = 1);
+// Transmission time of a datagram on Ethernet, with its headers and the gap behind it.
+time_ns datagram_ns(const Line &line, int64_t datagram_bytes);
 // Transmission times of an ACKNACK or a HEARTBEAT, and of a liveness probe.
 time_ns answer_frame_ns(const Line &line);
 time_ns question_frame_ns(const Line &line);

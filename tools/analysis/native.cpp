@@ -244,6 +244,7 @@ void read_callback(Fields &of, const LinkSystem &system, LinkCallback &callback)
   of.take("message", callback.message);
   of.take("repeats", callback.repeats);
   of.take("group", callback.group);
+  of.take("readers", callback.readers);
   std::string executor = system.client.name;
   of.take("executor", executor);
   callback.place = place_of(system, executor);
@@ -293,6 +294,9 @@ LinkSystem link_system_of(const nb::dict &document) {
       of.take("host_hop_ns", line.host_hop_ns);
       of.list("shorter_agent_ns", line.shorter_agent_ns, "integers");
       of.list("shorter_return_ns", line.shorter_return_ns, "integers");
+      of.take("rtps_mbit_per_s", line.rtps_mbit_per_s);
+      of.take("rtps_datagram_bytes", line.rtps_datagram_bytes);
+      of.take("rtps_queued", line.rtps_queued);
     });
     system.one("protocol", [&protocol = read.protocol](Fields &of) {
       of.take("acknowledges", protocol.acknowledges, std::array{"always", "asked"});

@@ -28,8 +28,8 @@ from tide_tools.system.finding import Finding
 from tide_tools.system.levels import levels as levels_on
 from tide_tools.system.levels import shared_priorities, tree_priorities
 from tide_tools.system.locate import Path
-from tide_tools.system.model import Callback, Chain, Publication, System, nanoseconds
-from tide_tools.system.places import Executor, Line, UdpLink, delays_at
+from tide_tools.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
+from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink, delays_at
 from tide_tools.system.servers import servers_of, serving_several, shared_of_group
 
 # ---- sections of a chain ----
@@ -265,7 +265,7 @@ def _callback_findings(system: System, callback: Callback, path: Path, to_boards
     return findings
 
 
-def _too_long(entry: Callback | Executor | Line | UdpLink, path: Path, keys: tuple[str, ...]) -> list[Finding]:
+def _too_long(entry: Callback | Executor | Line | Network, path: Path, keys: tuple[str, ...]) -> list[Finding]:
     return [
         Finding(
             (*path, key),
@@ -403,6 +403,18 @@ def _line_findings(system: System) -> list[Finding]:
                 )
             )
             continue
+        if isinstance(link, RtpsLink):
+            if link.to_host_ms is None or link.to_board_ms is None:
+                findings.append(
+                    Finding(
+                        (*path, "kind"),
+                        f"link '{link.name}' is a network, whose delay has no bound of its own",
+                        "give it to_host_ms and to_board_ms, the longest delays that you assume",
+                    )
+                )
+            else:
+                findings += _too_long(link, path, ("to_host_ms", "to_board_ms"))
+            continue
         findings += _too_long(link, path, ("agent_ms", "return_ms"))
         if link.quantum_bytes and not _LEAST_QUANTUM <= link.quantum_bytes <= link.mtu_bytes:
             findings.append(
@@ -413,6 +425,125 @@ def _line_findings(system: System) -> list[Finding]:
                 )
             )
     return findings
+
+
+# ---- boards that speak RTPS ----
+# What a board without an agent sends, and what has no bound there (docs/analysis/link.md, Without an agent).
+
+_DISCOVERY_NS = 3_000_000_000  # period in which participants announce themselves
+_RETRY_NS = 20_000_000  # RETRY_NS of src/rtps/participant.c: least distance of HEARTBEATs of one writer to one reader
+_HEARTBEAT_BYTES = 32  # beside a sample
+_CONTROL_BYTES = 32  # of a HEARTBEAT or ACKNACK, beyond the 76 bytes that come with each payload
+
+
+def rtps_link_of(system: System, board: Executor) -> RtpsLink | None:
+    link = system.link_of_board(board) if board.where == "mcu" else None
+    return link if isinstance(link, RtpsLink) else None
+
+
+def readers_of(system: System, sent: Publication | Request | Reply | None, link: RtpsLink) -> int:
+    """Number of datagrams with which a board sends this message: one for each reader. A message that nobody described
+    receives has a reader, too."""
+    pairs = (pair for chain in system.chains for pair in pairwise(chain.callbacks))
+    takers = {id(after) for before, after in pairs if sent is not None and before.sends_to(after) is sent}
+    return max(len(takers), 1) + link.more_readers
+
+
+def _is_reliable(system: System, sent: Publication | Request | Reply | None) -> bool:
+    """Whether a message is reliable, whichever of the chains that contain its sender is asked."""
+    if sent is None:
+        return False
+    senders = (
+        chain for chain in system.chains for one in chain.callbacks if any(sent is each for each in one.publishes)
+    )
+    return any(system.reliability_of(chain, sent) == "reliable" for chain in senders)
+
+
+def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int) -> list[Document]:
+    """What a board executes and sends beside its samples: datagrams of discovery, and the HEARTBEATs and ACKNACKs of
+    reliable topics, as loads that stop the interface."""
+    late_ns = sum(nanoseconds(one or Decimal(0)) for one in (link.to_host_ms, link.to_board_ms, link.acknowledge_ms))
+    loads = _rtps_load(link.discovery_datagrams * interrupt_ns, _DISCOVERY_NS, 0, 0)
+    seen: set[tuple[int, int]] = set()
+    for chain in system.chains:
+        for before, after in zip(chain.callbacks, (*chain.callbacks[1:], None), strict=True):
+            for sent in before.publishes:
+                is_from, is_taken = before.executor == board, after is not None and before.sends_to(after) is sent
+                is_to = is_taken and after is not None and after.executor == board
+                key = id(sent), id(after) if is_to else 0
+                if not (is_from or is_to) or key in seen or not _is_reliable(system, sent):
+                    continue
+                seen.add(key)
+                period_ns = sent.period_ns(chain.period_ns) * chain.burst
+                # for each reader a HEARTBEAT and its ACKNACK, and an ACKNACK for the HEARTBEAT beside a sample
+                count = readers_of(system, sent, link) if is_from else 1
+                loads += _rtps_load(2 * interrupt_ns, _RETRY_NS, _CONTROL_BYTES, late_ns) * count
+                acknack_bytes = 0 if is_from else _CONTROL_BYTES
+                loads += _rtps_load(interrupt_ns, period_ns, acknack_bytes, late_ns + period_ns) * chain.burst * count
+    return loads
+
+
+def _rtps_load(execution_ns: int, apart_ns: int, payload_bytes: int, late_ns: int) -> list[Document]:
+    """Loads that cover executions at least apart_ns apart, each late by at most late_ns and all of their executions:
+    with half the distance, each suffices for lateness of that half."""
+    if execution_ns == 0 and payload_bytes == 0:
+        return []
+    several = 1 if late_ns + execution_ns <= apart_ns // 2 else 1 + -(-(late_ns + execution_ns) // apart_ns)
+    load = {"execution_ns": execution_ns, "period_ns": apart_ns // 2, "masks": True, "payload_bytes": payload_bytes}
+    return [load] * several
+
+
+def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) -> Iterator[Finding]:
+    """Entries of boards that speak RTPS for which there is no bound."""
+    boards = {one.name for one in system.boards() if rtps_link_of(system, one)}
+    if not boards:
+        return
+    for index, one in enumerate(system.executors):
+        if one.name in boards and one.board is not None:
+            what = f"executor '{one.name}' is a core of a board that speaks RTPS, for which there is no bound"
+            yield Finding(("executors", index, "board"), what, "describe the board with one executor")
+        if one.name in boards and (executor or executor_of_board(one)) in ("batch_stock", "batch_blocking"):
+            what = f"on board '{one.name}' publishing waits, for which there is no bound over RTPS"
+            yield Finding(("executors", index, "policy"), what, "use tide, or batch")
+    if losses:
+        index = next(n for n, one in enumerate(system.links) if isinstance(one, RtpsLink))
+        what = f"link '{system.links[index].name}' is RTPS, for which there is no bound with losses"
+        yield Finding(("links", index, "kind"), what, "check without losses")
+    publishers: dict[tuple[str, str], int] = {}
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            if callback.executor in boards:
+                yield from _rtps_messages(callback, ("chains", index, "callbacks", position), publishers)
+        pairs = [pair for way in system.ways(chain) for pair in pairwise(way)]
+        touching = [(before, after) for before, after in pairs if boards & {before.executor, after.executor}]
+        if chain.hold and touching:
+            what = f"chain '{chain.name}' holds back other messages, which a board does not over RTPS"
+            yield Finding(("chains", index, "hold"), what, "remove hold, or describe a board with an agent")
+        for before, after in touching:
+            if boards >= {before.executor, after.executor}:
+                yield _rtps_directly(system, before, after)
+
+
+def _rtps_messages(callback: Callback, path: Path, publishers: dict[tuple[str, str], int]) -> Iterator[Finding]:
+    board = callback.executor
+    if callback.kind in ("service", "client") or callback.requests or callback.replies:
+        what = f"'{callback.name}' has a service on board '{board}', which speaks RTPS, for which there is no bound"
+        yield Finding(path, what, "send topics, or describe a board with an agent")
+    for place, sent in callback.located(path):
+        if publishers.setdefault((board, sent.shared_topic), id(sent)) != id(sent):
+            what = f"several callbacks of board '{board}' publish topic '{sent.topic}', and its samples share a level"
+            yield Finding((*place, "topic"), f"{what}, for which there is no bound over RTPS", "use different topics")
+
+
+def _rtps_directly(system: System, before: Callback, after: Callback) -> Finding:
+    """A participant does not receive its own samples; those of two boards pass no host."""
+    own = before.executor == after.executor
+    what = f"board '{before.executor}' does not receive its own topics" if own else "two boards talk without a host"
+    return Finding(
+        _path_of(system, after),
+        f"'{after.name}' takes a message of '{before.name}' over RTPS: {what}",
+        "make the two one callback" if own else "let a node of the host pass the message on",
+    )
 
 
 # ---- chains that branch and join ----
@@ -773,6 +904,7 @@ def refuse_link(system: System, executor: ClientExecutor | None, losses: int) ->
         *_batch_events(system, executor),
         *_waiting_loads(system, waiting),
         *_shared_subscriptions(system, executor, losses),
+        *dict.fromkeys(rtps_findings(system, executor, losses)),
         *tree_findings(system, losses, waiting),
     ]
     if executor is None:
@@ -882,7 +1014,7 @@ def board_document(
         ],
     }
     for chain, entry in zip(system.chains, document["chains"], strict=True):
-        if reason := _over_first(chain, joined):
+        if reason := _over_first(chain, joined, isinstance(line, RtpsLink)):
             entry["alone"] = reason
     if client is not None:
         servers = servers_of(whole or system)
@@ -908,6 +1040,8 @@ def board_document(
             }
             for one in client.loads
         ]
+        if isinstance(line, RtpsLink):
+            document["client"]["loads"] += rtps_loads(whole or system, client.name, line, interrupt_ns)
         document["client"] |= {"interrupt_receive_ns": interrupt_ns, "interrupt_complete_ns": interrupt_ns}
     if line is None:
         document["protocol"]["silence_ns"] = 0
@@ -934,8 +1068,10 @@ def hosts_of(system: System) -> list[Document]:
     ]
 
 
-def _over_first(chain: Chain, joined: Collection[str]) -> str | None:
+def _over_first(chain: Chain, joined: Collection[str], speaks_rtps: bool) -> str | None:
     """Reason why an instance must end before the next one. chain: a chain of the system, or a section of one."""
+    if speaks_rtps:
+        return "over RTPS there is no bound for a chain of which several instances are under way"
     if any(one.requests or one.replies for one in chain.callbacks):
         return "there is no bound for a service that is called again before it has answered"
     if chain.name in joined or chain.name.rpartition(NUMBER)[0] in joined:
@@ -989,7 +1125,7 @@ _UDP_FLOOR_NS = 2_000_000  # least delay of a HEARTBEAT if the link names none (
 _UDP_BAUD = 1_000_000_000  # so high that the wire adds nothing: agent_ms and return_ms are the network's delay
 
 
-def _line(system: System, line: Line | UdpLink) -> Document:
+def _line(system: System, line: Line | Network) -> Document:
     document: Document = {"mtu_bytes": line.mtu_bytes, "quantum_bytes": line.quantum_bytes}
     agent_ns, return_ns = nanoseconds(line.agent_ms or Decimal(0)), nanoseconds(line.return_ms or Decimal(0))
     if isinstance(line, Line):
@@ -1001,6 +1137,18 @@ def _line(system: System, line: Line | UdpLink) -> Document:
             "agent_ns": agent_ns + line.poll_ns,
             "turn_ns": agent_ns + 2 * line.poll_ns,  # the acknowledgment waits for a poll, too
             "return_ns": return_ns + line.poll_ns,
+        }
+    if isinstance(line, RtpsLink):
+        return {
+            "baud": _UDP_BAUD,
+            **document,
+            "escaped_bytes": 0,
+            "agent_ns": agent_ns,
+            "turn_ns": 0,  # the agent is on the board
+            "return_ns": return_ns,
+            "rtps_mbit_per_s": line.mbit_per_s,
+            "rtps_datagram_bytes": line.datagram_bytes,
+            "rtps_queued": line.queued_datagrams,
         }
     return {
         "baud": _UDP_BAUD,
@@ -1192,6 +1340,8 @@ def _link_chain(
 ) -> Document:
     # A chain without a callback on the board sends no frame there: none is lost, and none is acknowledged.
     reliable = chain.reliability == "reliable" and any(one.executor == client for one in chain.callbacks)
+    if client and rtps_link_of(system, system.executor(client)):
+        reliable = False  # its HEARTBEATs and ACKNACKs are loads (rtps_loads)
     return {
         "name": chain.name,
         "priority": chain.priority,
@@ -1235,6 +1385,10 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
         "payload_bytes": payload_bytes,
         "message": next((place for place, one in enumerate(callback.publishes) if one is sent), 0),
     }
+    if here and (link := rtps_link_of(system, system.executor(client))):
+        entry["readers"] = readers_of(system, sent, link)
+        if sent is not None and _is_reliable(system, sent):
+            entry["payload_bytes"] = -(-payload_bytes // 4) * 4 + _HEARTBEAT_BYTES
     if here and callback.publishes_apart:
         more = callback.count_sent - (sent is not None)
         entry["execution_ns"] = callback.execution_ns + more * nanoseconds(system.executor(client).submit_ms)

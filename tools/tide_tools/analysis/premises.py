@@ -6,13 +6,14 @@ premises of every bound, whose texts are here."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from tide_tools.system.fields import MEASURED
-from tide_tools.system.places import Line
+from tide_tools.system.levels import levels as levels_on
+from tide_tools.system.places import Executor, Line, RtpsLink
 
 if TYPE_CHECKING:
     from tide_tools.analysis.result import Bounds
@@ -42,6 +43,11 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "release_jitter": (YOURS, "timers on time", "executors"),
     "agent": (YOURS, "agent_ms", "boards"),
     "return": (YOURS, "return_ms", "boards"),
+    "discovery": (YOURS, "discovery of a board without an agent", "boards"),
+    "readers": (YOURS, "readers of a board without an agent", "boards"),
+    "interface": (YOURS, "the board's network interface", "boards"),
+    "acknowledgments": (YOURS, "acknowledgments without an agent", "boards"),
+    "rtps_sizes": (YOURS, "memory of a board without an agent", "boards"),
     "shared_agent": (YOURS, "one agent for all boards", "boards"),
     "delays": (YOURS, "distribution of delays", "boards"),
     "dds": (YOURS, "DDS between executors", "hosts"),
@@ -156,9 +162,46 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
     if boards:
         text = f"interrupts take no time on {', '.join(boards)}: the description gives no interrupt_ms"
         found.append(("interrupts", text))
+    for board in system.boards():
+        if isinstance(link := system.link_of_board(board), RtpsLink):
+            found += _of_rtps(system, board, link)
     if any(isinstance(link, Line) for link in system.links):
         found.append(("line_on_time", "the kernel and the driver of the serial line pass bytes on as they arrive"))
     return found
+
+
+def _of_rtps(system: System, board: Executor, link: RtpsLink) -> Iterator[tuple[str, str]]:
+    """What the bounds of a board suppose that speaks RTPS (docs/analysis/link.md, Without an agent)."""
+    here = [chain for chain in system.chains if any(one.executor == board.name for one in chain.callbacks)]
+    sent = [one for chain in here for each in chain.callbacks if each.executor == board.name for one in each.publishes]
+    name = f"board '{board.name}'"
+    yield (
+        "discovery",
+        f"{name} has found all its readers and writers before its first release, nodes neither start nor end, and at "
+        f"most {link.discovery_datagrams} datagrams of discovery come or go in 3 s (discovery_datagrams)",
+    )
+    more = f", and at most {link.more_readers} besides (more_readers)" if link.more_readers else ""
+    yield "readers", f"each topic of {name} has the readers in this file{more}"
+    yield (
+        "interface",
+        f"the network stack of {name} holds at most {link.queued_datagrams} datagrams that have not left "
+        "(queued_datagrams), the next one is handed over when one has left, by an interrupt or a thread above all "
+        "callbacks, and the network keeps the order of datagrams",
+    )
+    if any(chain.reliability == "reliable" for chain in here):
+        yield (
+            "acknowledgments",
+            f"a node answers a HEARTBEAT of {name} within {link.acknowledge_ms} ms (acknowledge_ms) and requests "
+            "nothing that it has; its writers send a HEARTBEAT beside each sample and every 20 ms at most",
+        )
+    levels = len(set(levels_on(system, board.name).values()))
+    history = 2 * max((chain.burst for chain in here), default=1)
+    longest = max((one.payload_bytes for one in sent), default=0)
+    yield (
+        "rtps_sizes",
+        f"{name} has TIDE_RTPS_HISTORY and depths of {history} samples at least, TIDE_RTPS_SAMPLE_BYTES of {longest}, "
+        f"TIDE_RTPS_AGENT_STREAMS of {levels + 1}, and entries for all participants and matches",
+    )
 
 
 def _undescribed_parts(system: System) -> list[str]:
@@ -174,6 +217,11 @@ def _undescribed_parts(system: System) -> list[str]:
 _GOALS = "/_action/send_goal"
 _HEARTBEAT = re.compile("the (client|agent) asks about .* after (.*) at the earliest, and every (.* ms) again")
 # The analysis of a link handles only bytes and times; the texts of its premises are here.
+_OVER_RTPS = {
+    "agent": r"from the board's interface to the node: \1 at most (to_host_ms: network, DDS)",
+    "return": r"from the node's publish to the board: \1 at most (to_board_ms: DDS, network)",
+    "line_alone": r"the board's interface sends nothing but its samples and discovery",
+}
 _WORDS: dict[str, tuple[re.Pattern[str], str, str]] = {  # pattern, text for a serial line, text for a network
     "digestion": (
         re.compile("to take over a frame takes (.*) at most"),
@@ -227,6 +275,8 @@ def worded(system: System, premise: str, text: str) -> str:
     if premise not in _WORDS:
         return text
     said, on_line, on_network = _WORDS[premise]
+    if all(isinstance(link, RtpsLink) for link in system.links):
+        on_network = _OVER_RTPS.get(premise, on_network)
     return said.sub(on_line if any(isinstance(link, Line) for link in system.links) else on_network, text)
 
 

@@ -20,7 +20,7 @@ from tide_tools.play.paths import Instance
 from tide_tools.play.server import Played
 from tide_tools.system.levels import levels_of_boards
 from tide_tools.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
-from tide_tools.system.places import Delays, Executor, Line, UdpLink, delays_at
+from tide_tools.system.places import Delays, Executor, Line, Network, RtpsLink, UdpLink, delays_at
 from tide_tools.system.servers import servers_of
 
 PROGRAM = "tide-sim"
@@ -189,7 +189,9 @@ def marks_of(system: System, timer: Chain) -> list[int]:
     return sorted(found)
 
 
-def _octets_ns(link: Line | UdpLink, octets: int) -> int:
+def _octets_ns(link: Line | Network, octets: int) -> int:
+    if isinstance(link, RtpsLink):
+        return octets * 8_000 // link.mbit_per_s
     return octets * 10 * 1_000_000_000 // (link.rate if isinstance(link, Line) else _UDP_BAUD)
 
 
@@ -400,7 +402,7 @@ class BoardsPlayer:
         place = next((place for place, one in enumerate(callback.publishes) if one is sent), 0)
         return f"{self._names[id(callback)]}m{place or ''}"
 
-    def _link_of(self, board: Executor) -> Line | UdpLink:
+    def _link_of(self, board: Executor) -> Line | Network:
         link = self._system.link_of_board(board)
         assert link is not None  # tide_tools.system.check.not_played
         return link
@@ -597,7 +599,7 @@ class BoardsPlayer:
         frames_ns = sum(self._frames_ns(link) for link in self._links)
         return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms) + SLOWEST * frames_ns
 
-    def _frames_ns(self, link: Line | UdpLink) -> int:
+    def _frames_ns(self, link: Line | Network) -> int:
         """The time that this line needs for all messages of one instance of each chain, in both directions, if every
         byte is escaped."""
         sizes = [sent.payload_bytes or 0 for chain in self._chains for one in chain.callbacks for sent in _sent_by(one)]

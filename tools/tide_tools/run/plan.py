@@ -17,7 +17,7 @@ from tide_tools.system.finding import Finding
 from tide_tools.system.levels import levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
-from tide_tools.system.places import Executor, Line, UdpLink
+from tide_tools.system.places import Executor, Line, Network
 from tide_tools.system.servers import servers_of, several_publish, with_servers
 from tide_tools.trace.folders import (
     AGENT_TRACE,
@@ -138,7 +138,7 @@ def may_wait(executor: Executor) -> bool:
     return budget_of(executor) is None and not shares
 
 
-def link_of(system: System, board: Executor) -> Line | UdpLink:
+def link_of(system: System, board: Executor) -> Line | Network:
     link = system.link_of_board(board)
     assert link is not None  # tide_tools.system.check.not_played
     return link

@@ -45,7 +45,7 @@ from tide_tools.run.plan import (
 )
 from tide_tools.system.levels import levels, names_by_level
 from tide_tools.system.model import System
-from tide_tools.system.places import Executor, Line, UdpLink
+from tide_tools.system.places import Executor, Line, Network, UdpLink
 from tide_tools.trace.folders import AGENT_TRACE, TRACES, TracedGiven, is_record, read_record, write_traces
 from tide_tools.trace.step import Step
 
@@ -109,7 +109,7 @@ class Recorded:
     pauses: dict[str, Any] | None = None
 
 
-def client_options(system: System, board: Executor, link: Line | UdpLink) -> list[str]:
+def client_options(system: System, board: Executor, link: Line | Network) -> list[str]:
     """The described settings of a board, as arguments for the program that plays it."""
     policy, _, send = (board.policy or "tide").partition("_")
     policy = "tide-preemptive" if policy == "tide" and board.lanes > 1 else policy
@@ -255,7 +255,7 @@ class Robot:
                 words += ["--serial", self._agent_end(children, board, link, number)]
                 words += ["--baud", str(self._baud(board, link))]
                 words += ["--heartbeat-delay", str(link.agent_heartbeat_ms)]
-            elif link not in networks:
+            elif isinstance(link, UdpLink) and link not in networks:
                 networks.append(link)
         for link in networks:  # the user's programs use the described port; without any, a free one
             users = [one for one in self.boards if self.links[one.name] == link]

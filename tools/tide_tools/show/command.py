@@ -14,7 +14,7 @@ from tide_tools.outputs import write_text
 from tide_tools.system.levels import levels, levels_of_boards
 from tide_tools.system.load import load
 from tide_tools.system.model import Publication, System
-from tide_tools.system.places import Line, rate_of
+from tide_tools.system.places import Line, Network, UdpLink, rate_of
 from tide_tools.terminal.style import empty_table, print_whole
 
 app = typer.Typer()
@@ -115,12 +115,18 @@ def _sent(one: Publication) -> str:
     return f"{one.payload_bytes}{often}"
 
 
+def _kind_of(link: Line | Network) -> str:
+    if isinstance(link, Line):
+        return f"{link.kind}, {rate_of(link)}"
+    rate = f"port {link.port}" if isinstance(link, UdpLink) else f"{link.mbit_per_s} Mbit/s, without an agent"
+    return f"{link.kind.upper()}, {rate}"
+
+
 def _print_chains(system: System) -> None:
     console = Console(emoji=False)
     console.print(f"[bold]{system.name}[/bold] {system.system.description}")
     for link in system.links:
-        detail = f"{link.kind}, {rate_of(link)}" if isinstance(link, Line) else f"{link.kind.upper()}, port {link.port}"
-        console.print(f"link {link.name}: {detail}, MTU {link.mtu_bytes} B")
+        console.print(f"link {link.name}: {_kind_of(link)}, MTU {link.mtu_bytes} B")
     table = empty_table()
     for heading in ("chain", "callback", "on"):
         table.add_column(heading, no_wrap=True)

@@ -14,7 +14,7 @@ from tide_tools.system.finding import Finding
 from tide_tools.system.levels import check_levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Lock, Publication, Reply, Request, System, nanoseconds
-from tide_tools.system.places import Executor, Line, UdpLink, rate_of
+from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink, rate_of
 from tide_tools.system.servers import servers_of
 
 # ---- names, chains ----
@@ -925,7 +925,7 @@ def _programs(system: System) -> Iterator[Finding]:
                 yield from _misfit(executor, system.link_of_board(executor), ("executors", index, key))
 
 
-def _misfit(board: Executor, link: Line | UdpLink | None, path: tuple[str | int, ...]) -> Iterator[Finding]:
+def _misfit(board: Executor, link: Line | Network | None, path: tuple[str | int, ...]) -> Iterator[Finding]:
     key = path[-1]
     if link is None:
         yield Finding(path, f"board '{board.name}' has a program and no link", 'name one by link = "..."')
@@ -1044,7 +1044,7 @@ def _link_load(system: System) -> Iterator[Finding]:
 def _crossings(
     system: System,
     chain: Chain,
-    links: Mapping[str, Line | UdpLink | None],
+    links: Mapping[str, Line | Network | None],
     seen: set[tuple[int, tuple[str, str]]],
 ) -> Iterator[tuple[tuple[str, str], Publication | Request | Reply]]:
     """Traffic on the links of boards, by link and sending side. seen: the messages to the host counted so far: each
@@ -1084,6 +1084,9 @@ def not_played(system: System, given: Collection[str] | None = None) -> Iterator
         link = system.link_of_board(board)
         if link is None:
             yield Finding(("executors", index), f"board '{board.name}' has no link", 'add link = "NAME" to it')
+        elif isinstance(link, RtpsLink):
+            what = f"board '{board.name}' speaks RTPS, and boards are played with an agent only"
+            yield Finding(("links", system.links.index(link), "kind"), what, 'use kind = "udp" to play it')
         elif link.quantum_bytes not in (0, link.mtu_bytes) and board.name not in (given or ()):
             what = f"link '{link.name}' has a quantum of its own, and a board that is played has its MTU as quantum"
             yield Finding(("links", system.links.index(link), "quantum_bytes"), what, "leave quantum_bytes out")

@@ -32,7 +32,7 @@ from tide_tools.system.fields import Where as Where
 from tide_tools.system.fields import branch_of as _branch
 from tide_tools.system.fields import branches_of as _joins
 from tide_tools.system.fields import nanoseconds as nanoseconds
-from tide_tools.system.places import Executor, Line, Link, UdpLink
+from tide_tools.system.places import Executor, Line, Link, Network
 
 
 def _listed(value: Any) -> Any:
@@ -451,7 +451,7 @@ class System(_Entry):
                 return executor
         raise KeyError(name)
 
-    def link(self, name: str) -> Line | UdpLink:
+    def link(self, name: str) -> Line | Network:
         return next(link for link in self.links if link.name == name)
 
     def where(self, callback: Callback) -> Where:
@@ -468,7 +468,7 @@ class System(_Entry):
         """The executors of microcontrollers. Each is taken as a board, also if several are cores of one board."""
         return tuple(one for one in self.executors if one.where == "mcu")
 
-    def link_of_board(self, board: Executor) -> Line | UdpLink | None:
+    def link_of_board(self, board: Executor) -> Line | Network | None:
         """The link that the board names. If it names none: the link that its chains name, if they touch no other board;
         else the only link of the description. None: undetermined."""
         if board.link is not None:
@@ -483,7 +483,7 @@ class System(_Entry):
                 named.add(chain.link)
         return self.link(named.pop()) if len(named) == 1 else None
 
-    def link_of(self, chain: Chain) -> Line | UdpLink | None:
+    def link_of(self, chain: Chain) -> Line | Network | None:
         """The link that the chain crosses; None for a chain that stays on one side. For a chain over several boards:
         the link of the first."""
         if len({self.executor(name).where for name in {callback.executor for callback in chain.callbacks}}) == 1:

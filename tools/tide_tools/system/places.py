@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -118,9 +118,13 @@ class Executor(_Entry):
     )
     process_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to process one received frame.")] = Decimal(0)
     dispatch_ms: Annotated[MillisecondsOrZero, Field(description="CPU time to choose a callback.")] = Decimal(0)
-    interrupt_ms: Annotated[MillisecondsOrZero, Field(description="CPU time of the interrupt of one frame.")] = Decimal(
-        0
-    )
+    interrupt_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="CPU time of the interrupt of one frame. Over RTPS: to send or receive one datagram, with the "
+            "work of the agent on the board."
+        ),
+    ] = Decimal(0)
     loads: Annotated[
         tuple[Load, ...],
         Field(
@@ -338,6 +342,89 @@ class UdpLink(_Entry):
         return -1 if self.heartbeat_delay_ms is None else nanoseconds(self.heartbeat_delay_ms)
 
 
+class RtpsLink(_Entry):
+    """Ethernet over which a board speaks RTPS to ROS 2 nodes without an agent (tide/rclc_rtps.h). There are bounds for
+    topics between the board and nodes of the host, with the stated delays of the network."""
+
+    name: Name
+    kind: Literal["rtps"]
+    mbit_per_s: Annotated[int, Field(ge=1, le=100_000, description="Rate of the board's interface.")] = 100
+    mtu_bytes: Annotated[
+        int,
+        Field(ge=MTU_MINIMUM, le=65535, description="TIDE_MTU_BYTES of the board: messages with 16 bytes more fit it."),
+    ] = 512
+    datagram_bytes: Annotated[
+        int,
+        Field(ge=768, le=65_507, description="Longest datagram that the board sends, TIDE_RTPS_DATAGRAM_BYTES."),
+    ] = 1472
+    queued_datagrams: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=1000,
+            description="Datagrams that the board's network stack holds before they leave. A more urgent datagram "
+            "waits for so many of them.",
+        ),
+    ] = 1
+    more_readers: Annotated[
+        int,
+        Field(
+            ge=0,
+            le=64,
+            description="Readers of each topic of the board besides those in this file, for example a recorder. Each "
+            "reader is sent a datagram of its own.",
+        ),
+    ] = 0
+    discovery_datagrams: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=10_000,
+            description="Most datagrams of discovery that the board sends and receives in 3 s while no node starts or "
+            "ends. Each takes interrupt_ms, and the interface holds at most queued_datagrams of them before a sample.",
+        ),
+    ] = 64
+    to_host_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(
+            description="Worst-case delay of network and DDS, from the end of a datagram at the board's interface to "
+            "the ROS 2 node, under any other traffic. Absent: there is no bound."
+        ),
+    ] = None
+    to_board_ms: Annotated[
+        MillisecondsOrZero | None,
+        Field(
+            description="Worst-case delay from a node's publish until the board has received the datagram. Absent: "
+            "there is no bound."
+        ),
+    ] = None
+    acknowledge_ms: Annotated[
+        MillisecondsOrZero,
+        Field(
+            description="Longest time from a HEARTBEAT's arrival at a node to its ACKNACK, for reliable topics. Fast "
+            "DDS waits 5 ms."
+        ),
+    ] = Decimal(10)
+    source: Source = "estimated"
+
+    @property
+    def agent_ms(self) -> Decimal | None:
+        return self.to_host_ms
+
+    @property
+    def return_ms(self) -> Decimal | None:
+        return self.to_board_ms
+
+    @property
+    def quantum_bytes(self) -> int:
+        return 0
+
+    # The session's HEARTBEATs stay on the board.
+    heartbeat_delay_ms: ClassVar[Decimal | None] = None
+    agent_heartbeat_ms: ClassVar[Decimal | None] = None
+    heartbeat_delay_ns: ClassVar[int] = -1
+
+
 @dataclass(frozen=True)
 class Delays:
     """The delays of a link's messages to the agent's node and back. late: the shares of messages that may take
@@ -367,4 +454,5 @@ def rate_of(link: Line) -> str:
     return f"{link.bytes_per_s} bytes/s" if isinstance(link, UsbLink) else f"{link.rate} baud"
 
 
-Link = Annotated[SerialLink | UsbLink | UdpLink, Field(discriminator="kind")]
+Network = UdpLink | RtpsLink
+Link = Annotated[SerialLink | UsbLink | UdpLink | RtpsLink, Field(discriminator="kind")]

@@ -14,7 +14,7 @@ _NAME = "It has lower case letters, digits and _, and begins with a letter."
 _DESCRIPTIONS = {
     "System.system": "The system's name and purpose.",
     "System.executors": "The executors of callbacks, on microcontrollers and on the host.",
-    "System.links": "Lines and networks between boards and agent.",
+    "System.links": "Lines and networks between boards and agent, or between boards and ROS 2 nodes.",
     "System.groups": "Callbacks that must not overlap each other, or that may overlap even themselves.",
     "System.chains": "Callbacks in data-dependency order, each with a deadline.",
     "System.paths": "Paths of data over several chains, with limits for reaction time and data age.",
@@ -36,6 +36,9 @@ _DESCRIPTIONS = {
     "UdpLink.port": "UDP port of the agent.",
     "UdpLink.mtu_bytes": "Largest message; longer ones go in fragments.",
     "UdpLink.quantum_bytes": "Largest frame. A more urgent frame waits for at most one frame of this size. 0: the MTU.",
+    "RtpsLink.name": f"Chains refer to their link by this name. {_NAME}",
+    "RtpsLink.kind": "RTPS over UDP, without an agent. Networks guarantee no bound: to_host_ms and to_board_ms are "
+    "taken as given.",
     "Publication.topic": "ROS 2 topic, for example brake/request. Several callbacks may publish the topic. Then the "
     "topic's subscriptions, with the same names, follow each of these callbacks.",
     "Publication.type": "ROS 2 type, for example std_msgs/msg/String.",
@@ -125,6 +128,7 @@ _TABLES = (
     ("SerialLink", '[[links]], kind = "serial"'),
     ("UsbLink", '[[links]], kind = "usb_cdc"'),
     ("UdpLink", '[[links]], kind = "udp" or "tcp"'),
+    ("RtpsLink", '[[links]], kind = "rtps"'),
     ("Group", "[[groups]]"),
     ("Chain", "[[chains]]"),
     ("Callback", "[[chains.callbacks]]"),

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Boards that speak RTPS without an agent: what a bound counts, and what is refused."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import descriptions as d
+from bounded import bounded
+from commands import done, tide
+from tide_tools.analysis.lower import NoBoundError
+from tide_tools.system.load import parse
+
+MBIT = 10
+BLOCKING_NS = (1472 + 66) * 8000 // MBIT  # a datagram of discovery that has begun
+
+
+def ethernet(**more: Any) -> str:
+    fields = {"name": "net", "kind": "rtps", "mbit_per_s": MBIT, "to_host_ms": 1, "to_board_ms": 0.5}
+    return d.entry("links", **{**fields, **more})
+
+
+def sample_ns(payload_bytes: int) -> int:
+    """A datagram: RTPS and its encapsulation, IPv4 and UDP, Ethernet with preamble and gap."""
+    return (76 + -(-payload_bytes // 4) * 4 + 28 + 38) * 8000 // MBIT
+
+
+def robot(*chains: str, link: str | None = None, **board: Any) -> str:
+    return d.described(d.board("m", **board), d.host("h"), link or ethernet(), *chains)
+
+
+def up(name: str = "c", priority: int = 3, payload: int = 50, **more: Any) -> str:
+    return d.chain(name, priority, ("m", 2), ("h", 3), payload=payload, **more)
+
+
+def bounds_ns(text: str) -> dict[str, int | None]:
+    return {one.name: one.bound_ns for one in bounded(text).chains}
+
+
+def near(found_ns: int | None, expected_ns: int) -> bool:
+    """Besides, each probe of the session counts with some hundred nanoseconds, although it stays on the board."""
+    return found_ns is not None and 0 <= found_ns - expected_ns < 5_000
+
+
+def test_a_sample_is_a_datagram_to_each_reader() -> None:
+    alone_ns = 2_000_000 + sample_ns(50) + BLOCKING_NS + 1_000_000 + 3_000_000
+    assert near(bounds_ns(robot(up()))["c"], alone_ns)
+    assert near(bounds_ns(robot(up(), link=ethernet(more_readers=2)))["c"], alone_ns + 2 * sample_ns(50))
+    branch = d.chain("b", 2, ("h", 0), branches_from="c.b0")
+    assert near(bounds_ns(robot(up(), branch))["c"], alone_ns + sample_ns(50))
+
+
+def test_the_interface_and_the_network_count_as_described() -> None:
+    one_ns = bounds_ns(robot(up()))["c"] or 0
+    assert near(bounds_ns(robot(up(), link=ethernet(queued_datagrams=4)))["c"], one_ns + 3 * BLOCKING_NS)
+    assert near(bounds_ns(robot(up(), link=ethernet(to_host_ms=2.5)))["c"], one_ns + 1_500_000)
+    down = d.chain("c", 3, ("h", 2), ("m", 3), payload=50)
+    one_ns = bounds_ns(robot(down))["c"] or 0
+    assert near(bounds_ns(robot(down, link=ethernet(to_board_ms=2)))["c"], one_ns + 1_500_000)
+
+
+def test_each_datagram_takes_the_board_time_also_of_discovery() -> None:
+    free_ns, few_ns, many_ns = (
+        bounds_ns(robot(up(), link=ethernet(discovery_datagrams=count), interrupt_ms=cost_ms))["c"] or 0
+        for count, cost_ms in ((10, 0), (10, 0.05), (30, 0.05))
+    )
+    assert free_ns > 0 and few_ns - free_ns >= 10 * 50_000
+    assert near(many_ns, few_ns + 20 * 50_000)
+
+
+def test_a_reliable_sample_brings_a_heartbeat_and_its_answers() -> None:
+    """A HEARTBEAT goes beside the sample; others, and every ACKNACK, may come with any datagram."""
+    best_ns = bounds_ns(robot(up()))["c"] or 0
+    reliable_ns, busy_ns = (
+        bounds_ns(robot(up(reliability="reliable"), interrupt_ms=cost_ms))["c"] or 0 for cost_ms in (0, 0.05)
+    )
+    control_ns, beside_ns = sample_ns(32), 32 * 8000 // MBIT
+    assert control_ns <= reliable_ns - best_ns - beside_ns <= 8 * control_ns
+    assert busy_ns - reliable_ns > 64 * 50_000
+
+
+def test_what_a_bound_supposes_is_printed(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(robot(up(), link=ethernet(more_readers=2)), encoding="utf-8")
+    told = " ".join(done("check", file, "--details").split())
+    for said in (
+        "at most 64 datagrams of discovery come or go in 3 s",
+        "has the readers in this file, and at most 2 besides",
+        "holds at most 1 datagrams that have not left",
+        "TIDE_RTPS_HISTORY and depths of 2 samples at least, TIDE_RTPS_SAMPLE_BYTES of 50",
+        "to the node: 1 ms at most (to_host_ms: network, DDS)",
+    ):
+        assert said in told, told
+    assert "RTPS, 10 Mbit/s, without an agent" in done("show", file)
+
+
+own = d.chain("c", 3, ("m", 1), ("m", 1))
+two = [d.board("m", link="net"), d.board("n", link="net"), d.host("h"), ethernet()]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (robot(up(), link=ethernet(to_host_ms=None)), "give it to_host_ms and to_board_ms"),
+        (robot(own), "board 'm' does not receive its own topics"),
+        (d.described(*two, d.chain("c", 3, ("m", 1), ("n", 1))), "two boards talk without a host"),
+        (robot(up(), policy="batch_blocking"), "publishing waits, for which there is no bound over RTPS"),
+        (robot(up(hold=True)), "holds back other messages, which a board does not over RTPS"),
+        (robot(up(), up("e", 2, deadline_ms=90).replace("c/", "e/")), ""),
+    ],
+)
+def test_what_has_no_bound_is_refused(text: str, says: str) -> None:
+    if not says:
+        assert None not in bounds_ns(text).values()
+        return
+    with pytest.raises(NoBoundError) as caught:
+        bounded(text)
+    assert says in f"{caught.value} {[one.remedy for one in caught.value.findings]}"
+
+
+def test_losses_fragments_and_runs_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(robot(up()), encoding="utf-8")
+    run = partial(tide, COLUMNS="200")
+    status, output = run("check", file, "--losses", "1")
+    assert status == 2 and "is RTPS, for which there is no bound with losses" in output
+    status, output = run("run", file)
+    assert status == 2 and "boards are played with an agent only" in output.replace("\n", " ")
+    for payload, link in ((500, ethernet()), (1400, ethernet(mtu_bytes=4096))):
+        file.write_text(robot(up(payload=payload), link=link), encoding="utf-8")
+        status, output = run("check", file)
+        assert status == 2 and "needs fragments, for which there is no bound over RTPS" in output, output
+
+
+def test_a_chain_that_lasts_longer_than_its_period_has_no_bound() -> None:
+    (chain,) = bounded(robot(up(period_ms=5, deadline_ms=50))).chains
+    assert chain.bound_ns is None and chain.root is not None
+    assert "over RTPS there is no bound for a chain of which several instances" in chain.root.what
+
+
+def test_the_board_on_the_other_link_has_an_agent() -> None:
+    """A message of a board that speaks RTPS reaches a board with an agent through the agent's reader."""
+    parts = [d.board("m", link="net"), d.board("n", link="l"), d.host("h"), ethernet(), d.line("l")]
+    text = d.described(*parts, d.chain("c", 3, ("m", 1), ("n", 1)), d.chain("e", 2, ("n", 1), ("h", 1), ("m", 1)))
+    assert None not in bounds_ns(text).values()
+    assert parse(text)
