@@ -18,6 +18,7 @@ constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // he
 constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
 constexpr Time kBeforeRelease = 50 * kMillisecond;
+constexpr Time kDiscoveryTurn = 10 * kMillisecond;
 
 uint32_t rounded(uint32_t bytes) { return (bytes + 3u) & ~3u; }
 
@@ -111,7 +112,9 @@ Client::Client(Machine &machine, Line &up, const Plan &plan, const Graph &graph,
       graph_(graph),
       observer_(std::move(observer)),
       releases_(seed_of(plan, Chance::kReleases)),
-      link_(machine, session_, up, {plan.interrupt_complete, plan.interrupt_receive}),
+      link_(machine, session_, up,
+            plan.rtps_mbit > 0 ? Link::Costs{} : Link::Costs{plan.interrupt_complete, plan.interrupt_receive},
+            plan.rtps_mbit > 0 ? Link::Kind::kDatagrams : Link::Kind::kSerial),
       sections_(seed_of(plan, Chance::kSections)),
       lock_port_([this](const tide_lane_t &lane) {
         return plan_.lock_ceilings ? tasks_[static_cast<size_t>(&lane - lanes_.data())]->priority() : 0;
@@ -251,7 +254,7 @@ void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
   // Reliable readers keep all messages, so that every loss is the client's and is counted by the client.
   endpoint.qos_flags = reliable ? TIDE_XRCE_QOS_RELIABLE : TIDE_XRCE_QOS_KEEP_LAST;
   endpoint.has_depth = true;
-  endpoint.depth = static_cast<uint8_t>(plan_.depth);
+  endpoint.depth = static_cast<uint8_t>(writer && plan_.rtps_mbit > 0 ? plan_.rtps_history : plan_.depth);
   tide_session_add_object(&session_, &topic.endpoint);
 }
 
@@ -547,6 +550,8 @@ void Client::run() {
   int status = tide_session_wait_state(&session_, TIDE_SESSION_READY, limit, nullptr);
   // Frames that set up the connection may still be on the line, but the measured part must begin with an idle line.
   if (status == TIDE_OK) status = tide_session_wait_idle(&session_, 0, limit, nullptr);
+  while (status == TIDE_OK && is_discovered && !is_discovered() && machine_.engine().now() < limit)
+    Task::current()->block(machine_.engine().now() + kDiscoveryTurn);
   if (status != TIDE_OK || stopping_) return;
   choose_lanes();
   add_executor();

@@ -84,6 +84,8 @@ class Client {
 
   // True if all objects exist and the first release is known.
   bool is_set_up() const { return first_release_ >= 0; }
+  // The session's objects exist; the program waits until this returns true. May be empty.
+  std::function<bool()> is_discovered;
   Time first_release() const { return first_release_; }
   void stop();
   bool is_stopped() const;

@@ -252,6 +252,11 @@ void visit(Settings &settings, Plan &plan) {
   settings.choice("agent_acknowledges", plan.agent_acknowledges, kAcknowledges);
   settings.time("agent_heartbeat_delay_us", plan.agent_heartbeat_delay, -1);
   settings.number<uint32_t>("mtu", plan.mtu, 68, 65535);
+  settings.number("rtps_mbit", plan.rtps_mbit, 0u, 100'000u);
+  settings.number("rtps_queued", plan.rtps_queued, 1u, 1000u);
+  settings.number("rtps_readers", plan.rtps_readers, 0u, 64u);
+  settings.number("rtps_history", plan.rtps_history, 1u, 255u);
+  settings.number<uint32_t>("rtps_datagram", plan.rtps_datagram, 768, 65'507);
   settings.time("budget_us", plan.budget);
   settings.time("budget_period_us", plan.budget_period);
   settings.flag("lock_ceilings", plan.lock_ceilings);

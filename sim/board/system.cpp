@@ -21,6 +21,7 @@
 #include "sim/board/losses.h"
 #include "sim/board/nodes.h"
 #include "sim/board/ros.h"
+#include "sim/board/rtps.h"
 #include "tide/framing.h"
 #include "tide/priority.h"
 #include "tide/xrce.h"
@@ -213,6 +214,7 @@ class Checks {
   }
   void stranger(const char *where, Time now) { violate(now, std::string(where) + ": nobody sent that"); }
 
+  void broken_wire(const char *what, Time now) { violate(now, what); }
   void broken(size_t callback, const char *what, Time now) {
     violate(now, "callback '" + graph_.callbacks[callback].name + "': " + what);
   }
@@ -662,19 +664,24 @@ class OneBoard {
         engine_(world.engine),
         trace_(world.trace),
         checks_(plan, graph, board),
-        up_(engine_, plan.baud, seed_of(plan, Chance::kUp)),
+        up_(engine_, plan.rtps_mbit > 0 ? 0 : plan.baud, seed_of(plan, Chance::kUp)),
         down_(engine_, plan.baud, seed_of(plan, Chance::kDown)),
         bus_(world.bus),
-        host_(engine_, bus_, down_,
-              {plan.agent_least, plan.agent_most, plan.agent_acknowledges, plan.agent_heartbeat_delay, plan.delay_slot,
-               plan.agent_slots_us},
-              seed_of(plan, Chance::kLatency)),
         machine_(engine_),
         client_(machine_, up_, plan, graph, board, observer()),
         incidents_(seed_of(plan, Chance::kIncidents)),
         return_(seed_of(plan, Chance::kReturn)),
         losses_(plan),
         instance_losses_(plan, graph, board) {
+    if (plan.rtps_mbit > 0) {
+      rtps_ = std::make_unique<RtpsWire>(machine_, client_.link(), plan, graph, board);
+    } else {
+      host_ = std::make_unique<AgentHost>(
+          engine_, bus_, down_,
+          AgentHost::Manner{plan.agent_least, plan.agent_most, plan.agent_acknowledges, plan.agent_heartbeat_delay,
+                            plan.delay_slot, plan.agent_slots_us},
+          seed_of(plan, Chance::kLatency));
+    }
     connect();
     for (size_t number = 0; number < graph.messages.size(); number++) watch(number);
   }
@@ -690,6 +697,11 @@ class OneBoard {
   void deliver(size_t input, const Mark &mark) {
     const MessagePlan &message = graph_.messages[graph_.inputs[input].message];
     const uint8_t fill = graph_.callbacks[message.sender].board < 0 ? 0x3B : 0x2E;
+    if (rtps_ != nullptr) {
+      checks_.offered(input, mark);
+      rtps_->publish(input, payload_of(message, mark, fill));
+      return;
+    }
     come_back([this, input, mark, payload = payload_of(message, mark, fill)] {
       if (bus_.publish(topic_of(graph_, input), payload) > 0) checks_.offered(input, mark);
     });
@@ -742,7 +754,7 @@ class OneBoard {
       const Time outage = incidents_.between(0, plan_.outage_maximum);
       engine_.at(incidents_.between(begin, end), [this, outage] {
         trace_.add(engine_.now(), "agent_restarts");
-        host_.restart(outage);
+        if (host_ != nullptr) host_->restart(outage);
       });
     }
     engine_.at(end, [this] {
@@ -752,12 +764,13 @@ class OneBoard {
   }
 
   bool is_done() {
-    return client_.is_settled() && checks_.is_complete(client_, host_.replies_unmatched(), is_renewed());
+    return client_.is_settled() && (rtps_ == nullptr || rtps_->is_idle()) &&
+           checks_.is_complete(client_, replies_unmatched(), is_renewed());
   }
   uint64_t arrivals() const { return checks_.arrivals(); }
 
   void end() {
-    checks_.at_end(client_, host_.replies_unmatched(), is_renewed(), engine_.now());
+    checks_.at_end(client_, replies_unmatched(), is_renewed(), engine_.now());
     client_.stop();
   }
 
@@ -771,8 +784,8 @@ class OneBoard {
     for (const std::string &violation : checks_.violations()) result.violations.push_back(violation);
     result.publish_failures += client_.publish_failures();
     result.publish_waits += client_.publish_waits();
-    result.agent_restarts += host_.restarts();
-    add<uint64_t>(result.up, up_.counters());
+    result.agent_restarts += restarts();
+    add<uint64_t>(result.up, rtps_ != nullptr ? rtps_->counters() : up_.counters());
     add<uint64_t>(result.down, down_.counters());
     const auto &daemon = client_.session().daemon;
     add<uint32_t>(result.transmitter, daemon.transmitter.counters);
@@ -807,7 +820,12 @@ class OneBoard {
 
   void connect() {
     machine_.on_change = [this] { world_.changed.push_back(this); };
-    up_.deliver = [this](const Line::Bytes &frame) { host_.receive(frame); };
+    up_.deliver = [this](const Line::Bytes &frame) { rtps_ != nullptr ? rtps_->write(frame) : host_->receive(frame); };
+    if (rtps_ != nullptr) {
+      client_.is_discovered = [this] { return rtps_->is_discovered(); };
+      rtps_->on_left = [this](size_t bytes) { trace_.add(engine_.now(), "datagram_up", static_cast<int64_t>(bytes)); };
+      rtps_->broken = [this](const char *what) { checks_.broken_wire(what, engine_.now()); };
+    }
     up_.refuse = [this](const Line::Bytes &) {
       if (!client_.is_set_up()) return false;
       const Time since = engine_.now() - client_.first_release();
@@ -823,18 +841,7 @@ class OneBoard {
         machine_.core().interrupt(0, [this, count = heartbeats_answered_] { client_.note_heartbeats_answered(count); });
       }
     };
-    host_.on_input = [this](agent::Bytes message) {
-      const Glance seen = glance(message);
-      trace_.add(engine_.now(), "agent_input", seen.submessage, seen.header.sequence);
-      if (seen.submessage == TIDE_XRCE_HEARTBEAT) heartbeats_seen_++;
-    };
-    host_.on_output = [this](agent::Bytes message) {
-      const Glance seen = glance(message);
-      instance_losses_.begin(Way::kDown, message);
-      trace_.add(engine_.now(), "agent_output", seen.submessage, seen.header.sequence);
-      acknowledging_ = seen.submessage == TIDE_XRCE_ACKNACK;
-      if (acknowledging_) heartbeats_answered_ = heartbeats_seen_;
-    };
+    if (host_ != nullptr) observe_agent();
     client_.link().on_start = [this](const tide_frame_parts_t &parts) {
       std::vector<uint8_t> message(parts.head, parts.head + parts.head_bytes);
       message.insert(message.end(), parts.body, parts.body + parts.body_bytes);
@@ -842,6 +849,21 @@ class OneBoard {
       instance_losses_.begin(Way::kUp, message);
       if (losses_.begin(message).submessage == TIDE_XRCE_HEARTBEAT) client_.note_heartbeat();
       checks_.frame_start(client_, parts, engine_.now());
+    };
+  }
+
+  void observe_agent() {
+    host_->on_input = [this](agent::Bytes message) {
+      const Glance seen = glance(message);
+      trace_.add(engine_.now(), "agent_input", seen.submessage, seen.header.sequence);
+      if (seen.submessage == TIDE_XRCE_HEARTBEAT) heartbeats_seen_++;
+    };
+    host_->on_output = [this](agent::Bytes message) {
+      const Glance seen = glance(message);
+      instance_losses_.begin(Way::kDown, message);
+      trace_.add(engine_.now(), "agent_output", seen.submessage, seen.header.sequence);
+      acknowledging_ = seen.submessage == TIDE_XRCE_ACKNACK;
+      if (acknowledging_) heartbeats_answered_ = heartbeats_seen_;
     };
   }
 
@@ -869,7 +891,13 @@ class OneBoard {
       Bus::Receive take = [this, number, marks](const Bus::Payload &payload) {
         come_up(number, marks->read(payload, 3));
       };
-      message.carry == Carry::kTopic ? bus_.subscribe(topic_of(message), std::move(take)) : of_service(std::move(take));
+      if (rtps_ != nullptr) {
+        rtps_->subscribe(number, std::move(take));
+      } else if (message.carry == Carry::kTopic) {
+        bus_.subscribe(topic_of(message), std::move(take));
+      } else {
+        of_service(std::move(take));
+      }
     }
     for (const size_t input : message.inputs) {
       if (!graph_.is_on_board(graph_.inputs[input].callback, board_) || message.carry == Carry::kTopic) continue;
@@ -905,7 +933,9 @@ class OneBoard {
     engine_.at(last_return_, std::move(deliver));
   }
 
-  bool is_renewed() { return client_.session().counters.reconnects > 0 || host_.restarts() > 0; }
+  bool is_renewed() { return client_.session().counters.reconnects > 0 || restarts() > 0; }
+  unsigned restarts() const { return host_ == nullptr ? 0 : host_->restarts(); }
+  uint64_t replies_unmatched() const { return host_ == nullptr ? 0 : host_->replies_unmatched(); }
 
   World &world_;
   const Plan &plan_;
@@ -916,9 +946,10 @@ class OneBoard {
   Checks checks_;
   Line up_, down_;
   Bus &bus_;
-  AgentHost host_;
+  std::unique_ptr<AgentHost> host_;  // null: the board speaks RTPS
   Machine machine_;
   Client client_;
+  std::unique_ptr<RtpsWire> rtps_;  // null: the board has a line and an agent
   std::vector<std::unique_ptr<Task>> loads_;
   Random incidents_, return_;
   Time last_return_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <string>
 
 #include "sim/board/campaign.h"
 #include "sim/board/plan.h"
@@ -194,6 +195,33 @@ TEST(SimSystem, AnEventThatComesBetweenChoiceAndBeginHasOneRun) {
     ASSERT_GT(latencies.size(), 5u) << plan.seed;
     EXPECT_EQ(result.chains[0].lost, 0u) << plan.seed;
     EXPECT_GE(*std::min_element(latencies.begin(), latencies.end()), 1100 * kMicrosecond) << plan.seed;
+  }
+}
+
+// A sample is one datagram to each reader, the interface holds what it may, and the runs repeat.
+TEST(SimSystem, ABoardWithoutAnAgent) {
+  for (const bool reliable : {false, true}) {
+    for (const unsigned more : {0u, 2u}) {
+      Plan plan = three_chains();
+      plan.rtps_mbit = 1;
+      plan.rtps_queued = 1 + more;
+      plan.rtps_readers = more;
+      plan.interrupt_receive = plan.interrupt_complete = 50 * kMicrosecond;
+      for (ChainPlan &chain : plan.chains) chain.reliable = reliable;
+      plan.trace = true;
+      const Result result = simulate(plan);
+      EXPECT_TRUE(result.violations.empty()) << result.violations.front();
+      for (const ChainResult &chain : result.chains) {
+        EXPECT_EQ(chain.latencies.size(), plan.periods);
+        EXPECT_EQ(chain.lost, 0u);
+      }
+      // RTPS and encapsulation, 96 bytes of payload, and a HEARTBEAT
+      const std::string sample = " datagram_up " + std::to_string(76 + 96 + (reliable ? 32 : 0)) + "\n";
+      size_t samples = 0;
+      for (size_t at = 0; (at = result.trace.find(sample, at)) != std::string::npos; at++) samples++;
+      EXPECT_EQ(samples, 3u * plan.periods * (1 + more));
+      EXPECT_EQ(simulate(plan).trace, result.trace);
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards that speak RTPS without an agent: what a bound counts, and what is refused."""
+"""Boards that speak RTPS without an agent: what a bound counts, what is played, and what is refused."""
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,32 @@ def test_a_reliable_sample_brings_a_heartbeat_and_its_answers() -> None:
     assert busy_ns - reliable_ns > 64 * 50_000
 
 
+def test_what_is_played_comes_as_near_as_discovery_allows(tmp_path: Path) -> None:
+    """The whole time on the wire is in the bound: nothing but a datagram of discovery is missing in a run."""
+    file = tmp_path / "system.toml"
+    for link, count in ((ethernet(), 1), (ethernet(more_readers=2), 3)):
+        file.write_text(robot(up(), link=link), encoding="utf-8")
+        (chain,) = json.loads(done("simulate", file, "--runs", "20", "--json"))["observed"]
+        assert chain["max_ns"] <= chain["bound_ns"] and chain["lost"] == 0
+        assert chain["max_ns"] >= 6_000_000 + count * sample_ns(50)
+
+
+def test_several_chains_both_ways_stay_below_their_bounds(tmp_path: Path) -> None:
+    file = tmp_path / "system.toml"
+    chains = [
+        d.chain("fast", 9, ("m", 1), ("h", 1), ("m", 0.5), payload=30, period_ms=40),
+        d.chain("slow", 4, ("m", 4), ("h", 2), payload=400, period_ms=100),
+        d.chain("back", 2, ("h", 2), ("m", 2), payload=100, period_ms=50),
+    ]
+    more: dict[str, Any] = {"queued_datagrams": 2, "more_readers": 1}
+    text = robot(*chains, link=ethernet(**more), interrupt_ms=0.01, process_ms=0.02, submit_ms=0.03)
+    file.write_text(text, encoding="utf-8")
+    status, output = tide("simulate", file, "--runs", "30", "--search", "--json")
+    assert status == 0, output
+    for chain in json.loads(output)["observed"]:
+        assert 0.2 * chain["bound_ns"] < chain["max_ns"] <= chain["bound_ns"] and chain["lost"] == 0, chain
+
+
 def test_what_a_bound_supposes_is_printed(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(robot(up(), link=ethernet(more_readers=2)), encoding="utf-8")
@@ -129,7 +156,7 @@ def test_losses_fragments_and_runs_are_refused(tmp_path: Path) -> None:
     status, output = run("check", file, "--losses", "1")
     assert status == 2 and "is RTPS, for which there is no bound with losses" in output
     status, output = run("run", file)
-    assert status == 2 and "boards are played with an agent only" in output.replace("\n", " ")
+    assert status == 2 and "tide run plays boards with an agent only" in output.replace("\n", " ")
     for payload, link in ((500, ethernet()), (1400, ethernet(mtu_bytes=4096))):
         file.write_text(robot(up(payload=payload), link=link), encoding="utf-8")
         status, output = run("check", file)

@@ -604,6 +604,8 @@ class BoardsPlayer:
         byte is escaped."""
         sizes = [sent.payload_bytes or 0 for chain in self._chains for one in chain.callbacks for sent in _sent_by(one)]
         octets = sum(size + (size // (link.mtu_bytes // 2) + 1) * FRAME_BYTES for size in sizes)
+        if isinstance(link, RtpsLink):
+            octets = octets * (len(self._chains) + link.more_readers)
         return _octets_ns(link, 2 * 2 * octets)
 
     def _board_words(self, number: int, run: BoardsRun) -> str:
@@ -663,6 +665,14 @@ class BoardsPlayer:
             "heartbeat_delay_us": -1 if link.heartbeat_delay_ms is None else link.heartbeat_delay_ns // MICROSECOND,
             "agent_heartbeat_delay_us": -1 if asks_ms is None else nanoseconds(asks_ms) // MICROSECOND,
         }
+        if isinstance(link, RtpsLink):
+            fields |= {
+                "rtps_mbit": link.mbit_per_s,
+                "rtps_datagram": link.datagram_bytes,
+                "rtps_queued": link.queued_datagrams,
+                "rtps_readers": link.more_readers,
+                "rtps_history": 2 * max((one.burst for one in self._chains), default=1),
+            }
         if board.name in self._need_of:
             fields |= pool_words(self._need_of[board.name])
         interrupt_us = nanoseconds(board.interrupt_ms) // MICROSECOND

@@ -32,7 +32,7 @@ from tide_tools.system.fields import Where as Where
 from tide_tools.system.fields import branch_of as _branch
 from tide_tools.system.fields import branches_of as _joins
 from tide_tools.system.fields import nanoseconds as nanoseconds
-from tide_tools.system.places import Executor, Line, Link, Network
+from tide_tools.system.places import Executor, Line, Link, Network, UdpLink
 
 
 def _listed(value: Any) -> Any:

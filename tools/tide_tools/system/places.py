@@ -351,7 +351,7 @@ class RtpsLink(_Entry):
     mbit_per_s: Annotated[int, Field(ge=1, le=100_000, description="Rate of the board's interface.")] = 100
     mtu_bytes: Annotated[
         int,
-        Field(ge=MTU_MINIMUM, le=65535, description="TIDE_MTU_BYTES of the board: messages with 16 bytes more fit it."),
+        Field(ge=MTU_MINIMUM, le=65535, description="TIDE_MTU_BYTES of the board: messages fit with 48 bytes more."),
     ] = 512
     datagram_bytes: Annotated[
         int,

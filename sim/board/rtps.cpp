@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/board/rtps.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "sim/board/client.h"
+#include "sim/board/losses.h"
+#include "tide/priority.h"
+#include "tide/status.h"
+
+namespace tide::sim {
+
+namespace {
+
+constexpr char kType[] = "std_msgs::msg::dds_::String_";  // as that of the session's topics
+constexpr uint8_t kBoardAddress[4] = {10, 0, 0, 1}, kHostAddress[4] = {10, 0, 0, 2};
+constexpr Time kWallClock = 1'700'000'000 * kSecond;
+constexpr uint32_t kEncapsulationBytes = 4;
+constexpr unsigned kEarlyAnnouncements = 5;
+constexpr uint16_t kPeers = 2, kFramesMore = 4;
+constexpr uint32_t kHostDepth = 64;
+// Ethernet: IPv4 and UDP; the shortest payload; preamble, header, checksum and gap.
+constexpr size_t kInternetBytes = 28, kLeastPayload = 46, kEthernetBytes = 38;
+
+Time duration(const Plan &plan, size_t datagram_bytes) {
+  const size_t bytes = std::max(datagram_bytes + kInternetBytes, kLeastPayload) + kEthernetBytes;
+  return static_cast<Time>((bytes * 8000 + plan.rtps_mbit - 1) / plan.rtps_mbit);
+}
+
+void introduce(tide_participant_config_t &config, const uint8_t (&own)[4], const uint8_t (&other)[1][4]) {
+  const uint8_t prefix[] = {TIDE_RTPS_VENDOR >> 8, TIDE_RTPS_VENDOR & 0xFF, own[3]};
+  std::memcpy(config.prefix, prefix, sizeof prefix);
+  std::memcpy(config.address, own, sizeof own);
+  config.known = other;
+  config.known_count = config.known_participants = 1;
+}
+
+constexpr uint8_t kBoards[1][4] = {{10, 0, 0, 1}}, kHosts[1][4] = {{10, 0, 0, 2}};
+
+tide_rtps_qos_t quality(bool reliable) {
+  tide_rtps_qos_t qos = tide_rtps_qos_default();
+  qos.reliable = reliable;
+  return qos;
+}
+
+// Reliable samples are sent only when both sides know each other.
+bool has_answered(const std::vector<tide_rtps_match_t> &matches) {
+  return std::all_of(matches.begin(), matches.end(), [](const tide_rtps_match_t &match) {
+    return match.local == nullptr || match.policy != 0 || !match.reliable || match.proxy.answered;
+  });
+}
+
+}  // namespace
+
+struct RtpsWire::Memory {
+  std::vector<tide_rtps_peer_t> peers{kPeers}, host_peers{kPeers};
+  std::vector<tide_rtps_match_t> matches, host_matches;
+  std::vector<tide_rtps_agent_node_t> nodes{1};
+  std::vector<tide_rtps_agent_topic_t> topics;
+  std::vector<tide_rtps_output_t> outputs;
+  std::vector<tide_rtps_input_t> inputs;
+  std::vector<tide_rtps_slot_t> slots;
+  std::vector<tide_rtps_sample_identity_t> related;
+  std::vector<uint16_t> requests;
+  std::vector<uint8_t> histories, assemblies, frame_memory;
+  std::vector<tide_rtps_frame_t> frames;
+  std::vector<uint8_t> sent, host_sent;
+};
+
+struct RtpsWire::Reader {
+  RtpsWire *wire;
+  size_t message, count;  // number of readers of the message
+  std::string topic;
+  tide_rtps_reader_t reader{};
+};
+
+struct RtpsWire::Writer {
+  std::string topic;
+  std::vector<tide_rtps_slot_t> slots{kHostDepth};
+  std::vector<uint8_t> memory;
+  tide_rtps_writer_t writer{};
+};
+
+RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &graph, int board)
+    : machine_(machine),
+      engine_(machine.engine()),
+      link_(link),
+      plan_(plan),
+      memory_(std::make_unique<Memory>()),
+      latency_(seed_of(plan, Chance::kLatency)),
+      return_(seed_of(plan, Chance::kReturn)) {
+  size_t outputs = 0, matches = 0;
+  uint32_t longest = 0;
+  std::vector<std::pair<size_t, size_t>> heard;  // messages, and their readers on the host
+  for (size_t number = 0; number < graph.messages.size(); number++) {
+    const MessagePlan &message = graph.messages[number];
+    if (message.carry == Carry::kLocal) continue;
+    const auto is_here = [&](size_t input) { return graph.is_on_board(graph.inputs[input].callback, board); };
+    const auto here = static_cast<size_t>(std::count_if(message.inputs.begin(), message.inputs.end(), is_here));
+    const bool sends = graph.is_on_board(message.sender, board);
+    if (!sends && here == 0) continue;
+    if (message.carry != Carry::kTopic || (sends && here > 0))
+      throw std::invalid_argument("message '" + message.name + "' is no topic between board and host");
+    longest = std::max(longest, message.bytes);
+    inputs_ += here;
+    outputs += sends ? 1 : 0;
+    if (sends) heard.emplace_back(number, std::max<size_t>(message.inputs.size(), 1) + plan.rtps_readers);
+    matches += here + (sends ? heard.back().second : 0);
+  }
+  Memory &memory = *memory_;
+  const uint32_t slot_bytes = longest + TIDE_RTPS_SLOT_OVERHEAD_BYTES;
+  const size_t slots = std::max<size_t>(outputs, 1) * plan.rtps_history;
+  memory.matches.resize(std::max<size_t>(matches, 1));
+  memory.host_matches.resize(memory.matches.size());
+  memory.outputs.resize(std::max<size_t>(outputs, 1));
+  memory.inputs.resize(std::max<size_t>(inputs_, 1));
+  memory.topics.resize(memory.outputs.size() + memory.inputs.size());
+  memory.slots.resize(slots);
+  memory.related.resize(slots);
+  memory.requests.resize(slots);
+  memory.histories.resize(slots * slot_bytes);
+  memory.assemblies.resize(memory.inputs.size() * (longest + kEncapsulationBytes));
+  memory.frames.resize(memory.inputs.size() + kFramesMore);
+  memory.frame_memory.resize(memory.frames.size() * plan.mtu);
+  memory.sent.resize(plan.rtps_datagram);
+  memory.host_sent.resize(UINT16_MAX);
+  const tide_rtps_agent_config_t config = {.start = start,
+                                           .context = this,
+                                           .peers = memory.peers.data(),
+                                           .matches = memory.matches.data(),
+                                           .nodes = memory.nodes.data(),
+                                           .topics = memory.topics.data(),
+                                           .outputs = memory.outputs.data(),
+                                           .inputs = memory.inputs.data(),
+                                           .slots = memory.slots.data(),
+                                           .related = memory.related.data(),
+                                           .requests = memory.requests.data(),
+                                           .histories = memory.histories.data(),
+                                           .assemblies = memory.assemblies.data(),
+                                           .frames = memory.frames.data(),
+                                           .frame_memory = memory.frame_memory.data(),
+                                           .peer_count = kPeers,
+                                           .match_count = static_cast<uint16_t>(memory.matches.size()),
+                                           .node_count = 1,
+                                           .output_count = static_cast<uint16_t>(memory.outputs.size()),
+                                           .input_count = static_cast<uint16_t>(memory.inputs.size()),
+                                           .frame_count = static_cast<uint16_t>(memory.frames.size()),
+                                           .history = static_cast<uint16_t>(plan.rtps_history),
+                                           .frame_bytes = static_cast<uint16_t>(plan.mtu),
+                                           .sample_bytes = longest};
+  tide_rtps_agent_init(&agent_, &config);
+
+  tide_participant_config_t host{};
+  introduce(host, kHostAddress, kBoards);
+  host.no_multicast = true;
+  host.datagram_bytes = UINT16_MAX - kInternetBytes;
+  host.peers = memory.host_peers.data();
+  host.peer_count = kPeers;
+  host.matches = memory.host_matches.data();
+  host.match_count = static_cast<uint16_t>(memory.host_matches.size());
+  bool fits = tide_participant_init(&host_, &host, engine_.now()) == TIDE_OK;
+  for (const auto &[message, count] : heard) {
+    for (size_t copy = 0; copy < count; copy++) {
+      Reader &made = *readers_.emplace_back(
+          std::make_unique<Reader>(Reader{this, message, count, topic_of(graph.messages[message]), {}}));
+      made.reader.endpoint.topic = made.topic.c_str();
+      made.reader.endpoint.type = kType;
+      made.reader.endpoint.qos = quality(graph.messages[message].reliable);
+      made.reader.endpoint.context = &made;
+      made.reader.sample = on_sample;
+      fits = fits && tide_participant_add_reader(&host_, &made.reader, engine_.now()) == TIDE_OK;
+    }
+  }
+  for (size_t input = 0; input < graph.inputs.size(); input++) {
+    const MessagePlan &message = graph.messages[graph.inputs[input].message];
+    if (!graph.is_on_board(graph.inputs[input].callback, board) || message.carry != Carry::kTopic) continue;
+    Writer &made = *(writers_[input] = std::make_unique<Writer>());
+    made.topic = topic_of(graph, input);
+    made.writer.endpoint.topic = made.topic.c_str();
+    made.writer.endpoint.type = kType;
+    made.writer.endpoint.qos = quality(graph.inputs[input].reliable);
+    made.writer.slots = made.slots.data();
+    made.writer.depth = kHostDepth;
+    made.writer.slot_bytes = message.bytes + kEncapsulationBytes;
+    made.memory.resize(size_t{kHostDepth} * made.writer.slot_bytes);
+    made.writer.memory = made.memory.data();
+    fits = fits && tide_participant_add_writer(&host_, &made.writer, engine_.now()) == TIDE_OK;
+  }
+  if (!fits) throw std::invalid_argument("a participant refuses the plan");
+  pump_host();
+}
+
+RtpsWire::~RtpsWire() = default;
+
+bool RtpsWire::start(void *context, uint32_t domain, tide_participant_config_t *config) {
+  introduce(*config, kBoardAddress, kHosts);
+  config->domain = domain;
+  config->datagram_bytes = static_cast<uint16_t>(static_cast<RtpsWire *>(context)->plan_.rtps_datagram);
+  return true;
+}
+
+bool RtpsWire::is_discovered() const {
+  // The first announcements come more often than later ones.
+  const auto is_over = [](const tide_participant_t &one) { return one.early_announcements >= kEarlyAnnouncements; };
+  if (!tide_rtps_agent_is_up(&agent_) || !is_over(agent_.participant) || !is_over(host_)) return false;
+  size_t known = 0;
+  for (const auto &reader : readers_) known += tide_participant_matched(&host_, &reader->reader.endpoint);
+  for (const auto &[input, writer] : writers_) known += tide_participant_matched(&host_, &writer->writer.endpoint);
+  const auto is_reading = [](const tide_rtps_input_t &input) { return input.object != 0 && input.request != 0; };
+  const auto reading = static_cast<size_t>(std::count_if(memory_->inputs.begin(), memory_->inputs.end(), is_reading));
+  size_t matched = 0;
+  for (const tide_rtps_output_t &output : memory_->outputs)
+    if (output.object != 0) matched += tide_participant_matched(&agent_.participant, &output.writer.endpoint);
+  for (const tide_rtps_input_t &input : memory_->inputs)
+    if (input.object != 0) matched += tide_participant_matched(&agent_.participant, &input.reader.endpoint);
+  const size_t all = readers_.size() + writers_.size();
+  return known == all && matched == all && reading == inputs_ && has_answered(memory_->matches) &&
+         has_answered(memory_->host_matches);
+}
+
+// ---- the host ----
+
+void RtpsWire::subscribe(size_t message, Bus::Receive receive) { receives_[message] = std::move(receive); }
+
+bool RtpsWire::on_sample(void *context, const tide_rtps_sample_t *sample) {
+  const Reader &reader = *static_cast<Reader *>(context);
+  size_t &count = reader.wire->heard_[{reader.message, sample->identity.sequence}];
+  if (++count < reader.count) return true;
+  reader.wire->heard_.erase({reader.message, sample->identity.sequence});
+  const auto receive = reader.wire->receives_.find(reader.message);
+  if (receive != reader.wire->receives_.end()) receive->second({sample->bytes, sample->bytes + sample->length});
+  return true;
+}
+
+void RtpsWire::publish(size_t input, const Bus::Payload &payload) {
+  tide_rtps_writer_t &writer = writers_.at(input)->writer;
+  uint8_t *room = tide_participant_write_begin(&host_, &writer, payload.size());
+  std::copy(payload.begin(), payload.end(), room);
+  tide_participant_write_end(&host_, &writer, payload.size(), nullptr, engine_.now());
+  pump_host();
+}
+
+void RtpsWire::pump_host() {
+  tide_rtps_datagram_t datagram{};
+  datagram.bytes = memory_->host_sent.data();
+  while (tide_participant_poll(&host_, engine_.now(), &datagram)) {
+    last_down_ = std::max(last_down_, engine_.now() + return_.between(plan_.return_least, plan_.return_most));
+    travelling_++;
+    engine_.at(last_down_, [this, bytes = Datagram(datagram.bytes, datagram.bytes + datagram.length)] {
+      machine_.core().interrupt(plan_.interrupt_receive, [this, bytes] {
+        travelling_--;
+        if (!tide_rtps_agent_is_up(&agent_)) return;
+        tide_participant_receive(&agent_.participant, bytes.data(), bytes.size(), kHostAddress, engine_.now());
+        pump();
+      });
+    });
+  }
+  schedule(next_host_, datagram.deadline_ns, true);
+}
+
+// ---- the board ----
+
+void RtpsWire::write(const Line::Bytes &message) {
+  unwritten_.push_back(message);
+  // in an interrupt of its own, so that no acknowledgment comes before the session knows that the message has left
+  machine_.core().interrupt(0, [this] { pump(); });
+}
+
+void RtpsWire::pump() {
+  int64_t deadline = INT64_MAX;
+  Line::Bytes message(plan_.mtu);
+  for (;;) {
+    while (const size_t length = tide_rtps_agent_read(&agent_, message.data(), engine_.now(), &deadline))
+      link_.receive({message.begin(), message.begin() + static_cast<std::ptrdiff_t>(length)});
+    if (unwritten_.empty()) break;
+    const Line::Bytes &first = unwritten_.front();
+    if (!tide_rtps_agent_write(&agent_, first.data(), first.size(), engine_.now(), kWallClock)) break;
+    unwritten_.pop_front();
+  }
+  tide_rtps_datagram_t datagram{};
+  datagram.bytes = memory_->sent.data();
+  while (tide_rtps_agent_is_up(&agent_) && queued_.size() < plan_.rtps_queued) {
+    if (!tide_participant_poll(&agent_.participant, engine_.now(), &datagram)) {
+      deadline = std::min(deadline, datagram.deadline_ns);
+      break;
+    }
+    send(datagram);
+  }
+  schedule(next_pump_, deadline, false);
+}
+
+void RtpsWire::send(const tide_rtps_datagram_t &datagram) {
+  queued_.emplace_back(datagram.bytes, datagram.bytes + datagram.length);
+  check_order(queued_.back());
+  if (queued_.size() == 1) engine_.after(duration(plan_, datagram.length), [this] { leave(); });
+}
+
+// No sample is left behind for a less urgent one, or for discovery.
+void RtpsWire::check_order(const Datagram &datagram) {
+  size_t position = TIDE_RTPS_HEADER_BYTES;
+  tide_rtps_submessage_t submessage;
+  int level = -1;
+  bool is_sample = false;  // or discovery; HEARTBEATs and ACKNACKs have the level of their endpoint
+  while (tide_rtps_next(datagram.data(), datagram.size(), &position, &submessage) == 1) {
+    if (submessage.id != TIDE_RTPS_DATA) continue;
+    is_sample = true;
+    tide_cdr_t cdr;
+    tide_rtps_data_t data;
+    tide_rtps_open(&cdr, &submessage);
+    tide_rtps_get_data(&cdr, &submessage, &data);
+    for (const tide_rtps_output_t &output : memory_->outputs)
+      if (output.object != 0 && output.writer.endpoint.entity == data.writer) level = output.writer.endpoint.level;
+  }
+  for (const tide_rtps_match_t &match : memory_->matches) {
+    if (!is_sample || match.local == nullptr || match.policy != 0 || !match.local->is_writer ||
+        match.local->level <= level)
+      continue;
+    const auto *writer = reinterpret_cast<const tide_rtps_writer_t *>(match.local);  // its first member
+    if ((!match.reliable || match.proxy.answered) && match.proxy.end <= writer->last)
+      broken("a datagram goes before a more urgent sample");
+  }
+}
+
+void RtpsWire::leave() {
+  const Datagram datagram = std::move(queued_.front());
+  queued_.pop_front();
+  counters_.frames++;
+  counters_.bytes += datagram.size();
+  if (on_left) on_left(datagram.size());
+  if (!queued_.empty()) engine_.after(duration(plan_, queued_.front().size()), [this] { leave(); });
+  last_up_ = std::max(last_up_, engine_.now() + latency_.between(plan_.agent_least, plan_.agent_most));
+  travelling_++;
+  engine_.at(last_up_, [this, datagram] {
+    travelling_--;
+    tide_participant_receive(&host_, datagram.data(), datagram.size(), kBoardAddress, engine_.now());
+    pump_host();
+  });
+  machine_.core().interrupt(plan_.interrupt_complete, [this] { pump(); });
+}
+
+void RtpsWire::schedule(Time &next, Time time, bool is_host) {
+  if (time == INT64_MAX || time >= next) return;
+  next = time = std::max(time, engine_.now() + 1);
+  engine_.at(time, [this, &next, time, is_host] {
+    if (next != time) return;  // an earlier time was set meanwhile
+    next = kForever;
+    if (is_host) return pump_host();
+    machine_.core().interrupt(0, [this] { pump(); });
+  });
+}
+
+}  // namespace tide::sim

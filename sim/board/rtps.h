@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A board without an agent: the shipped agent on the board (tide/rtps_agent.h) between its session and its network
+// interface, and a participant that stands for the ROS 2 nodes of the host.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "sim/board/plan.h"
+#include "sim/board/ros.h"
+#include "sim/engine/line.h"
+#include "sim/engine/machine.h"
+#include "sim/engine/random.h"
+#include "tide/rtps_agent.h"
+
+namespace tide::sim {
+
+// Each datagram that is received or has been sent interrupts the board, in whose interrupt the agent works: it takes
+// from the participant what the interface has room for, and passes on to the session what has come. The interface sends
+// one datagram after the other, in the order in which it got them. The network delays each datagram by the latencies of
+// the plan and keeps the order.
+class RtpsWire {
+ public:
+  RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &graph, int board);
+  ~RtpsWire();
+  RtpsWire(const RtpsWire &) = delete;
+  RtpsWire &operator=(const RtpsWire &) = delete;
+
+  // A message of the session.
+  void write(const Line::Bytes &message);
+  // Publishes a sample of a node for this input of the board.
+  void publish(size_t input, const Bus::Payload &payload);
+  // Called when all readers of the message on the host have a sample.
+  void subscribe(size_t message, Bus::Receive receive);
+  // All topics of the graph have found their readers and writers.
+  bool is_discovered() const;
+  const LineCounters &counters() const { return counters_; }  // of datagrams to the host
+  // No datagram is in the interface or the network.
+  bool is_idle() const { return queued_.empty() && travelling_ == 0; }
+  // Called when a datagram has left. May be empty.
+  std::function<void(size_t bytes)> on_left;
+  // Called when a rule is violated. Must be set.
+  std::function<void(const char *what)> broken;
+
+ private:
+  struct Memory;
+  struct Reader;
+  struct Writer;
+  using Datagram = std::vector<uint8_t>;
+  static bool start(void *context, uint32_t domain, tide_participant_config_t *config);
+  static bool on_sample(void *context, const tide_rtps_sample_t *sample);
+  void pump();
+  void pump_host();
+  void send(const tide_rtps_datagram_t &datagram);
+  void check_order(const Datagram &datagram);
+  void leave();
+  void schedule(Time &next, Time time, bool is_host);
+
+  Machine &machine_;
+  Engine &engine_;
+  Link &link_;
+  const Plan &plan_;
+  std::unique_ptr<Memory> memory_;
+  tide_rtps_agent_t agent_{};
+  tide_participant_t host_{};
+  std::map<size_t, std::unique_ptr<Writer>> writers_;   // of the host, by input
+  std::vector<std::unique_ptr<Reader>> readers_;        // of the host
+  std::map<size_t, Bus::Receive> receives_;             // by message
+  std::map<std::pair<size_t, int64_t>, size_t> heard_;  // how many readers have a sample, by message and sequence
+  std::deque<Line::Bytes> unwritten_;                   // messages of the session that the agent has refused
+  std::deque<Datagram> queued_;                         // in the interface; the first one is being sent
+  size_t inputs_ = 0, travelling_ = 0;
+  LineCounters counters_;
+  Random latency_, return_;
+  Time last_up_ = 0, last_down_ = 0, next_pump_ = kForever, next_host_ = kForever;
+};
+
+}  // namespace tide::sim
