@@ -213,7 +213,7 @@ class _Draw:
             return self.boards(document)
         if self.of.board:
             document["executors"] = [self.client(), *hosts]
-            document["links"] = [self.link()]
+            document["links"] = [self.ethernet() if self.of.rtps else self.link()]
             if self.of.delays:
                 document["links"] = [self.network(document["links"][0])]
             document["chains"] = self.board_chains(document)
@@ -389,6 +389,8 @@ class _Draw:
         for place, link in enumerate(document["links"]):
             if self.chance(self.of.delays or 0.2):
                 document["links"][place] = self.network(link)
+        if self.of.rtps:
+            document["links"][0] = self.ethernet() | {"name": "l0"}
         hosts = document["executors"]
         document["executors"] = [*clients, *hosts]
         names = [one["name"] for one in hosts]
@@ -449,6 +451,19 @@ class _Draw:
                     for share, part in zip(shares, sorted(self.random.random() for _ in shares), strict=True)
                 }
         return network
+
+    def ethernet(self) -> Document:
+        """A slow network of a board that speaks RTPS, so that datagrams take as long as frames on a line."""
+        link: Document = {"name": "l", "kind": "rtps", "mbit_per_s": self.random.choice((1, 1, 2, 5, 10, 100))}
+        link["mtu_bytes"] = self.random.choice((256, 512, 512, 1472, 4096))
+        link["datagram_bytes"] = self.random.choice((768, 768, 1472))
+        link["queued_datagrams"] = self.random.choice((1, 1, 2, 4))
+        link["more_readers"] = self.random.choice((0, 0, 0, 1, 3))
+        link["discovery_datagrams"] = self.random.choice((10, 20, 64))
+        link["acknowledge_ms"] = self.random.choice((0, 0, 10))
+        link["to_host_ms"] = round(self.random.uniform(0, 5), 2) if self.chance(0.7) else 0
+        link["to_board_ms"] = round(self.random.uniform(0, 3), 2) if self.chance(0.6) else 0
+        return link
 
     def send_round(self, chain: Document, boards: Sequence[str], hosts: Sequence[str], first: bool) -> None:
         """Gives a chain that goes from board to host and back any other form; the first chain still touches a board."""
@@ -528,10 +543,14 @@ class _Draw:
         execution_ms = 1 if self.few else self.random.choice((2, 8, 15))
         is_host_busy = self.of.groups or (self.of.shared and self.of.shared_on == "host")
         host_ms = self.random.choice((8, 25) if is_host_busy else (1, 8))
-        whole = mtu_bytes - 20  # because a longer best-effort message is sent in fragments by the same code
+        whole = mtu_bytes - (
+            52 if self.of.rtps else 20
+        )  # because a longer best-effort message is sent in fragments by the same code
         request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
-        if reliable and self.of.losses == (0,) and not self.few and self.chance(0.15):
+        if reliable and self.of.losses == (0,) and not self.few and not self.of.rtps and self.chance(0.15):
             request = self.random.randint(8, min(3000, 13 * whole))
+        if self.of.rtps:
+            request = self.random.randint(8, min(whole, 550))
         if self.of.wide:
             period_ms = self.random.choice((2, 5, 10, 20, 50, 200, 500, 1000, 2000))
             most = 12 * (mtu_bytes - 20) if reliable else whole
@@ -568,7 +587,8 @@ class _Draw:
         elif is_service and self.of.shared and self.chance(0.2):
             way = ("h", "h", "h")
         if self.of.shapes and self.chance(0.7):
-            way = self.random.choice((("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",)))
+            ways = (("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",))
+            way = self.random.choice([one for one in ways if one != ("m", "m") or not self.of.rtps])
         host = self.random.choice(hosts)
         for place, side in enumerate(way):
             where = host if side == "h" else "m"

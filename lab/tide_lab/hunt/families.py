@@ -48,6 +48,7 @@ class Family:
     host_events: bool = False  # chains of the host begin with events; those of boards do not
     fast: bool = False  # periods shorter than the chain's response, so that several instances are under way
     delays: float = 0.0  # share of links that are networks with quantiles of their delays
+    rtps: bool = False  # boards speak RTPS, one of several with an agent
     levels: bool = False  # boards with equal priorities, with some that are no levels, and now and then with many
     # chains
 
@@ -139,6 +140,13 @@ FAMILIES = (
     _on(_LOSSES, "check-board-locks", executors=("lanes", "tide"), reliable=0.4, losses=(0,), shapes=True, locks=1),
     _on(_LOSSES, "check-services-losses", services=0.7),
     _on(_LOSSES, "check-services-shared-served-losses", services=0.9, shared=1, shared_on="mcu"),
+    # boards without an agent
+    _on(_BOARD, "check-rtps", hosts=_LANES, shapes=True, rtps=True),
+    _on(_BOARD, "check-rtps-reliable", hosts=(1, 2), reliable=0.6, shapes=True, rtps=True),
+    _on(_BOARD, "check-rtps-trees", executors=("tide", "lanes"), hosts=(1, 2), reliable=0.3, trees=1, rtps=True),
+    _on(_BOARD, "check-rtps-publishing", hosts=(1, 2), reliable=0.3, publishing=1, rtps=True),
+    _on(_SHAPES, "check-rtps-events", events=0.7, rtps=True),
+    _on(_TWO_BOARDS, "check-rtps-boards", hosts=(1, 2), lanes=(1, 2), reliable=0.3, rtps=True),
     # several boards
     _on(_TWO_BOARDS, "check-boards-groups", lanes=(2, 2, 3), reliable=0.4, groups=1),
     _on(_TWO_BOARDS, "check-boards-paths", lanes=(1,), reliable=0.3, paths=1),

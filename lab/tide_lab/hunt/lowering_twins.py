@@ -224,6 +224,15 @@ def _part(name: str, **values: Any) -> Callable[[Document], None]:
     return changed
 
 
+def _one_reader(chain: Document) -> None:
+    for callback in chain["callbacks"]:
+        callback.pop("readers", None)
+
+
+def _fast_ethernet(document: Document) -> None:
+    document["line"]["rtps_mbit_per_s"] *= 2
+
+
 def _without_hold(chain: Document) -> None:
     chain.pop("hold", None)
 
@@ -605,6 +614,11 @@ def twins() -> list[Twin]:
             "check-board-lanes",
             _asked(_part("client", interrupt_receive_ns=0, interrupt_complete_ns=0)),
         ),
+        Twin("readers of a board without an agent", "check-rtps", _asked(_chains(_one_reader))),
+        Twin("datagrams that the interface holds", "check-rtps", _asked(_part("line", rtps_queued=1))),
+        Twin("to_host_ms forgotten", "check-rtps", _asked(_part("line", agent_ns=0))),
+        Twin("twice the rate of Ethernet", "check-rtps", _asked(_fast_ethernet)),
+        Twin("what a board sends beside its samples", "check-rtps-reliable", _asked(_part("client", loads=[]))),
         Twin("hold forgotten", "check-board-hold", _asked(_chains(_without_hold))),
         Twin("losses forgotten", "check-board-losses", _asked(_part("protocol", losses=0))),
         Twin("chains of other boards forgotten", "check-boards", _asked(_no_others)),
