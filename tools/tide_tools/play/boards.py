@@ -236,7 +236,7 @@ class Slots:
         )
 
 
-def drawn_slots(link: Line | UdpLink, fair: bool, source: random.Random) -> Slots | None:
+def drawn_slots(link: Line | Network, fair: bool, source: random.Random) -> Slots | None:
     """fair: each delay comes as often as described; otherwise all come equally often. None: nothing was measured."""
     if not isinstance(link, UdpLink) or not (link.agent_quantiles_ms or link.return_quantiles_ms):
         return None

@@ -435,7 +435,7 @@ class Delays:
     late: tuple[Decimal, Decimal] = (Decimal(0), Decimal(0))
 
 
-def delays_at(link: Line | UdpLink, share: Decimal) -> Delays:
+def delays_at(link: Line | UdpLink | RtpsLink, share: Decimal) -> Delays:
     """The least described delays that this share of the messages does not exceed."""
     found: list[tuple[int, Decimal]] = []
     for longest_ms, quantiles in (
