@@ -985,9 +985,10 @@ _FRAME_BYTES = 12  # headers of a message with one submessage, without its paylo
 
 
 def _fragments(system: System) -> Iterator[Finding]:
-    """Reports best-effort messages to and from boards that need several frames: only reliable streams have
-    fragments."""
+    """Reports best-effort messages to and from boards that need several frames: only reliable streams to an agent have
+    fragments. The analysis reports those over RTPS."""
     links = {board.name: system.link_of_board(board) for board in system.boards()}
+    links = {name: None if isinstance(link, RtpsLink) else link for name, link in links.items()}
     takers: dict[int, set[str]] = {}
     for chain in system.chains:
         inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))
