@@ -232,7 +232,7 @@ def test_an_instance_above_the_bound_of_its_delays_is_found(monkeypatch: pytest.
         *ENDS, wifi(quantiles={"0.5": 2, "0.9": 30}), chain("drive", 1, *ROUND, period_ms=100, deadline_ms=11)
     )
     whole = BoardsPlayer.worst_likely
-    monkeypatch.setattr(BoardsPlayer, "worst_likely", lambda *asked: [one + MS for one in whole(*asked)])
+    monkeypatch.setattr(BoardsPlayer, "worst_likely", lambda *asked: [one + 20 * MS for one in whole(*asked)])
     outcome = simulate_description(parse(text), None, 20, 1, search=True)
     assert outcome.is_broken and outcome.seen[0].wrong == "above its bound"
 
