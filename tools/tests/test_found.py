@@ -294,8 +294,8 @@ def test_what_the_analysis_refuses_has_its_line_in_every_command(command: str, w
     """`simulate` ended with 1, as for a late chain, and named neither file nor line."""
     text = described(
         *(board(one, link=f"l{one}") for one in "mn"),
-        *(host("h"), line("lm"), line("ln")),
-        _best_effort(chain("imu", 1, 100, way, (700, 20)[: len(way) - 1])),
+        *(host("h"), line("lm", baud=19_200, mtu_bytes=65_000), line("ln")),
+        chain("imu", 1, 100_000, way, (6000, 20)[: len(way) - 1]),
         chain("stop", 2, 100, "nh", (8,)),
     )
     file = tmp_path / "system.toml"
@@ -303,7 +303,7 @@ def test_what_the_analysis_refuses_has_its_line_in_every_command(command: str, w
     at = text[: text.index('name = "b0"')].count("\n")  # the line of [[chains.callbacks]]
     status, output = tide(command, file)
     assert status == 2
-    assert f"{file}:{at}: chain 'imu', callback 'b0': a message of 700 bytes" in " ".join(output.split("\n")), output
+    assert f"{file}:{at}: chain 'imu', callback 'b0': its frame takes" in " ".join(output.split("\n")), output
 
 
 # What `tide check` must say about each: the figure, and its cause (a default, or the wait that makes the chain late).

@@ -173,8 +173,9 @@ def test_each_event_of_a_burst_is_told_apart_by_its_message() -> None:
 def test_what_is_beyond_a_board_that_is_played_is_refused_with_its_line(tmp_path: Path) -> None:
     file, rover = tmp_path / "system.toml", robot("rover_udp")
     large = rover.replace('executor = "vision"\nexecution_ms = 20', 'executor = "mast"\nexecution_ms = 20')
+    large = large.replace('reliability = "best_effort"', 'reliability = "reliable"')
     wide = rover.replace('kind = "udp"', 'kind = "udp"\nmtu_bytes = 9000')
-    cut = rover.replace('kind = "udp"', 'kind = "udp"\nquantum_bytes = 99')
+    cut = rover.replace('kind = "udp"', 'kind = "udp"\nquantum_bytes = 400')
     for name in (*EXAMPLES, *(ROOT / "examples/systems/robots").glob("*.toml")):
         assert not list(unplayable(with_stand_ins(load(name))[0])), name
     for text, word, says in (

@@ -24,6 +24,7 @@ from tide_tools.analysis.result import (
     chain_of,
 )
 from tide_tools.analysis.sizing import down_bytes, up_bytes
+from tide_tools.system.fields import QUANTUM_MINIMUM
 from tide_tools.system.finding import Finding
 from tide_tools.system.levels import levels as levels_on
 from tide_tools.system.levels import shared_priorities, tree_priorities
@@ -211,7 +212,6 @@ def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lan
 _LONGEST_MS = 1_000_000  # kMostTimeNs of tools/analysis/link.cpp
 _LONGEST_PAYLOAD = 1_000_000  # kMostPayloadBytes there
 _LONGEST_SENT = 65_527  # a node's 65,531 bytes without the encapsulation; longer messages go in pieces
-_LEAST_QUANTUM = 64
 
 
 def link_findings(system: System) -> list[Finding]:
@@ -416,12 +416,12 @@ def _line_findings(system: System) -> list[Finding]:
                 findings += _too_long(link, path, ("to_host_ms", "to_board_ms"))
             continue
         findings += _too_long(link, path, ("agent_ms", "return_ms"))
-        if link.quantum_bytes and not _LEAST_QUANTUM <= link.quantum_bytes <= link.mtu_bytes:
+        if link.quantum_bytes and not QUANTUM_MINIMUM <= link.quantum_bytes <= link.mtu_bytes:
             findings.append(
                 Finding(
                     (*path, "quantum_bytes"),
                     f"'quantum_bytes' of '{link.name}' is {link.quantum_bytes}",
-                    f"it must be 0, or from {_LEAST_QUANTUM} to mtu_bytes",
+                    f"it must be 0, or from {QUANTUM_MINIMUM} to mtu_bytes",
                 )
             )
     return findings

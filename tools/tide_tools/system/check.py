@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
+from tide_tools.system.fields import QUANTUM_MINIMUM
 from tide_tools.system.finding import Finding
 from tide_tools.system.levels import check_levels
 from tide_tools.system.locate import Path
@@ -986,9 +987,11 @@ _FRAME_BYTES = 12  # headers of a message with one submessage, without its paylo
 
 def _fragments(system: System) -> Iterator[Finding]:
     """Reports best-effort messages to and from boards that need several frames: only reliable streams to an agent have
-    fragments. The analysis reports those over RTPS."""
+    fragments. The analysis reports those over RTPS, and quanta that are too short."""
     links = {board.name: system.link_of_board(board) for board in system.boards()}
-    links = {name: None if isinstance(link, RtpsLink) else link for name, link in links.items()}
+    for name, link in links.items():
+        if isinstance(link, RtpsLink) or (link is not None and 0 < link.quantum_bytes < QUANTUM_MINIMUM):
+            links[name] = None
     takers: dict[int, set[str]] = {}
     for chain in system.chains:
         inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))

@@ -26,6 +26,7 @@ CALLBACKS_MAXIMUM = 1000  # the value of kMostCallbacks there
 PUBLICATIONS_MAXIMUM = 64  # most messages of a callback
 QUANTILES_MAXIMUM = 16
 MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
+QUANTUM_MINIMUM = 64  # of quantum_bytes, if it is given
 PRIORITY_MAXIMUM = 32_511  # largest priority of a callback: level 126, last position (level << 8 | position)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
