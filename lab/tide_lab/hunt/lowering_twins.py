@@ -615,7 +615,6 @@ def twins() -> list[Twin]:
             _asked(_part("client", interrupt_receive_ns=0, interrupt_complete_ns=0)),
         ),
         Twin("readers of a board without an agent", "check-rtps", _asked(_chains(_one_reader))),
-        Twin("datagrams that the interface holds", "check-rtps", _asked(_part("line", rtps_queued=1))),
         Twin("to_host_ms forgotten", "check-rtps", _asked(_part("line", agent_ns=0))),
         Twin("twice the rate of Ethernet", "check-rtps", _asked(_fast_ethernet)),
         Twin("what a board sends beside its samples", "check-rtps-reliable", _asked(_part("client", loads=[]))),
