@@ -94,10 +94,11 @@ def _probabilities(bounds: Bounds) -> list[str]:
         best = chain.best
         if best is None:
             continue
-        text = f"{chain.name} meets its deadline with a probability of at least {percent(best)} for each instance: "
+        text = f"{chain.name} meets its deadline "
         if best.messages == 0:
-            text += "even with the longest delays, on which a measurement gives no guarantee"
+            text += "even with the longest delays, on which a measurement gives no guarantee: what takes longer is lost"
         else:
+            text += f"with a probability of at least {percent(best)} for each instance: "
             of = "" if best.instances == 1 else f" of {best.instances} instances"
             text += f"within {exact(best.bound_ns)} ms, unless one of {best.messages} messages{of} takes longer than "
             text += f"{(100 * best.share).normalize():f} % of all messages"
