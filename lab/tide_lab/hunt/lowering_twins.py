@@ -544,7 +544,8 @@ def _without_return(document: Document, one: Any, place: int, bound_ns: int) -> 
 
 def _without_waiting_shorter(_: Document, one: Any, place: int, bound_ns: int) -> int:
     """Defect: with shorter delays an instance waits for no other chain on the board."""
-    return bound_ns - sum(value_ns for kind, value_ns, _ in one.parts if kind == "client_interference") // 2
+    waited_ns: int = sum(value_ns for kind, value_ns, _ in one.parts if kind == "client_interference")
+    return bound_ns - waited_ns // 2
 
 
 @_in_place_of(bounding, "_use")
