@@ -26,11 +26,11 @@ import pytest
 from typer.testing import CliRunner
 
 from tide_lab.programs import find_binary
-from tide_lab.timers import command, measure, plan, rclpy_timer, reproduce
-from tide_lab.timers.latencies import PERCENTS, Histogram, Latencies, Summary, Tally
+from tide_lab.timers import command, measure, plan, rclpy_timer
+from tide_lab.timers.latencies import PERCENTS, Histogram, Latencies, Summary
 from tide_lab.timers.measure import Load, Outcome
 from tide_lab.timers.plan import PLAIN, ROS_TIMERS, PlanError, Settings, blocks, processors
-from tide_lab.timers.published import PUBLISHED
+from tide_lab.timers.published import PUBLISHED, published_lines
 from tide_lab.timers.results import load_lines
 from tide_test_support import eventually
 from tide_tools.main import app
@@ -40,6 +40,7 @@ from tide_tools.programs.child import may_use_fifo
 SEED = 20260
 CPU = min(os.sched_getaffinity(0))
 ROOT = Path(__file__).parents[2]
+ALONE = (PLAIN, *ROS_TIMERS)  # timers that are measured in blocks of their own
 
 
 def tide(*words: object) -> Any:
@@ -189,8 +190,8 @@ def consistent(folder: Path) -> dict[str, Any]:
     for name, file in (
         ("tide", "tide.measured"),
         ("tide, reported", "tide.reported"),
-        *((name, f"{name}.measured") for name in ROS_TIMERS),
-        *((f"{name}, reported", f"{name}.reported") for name in ROS_TIMERS),
+        *((name, f"{name}.measured") for name in ALONE),
+        *((f"{name}, reported", f"{name}.reported") for name in ALONE),
     ):
         if name not in by_name:
             assert not (folder / f"{file}.log").exists()
@@ -221,12 +222,12 @@ def test_a_run_beside_cyclictest_and_timers_of_ros_under_load(tmp_path: Path) ->
         "tide": 2000,
         "tide, reported": 2000,
         "cyclictest": 2000,
-        **dict.fromkeys([text for name in ROS_TIMERS for text in (name, f"{name}, reported")], 300),
+        **dict.fromkeys([text for name in ALONE for text in (name, f"{name}, reported")], 300),
     }
     assert by_name["tide"]["early"] == by_name["rclc"]["early"] == 0
     assert data["told_another_expiry"] == 0
     assert data["interrupted"] is False
-    used = processors(None)
+    used = processors()
     assert [load["cpu"] for load in data["load"]] == list(used)
     for load in data["load"]:
         assert load["wanted_percent"] == 20
@@ -237,23 +238,10 @@ def test_a_run_beside_cyclictest_and_timers_of_ros_under_load(tmp_path: Path) ->
     assert "…" not in answer.output, "a cell was cut off at 80 columns"
 
 
-def test_one_processor_and_real_time(tmp_path: Path) -> None:
-    words = [
-        "--repetitions",
-        600,
-        "--policy",
-        "rr",
-        "--priority",
-        30,
-        "--cpus",
-        CPU,
-        "--ros",
-        "none",
-        "--out",
-        tmp_path,
-    ]
-    words += ["--wake-up-lead-us", 7]
-    answer = tide(*words)
+def test_one_processor_and_real_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "processors", lambda: (CPU,))
+    words = ["--repetitions", 600, "--policy", "rr", "--priority", 30, "--ros", "none"]
+    answer = tide(*words, "--out", tmp_path)
     if not may_use_fifo():
         assert answer.exit_code == 2
         return
@@ -262,8 +250,11 @@ def test_one_processor_and_real_time(tmp_path: Path) -> None:
     assert {one["name"]: one["samples"] for one in data["latencies"]} == {
         "tide": 600,
         "tide, reported": 600,
+        PLAIN: 600,
+        f"{PLAIN}, reported": 600,
         "cyclictest": 600,
     }
+    assert "average without the early wake-up" in [one["goal"] for one in data["goals"]]
     assert (data["goals"][0]["goal"], data["goals"][0]["holds"]) == ("never early", True)
 
 
@@ -308,7 +299,7 @@ def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path, number: int)
     assert 0 < data["latencies"][0]["samples"] < 50_000_000
     assert data["load"]
     assert "interrupted" in output
-    assert len(started) == 1 + len(processors(None)), "what measures, and the load"
+    assert len(started) == 1 + len(processors()), "what measures, and the load"
     assert not [pid for pid in started if Path(f"/proc/{pid}").exists()]
 
 
@@ -334,15 +325,6 @@ def test_cyclictest_is_scheduled_as_what_it_is_compared_with(
     finally:
         child.kill()
         child.wait()
-
-
-def test_the_limit_of_the_lead_reaches_the_program(tmp_path: Path) -> None:
-    for lead_us, words in ((None, []), (0, ["--wake-up-lead-ns", "0"]), (7, ["--wake-up-lead-ns", "7000"])):
-        run = measure.Run(settings(wake_up_lead_us=lead_us), Outcome(), lambda *_: None, tmp_path)
-        taken = run._tide_words(1000)
-        place = taken.index("--wake-up-lead-ns") if words else 0
-        assert taken[place : place + len(words)] == words
-        assert ("--wake-up-lead-ns" in taken) == bool(words)
 
 
 def test_refused_real_time_scheduling_says_what_to_do(tmp_path: Path) -> None:
@@ -372,9 +354,6 @@ def test_refused_real_time_scheduling_says_what_to_do(tmp_path: Path) -> None:
         (["--repetitions", "0"], "--repetitions"),
         (["--load", "96"], "--load"),
         (["--policy", "idle"], "idle"),
-        (["--cpus", "a"], "write one processor"),
-        (["--cpus", f"{CPU},{CPU}"], "write one processor"),
-        (["--cpus", "9999"], "processor 9999 is not one"),
         (["--ros", "rclrs"], "--ros does not take 'rclrs'"),
     ],
 )
@@ -396,7 +375,9 @@ def test_it_measures_without_what_is_not_installed(tmp_path: Path, monkeypatch: 
     assert answer.exit_code == 0, answer.output
     for text in ("rt-tests", "without rclpy", "without rclc"):
         assert text in answer.output
-    assert [one["name"] for one in consistent(tmp_path)["latencies"]] == ["tide", "tide, reported"]
+    assert [one["name"] for one in consistent(tmp_path)["latencies"]] == [
+        *("tide", "tide, reported", PLAIN, f"{PLAIN}, reported")
+    ]
 
 
 FAKE = """#!/bin/sh
@@ -441,11 +422,10 @@ def test_blocks_are_complete_and_fair() -> None:
             cyclictest=draw.random() < 0.8,
             ros=tuple(name for name in ROS_TIMERS if draw.random() < 0.5),
             ros_repetitions=draw.choice([0, 1, 77, 40_000]),
-            plain_repetitions=draw.choice([0, 1, 50, 30_000]),
         )
         found = blocks(one)
         context = f"seed {SEED}, trial {trial}, {one}"
-        sums = dict.fromkeys(("tide", PLAIN, "cyclictest", *ROS_TIMERS), 0)
+        sums = dict.fromkeys(("tide", "cyclictest", *ALONE), 0)
         on_first = dict.fromkeys(sums, 0)
         for block in found:
             assert block.repetitions > 0, context
@@ -454,8 +434,8 @@ def test_blocks_are_complete_and_fair() -> None:
                 sums[name] += block.repetitions
                 on_first[name] += block.repetitions * (cpu == one.cpus[0])
         wanted = {"tide": one.repetitions, "cyclictest": one.repetitions * one.cyclictest}
-        wanted |= {name: one.ros_repetitions * (name in one.ros) for name in ROS_TIMERS}
-        assert sums == wanted | {PLAIN: one.plain_repetitions}, context
+        wanted |= {name: one.ros_repetitions * (name in (PLAIN, *one.ros)) for name in ALONE}
+        assert sums == wanted, context
         if one.cyclictest and len(one.cpus) == 2:
             largest = max(block.repetitions for block in found)
             assert abs(2 * on_first["tide"] - sums["tide"]) <= 2 * largest, context
@@ -552,103 +532,16 @@ def test_a_load_that_was_not_reached_is_said() -> None:
     assert "not reached" in lines[1] and "61.5 %" in lines[1]
 
 
-# ---- tide lab reproduce timers ----
-
-
-def fake_outcome(one: Settings) -> Outcome:
-    draw = np.random.default_rng([SEED, one.timeout_us, one.load_percent])
-    samples = draw.integers(1000, 900_000, (one.repetitions, 2))
-    outcome = Outcome(tide=Tally("tide", [samples[:, 0]], [samples[:, 1]]))
-    if one.load_percent:
-        outcome.loads = [Load(0, one.load_percent, 61.2, 100.0), Load(1, one.load_percent, 79.9, 85.0)]
-    outcome.cyclictest.add({"cycles": 2, "histogram": {"20": 1, "40": 1}, "avg": 30.0, "max": 40})
-    return outcome
-
-
-@pytest.fixture
-def faked(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
-    seen: list[Settings] = []
-
-    def measured(one: Settings, _: Any) -> Outcome:
-        seen.append(one)
-        return fake_outcome(one)
-
-    monkeypatch.setattr(reproduce, "measure", measured)
-    monkeypatch.setattr(reproduce, "require_permission", lambda _: None)
-    return seen
-
-
-def reproduced(folder: Path) -> Any:
-    words = ["lab", "reproduce", "timers", "--samples", "40", "--out", str(folder)]
-    return CliRunner().invoke(app, words, env={"COLUMNS": "80"})
-
-
-def test_every_published_figure_stands_beside_ours(tmp_path: Path, faked: list[Settings]) -> None:
-    answer = reproduced(tmp_path)
-    assert answer.exit_code == 0, answer.output
-    assert len(faked) == 2 * 3 * 2
-    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert data["case"] == "timers"
-    rows = [row for row in data["rows"] if row["system"] == "tide"]
-    assert len(rows) == 12 * 3
-    metrics = {"min_us": 0, "mean_us": 1, "max_us": 2}
-    for (kernel, load, policy), figures in PUBLISHED.items():
-        for timeout_us, triple in zip((1000, 10_000), figures, strict=True):
-            for metric, place in metrics.items():
-                (row,) = (
-                    row
-                    for row in rows
-                    if row["x"] == {"timeout_us": timeout_us, "load_percent": load}
-                    and (row["policy"], row["metric"]) == (policy, metric)
-                )
-                column = "published" if kernel == "3.4.0" else "published_preempt_rt"
-                assert row[column] == triple[place]
-                outcome = fake_outcome(settings(repetitions=40, timeout_us=timeout_us, load_percent=load))
-                values = outcome.tide.measured_ns / 1000
-                ours = (values.min(), values.mean(), values.max())[place]
-                assert row["measured"] == pytest.approx(ours, abs=0.001)
-            assert " / ".join(map(str, triple)) in answer.output
-    assert "0 of 480 expiries of tide early" in answer.output
-    assert "load of 80 % not reached: 61 % and 80 %" in answer.output
-    assert answer.output.count(" *") >= 8, "cells without their load are marked"
-    assert {row["load_reached"] for row in rows if row["x"]["load_percent"] == 80} == {False}
-    assert "load of 0 %" not in answer.output
-    assert "…" not in answer.output, "a cell was cut off at 80 columns"
-
-
-@pytest.mark.parametrize("how", ["interrupted", "failed"])
-def test_a_table_that_ends_early_keeps_its_cells(
-    tmp_path: Path, faked: list[Settings], monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    def ends_early(one: Settings, _: Any) -> Outcome:
-        faked.append(one)
-        outcome = fake_outcome(one)
-        if len(faked) == 3:
-            outcome.interrupted = how == "interrupted"
-            outcome.failure = "no more" if how == "failed" else None
-        return outcome
-
-    monkeypatch.setattr(reproduce, "measure", ends_early)
-    answer = reproduced(tmp_path)
-    assert answer.exit_code == (130 if how == "interrupted" else 1)
-    data = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))
-    assert data["interrupted"] is (how == "interrupted")
-    assert (data["failure"] is not None) is (how == "failed")
-    assert len({(row["policy"], row["x"]["timeout_us"]) for row in data["rows"]}) == 3
-
-
-def test_a_refused_policy_stops_the_table_before_it_starts(
-    tmp_path: Path, faked: list[Settings], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(one: Settings) -> None:
-        if one.policy == "fifo":
-            raise PlanError("real-time scheduling is not permitted here")
-
-    monkeypatch.setattr(reproduce, "require_permission", refuse)
-    answer = reproduced(tmp_path)
-    assert answer.exit_code == 2
-    assert "not permitted" in answer.output
-    assert not faked and not (tmp_path / "results.json").exists()
+def test_every_published_figure_stands_beside_ours() -> None:
+    lines = []
+    for timeout_us in (1000, 10_000):
+        for load in (0, 80):
+            for policy in ("normal", "rr", "fifo"):
+                lines += published_lines(settings(timeout_us=timeout_us, load_percent=load, policy=policy))
+    assert len(set(lines)) == len(lines) == 2 * len(PUBLISHED)
+    assert "published for Linux 3.4.0-rt17, min / average / max in us: -1732 / 266 / 3927" in lines
+    other = [settings(timeout_us=500), settings(load_percent=20)]
+    assert not [line for one in other for line in published_lines(one)]
 
 
 def test_processor_ticks_are_read() -> None:

@@ -38,7 +38,7 @@ from tide_tools.terminal.style import print_whole
 app = typer.Typer()
 SAMPLES = {"sim": 500, "native": 60, "qemu": 100}
 QUICK_SAMPLES = 5
-NAMES = (*CASES, *BUDGET_CASES, *MT_CASES, *STUDIES, "timers")
+NAMES = (*CASES, *BUDGET_CASES, *MT_CASES, *STUDIES)
 LOSSES_NATIVELY = (
     "As in the paper a sender asks for the acknowledgment at once, and PoDS keeps the line for the answer. Unlike "
     "there each message is lost on its own, not all of a period together, and the agent acknowledges unasked, too."
@@ -96,13 +96,7 @@ def reproduce(
       tide lab reproduce mt-case-study
 
       tide lab reproduce four-chains
-
-      tide lab reproduce timers --samples 2000 (native; as published: 2000000, in two days)
     """
-    if case == "timers":
-        from tide_lab.timers.reproduce import reproduce_timers
-
-        return reproduce_timers(samples or SAMPLES["sim"], out or Path("results/timers-table"))
     if case in BUDGET_CASES:
         from tide_lab.reproduce.budget import reproduce_budget
 

@@ -27,6 +27,7 @@ from tide_lab.timers.plan import (
     processors,
     ros_timers,
 )
+from tide_lab.timers.published import published_lines
 from tide_lab.timers.results import Result, load_lines, summary_table, title, verdict_line, write_files
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder
@@ -65,12 +66,6 @@ def timers(
             help="Percent of each processor that a load takes meanwhile, under the normal policy.",
         ),
     ] = 0,
-    cpus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="N[,N]", help="Processors to measure on. Default: the first two, swapped after each block."
-        ),
-    ] = None,
     cyclictest: Annotated[bool, typer.Option(help="Measure cyclictest in the same run.")] = True,
     ros: Annotated[
         str | None,
@@ -85,13 +80,8 @@ def timers(
         typer.Option(
             min=1,
             max=100_000_000,
-            help="Number of expiries of each timer of ROS. Default: a tenth of --repetitions, at least 1000.",
-        ),
-    ] = None,
-    wake_up_lead_us: Annotated[
-        int | None,
-        typer.Option(
-            min=0, max=1_000_000, help="Limit of tide's wake-up lead; 0: no lead. Default: the runtime's limit."
+            help="Number of expiries of each timer of ROS, and of tide without its wake-up lead. Default: a tenth of "
+            "--repetitions, at least 1000.",
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the results. Default: results/timers.")] = None,
@@ -100,8 +90,9 @@ def timers(
 
     tide's timer belongs to the shipped executor. The latency is the actual minus the expected expiry, both by the clock
     at the start of the callback and by the time reported to the callback. tide and cyclictest run at the same time on
-    two processors, in blocks of twenty seconds, and swap processors after each block. Writes results.json and a log of
-    every measurement. Ctrl-C ends the measurement early and keeps the results so far.
+    two processors (the first two that the command may use), in blocks of twenty seconds, and swap processors after each
+    block. For a cell of the published table of ROS 1's timer_tests, prints the published figures, too. Writes
+    results.json and a log of every measurement. Ctrl-C ends the measurement early and keeps the results so far.
 
     Examples:
 
@@ -114,8 +105,8 @@ def timers(
     folder = out or Path("results/timers")
     require_folder(folder)
     try:
-        settings = _settings(repetitions, timeout_us, policy.value, priority, load, cpus, cyclictest, ros_repetitions)
-        settings = replace(settings, wake_up_lead_us=wake_up_lead_us, ros=_ros_timers(ros))
+        settings = _settings(repetitions, timeout_us, policy.value, priority, load, cyclictest, ros_repetitions)
+        settings = replace(settings, ros=_ros_timers(ros))
         require_permission(settings)
         with interruptible(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
@@ -143,7 +134,6 @@ def _settings(
     policy: str,
     priority: int,
     load: int,
-    cpus: str | None,
     cyclictest: bool,
     ros_repetitions: int | None,
 ) -> Settings:
@@ -157,7 +147,7 @@ def _settings(
         policy=policy,
         priority=0 if policy == "normal" else priority,
         load_percent=load,
-        cpus=processors(cpus),
+        cpus=processors(),
         cyclictest=cyclictest,
         ros_repetitions=count,
     )
@@ -195,7 +185,7 @@ def _report(settings: Settings, outcome: Outcome, folder: Path) -> bool:
         console.print("interrupted: these are the measurements up to then", highlight=False)
     if result.summaries:
         print_whole(console, summary_table(result))
-    for line in [*load_lines(outcome.loads), *map(verdict_line, result.verdicts())]:
+    for line in [*published_lines(settings), *load_lines(outcome.loads), *map(verdict_line, result.verdicts())]:
         console.print(line, highlight=False, soft_wrap=True)
     write_files(result, folder)
     if outcome.failure is not None:

@@ -172,8 +172,6 @@ class Run:
 
     def _tide_words(self, repetitions: int) -> list[str]:
         common = self._common_words("tide", repetitions)
-        if self.settings.wake_up_lead_us is not None:
-            common += ["--wake-up-lead-ns", f"{self.settings.wake_up_lead_us * 1000}"]
         return [str(find_binary("tide-timers")), "measure", *common, *self.settings.scheduling_words]
 
     def _plain_words(self, repetitions: int) -> list[str]:

@@ -36,9 +36,7 @@ class Settings:
     cpus: tuple[int, ...]
     cyclictest: bool
     ros: tuple[str, ...] = ()  # names from ROS_TIMERS
-    ros_repetitions: int = 0  # number of repetitions for each of them
-    wake_up_lead_us: int | None = None  # limit of the wake-up lead; None: the runtime's default
-    plain_repetitions: int = 0  # number of repetitions for tide without its wake-up lead; 0: not measured
+    ros_repetitions: int = 0  # number of repetitions for each of them, and for tide without its wake-up lead
 
     @property
     def timeout_ns(self) -> int:
@@ -69,7 +67,7 @@ def blocks(settings: Settings) -> list[Block]:
     count = max(2, math.ceil(duration_s / BLOCK_S), min(BLOCKS_WANTED, int(duration_s)))
     count += count % 2  # an even number, so that each processor gets equally many blocks
     shares = [share for share in _shares(settings.repetitions, count) if share]
-    alone = {PLAIN: settings.plain_repetitions, **dict.fromkeys(settings.ros, settings.ros_repetitions)}
+    alone = dict.fromkeys((PLAIN, *settings.ros), settings.ros_repetitions)
     counts = {name: min(len(shares), math.ceil(total / shares[0])) for name, total in alone.items()}
     rest = {name: iter(_shares(total, counts[name])) for name, total in alone.items()}
     found: list[Block] = []
@@ -97,22 +95,9 @@ def _pair(settings: Settings, repetitions: int, number: int) -> list[Block]:
     return [Block(repetitions, {"tide": first, "cyclictest": second})]
 
 
-def processors(text: str | None) -> tuple[int, ...]:
-    """Processors from `--cpus`: one, or two that are swapped; the default is the first two that this process may
-    use."""
-    usable = sorted(os.sched_getaffinity(0))
-    if text is None:
-        return tuple(usable[:2])
-    try:
-        numbers = tuple(int(word) for word in text.split(","))
-    except ValueError:
-        raise PlanError(f"--cpus does not take '{text}'; write one processor, or two as 0,1") from None
-    if not 1 <= len(numbers) <= 2 or len(set(numbers)) < len(numbers):
-        raise PlanError(f"--cpus does not take '{text}'; write one processor, or two as 0,1")
-    missing = [number for number in numbers if number not in usable]
-    if missing:
-        raise PlanError(f"processor {missing[0]} is not one this process may use: {', '.join(map(str, usable))}")
-    return numbers
+def processors() -> tuple[int, ...]:
+    """The first two processors that this process may use; `taskset` chooses others, or one."""
+    return tuple(sorted(os.sched_getaffinity(0))[:2])
 
 
 def has_cyclictest() -> bool:

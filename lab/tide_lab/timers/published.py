@@ -4,11 +4,11 @@ minimum, average and maximum latency in us."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+from tide_lab.timers.plan import Settings
 
 SOURCE = "timer_tests suite of ROS 1, PandaBoard ES (OMAP4460), Linux 3.4.0 and 3.4.0-rt17"
-METRICS = ("min_us", "mean_us", "max_us")
-KERNELS = ("3.4.0", "3.4.0-rt17")
 
 Figures = tuple[int, int, int]
 # by kernel, load in percent and policy: figures for 1 ms and for 10 ms
@@ -27,10 +27,17 @@ PUBLISHED: Mapping[tuple[str, int, str], tuple[Figures, Figures]] = {
     ("3.4.0-rt17", 80, "fifo"): ((33, 77, 205), (58, 115, 223)),
 }
 TIMEOUTS_US = (1000, 10_000)
-LOADS = (0, 80)
-POLICIES = ("normal", "rr", "fifo")
 
 
-def figures(kernel: str, load_percent: int, policy: str, timeout_us: int) -> Figures | None:
-    row = PUBLISHED.get((kernel, load_percent, policy))
-    return None if row is None or timeout_us not in TIMEOUTS_US else row[TIMEOUTS_US.index(timeout_us)]
+def figures(settings: Settings) -> dict[str, Figures]:
+    """The published figures of this cell, by kernel; none if the cell is not in the table."""
+    if settings.timeout_us not in TIMEOUTS_US:
+        return {}
+    column = TIMEOUTS_US.index(settings.timeout_us)
+    cell = settings.load_percent, settings.policy
+    return {kernel: cells[column] for (kernel, *row), cells in PUBLISHED.items() if tuple(row) == cell}
+
+
+def published_lines(settings: Settings) -> Iterator[str]:
+    for kernel, triple in figures(settings).items():
+        yield f"published for Linux {kernel}, min / average / max in us: {' / '.join(map(str, triple))}"

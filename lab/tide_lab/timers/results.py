@@ -14,6 +14,7 @@ from rich.table import Table
 from tide_lab.timers.latencies import Array, Latencies, Summary
 from tide_lab.timers.measure import Load, Outcome
 from tide_lab.timers.plan import PLAIN, ROS_TIMERS, Settings
+from tide_lab.timers.published import SOURCE, figures
 from tide_tools.report.results import Machine
 from tide_tools.terminal.style import empty_table
 
@@ -92,11 +93,15 @@ class Result:
         left, right = tide.percentiles_ns["p99.9"], other.percentiles_ns["p99.9"]
         if left is not None and right is not None:
             pairs["99.9th percentile"] = (left // resolution * resolution, right)
-        return [
+        found = [
             Verdict(f"{what} at most {GOAL_RATIO} x cyclictest's", f"{ratio:.3f} x", self._judged(ratio))
             for what, (left, right) in pairs.items()
             if right > 0 and (ratio := left / right) is not None
         ]
+        plain = self.summary(PLAIN)
+        if plain is not None and plain.mean_ns is not None and other.mean_ns > 0:
+            found.append(Verdict("average without the early wake-up", f"{plain.mean_ns / other.mean_ns:.3f} x", None))
+        return found
 
     def _judged(self, ratio: float) -> bool | None:
         """True if the ratio meets the goal; None for the normal policy, for which no goal is stated."""
@@ -112,6 +117,7 @@ class Result:
             "command": self.command,
             "machine": self.machine.model_dump(),
             "settings": asdict(self.settings),
+            "published": {"source": SOURCE, "min_mean_max_us": figures(self.settings)},
             "interrupted": outcome.interrupted,
             "failure": outcome.failure,
             "memory_locked": outcome.memory_locked,
