@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
-from commands import tide
 from tide_test_support import eventually, judged
 from tide_tools.programs.binaries import find_binary
 from tide_tools.programs.child import may_use_fifo
+from tide_tools.trace.instances import read_run
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples/three_chains/system.toml"
@@ -43,23 +42,12 @@ def recorded(out: Path, folder: str) -> list[dict[str, Any]]:
     return [one for line in lines if line.startswith('{"chain"') and "latency_ns" in (one := json.loads(line))]
 
 
-def flows_of(folder: Path) -> dict[tuple[str, int], list[str]]:
-    """The points of each instance's flow, as Perfetto reads them."""
-    out = folder / "run.pftrace"
-    assert tide("trace", "export", folder, "--to", "perfetto", "--out", out) == (0, "")
-    trace = perfetto.Trace.FromString(out.read_bytes())
-    tracks = {
-        one.track_descriptor.uuid: one.track_descriptor for one in trace.packet if one.HasField("track_descriptor")
-    }
-    found: dict[int, tuple[tuple[str, int], list[str]]] = {}
-    for packet in trace.packet:
-        event = packet.track_event
-        for flow in event.flow_ids:
-            track = tracks[event.track_uuid]
-            key = track.name, int(event.name.split()[-1])
-            found.setdefault(flow, (key, []))[1].append(tracks[track.parent_uuid].name)
-    assert len({key for key, _ in found.values()}) == len(found), "an instance has one flow"
-    return dict(found.values())
+def ways_of(folder: Path) -> dict[tuple[str, int], list[str]]:
+    """The places of each instance, in the order in which it reached them."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for one in sorted(read_run(folder)[0], key=lambda step: (step.start_ns, step.end_ns)):
+        found.setdefault((one.chain, one.instance), []).append(one.place)
+    return found
 
 
 def test_three_chains_under_all_executors(tmp_path: Path) -> None:
@@ -91,9 +79,9 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.count("<svg") >= 4, "latencies, the timeline, parts of two runs"
     for folder in ("batch_stock", "tide", "tide-preemptive"):
-        flows = flows_of(tmp_path / folder)
+        ways = ways_of(tmp_path / folder)
         for one in recorded(tmp_path, folder):
-            assert flows[one["chain"], one["index"]] == WAY, folder
+            assert ways[one["chain"], one["index"]] == WAY, folder
 
 
 def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:

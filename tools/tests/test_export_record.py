@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The export of recorded boards: each board is on the host's clock, distinct from the others, and named by the
-description; the files are read back by the formats' own libraries. TIDE_SEED is the first seed of generated data."""
+description. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 import random
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from mcap.reader import make_reader
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 from typer.testing import CliRunner
 
 from commands import tide
@@ -129,38 +126,6 @@ def test_instances_after_a_restart_are_others(tmp_path: Path) -> None:
         [one.start_ns for one in timers if one.chain == chain] for chain in ("arm, level 5", "arm, level 5, start 2")
     )
     assert max(first) < min(second) - 900 * MILLISECOND
-
-
-def test_perfetto_and_mcap_read_it_back(tmp_path: Path) -> None:
-    boards = two_boards(random.Random(SEED))
-    folder = write_boards(tmp_path / "two", boards)
-    agent_trace(folder / "agent.trace", boards)
-    wanted = steps_of(export(folder, "--to", "csv", "--system", described(tmp_path))[0])
-    file = tmp_path / "boards.mcap"
-    export(folder, "--to", "mcap", "--system", described(tmp_path), "--out", file)
-    read = []
-    for _, _, message in make_reader(io.BytesIO(file.read_bytes())).iter_messages():
-        told = json.loads(message.data)
-        told.pop("latency_ns")
-        read.append(Step(**told))
-    assert sorted(read) == sorted(wanted)
-    file = tmp_path / "boards.pftrace"
-    export(folder, "--to", "perfetto", "--system", described(tmp_path), "--out", file)
-    packets = perfetto.Trace.FromString(file.read_bytes()).packet
-    places = {
-        packet.track_descriptor.name
-        for packet in packets
-        if packet.HasField("track_descriptor") and not packet.track_descriptor.parent_uuid
-    }
-    assert places == {one.place for one in wanted}
-    begins = [packet for packet in packets if packet.track_event.type == perfetto.TrackEvent.TYPE_SLICE_BEGIN]
-    assert len(begins) == len(wanted)
-    flows: dict[int, set[int]] = {}
-    for packet in begins:
-        for flow in packet.track_event.flow_ids:
-            flows.setdefault(flow, set()).add(packet.track_event.track_uuid)
-    assert len(flows) == len({(one.chain, one.instance) for one in wanted})
-    assert sum(len(tracks) == 3 for tracks in flows.values()) > 100, "lane, link and agent are one flow"
 
 
 def test_clock_records_are_no_steps(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto
 
 from commands import done, tide
 from tide_tools.run.plan import FIRST_KEY, plan_of, traces_of
@@ -241,26 +240,6 @@ def test_a_message_that_never_came_leaves_the_others_as_they_are(tmp_path: Path)
     found = ways(read_run(run.write(tmp_path / "run"))[0])
     assert [one.what for one in found["brake", 0]] == WHATS == [one.what for one in found["brake", 2]]
     assert [one.what for one in found["brake", 1]] == ["read", "lost message"]
-
-
-def test_perfetto_has_one_flow_for_one_brake(tmp_path: Path) -> None:
-    run = Run()
-    for index in range(3):
-        for chain in range(2):
-            run.instance(chain, index)
-    folder, out = run.write(tmp_path / "tide"), tmp_path / "run.pftrace"
-    assert tide("trace", "export", folder, "--to", "perfetto", "--out", out) == (0, "")
-    read = perfetto.Trace.FromString(out.read_bytes())
-    tracks = {
-        one.track_descriptor.uuid: one.track_descriptor for one in read.packet if one.HasField("track_descriptor")
-    }
-    flows: dict[int, list[tuple[str, str]]] = {}
-    for packet in read.packet:
-        for flow in packet.track_event.flow_ids:
-            track = tracks[packet.track_event.track_uuid]
-            flows.setdefault(flow, []).append((track.name, tracks[track.parent_uuid].name))
-    assert len(flows) == 6
-    assert sum(way == [("brake", place) for place in WAY] for way in flows.values()) == 3
 
 
 def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
