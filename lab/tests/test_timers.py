@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 from tide_lab.programs import find_binary
 from tide_lab.timers import command, measure, plan, rclpy_timer
-from tide_lab.timers.latencies import PERCENTS, Histogram, Latencies, Summary
+from tide_lab.timers.latencies import PERCENTS, Summary, of_cyclictest
 from tide_lab.timers.measure import Load, Outcome
 from tide_lab.timers.plan import PLAIN, ROS_TIMERS, PlanError, Settings, blocks, processors
 from tide_lab.timers.published import PUBLISHED, published_lines
@@ -207,7 +207,7 @@ def consistent(folder: Path) -> dict[str, Any]:
     if "cyclictest" in by_name:
         pairs = (folder / "cyclictest.histogram.log").read_text(encoding="ascii").split()
         one = by_name["cyclictest"]
-        assert sum(map(int, pairs[1::2])) + one["beyond_histogram"] == one["samples"]
+        assert sum(map(int, pairs[1::2])) == one["samples"]
     return data
 
 
@@ -450,7 +450,7 @@ def test_percentiles_agree_with_the_definition() -> None:
     draw = random.Random(SEED)
     for trial in range(200):
         values = [draw.randint(-50, 3000) for _ in range(draw.randint(1, 300))]
-        summary = Summary.of("x", Latencies.of(np.array(values, np.int64)), 0)
+        summary = Summary.of("x", np.array(values, np.int64), 0)
         context = f"seed {SEED}, trial {trial}"
         for percent in PERCENTS:
             assert summary.percentiles_ns[f"p{percent:g}"] == brute_percentile(values, percent), context
@@ -458,33 +458,16 @@ def test_percentiles_agree_with_the_definition() -> None:
         assert summary.early == sum(value < 0 for value in values), context
 
 
-def test_histograms_of_blocks_add_up() -> None:
+def test_the_histogram_of_cyclictest_has_every_latency() -> None:
     draw = random.Random(SEED)
     for trial in range(100):
-        histogram, values = Histogram(1000), []
-        for _ in range(draw.randint(1, 4)):
-            part = [draw.randint(0, 120) for _ in range(draw.randint(1, 50))]
-            values += part
-            counts = {f"{value}": part.count(value) for value in set(part) if value < 100}
-            histogram.add({"cycles": len(part), "histogram": counts, "avg": sum(part) / len(part), "max": max(part)})
-        latencies = histogram.latencies
-        context = f"seed {SEED}, trial {trial}"
-        assert latencies.total == len(values), context
-        assert latencies.beyond == sum(value >= 100 for value in values), context
-        mean_ns = 1000 * sum(values) / len(values) + 500  # cyclictest rounds down, on average by 500 ns
-        assert latencies.mean_ns == pytest.approx(mean_ns), context
-        for percent in PERCENTS:
-            expected = 1000 * brute_percentile(values, percent)
-            known = expected < 100_000 or expected == 1000 * max(values) == latencies.max_ns
-            found = latencies.percentile(percent)
-            assert found in ((expected,) if expected < 100_000 else (expected, None)), context
-            assert known or found is None, context
-
-
-def test_a_histogram_without_cycles_is_nothing() -> None:
-    histogram = Histogram(1000)
-    histogram.add({"cycles": 0, "histogram": {}, "avg": 0.0, "max": 0})
-    assert Summary.of("x", histogram.latencies, None).samples == 0
+        values = [draw.randint(0, 120) for _ in range(draw.randint(1, 50))]
+        counts = {f"{value}": values.count(value) for value in set(values) if value < 100}
+        found = of_cyclictest({"cycles": len(values), "histogram": counts, "max": max(values)})
+        wanted = sorted(1000 * (value if value < 100 else max(values)) for value in values)
+        assert found.tolist() == wanted, f"seed {SEED}, trial {trial}"
+        mean_ns = sum(wanted) / len(wanted) + 500  # cyclictest rounds down, on average by 500 ns
+        assert Summary.of("x", found, None, 1000).mean_ns == pytest.approx(mean_ns, abs=0.1)
 
 
 class FakeTimer:

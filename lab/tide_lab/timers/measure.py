@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from tide_lab.programs import find_binary
-from tide_lab.timers.latencies import Histogram, Piece, Tally
+from tide_lab.timers.latencies import Piece, Tally, of_cyclictest
 from tide_lab.timers.plan import NOT_PERMITTED, PLAIN, ROS_TIMERS, Block, PlanError, Settings, blocks
 from tide_lab.timers.rclpy_timer import POLICIES
 from tide_tools.programs.child import Child, Children, RunError, json_line
@@ -28,7 +28,6 @@ from tide_tools.programs.patience import Patience
 
 LOAD_TOLERANCE_PERCENT = 2.0
 _RCLPY = "tide_lab.timers.rclpy_timer"
-_BUCKET_NS = 1000  # cyclictest truncates to microseconds
 _BUCKETS = 500_000
 _START_LIMIT_S = 60.0
 _SECOND_NS = 1_000_000_000
@@ -56,7 +55,7 @@ class Outcome:
     tide: Tally = field(default_factory=lambda: Tally("tide"))
     plain: Tally = field(default_factory=lambda: Tally(PLAIN))
     ros: dict[str, Tally] = field(default_factory=lambda: {name: Tally(name) for name in ROS_TIMERS})
-    cyclictest: Histogram = field(default_factory=lambda: Histogram(_BUCKET_NS))
+    cyclictest: Tally = field(default_factory=lambda: Tally("cyclictest"))
     loads: list[Load] = field(default_factory=list)
     interrupted: bool = False
     failure: str | None = None  # reason for an early end that was not an interruption
@@ -70,13 +69,14 @@ class Outcome:
     def add(self, piece: Piece) -> None:
         for name, samples in piece.samples.items():
             tally, end = self.tallies[name], piece.ends[name]
-            tally.add(samples)
+            tally.measured.append(samples[:, 0])
+            tally.reported.append(samples[:, 1])
             tally.skipped += end["skipped"]
             tally.told_another_expiry += end.get("told_another_expiry", 0)
             self.memory_locked = end.get("memory_locked", self.memory_locked)
             self.cpu_latency_held = end.get("cpu_latency_held", self.cpu_latency_held)
         if piece.cyclictest is not None:
-            self.cyclictest.add(piece.cyclictest)
+            self.cyclictest.measured.append(of_cyclictest(piece.cyclictest))
 
 
 def require_permission(settings: Settings) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from rich.table import Table
 
-from tide_lab.timers.latencies import Array, Latencies, Summary
+from tide_lab.timers.latencies import BUCKET_NS, Array, Summary
 from tide_lab.timers.measure import Load, Outcome
-from tide_lab.timers.plan import PLAIN, ROS_TIMERS, Settings
+from tide_lab.timers.plan import PLAIN, Settings
 from tide_lab.timers.published import SOURCE, figures
 from tide_tools.report.results import Machine
 from tide_tools.terminal.style import empty_table
@@ -39,20 +39,15 @@ class Result:
     command: str
 
     def __post_init__(self) -> None:
-        self.latencies: dict[str, Latencies] = {}
-        self.skipped: dict[str, int | None] = {}
-        for tally in self.outcome.tallies.values():
-            if tally.measured:
-                self.latencies[tally.name] = Latencies.of(tally.measured_ns)
-                self.latencies[f"{tally.name}, reported"] = Latencies.of(tally.reported_ns)
-                self.skipped[tally.name] = tally.skipped
-        if self.outcome.cyclictest.latencies.total:
-            self.latencies["cyclictest"] = self.outcome.cyclictest.latencies
-        told = [text for name in ("tide", PLAIN, *ROS_TIMERS) for text in (name, f"{name}, reported")]
-        order = (*told[:4], "cyclictest", *told[4:])
-        self.summaries = [
-            Summary.of(name, self.latencies[name], self.skipped.get(name)) for name in order if name in self.latencies
-        ]
+        tide, plain, *ros = self.outcome.tallies.values()
+        self.summaries: list[Summary] = []
+        for tally in (tide, plain, self.outcome.cyclictest, *ros):
+            is_other = tally is self.outcome.cyclictest
+            if len(tally.measured_ns):
+                skipped, resolution_ns = (None, BUCKET_NS) if is_other else (tally.skipped, 1)
+                self.summaries.append(Summary.of(tally.name, tally.measured_ns, skipped, resolution_ns))
+            if len(tally.reported_ns):
+                self.summaries.append(Summary.of(f"{tally.name}, reported", tally.reported_ns, None))
 
     def summary(self, name: str) -> Summary | None:
         return next((summary for summary in self.summaries if summary.name == name), None)
@@ -66,7 +61,7 @@ class Result:
 
     def verdicts(self) -> list[Verdict]:
         tide = self.summary("tide")
-        if tide is None or tide.mean_ns is None:
+        if tide is None:
             return []
         found = [Verdict("never early", f"{tide.early} of {tide.samples:,} early", tide.early == 0)]
         found += self._against_cyclictest(tide)
@@ -84,23 +79,19 @@ class Result:
     def _against_cyclictest(self, tide: Summary) -> list[Verdict]:
         """The goals relative to cyclictest. tide's latencies are truncated to microseconds, as cyclictest truncates its
         own."""
-        other = self.summary("cyclictest")
-        if other is None or other.mean_ns is None:
+        other, plain = self.summary("cyclictest"), self.summary(PLAIN)
+        mean_ns = float(self.outcome.cyclictest.measured_ns.mean()) if other is not None else 0.0
+        if other is None or mean_ns == 0 or other.percentiles_ns["p99.9"] == 0:
             return []
-        resolution = other.resolution_ns
-        ours = self.outcome.tide.measured_ns // resolution * resolution
-        pairs = {"average": (float(ours.mean()), other.mean_ns)}
-        left, right = tide.percentiles_ns["p99.9"], other.percentiles_ns["p99.9"]
-        if left is not None and right is not None:
-            pairs["99.9th percentile"] = (left // resolution * resolution, right)
+        ours = (self.outcome.tide.measured_ns // BUCKET_NS).mean() * BUCKET_NS / mean_ns
+        late = tide.percentiles_ns["p99.9"] // BUCKET_NS * BUCKET_NS / other.percentiles_ns["p99.9"]
         found = [
             Verdict(f"{what} at most {GOAL_RATIO} x cyclictest's", f"{ratio:.3f} x", self._judged(ratio))
-            for what, (left, right) in pairs.items()
-            if right > 0 and (ratio := left / right) is not None
+            for what, ratio in (("average", ours), ("99.9th percentile", late))
         ]
-        plain = self.summary(PLAIN)
-        if plain is not None and plain.mean_ns is not None and other.mean_ns > 0:
-            found.append(Verdict("average without the early wake-up", f"{plain.mean_ns / other.mean_ns:.3f} x", None))
+        if plain is not None:
+            ratio = plain.mean_ns / other.mean_ns
+            found.append(Verdict("average without the early wake-up", f"{ratio:.3f} x cyclictest's", None))
         return found
 
     def _judged(self, ratio: float) -> bool | None:
@@ -141,10 +132,9 @@ def write_files(result: Result, folder: Path) -> None:
         for kind, values in (("measured", tally.measured_ns), ("reported", tally.reported_ns)):
             if len(values):
                 _write_log(folder / f"{tally.name}.{kind}.log", values)
-    other = result.latencies.get("cyclictest")
-    if other is not None:
-        pairs = zip(other.values_ns.tolist(), other.counts.tolist(), strict=True)
-        lines = [f"{_us(value)} {count}" for value, count in pairs]
+    if len(result.outcome.cyclictest.measured_ns):
+        values, counts = np.unique(result.outcome.cyclictest.measured_ns, return_counts=True)
+        lines = [f"{_us(value)} {count}" for value, count in zip(values.tolist(), counts.tolist(), strict=True)]
         (folder / "cyclictest.histogram.log").write_text("\n".join([*lines, ""]), encoding="ascii")
 
 
@@ -170,10 +160,8 @@ def title(settings: Settings) -> str:
     return f"timer of {timeout}, {settings.scheduling_text}, {load}"
 
 
-def us(value_ns: float | None) -> str:
+def us(value_ns: float) -> str:
     """Microseconds as text, with at least three significant digits."""
-    if value_ns is None:
-        return _UNKNOWN
     value = value_ns / 1000
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}" if abs(value) < 100 else f"{value:.0f}"
 
