@@ -15,14 +15,16 @@ class Shares:
     """The curves of one kind of bounds, in percent over the varied quantity."""
 
     def __init__(self, rows: list[dict[str, Any]], variant: str) -> None:
-        chosen = [row for row in rows if row["variant"] == variant]
-        self.values: list[float] = sorted({row["value"] for row in chosen})
-        self._shares: dict[tuple[str, float], float] = {
-            (row["curve"], row["value"]): 100 * row["share"] for row in chosen
-        }
+        self._curves: dict[str, dict[float, float]] = {}
+        for row in rows:
+            curve, _, kind = row["system"].partition(" ")
+            if kind == variant:
+                (value,) = row["x"].values()
+                self._curves.setdefault(curve, {})[value] = row["measured"]
+        self.values = sorted(next(iter(self._curves.values()), ()))
 
     def curve(self, name: str) -> list[float]:
-        return [self._shares[name, value] for value in self.values]
+        return [self._curves[name][value] for value in self.values]
 
 
 def largest_lead(shares: Shares) -> float:

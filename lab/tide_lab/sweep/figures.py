@@ -16,8 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from tide_lab.simulator import Simulator
-from tide_lab.sweep.claims import CLAIMS, Shares
-from tide_lab.sweep.study import ANALYSES, STUDIES, VARIANTS, Study, Tally, blocks, rows, run_block
+from tide_lab.sweep.claims import CLAIMS, CURVES, Shares
+from tide_lab.sweep.study import SOURCE, STUDIES, VARIANTS, Study, Tally, blocks, rows, run_block
 from tide_tools.analysis.bounds import AnalysisError
 from tide_tools.interrupts import interruptible
 from tide_tools.outputs import require_folder, results_folder, write_text
@@ -114,30 +114,33 @@ def _run(study: Study) -> dict[int, Tally]:
 
 
 def _report(study: Study, tallies: dict[int, Tally], folder: Path, brief: bool) -> list[dict[str, Any]]:
-    from tide_lab.sweep.store import write_json
-
     table = rows(study, tallies)
+    data = {
+        "schema": 1,
+        "case": study.case,
+        "on": "analysis",
+        "seed": study.seed,
+        "source": SOURCE,
+        "conditions": study.conditions(),
+        "rows": table,
+    }
     with results_folder(folder) as place:
-        write_json(study, table, place / "results.json")
+        (place / "results.json").write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     if brief:
         return table
     console = Console(emoji=False)
     console.print(f"[bold]{study.title}[/bold]: {study.conditions()}", highlight=False, soft_wrap=True)
     for variant in VARIANTS:
-        print_whole(console, _table(study, tallies, variant))
+        print_whole(console, _table(study, Shares(table, variant), variant))
     console.print(f"{folder}/: results.json", highlight=False, markup=False, soft_wrap=True)
     return table
 
 
-def _table(study: Study, tallies: dict[int, Tally], variant: str) -> Table:
-    title = f"schedulable by {variant} bounds, %"
-    table = empty_table(title)
+def _table(study: Study, shares: Shares, variant: str) -> Table:
+    table = empty_table(f"schedulable by {variant} bounds, %")
     table.add_column(study.vary)
-    analyses = {analysis: curve for analysis, (curve, kind) in ANALYSES.items() if kind == variant}
-    for curve in analyses.values():
+    for curve in CURVES:
         table.add_column(curve, justify="right")
-    for point, value in enumerate(study.values):
-        tally = tallies[point]
-        shares = [100 * (tally.met or {})[analysis] / tally.sets for analysis in analyses]
-        table.add_row(f"{value:g}", *(f"{share:.1f}" for share in shares))
+    for value, *of_curves in zip(shares.values, *map(shares.curve, CURVES), strict=True):
+        table.add_row(f"{value:g}", *(f"{share:.1f}" for share in of_curves))
     return table

@@ -145,30 +145,24 @@ def interval(met: int, sets: int) -> tuple[float, float]:
 
 
 def rows(study: Study, tallies: dict[int, Tally]) -> list[dict[str, Any]]:
-    """One row for each point and analysis, in order."""
+    """One row for each point and analysis, in order, in the form of `tide lab reproduce`."""
     result: list[dict[str, Any]] = []
     for point, value in enumerate(study.values):
         tally = tallies.get(point, Tally())
-        for analysis, (name, variant) in ANALYSES.items():
-            if not tally.sets or tally.met is None:
-                continue
-            met = tally.met[analysis]
+        counts = tally.met or {}
+        for analysis, (name, variant) in ANALYSES.items() if counts else ():
+            met = counts[analysis]
             low, high = interval(met, tally.sets)
             result.append(
                 {
-                    "case": study.case,
-                    "vary": study.vary,
-                    "value": float(value),
-                    "analysis": analysis,
-                    "curve": name,
-                    "variant": variant,
-                    "sets": tally.sets,
-                    "met": met,
-                    "share": met / tally.sets,
-                    "low": low,
-                    "high": high,
-                    "seed": study.seed,
-                    **{key: value for key, value in study.recipe(value).items() if key != study.vary},
+                    "system": f"{name} {variant}",
+                    "x": {study.vary: float(value)},
+                    "metric": "schedulable_percent",
+                    "published": None,
+                    "measured": 100 * met / tally.sets,
+                    "low": 100 * low,
+                    "high": 100 * high,
+                    "samples": tally.sets,
                 }
             )
     return result
