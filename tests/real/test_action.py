@@ -144,7 +144,6 @@ class World(links.World):
 
 
 world = links.worlds(World, udp, *in_full(rtps, udp_with_loss, serial, serial_with_loss))
-only_plain = pytest.mark.parametrize("world", [udp, serial], ids=["udp", "serial"], indirect=True)
 only_lossy = pytest.mark.parametrize(
     "world", [udp_with_loss, serial_with_loss], ids=["udp_with_loss", "serial_with_loss"], indirect=True
 )
@@ -219,33 +218,6 @@ def test_ros_cancels_goals_of_a_board(world: World) -> None:
     answer = outcome(refused.handle.cancel_goal_async())
     assert answer.return_code == CancelGoal.Response.ERROR_GOAL_TERMINATED
     assert board.values("ended")[45]["value"] == SUCCEEDED
-
-
-@pytest.mark.full
-@only_udp
-def test_all_goals_of_a_board_are_cancelled_at_once(world: World) -> None:
-    world.board("--serve", "count", "--step-ms", "20")
-    client = world.client("count")
-    goals = [Goal(client, order) for order in (100, 101, 102)]
-    assert all(goal.handle.accepted for goal in goals)
-    everything = world.host.node.create_client(CancelGoal, "count/_action/cancel_goal", callback_group=world.group)
-    assert everything.wait_for_service(LIMIT_S)
-    answer = outcome(everything.call_async(CancelGoal.Request()))
-    assert {bytes(info.goal_id.uuid) for info in answer.goals_canceling} == {
-        bytes(goal.handle.goal_id.uuid) for goal in (goals[0], goals[2])
-    }
-    goals[0].require_result(CANCELED)
-
-
-@pytest.mark.full
-@only_plain
-def test_results_are_there_later_and_again(world: World) -> None:
-    board = world.board("--serve", "count", "--step-ms", "5")
-    goal = Goal(world.client("count"), 6)
-    assert goal.handle.accepted
-    board.wait("ended", {6})
-    for _ in range(3):
-        goal.require_result()
 
 
 @pytest.mark.full

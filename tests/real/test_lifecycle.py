@@ -98,48 +98,6 @@ def test_a_manager_takes_it_through_its_states(manager: Manager) -> None:
     assert called == ["configure", "activate", "activate", "deactivate", "cleanup"]
 
 
-# The transitions that a manager may request in a primary state; no state offers the ends of callbacks, which belong to
-# the node.
-HAS = {
-    "unconfigured": {Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_UNCONFIGURED_SHUTDOWN},
-    "inactive": {
-        Transition.TRANSITION_CLEANUP,
-        Transition.TRANSITION_ACTIVATE,
-        Transition.TRANSITION_INACTIVE_SHUTDOWN,
-    },
-    "active": {Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_ACTIVE_SHUTDOWN},
-    "finalized": set(),
-}
-ENDS_OF_CALLBACKS = [10, 11, 12, 20, 21, 22, 30, 31, 32, 40, 41, 42, 50, 51, 52, 60, 61, 62]
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("world", [udp], indirect=True)
-def test_what_a_state_does_not_have_is_refused_and_changes_nothing(manager: Manager) -> None:
-    steps = [
-        ("unconfigured", [Transition.TRANSITION_CONFIGURE]),
-        ("inactive", [Transition.TRANSITION_ACTIVATE, Transition.TRANSITION_ACTIVATE]),  # the first one is refused
-        ("active", [Transition.TRANSITION_ACTIVE_SHUTDOWN]),
-        ("finalized", []),
-    ]
-    changes = 0
-    for state, next_ones in steps:
-        for transition in [*range(10), *ENDS_OF_CALLBACKS, 99, 255]:
-            if transition not in HAS[state]:
-                assert not manager.change(transition), f"{transition} of {state}"
-        assert not manager.change(0, "transition_success") and not manager.change(0, "dance")
-        assert manager.state()[1] == state
-        for transition in next_ones:
-            manager.change(transition)
-            changes += 2
-        eventually(lambda: len(manager.events) == changes, LIMIT_S, f"{changes} events: {manager.events}")  # noqa: B023
-    assert manager.state()[1] == "finalized"
-    manager.board.stop()
-    called = [line for line in manager.board.log.read_text().splitlines() if "called" in line]
-    assert called[-3:] == [f'{{"called": "{name}"}}' for name in ("configure", "activate", "activate")]
-    assert set(called[:-3:2]) == {'{"called": "configure"}'} and set(called[1:-3:2]) == {'{"called": "cleanup"}'}
-
-
 @pytest.mark.full
 def test_states_and_transitions_are_listed(manager: Manager) -> None:
     states = {one.label: one.id for one in manager.ask("get_available_states").available_states}

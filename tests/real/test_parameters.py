@@ -185,14 +185,3 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
     assert values(client, "count") == [20]
     board.process.terminate()
     assert board.wait_event("end", LIMIT_S)["reconnects"] == 1
-
-
-@pytest.mark.full
-def test_what_is_listed_can_be_described_and_read(world: World) -> None:
-    """As `ros2 param dump` does: it reads the parameters by the names in the list."""
-    world.start_server()
-    client = world.client()
-    names = list(result(client.list_parameters([], 0)).result.names)
-    described = result(client.describe_parameters(names)).descriptors
-    assert [one.name for one in described] == names
-    assert None not in values(client, *names)

@@ -19,7 +19,6 @@ from ros import EXAMPLES_PORT, Host, eventually, host, program, start_agent
 from tide_tools.programs.child import Child, Children
 
 LIMIT_S = 30.0
-TYPE = "test_msgs/srv/BasicTypes"
 AT_ONCE = ["--at-once", "8"]  # because a server of rclpy keeps the last ten requests
 
 
@@ -39,9 +38,6 @@ class Board:
         replies = [line for line in self.lines if "reply" in line]
         assert all(line["right"] for line in replies), replies
         return [int(line["reply"]) for line in replies]
-
-    def answered_by(self) -> set[int]:
-        return {int(line["by"]) for line in self.lines if "by" in line}
 
     def await_replies(self, count: int) -> list[int]:
         eventually(lambda: len(self.replies()) >= count, LIMIT_S, f"{count} replies\n{self.child.tail()}")
@@ -106,33 +102,6 @@ def test_a_board_serves_ros(world: World) -> None:
         for number, result in enumerate(results(futures)):
             assert (result.int64_value, result.string_value) == (start + number + 7, f"text {number}")
             assert result.uint64_value == 0xB1
-
-
-@pytest.mark.full
-def test_a_board_is_shown_with_its_services(world: World) -> None:
-    world.board(0xB1, "--serve", "sums", "--ask", "others")
-    node = world.host.node
-    world.client("sums")
-    await_nodes(world.host, "peer")
-    eventually(
-        lambda: (
-            node.get_service_names_and_types_by_node("peer", "/") == [("/sums", [TYPE])]
-            and node.get_client_names_and_types_by_node("peer", "/") == [("/others", [TYPE])]
-        ),
-        LIMIT_S,
-        "the board's service and client are listed",
-    )
-    assert ("/sums", [TYPE]) in node.get_service_names_and_types()
-
-
-@pytest.mark.full
-def test_a_board_answers_later_and_longer(world: World) -> None:
-    world.board(0xB1, "--serve", "sums")
-    client = world.client("sums")
-    mixed = [client.call_async(request(number, later=number % 2 == 0)) for number in range(8)]
-    assert [result.int64_value for result in results(mixed)] == [number + 7 for number in range(8)]
-    text = "".join(chr(97 + number % 26) for number in range(4000))
-    assert results([client.call_async(request(1, text))])[0].string_value == text
 
 
 @pytest.mark.full
@@ -208,17 +177,6 @@ def test_two_boards_ask_one_server(world: World) -> None:
     for board in boards:
         end = board.end()
         assert end["unexpected"] == 0 and end["forgotten"] == 0, end
-
-
-@pytest.mark.full
-def test_boards_ask_each_other(world: World) -> None:
-    boards = [
-        world.board(0xA1, "--node", "one", "--serve", "one", "--ask", "two", "--period-ms", "20", *AT_ONCE),
-        world.board(0xA2, "--node", "two", "--serve", "two", "--ask", "one", "--period-ms", "20", *AT_ONCE),
-    ]
-    for board, other in zip(boards, reversed(boards), strict=True):
-        require_all(board.await_replies(30))
-        assert board.answered_by() == {other.key}
 
 
 @pytest.mark.full

@@ -106,17 +106,6 @@ def start() -> Iterator[Start]:
             agent.process.communicate()
 
 
-def test_a_restarted_client_is_in_at_once_and_a_thief_is_not(start: Start) -> None:
-    agent = start()
-    assert Client(agent).connects()
-    assert not Client(agent, "127.0.0.2").connects(0.5)
-    assert not Client(agent, "127.0.0.2").connects(0.1)
-    assert Client(agent).connects()  # the owner from another port, like a restarted program
-    errors = agent.end()
-    assert errors.count("a client with this key is alive elsewhere") == 1, errors
-    assert "tide-agent: client 0A0B0C0D at udp 127.0.0.2:" in errors
-
-
 def test_only_those_that_are_named_are_let_in(start: Start) -> None:
     agent = start("--allow", "127.0.0.0/31", "--allow", "0000BEEF@127.0.0.3")
     assert Client(agent).connects()

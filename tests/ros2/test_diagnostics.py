@@ -109,22 +109,3 @@ def test_it_can_be_left_out_and_a_wrong_name_is_refused(children: Children, tmp_
     wrong = children.start("wrong", [program("tide-agent"), "--udp", "0", "--name", "no name"], tmp_path / "wrong.log")
     assert wrong.process.wait() == 2
     assert "is not the name of a ROS 2 node" in (tmp_path / "wrong.log").read_text(encoding="utf-8")
-
-
-def test_many_clients_make_no_long_array(children: Children, tmp_path: Path) -> None:
-    port = free_port()
-    count = 150
-    with host(DOMAIN) as node:
-        reader = Reader(node)
-        words = ("--udp", str(port), "--max-clients", "500", "--diagnostics-period", str(PERIOD_S))
-        start_agent(children, DOMAIN, tmp_path / "agent.log", *words)
-        fleet = [program("fleet_clients"), "--udp", str(port), "--clients", str(count), "--key", str(1 << 16)]
-        children.start("fleet", fleet, tmp_path / "fleet.log").wait_event("ready", LIMIT_S)
-
-        def shown() -> set[str]:
-            return {one.name for array in reader.arrays[-20:] for one in array.status if ": client " in one.name}
-
-        eventually(lambda: len(shown()) == count, "each client has its turn")
-        agent = reader.newest()["tide_agent"]
-        assert values(agent)["clients"] == str(count) and values(agent)["clients in this array"] == "64"
-        assert max(len(array.status) for array in reader.arrays) == 66
