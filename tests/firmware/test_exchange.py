@@ -6,14 +6,13 @@ and interrupts. QEMU has no DMA there and sends at once, so byte times are not t
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from board import BUILDS, DOMAIN, image
 
+from commands import tide_apart
 from tide_tools.soak.host import WINDOW
 
 CHAINS, ROUNDS = 3, 2
@@ -24,9 +23,8 @@ def exchange(
     board: tuple[str, str], folder: Path, restarts: int, messages: int = 300
 ) -> tuple[int, dict[str, Any], str]:
     """board: `tide soak`'s option that says where it is."""
-    command = [sys.executable, "-m", "tide_tools.main", "soak", *board, "--messages", str(messages)]
-    command += ["--rounds", str(ROUNDS), "--kill-agent", str(restarts), "--domain", str(DOMAIN)]
-    done = subprocess.run([*command, "--out", str(folder)], capture_output=True, text=True, check=False)
+    words = ["--rounds", ROUNDS, "--kill-agent", restarts, "--domain", DOMAIN, "--out", folder]
+    done = tide_apart("soak", *board, "--messages", messages, *words)
     result = folder / "soak.json"
     found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
     return done.returncode, found, done.stdout + done.stderr

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from board import ROOT
 
+from commands import done
 from tide_tools.analysis.sizing import client_of, options
 from tide_tools.footprint.build import build, runtime_sources
 from tide_tools.footprint.stack import read
@@ -81,10 +81,7 @@ def asks_for_an_agent(image: Path, sent: Path) -> bool:
 
 
 def test_command_prints_sizes() -> None:
-    command = [sys.executable, "-m", "tide_tools.main", "footprint", str(SYSTEM), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
+    result = json.loads(done("footprint", SYSTEM, "--json"))
     lean, whole = result["what the description needs"], result["everything"]
     assert 16_000 < lean["flash"] < whole["flash"] < 100_000
     assert 2_000 < lean["ram"] < whole["ram"]

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from board import DOMAIN, PICO_IS_GIVEN, ROOT
 
+from commands import done
 from tide_test_support import eventually
 from tide_tools.programs.binaries import find_binary
 from tide_tools.programs.child import Child, Children, json_line
@@ -33,22 +34,10 @@ def children() -> Iterator[Children]:
 
 
 def make(folder: Path) -> Path:
-    command = [
-        sys.executable,
-        "-m",
-        "tide_tools.main",
-        "new",
-        "firmware",
-        "my_pico",
-        "--board",
-        "pico",
-        "--in",
-        str(folder),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
+    done("new", "firmware", "my_pico", "--board", "pico", "--in", folder)
     options = f"OPTIONS=-DUART=ON -DPICO_NO_PICOTOOL=1 {os.environ.get('PICO_OPTIONS', '')}"
-    done = subprocess.run(["make", options], cwd=folder / "my_pico", capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    made = subprocess.run(["make", options], cwd=folder / "my_pico", capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stdout[-4000:] + made.stderr[-4000:]
     return folder / "my_pico"
 
 

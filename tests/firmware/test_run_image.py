@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from board import BUILDS, DOMAIN, LIMIT_S, image
+from board import BUILDS, DOMAIN, image
 
 import descriptions as d
+from commands import tide_apart
 from tide_test_support import judged
 from tide_tools.run.board_image import MACHINES, STM32F405, machine
 
@@ -29,19 +27,7 @@ def system_text(elf: Path) -> str:
 def test_an_image_is_a_board_of_a_description(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(system_text(image("cortex-m7", "int32_publisher")), encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "tide_tools.main",
-        "run",
-        str(file),
-        "--out",
-        str(tmp_path / "out"),
-        "--periods",
-        "3",
-    ]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "ROS_DOMAIN_ID": str(DOMAIN)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3 * LIMIT_S)
+    done = tide_apart("run", file, "--out", tmp_path / "out", "--periods", 3, ROS_DOMAIN_ID=str(DOMAIN))
     (run,) = judged(done, tmp_path / "out")["runs"]
     assert run["chains"][0]["samples"] >= 1
     assert run["evidence"]["topics"][0]["count"] >= 3

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import descriptions as d
+from commands import command
 from tide_test_support import eventually
 
 COUNT = d.sends("tick", "counting", 0.1, "counter"), d.sends("double", "doubling", 1, "doubled")
@@ -53,8 +53,7 @@ def test_ctrl_c_leaves_nothing_running(tmp_path: Path) -> None:
     (tmp_path / "launch.sh").write_text(LAUNCH, encoding="utf-8")
     file, out = tmp_path / "system.toml", tmp_path / "out"
     file.write_text(SYSTEM, encoding="utf-8")
-    words = [sys.executable, "-m", "tide_tools.main", "run", str(file), "--out", str(out)]
-    run = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(command("run", file, "--out", out), stderr=subprocess.PIPE, text=True)
     eventually(lambda: (tmp_path / "child").exists() or run.poll() is not None, "the user's program runs")
     assert run.poll() is None
     started = [int((tmp_path / name).read_text(encoding="ascii")) for name in ("own", "child")]

@@ -4,10 +4,9 @@ user's."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
+from commands import tide_apart
 from tide_test_support import judged
 
 ROOT = Path(__file__).parents[2]
@@ -16,12 +15,8 @@ CHAINS = ["brake", "steer", "battery"]
 PERIODS, WARM_UP_PERIODS = 4, 3
 
 
-def tide(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "tide_tools.main", *words], capture_output=True, text=True)
-
-
 def test_execution_times_of_what_is_played_are_not_the_users(tmp_path: Path) -> None:
-    done = tide("run", str(EXAMPLE), "--out", str(tmp_path), "--executor", "tide", "--periods", f"{PERIODS}")
+    done = tide_apart("run", EXAMPLE, "--out", tmp_path, "--executor", "tide", "--periods", PERIODS)
     (run,) = judged(done, tmp_path)["runs"]
     assert [one["name"] for one in run["chains"]] == CHAINS
     for chain in run["chains"]:
@@ -39,5 +34,5 @@ def test_execution_times_of_what_is_played_are_not_the_users(tmp_path: Path) -> 
         assert len(counts) == 1 and chain["samples"] <= min(counts) <= chain["samples"] + WARM_UP_PERIODS, own
         for callback in ("sample", "act"):
             assert int(own[f"{chain['name']}/{callback}"][1]) >= 10_000_000, "it computes for as long as described"
-    checked = tide("check", str(EXAMPLE), "--measured", str(tmp_path / "tide/execution_times.txt"))
+    checked = tide_apart("check", EXAMPLE, "--measured", tmp_path / "tide/execution_times.txt")
     assert checked.returncode == 2 and "tide's own busy loops" in checked.stderr, checked.stderr

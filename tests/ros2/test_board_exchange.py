@@ -5,13 +5,12 @@ killed meanwhile; losses, changes and reordering are detected."""
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import tide_apart
 from links import Build, serial, udp
 from reserved import domain
 from ros import program
@@ -28,9 +27,8 @@ def test_a_board_is_tried_while_the_agent_is_killed(build: Build, tmp_path: Path
     with Children() as children:
         link = build(children, tmp_path)
         board = children.start("board", [program("board_exchange"), *link.board], tmp_path / "board.log")
-        command = [sys.executable, "-m", "tide_tools.main", "soak", *link.agent, "--messages", str(3 * EACH)]
-        command += ["--kill-agent", "1", "--rounds", str(ROUNDS), "--domain", str(DOMAIN), "--out", str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        words = ["--kill-agent", 1, "--rounds", ROUNDS, "--domain", DOMAIN, "--out", folder]
+        done = tide_apart("soak", *link.agent, "--messages", 3 * EACH, *words)
         output = done.stdout + done.stderr + board.tail()
         assert done.returncode == 0, output
         assert board.process.wait(30) == 0, output

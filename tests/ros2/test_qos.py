@@ -4,21 +4,17 @@ publisher of the board is compared with a publisher of rclpy that has the same p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-import pytest
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSPolicyKind, QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int32
 
-from reserved import domain
-from ros import Host, eventually, free_port, host, program, start_agent
-from tide_tools.programs.child import Child, Children, json_line
+import links
+from ros import Host, eventually
+from tide_tools.programs.child import Child, json_line
 
-DOMAIN = domain()
 LIMIT_S = 30.0
 DEPTH = 3  # profiles of the board
 KINDS = ("reliable_volatile", "reliable_kept", "effort_volatile", "effort_kept")
@@ -75,10 +71,10 @@ def listen(node: Host, topic: str, kind: str) -> Heard:
     return heard
 
 
-@dataclass
-class Place:
-    node: Host
-    start: Callable[[], Child]
+@dataclass(kw_only=True)
+class World(links.World):
+    def start(self) -> Child:
+        return self.start_board("qos_peer")
 
     def publishers(self, topic: str) -> dict[str, tuple[Any, Heard]]:
         """One publisher of rclpy for each kind of QoS."""
@@ -89,24 +85,13 @@ class Place:
                 matched=heard.on_matched, incompatible_qos=heard.on_refused, use_default_callbacks=False
             )
             name = topic.format(kind)
-            publisher = self.node.node.create_publisher(Int32, name, profile(kind, DEPTH), event_callbacks=callbacks)
+            publisher = self.host.node.create_publisher(Int32, name, profile(kind, DEPTH), event_callbacks=callbacks)
             made[kind] = publisher, heard
-        self.node.wake()
+        self.host.wake()
         return made
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    port = str(free_port())
-    with host(DOMAIN) as node, Children() as children:
-        start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", port)
-
-        def start() -> Child:
-            board: Child = children.start("board", [program("qos_peer"), "--udp", port], tmp_path / "board.log")
-            board.wait_event("ready", LIMIT_S)
-            return board
-
-        yield Place(node, start)
+world = links.worlds(World, links.udp)
 
 
 def publish(board: Child, *numbers: int) -> None:
@@ -115,12 +100,12 @@ def publish(board: Child, *numbers: int) -> None:
         assert board.wait_json("published", LIMIT_S, "done")["published"] == number
 
 
-def test_a_boards_publisher_is_matched_and_refused_as_one_of_rclpy(place: Place) -> None:
-    board = place.start()
-    twins = place.publishers("/twin/{}")
+def test_a_boards_publisher_is_matched_and_refused_as_one_of_rclpy(world: World) -> None:
+    board = world.start()
+    twins = world.publishers("/twin/{}")
     for offered in KINDS:
         for asked in KINDS:
-            of_board, of_twin = (listen(place.node, f"/{side}/{offered}", asked) for side in ("up", "twin"))
+            of_board, of_twin = (listen(world.host, f"/{side}/{offered}", asked) for side in ("up", "twin"))
             missing = lacks(offered, asked)
             what = f"{offered} to {asked}: {of_twin} of rclpy, {of_board} of the board"
             eventually(lambda: of_twin.is_told(missing) and of_board.is_told(missing), what)  # noqa: B023
@@ -144,17 +129,17 @@ def test_a_boards_publisher_is_matched_and_refused_as_one_of_rclpy(place: Place)
             board.require_alive()
 
 
-def test_latecomers_of_the_host_get_what_a_board_has_kept(place: Place) -> None:
-    board = place.start()
-    twins = place.publishers("/twin/{}")
+def test_latecomers_of_the_host_get_what_a_board_has_kept(world: World) -> None:
+    board = world.start()
+    twins = world.publishers("/twin/{}")
     sent = [1, 2, 3, 4, 5]
     publish(board, *sent)
     for number in sent:
         for publisher, _ in twins.values():
             publisher.publish(Int32(data=number))
     pairs = [(offered, asked) for offered in KINDS for asked in KINDS if not lacks(offered, asked)]
-    late = {pair: listen(place.node, f"/up/{pair[0]}", pair[1]) for pair in pairs}
-    twin = {pair: listen(place.node, f"/twin/{pair[0]}", pair[1]) for pair in pairs}
+    late = {pair: listen(world.host, f"/up/{pair[0]}", pair[1]) for pair in pairs}
+    twin = {pair: listen(world.host, f"/twin/{pair[0]}", pair[1]) for pair in pairs}
     everyone = [*late.values(), *twin.values()]
     eventually(lambda: all(heard.matched == 1 for heard in everyone), "all are matched")
     kept = late["reliable_kept", "reliable_kept"]
@@ -167,12 +152,12 @@ def test_latecomers_of_the_host_get_what_a_board_has_kept(place: Place) -> None:
         assert late[pair].numbers == twin[pair].numbers, f"{pair[0]} to {pair[1]}, of the board and of rclpy"
 
 
-def test_a_late_board_gets_what_the_host_has_kept(place: Place) -> None:
-    offered = place.publishers("/down/{}")
+def test_a_late_board_gets_what_the_host_has_kept(world: World) -> None:
+    offered = world.publishers("/down/{}")
     for number in (1, 2, 3, 4, 5):
         for publisher, _ in offered.values():
             publisher.publish(Int32(data=number))
-    board = place.start()
+    board = world.start()
     heard: dict[str, list[int]] = {kind: [] for kind in KINDS}
 
     def has(kind: str, numbers: list[int]) -> bool:
@@ -191,19 +176,19 @@ def test_a_late_board_gets_what_the_host_has_kept(place: Place) -> None:
     eventually(lambda: has("reliable_volatile", [6]), f"what is new: {heard}")
 
 
-def test_a_board_of_other_qos_is_refused_without_harm(place: Place) -> None:
+def test_a_board_of_other_qos_is_refused_without_harm(world: World) -> None:
     """The host offers less than the board's subscriptions request; compatible subscriptions continue to receive."""
-    board = place.start()
+    board = world.start()
     weak = Heard()
     callbacks = PublisherEventCallbacks(
         matched=weak.on_matched, incompatible_qos=weak.on_refused, use_default_callbacks=False
     )
-    node = place.node.node
+    node = world.host.node
     unfit = node.create_publisher(
         Int32, "/down/reliable_kept", profile("effort_volatile", DEPTH), event_callbacks=callbacks
     )
     fit = node.create_publisher(Int32, "/down/effort_volatile", profile("reliable_kept", DEPTH))
-    place.node.wake()
+    world.host.wake()
     eventually(lambda: bool(weak.refused), "it is refused")
     eventually(lambda: fit.get_subscription_count() == 1, "the other is matched")
     unfit.publish(Int32(data=1))

@@ -18,15 +18,15 @@ from pathlib import Path
 
 import pytest
 from std_msgs.msg import Int32
-from test_record_real import end, environment, start, wait_bytes
+from test_record_real import end, start, wait_bytes
 from test_run_robot_real import tide_run
 
 import descriptions as d
 import links
 from reserved import domain
-from ros import Host, host, program, quality, start_agent
+from ros import Host, program, quality, start_agent
 from tide_test_support import judged
-from tide_tools.programs.child import Child, Children
+from tide_tools.programs.child import Child
 from tide_tools.system.load import load
 from tide_tools.trace.clocks import agents_of, frames_of, refined
 from tide_tools.trace.folders import AGENT_TRACE, RecordedSegment, read_record, read_traces
@@ -49,13 +49,8 @@ def described(folder: Path, board: str = "", link: str = SERIAL) -> Path:
     return file
 
 
-@dataclass
-class World:
-    children: Children
-    folder: Path
-    node: Host
-    link: links.Link
-
+@dataclass(kw_only=True)
+class World(links.World):
     @property
     def out(self) -> Path:
         return self.folder / "recorded"
@@ -64,16 +59,14 @@ class World:
     def trace(self) -> Path:
         return self.out / "some.space.peer.trace"
 
-    def start_agent(self, name: str = "agent") -> Child:
+    def start_traced(self, name: str = "agent") -> Child:
+        """The agent, which writes its trace into the folder of the recording."""
         self.out.mkdir(exist_ok=True)
         words = (*self.link.agent, "--trace", str(self.out / f"{name}.trace"))
         return start_agent(self.children, DOMAIN, self.folder / f"{name}.log", *words)
 
-    def start_board(self, *options: str) -> Child:
-        words = [program("telling_peer"), *self.link.board, "--key", "0xC1", *options]
-        board: Child = self.children.start("board", words, self.folder / "board.log", None, environment())
-        board.wait_event("ready", LIMIT_S)
-        return board
+    def start_peer(self, *options: str) -> Child:
+        return self.start_board("telling_peer", "--key", "0xC1", *options)
 
     def start_recorder(self) -> Child:
         return start(self.children, self.out, "--system", str(described(self.folder)))
@@ -105,8 +98,8 @@ def echoing(node: Host) -> Iterator[None]:
 
 @pytest.fixture(params=[links.udp, links.serial_with_loss], ids=["udp", "serial"])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
-    with host(DOMAIN) as node, Children() as children:
-        yield World(children, tmp_path, node, request.param(children, tmp_path))
+    with links.world_of(World, request.param, tmp_path) as found:
+        yield found
 
 
 def ways(steps: list[Step], chain: str) -> dict[int, list[Step]]:
@@ -119,11 +112,11 @@ def ways(steps: list[Step], chain: str) -> dict[int, list[Step]]:
 
 @pytest.mark.parametrize("is_synchronised", [True, False], ids=["synchronised", "unsynchronised"])
 def test_each_instance_is_one_way_from_the_board_to_ros(world: World, is_synchronised: bool) -> None:
-    world.start_agent()
+    world.start_traced()
     recorder = world.start_recorder()
-    world.start_board(*([] if is_synchronised else ["--unsynchronised"]))
+    world.start_peer(*([] if is_synchronised else ["--unsynchronised"]))
     begun_ns = time.monotonic_ns()
-    with echoing(world.node):
+    with echoing(world.host):
         wait_bytes(world.trace, 60_000)
     lines = end(recorder)
     (segment,) = world.segments()
@@ -152,14 +145,14 @@ def test_each_instance_is_one_way_from_the_board_to_ros(world: World, is_synchro
 
 
 def test_a_board_that_is_killed_and_comes_back_has_two_clocks(world: World) -> None:
-    world.start_agent()
+    world.start_traced()
     recorder = world.start_recorder()
-    board = world.start_board()
+    board = world.start_peer()
     wait_bytes(world.trace, 10_000)
     board.process.send_signal(signal.SIGKILL)
     board.process.wait()
     before = world.trace.stat().st_size
-    world.start_board()
+    world.start_peer()
     wait_bytes(world.trace, before + 10_000)
     lines = end(recorder)
     assert any("1 restart" in line for line in lines), lines
@@ -174,14 +167,14 @@ def test_a_board_that_is_killed_and_comes_back_has_two_clocks(world: World) -> N
 
 
 def test_an_agent_that_dies_costs_its_time_alone(world: World) -> None:
-    agent = world.start_agent("first")
+    agent = world.start_traced("first")
     recorder = world.start_recorder()
-    world.start_board()
+    world.start_peer()
     wait_bytes(world.trace, 10_000)
     agent.process.send_signal(signal.SIGKILL)
     agent.process.wait()
     before = world.trace.stat().st_size
-    world.start_agent()
+    world.start_traced()
     wait_bytes(world.trace, before + 20_000)
     end(recorder)
     assert len(world.segments()) == 1, "the board went on"

@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 from std_msgs.msg import String, UInt8MultiArray
 
+from commands import command, tide_apart
 from reserved import domain, second_domain
 from ros import Host, host, quality
 from tide_test_support import eventually
@@ -86,27 +86,13 @@ def publishing(node: Host, name: str, behind_ns: int = BEHIND_NS) -> Iterator[Pu
         publisher.stop()
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
-
-
-def words(out: Path, *options: str, where: int = DOMAIN) -> list[str]:
-    return [
-        sys.executable,
-        "-m",
-        "tide_tools.main",
-        "trace",
-        "record",
-        "--out",
-        str(out),
-        "--domain",
-        str(where),
-        *options,
-    ]
+def record(out: Path, seconds: int, where: int = DOMAIN) -> subprocess.CompletedProcess[str]:
+    return tide_apart("trace", "record", "--out", out, "--domain", where, "--seconds", seconds)
 
 
 def start(children: Children, out: Path, *options: str) -> Child:
-    child: Child = children.start("record", words(out, *options), out.parent / "record.log", None, environment())
+    words = command("trace", "record", "--out", out, "--domain", DOMAIN, *options)
+    child: Child = children.start("record", words, out.parent / "record.log")
     child.wait_line(lambda line: line.startswith("recording into"), LIMIT_S, "ready")
     return child
 
@@ -142,8 +128,8 @@ def test_two_boards_that_come_later_are_recorded_until_it_is_interrupted(
         wait_bytes(out / "robot.base.trace", 5000)
         lines = end(child, number)
     assert [line.partition(":")[0] for line in lines if "messages" in line] == ["/arm", "/robot/base"], lines
-    record = read_record(out)
-    for board, behind_ns in zip(record.boards, (BEHIND_NS, BEHIND_NS // 2), strict=True):
+    recorded = read_record(out)
+    for board, behind_ns in zip(recorded.boards, (BEHIND_NS, BEHIND_NS // 2), strict=True):
         octets = (out / board.file).read_bytes()
         assert sum(one.size for one in blocks_of(octets)) == len(octets)
         (segment,) = board.segments
@@ -176,19 +162,19 @@ def test_its_time_is_over_by_itself_and_others_are_left_out(tmp_path: Path) -> N
     out = tmp_path / "recorded"
     with host(DOMAIN) as node, publishing(node, "arm"):
         other = node.publisher(String, "/mine/tide_trace", quality(False, 10))
-        done = subprocess.run(words(out, "--seconds", "4"), env=environment(), capture_output=True, text=True)
+        done = record(out, 4)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "/mine/tide_trace has type std_msgs/msg/String, which is not a trace; it is left out" in done.stdout
         assert other is not None
     assert [one.node for one in read_record(out).boards] == ["/arm"]
-    again = subprocess.run(words(out, "--seconds", "1"), env=environment(), capture_output=True, text=True)
+    again = record(out, 1)
     assert again.returncode == 2 and "already contains a recording" in again.stderr
     assert len(again.stderr.splitlines()) == 1
 
 
 def test_nobody_there_is_told_and_leaves_nothing(tmp_path: Path) -> None:
     out = tmp_path / "recorded"
-    done = subprocess.run(words(out, "--seconds", "1", where=EMPTY), env=environment(), capture_output=True, text=True)
+    done = record(out, 1, EMPTY)
     assert done.returncode == 1 and "no board published a trace" in done.stdout, done.stderr
     assert not out.exists()
 
@@ -198,7 +184,7 @@ def test_a_disk_that_fills_up_is_one_line(tmp_path: Path) -> None:
     out.mkdir()
     (out / "arm.trace").symlink_to("/dev/full")
     with host(DOMAIN) as node, publishing(node, "arm"):
-        done = subprocess.run(words(out, "--seconds", "30"), env=environment(), capture_output=True, text=True)
+        done = record(out, 30)
     assert done.returncode == 2, done.stdout + done.stderr
     assert [line for line in done.stderr.splitlines() if not line.startswith("[WARN]")] == [
         f"{out}/arm.trace: cannot be written: no space left on device; free some space, or choose another place"

@@ -4,17 +4,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tide_test_support import eventually, judged
+from commands import build_with, tide_apart
+from tide_test_support import judged
 from tide_tools.programs.binaries import find_binary
 from tide_tools.programs.child import may_use_fifo
 from tide_tools.trace.instances import read_run
@@ -24,14 +21,8 @@ EXAMPLE = ROOT / "examples/three_chains/system.toml"
 WAY = ["client", "uart, to the host", "agent", "ros2", "agent", "uart, to the board", "client"]
 
 
-def run_file(file: Path, out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}
-    command = [sys.executable, "-m", "tide_tools.main", "run", str(file), "--out", str(out), *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
-
-
 def tide_run(out: Path, *arguments: str) -> dict[str, object]:
-    done = run_file(EXAMPLE, out, *arguments)
+    done = tide_apart("run", EXAMPLE, "--out", out, *arguments)
     data: dict[str, object] = judged(done, out)
     return data
 
@@ -97,7 +88,8 @@ def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:
         text = text.replace(old, new, 1)
     file = tmp_path / "system.toml"
     file.write_text(text, encoding="utf-8")
-    done = run_file(file, tmp_path, "--executor", "tide", "--periods", "6", "--line-loss", "0.2", "--seed", "4")
+    words = ["--executor", "tide", "--periods", 6, "--line-loss", 0.2, "--seed", 4]
+    done = tide_apart("run", file, "--out", tmp_path, *words)
     (run,) = judged(done, tmp_path)["runs"]
     broken = {one["id"] for one in run["answers"] if one["verdict"] == "broken"}
     assert {"execution", "agent", "losses"} <= broken, run["answers"]
@@ -136,7 +128,7 @@ def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
         budget = f'where = "mcu"\nbudget_ms = {budget_ms}\nbudget_period_ms = 500'
         file = described(tmp_path, 'where = "mcu"', budget)
         out = tmp_path / str(budget_ms)
-        done = run_file(file, out, "--executor", executor, "--periods", "4")
+        done = tide_apart("run", file, "--out", out, "--executor", executor, "--periods", 4)
         if not may_use_fifo():
             assert done.returncode == 2 and "needs real-time priorities" in done.stderr
             return
@@ -154,7 +146,7 @@ def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
 
 def test_the_nodes_budget_is_kept(tmp_path: Path) -> None:
     file = described(tmp_path, 'where = "host"', 'where = "host"\nbudget_ms = 0.05\nbudget_period_ms = 400')
-    done = run_file(file, tmp_path, "--executor", "tide", "--periods", "3")
+    done = tide_apart("run", file, "--out", tmp_path, "--executor", "tide", "--periods", 3)
     if not may_use_fifo():
         assert done.returncode == 2 and "needs real-time priorities" in done.stderr
         return
@@ -178,53 +170,10 @@ def test_the_client_says_that_there_is_no_device(tmp_path: Path) -> None:
     assert done.returncode == 1 and "connecting to the agent failed" in done.stderr
 
 
-# ---- early ends ----
-
-
-@pytest.fixture
-def played(tmp_path: Path) -> Callable[[str], Path]:
-    """A build whose chain_client is a shell script, to which the path of the real one is passed."""
-    client = find_binary("chain_client")
-
-    def made(script: str) -> Path:
-        folder = tmp_path / "build/bin"
-        folder.mkdir(parents=True)
-        for file in (*client.parents[1].iterdir(), *client.parent.iterdir()):
-            if file != client.parent:
-                (folder.parent / file.relative_to(client.parents[1])).symlink_to(file)
-        (folder / client.name).unlink()
-        (folder / client.name).write_text(f"#!/bin/bash\n{script.format(client=client)}\n", encoding="utf-8")
-        (folder / client.name).chmod(0o755)
-        return folder.parent
-
-    return made
-
-
-def started(build: Path, out: Path) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros", "TIDE_BUILD_DIR": str(build)}
-    command = [sys.executable, "-m", "tide_tools.main", "run", str(EXAMPLE), "--executor", "tide", "--out", str(out)]
-    return subprocess.Popen(command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-def test_a_board_that_ends_in_the_middle_is_named_with_its_log(tmp_path: Path, played: Callable[[str], Path]) -> None:
-    dies = """{client} "$@" | while read -r line; do
+def test_a_board_that_ends_in_the_middle_is_named_with_its_log(tmp_path: Path) -> None:
+    dies = f"""{find_binary("chain_client")} "$@" | while read -r line; do
         echo "$line"; case "$line" in *start*) echo "no more" >&2; kill -KILL $$;; esac; done"""
-    run = started(played(dies), tmp_path / "out")
-    _, errors = run.communicate()
-    assert run.returncode == 2 and "Traceback" not in errors, errors
-    assert "board 'client' ended in the middle of the run" in errors and "no more" in errors, errors
-
-
-def test_an_interrupted_run_leaves_no_process(tmp_path: Path, played: Callable[[str], Path]) -> None:
-    run = started(played('echo "{{\\"pid\\": $$}}"; exec {client} "$@"'), tmp_path / "out")
-    log = tmp_path / "out/unfinished/tide/client.log"
-    began = lambda: log.exists() and '"start"' in log.read_text(encoding="utf-8")  # noqa: E731
-    eventually(lambda: began() or run.poll() is not None, "the client runs")
-    assert run.poll() is None, run.communicate()
-    pid = next(json.loads(one)["pid"] for one in log.read_text(encoding="utf-8").splitlines() if '"pid"' in one)
-    run.send_signal(signal.SIGTERM)  # this ends it like Ctrl-C
-    run.send_signal(signal.SIGINT)  # an impatient user
-    _, errors = run.communicate()
-    assert run.returncode == 130 and "every part has been stopped" in errors, errors
-    with pytest.raises(ProcessLookupError):
-        os.kill(pid, 0)
+    build = build_with(tmp_path / "build", "chain_client", dies)
+    run = tide_apart("run", EXAMPLE, "--executor", "tide", "--out", tmp_path / "out", build=build)
+    assert run.returncode == 2 and "Traceback" not in run.stderr, run.stderr
+    assert "board 'client' ended in the middle of the run" in run.stderr and "no more" in run.stderr, run.stderr

@@ -3,20 +3,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import descriptions as d
+from commands import build_with, tide_apart
 from tide_test_support import judged
 from tide_tools.programs.binaries import find_binary
 from tide_tools.programs.child import may_use_fifo
 
 ROOT = Path(__file__).parents[2]
-LIMIT_S = 200
 
 BUSY = d.described(
     d.board("board"),
@@ -46,19 +43,13 @@ LINE = d.described(
 )
 
 
-def tide_run(file: Path, out: Path, *options: str, build: Path | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
-    environment |= {"TIDE_BUILD_DIR": str(build)} if build is not None else {}
-    command = [sys.executable, "-m", "tide_tools.main", "run", str(file), "--out", str(out), *options]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
-
-
 @pytest.mark.parametrize("execution", ["wait", "compute"])
 def test_executions_are_waited_for_or_computed(execution: str, tmp_path: Path) -> None:
     file = tmp_path / "busy.toml"
     file.write_text(BUSY, encoding="utf-8")
     periods = 10
-    done = tide_run(file, tmp_path / "out", "--periods", str(periods), "--execution", execution)
+    words = ["--out", tmp_path / "out", "--periods", periods, "--execution", execution]
+    done = tide_apart("run", file, *words)
     (run,) = judged(done, tmp_path / "out")["runs"]
     assert ("execution times are waited for" in done.stdout) is (execution == "wait")
     (chain,) = run["chains"]
@@ -71,27 +62,15 @@ def test_executions_are_waited_for_or_computed(execution: str, tmp_path: Path) -
     assert used_ns < executed_ns / 2 if execution == "wait" else used_ns >= executed_ns
 
 
-def slow_build(folder: Path) -> Path:
-    """The built programs, but the line is eight times slower than requested."""
-    programs = find_binary("tide-line").parent
-    (folder / "bin").mkdir(parents=True)
-    for file in (*programs.parent.iterdir(), *programs.iterdir()):
-        if file != programs:
-            (folder / file.relative_to(programs.parent)).symlink_to(file)
-    line = folder / "bin/tide-line"
-    line.unlink()
-    line.write_text(f'#!/bin/bash\nexec {find_binary("tide-line")} "${{@/921600/115200}}"\n', encoding="utf-8")
-    line.chmod(0o755)
-    return folder
-
-
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
     """A defect of the line must not be blamed on the machine: no counter of a run reports that the line is slow."""
     file = tmp_path / "line.toml"
     file.write_text(LINE, encoding="utf-8")
-    build = slow_build(tmp_path / "build") if is_slow else None
-    done = tide_run(file, tmp_path / "out", "--periods", "60", "--execution", "wait", build=build)
+    slow = f'exec {find_binary("tide-line")} "${{@/921600/115200}}"'  # an eighth of the requested rate
+    build = build_with(tmp_path / "build", "tide-line", slow) if is_slow else None
+    words = ["--out", tmp_path / "out", "--periods", 60, "--execution", "wait"]
+    done = tide_apart("run", file, *words, build=build)
     (run,) = judged(done, tmp_path / "out")["runs"]
     (chain,) = run["chains"]
     (kept,) = chain["undisturbed"]
@@ -108,7 +87,7 @@ def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
 
 def test_waiting_is_for_descriptions_as_they_are(tmp_path: Path) -> None:
     file = ROOT / "examples/three_chains/system.toml"
-    done = tide_run(file, tmp_path / "out", "--execution", "wait", "--executor", "all")
+    done = tide_apart("run", file, "--out", tmp_path / "out", "--execution", "wait", "--executor", "all")
     assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
     assert "--execution wait is for a description" in done.stderr
     assert not (tmp_path / "out").exists()

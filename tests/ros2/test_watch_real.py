@@ -13,7 +13,6 @@ import re
 import select
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import time
@@ -27,6 +26,7 @@ from rclpy._rclpy_pybind11 import RCLError
 from std_msgs.msg import Int32, String
 
 import descriptions as d
+from commands import command, tide_apart
 from reserved import domain, second_domain
 from ros import Host, eventually, host, program, quality, start_agent
 from tide_tools.programs.child import Child, Children
@@ -55,19 +55,15 @@ def described(folder: Path, deadline: float = 50, kind: str = "std_msgs/msg/Stri
 
 
 def words(file: Path, *options: str, where: int = DOMAIN) -> list[str]:
-    return [sys.executable, "-m", "tide_tools.main", "watch", str(file), "--domain", str(where), *options]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
+    return command("watch", file, "--domain", where, *options)
 
 
 class Watch:
     """A running tide watch, and the views that it has printed."""
 
     def __init__(self, children: Children, file: Path, *options: str) -> None:
-        command = words(file, "--json", "--every-s", "0.3", *options)
-        self.child: Child = children.start("tide watch", command, file.parent / "watch.log", None, environment())
+        watch = words(file, "--json", "--every-s", "0.3", *options)
+        self.child: Child = children.start("tide watch", watch, file.parent / "watch.log")
 
     def until(self, condition: Callable[[dict[str, Any]], bool], what: str) -> dict[str, Any]:
         patience = Patience(LIMIT_S)
@@ -101,22 +97,17 @@ class Robot:
         return start_agent(self.children, DOMAIN, self.folder / "agent.log", *options)
 
     def start_client(self) -> None:
-        command = [program("exchange"), "--serial", self.ends["a"], "--baud", str(BAUD), "--key", "10"]
-        command += ["--string", "100000", "--period-ms", str(PERIOD_MS)]
-        client = self.children.start("client", command, self.folder / "client.log")
+        exchange = [program("exchange"), "--serial", self.ends["a"], "--baud", str(BAUD), "--key", "10"]
+        exchange += ["--string", "100000", "--period-ms", str(PERIOD_MS)]
+        client = self.children.start("client", exchange, self.folder / "client.log")
         client.wait_event("ready", LIMIT_S)
         client.say("start")
 
 
-def answer(
-    node: Host, delay_s: float = 0.0, topic: str = "/answered", wanted: Callable[[], bool] = lambda: True
-) -> None:
-    """wanted: decides whether a message is answered."""
-    publisher = node.publisher(String, topic, quality(True, 10))
+def answer(node: Host, delay_s: float = 0.0) -> None:
+    publisher = node.publisher(String, "/answered", quality(True, 10))
 
     def take(message: String) -> None:
-        if not wanted():
-            return
         time.sleep(delay_s)  # clock: the watched latency
         with contextlib.suppress(RCLError):  # the node may be gone at the end of the test
             publisher.publish(message)
@@ -198,31 +189,6 @@ def test_a_missed_deadline_is_a_warning_for_others(children: Children, tmp_path:
         assert (values["measured from"], values["measured to"]) == ("/exchange/string/up at the agent", "/answered")
         own = watch.until(lambda view: bool(view["agents"]), "the agent")
         assert own["programs"] == [], "its own words are not those of another program"
-
-
-def test_a_node_that_answers_every_tenth_message_is_red_within_two_seconds(children: Children, tmp_path: Path) -> None:
-    """For two seconds of the board's time, that is, for as many messages as it sends in them, however busy the machine
-    is."""
-    taken, since = 0, 0
-
-    def wanted() -> bool:
-        nonlocal taken
-        taken += 1
-        return not since or (taken - since) % 10 == 0
-
-    with host(DOMAIN) as node:
-        robot = Robot(children, tmp_path)
-        robot.start_agent()
-        answer(node, wanted=wanted)
-        robot.start_client()
-        watch = Watch(children, described(tmp_path, deadline=PERIOD_MS))
-        well = watch.until(
-            lambda view: chain(view)["instances"] > 20 and chain(view)["verdict"] != "not met", "answers"
-        )
-        before, since = chain(well)["unanswered"], taken
-        red = chain(watch.until(lambda view: chain(view)["unanswered"] > before, "a missing answer"))
-        assert taken - since <= 2000 // PERIOD_MS, f"seen after {taken - since} messages"
-        assert red["verdict"] == "not met" and re.match(r"\d+ unanswered", red["reasons"][0])
 
 
 def test_what_cannot_be_measured_is_said(children: Children, tmp_path: Path) -> None:
@@ -322,7 +288,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
     file = described(tmp_path)
     process, descriptor = pty.fork()
     if process == 0:
-        os.environ.update({**environment(), "TERM": "xterm", "COLUMNS": "160", "LINES": "40"})
+        os.environ.update({"TERM": "xterm", "COLUMNS": "160", "LINES": "40"})
         os.execv(sys.executable, words(file, "--every-s", "0.2", where=EMPTY))
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 160, 0, 0))
     try:
@@ -339,12 +305,7 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(tmp_path: Path) -> None:
 
 
 def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
-    done = subprocess.run(
-        words(described(tmp_path), "--count", "2", "--every-s", "0.3", where=EMPTY),
-        env=environment(),
-        capture_output=True,
-        text=True,
-    )
+    done = tide_apart("watch", described(tmp_path), "--count", 2, "--every-s", 0.3, "--domain", EMPTY)
     assert done.returncode == 5, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "watched: 1 chain (1 waiting), 0 agents, 0 clients"
@@ -352,22 +313,7 @@ def test_plain_lines_where_there_is_no_terminal(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "says"),
-    [
-        ("[system\n", (), "system.toml:1: "),
-        (None, (), "cannot be read"),
-        (
-            system_text(),
-            ("--chain", "txt"),
-            "has no such chain; there are text",
-        ),
-    ],
-)
-def test_a_bad_file_is_one_line(tmp_path: Path, text: str | None, options: tuple[str, ...], says: str) -> None:
-    file = tmp_path / "system.toml"
-    if text is not None:
-        file.write_text(text, encoding="utf-8")
-    done = subprocess.run(words(file, *options), env=environment(), capture_output=True, text=True)
+def test_a_chain_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    done = tide_apart("watch", described(tmp_path), "--chain", "txt")
     assert done.returncode == 2 and done.stdout == ""
-    assert len(done.stderr.splitlines()) == 1 and says in done.stderr
+    assert len(done.stderr.splitlines()) == 1 and "has no such chain; there are text" in done.stderr

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the command within this process."""
+"""Runs the command within this process, or in a process of its own."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 from tide_tools.main import app
+from tide_tools.programs.binaries import find_binary
 
 
 def tide(*words: str | Path, **environment: str) -> tuple[int, str]:
@@ -22,3 +26,28 @@ def done(*words: str | Path, **environment: str) -> str:
     status, output = tide(*words, **environment)
     assert status == 0, output
     return output
+
+
+def command(*words: object) -> list[str]:
+    """The words that start the command in a process of its own."""
+    return [sys.executable, "-m", "tide_tools.main", *map(str, words)]
+
+
+def tide_apart(
+    *words: object, build: Path | None = None, folder: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a process of its own. build: where it looks for programs; folder: where it starts."""
+    own = {**os.environ, **environment, **({} if build is None else {"TIDE_BUILD_DIR": str(build)})}
+    return subprocess.run(command(*words), env=own, cwd=folder, capture_output=True, text=True)
+
+
+def build_with(folder: Path, name: str, script: str) -> Path:
+    """A build with the built programs, but with this script in place of the program `name`."""
+    program = find_binary(name)
+    (folder / "bin").mkdir(parents=True)
+    for file in (*program.parents[1].iterdir(), *program.parent.iterdir()):
+        if file not in (program, program.parent):
+            (folder / file.relative_to(program.parents[1])).symlink_to(file)
+    (folder / "bin" / name).write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+    (folder / "bin" / name).chmod(0o755)
+    return folder

@@ -9,7 +9,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typer import Context
 
 import tide_tools
 from commands import tide as run
+from commands import tide_apart
 from tide_tools.main import app, command_names, load_command
 from tide_tools.programs.binaries import find_binary
 
@@ -163,9 +163,7 @@ def _commands(words: str, command: Any) -> Iterator[tuple[str, Any]]:
 
 @pytest.mark.parametrize("words", [("footprint", EXAMPLE), ("check", EXAMPLE), ("optimise", EXAMPLE)])
 def test_without_the_analysis_every_command_says_what_to_build(words: tuple[str, ...], tmp_path: Path) -> None:
-    called = (sys.executable, "-m", "tide_tools.main", *words)
-    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path)}
-    done = subprocess.run(called, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = tide_apart(*words, build=tmp_path, folder=ROOT)
     assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
     (line,) = done.stderr.splitlines()
     assert "the analysis is not built for this Python" in line and "run `make build`" in line

@@ -6,14 +6,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import descriptions as d
-from commands import tide
+from commands import tide, tide_apart
 from tide_tools.analysis.lower import NoBoundError, link_document
 from tide_tools.programs import patience
 from tide_tools.programs.binaries import MissingBinaryError, find_binary
@@ -296,7 +295,5 @@ def test_line_and_agent_become_the_built_program(tmp_path: Path) -> None:
     program = tmp_path / "tide-line"
     program.write_text('#!/bin/sh\necho "line: $*"\nexit 7\n', encoding="utf-8")
     program.chmod(0o755)
-    environment = {**os.environ, "TIDE_BUILD_DIR": str(tmp_path), "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros"}
-    command = [sys.executable, "-m", "tide_tools.main", "line", "--baud", "9600", "--help"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = tide_apart("line", "--baud", "9600", "--help", build=tmp_path)
     assert (done.returncode, done.stdout) == (7, "line: --baud 9600 --help\n")

@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+
+from commands import tide_apart
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
@@ -18,9 +19,7 @@ COMPILER = os.environ.get("CC", shutil.which("gcc") or "cc")
 
 def run_tide(*words: object, check: bool = True) -> subprocess.CompletedProcess[str]:
     """Runs `tide generate` as a user would."""
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/ros:{ROOT}/lab"}
-    command = [sys.executable, "-m", "tide_tools.main", "generate", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    done = tide_apart("generate", *words)
     assert not check or done.returncode == 0, done.stderr
     return done
 
