@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,12 +24,6 @@ pytestmark = pytest.mark.full
 
 LIMIT_S = 120.0
 ANSWERS, SLEPT = 10, 0.5
-
-
-@pytest.fixture
-def children() -> Iterator[Children]:
-    with Children() as all_of_them:
-        yield all_of_them
 
 
 def make(folder: Path) -> Path:

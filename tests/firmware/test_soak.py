@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +18,6 @@ from tide_tools.run.board_image import STM32F405
 pytestmark = pytest.mark.full
 
 LIMIT_S = 300.0
-
-
-@pytest.fixture
-def children() -> Iterator[Children]:
-    with Children() as all_of_them:
-        yield all_of_them
 
 
 def test_a_board_is_unplugged_step_by_step_and_loses_nothing(tmp_path: Path, children: Children) -> None:

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,12 +20,6 @@ from tide_tools.programs.child import Child, Children
 DOMAIN = str(10 + os.getpid() % 90)
 LIMIT_S = 60.0
 TOOLS = {"PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"}
-
-
-@pytest.fixture
-def children() -> Iterator[Children]:
-    with Children() as all_of_them:
-        yield all_of_them
 
 
 def make(folder: Path, name: str, board: str) -> Path:

@@ -28,7 +28,6 @@ import links
 from links import BAUD, answered, in_full, rtps, serial, serial_with_loss, udp, udp_with_loss
 from ros import eventually
 from ros_graph import ActionClient
-from tide_tools.programs.child import Child
 
 LIMIT_S = 30.0
 TOPICS = {"feedback": "test_msgs/action/Fibonacci_FeedbackMessage", "status": "action_msgs/msg/GoalStatusArray"}
@@ -52,17 +51,8 @@ def outcome(future: Any, limit_s: float = LIMIT_S) -> Any:
     return future.result()
 
 
-@dataclass
-class Board:
-    """An action_peer, and the output that it has printed so far."""
-
-    child: Child
-    lines: list[dict[str, Any]] = field(default_factory=list)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def read(self) -> None:
-        with self._lock:
-            self.lines += links.told(self.child)
+class Board(links.Board):
+    """An action_peer."""
 
     def values(self, what: str) -> dict[int, Any]:
         """Events of this kind, in the order of the goals; fails if an event that must occur once occurred again."""
@@ -77,15 +67,6 @@ class Board:
 
     def has_heard(self, order: int) -> bool:
         return order in self.values("feedback")
-
-    def end(self) -> dict[str, Any]:
-        self.child.process.terminate()
-        eventually(lambda: self._ended() is not None, LIMIT_S, f"the end\n{self.child.tail()}")
-        return self._ended() or {}
-
-    def _ended(self) -> dict[str, Any] | None:
-        self.read()
-        return next((line for line in self.lines if line.get("event") == "end"), None)
 
 
 @dataclass(kw_only=True)

@@ -5,7 +5,7 @@ agent that may end and restart."""
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +16,14 @@ import links
 from links import answered
 from reserved import domain, port, second_domain
 from ros import EXAMPLES_PORT, Host, eventually, host, program, start_agent
-from tide_tools.programs.child import Child, Children
+from tide_tools.programs.child import Children
 
 LIMIT_S = 30.0
 AT_ONCE = ["--at-once", "8"]  # because a server of rclpy keeps the last ten requests
 
 
-@dataclass
-class Board:
-    """A service_peer, and the output that it has printed so far."""
-
-    child: Child
-    key: int
-    lines: list[dict[str, Any]] = field(default_factory=list)
-
-    def read(self) -> None:
-        self.lines += links.told(self.child)
+class Board(links.Board):
+    """A service_peer."""
 
     def replies(self) -> list[int]:
         self.read()
@@ -43,20 +35,11 @@ class Board:
         eventually(lambda: len(self.replies()) >= count, LIMIT_S, f"{count} replies\n{self.child.tail()}")
         return self.replies()
 
-    def end(self) -> dict[str, Any]:
-        self.child.process.terminate()
-        eventually(lambda: self._ended(), LIMIT_S, f"the end\n{self.child.tail()}")
-        return next(line for line in self.lines if line.get("event") == "end")
-
-    def _ended(self) -> bool:
-        self.read()
-        return any(line.get("event") == "end" for line in self.lines)
-
 
 @dataclass(kw_only=True)
 class World(links.World):
     def board(self, key: int, *arguments: str) -> Board:
-        return Board(self.start_board("service_peer", "--key", str(key), *arguments, log=f"board{key}"), key)
+        return Board(self.start_board("service_peer", "--key", str(key), *arguments, log=f"board{key}"))
 
     def client(self, name: str) -> Any:
         client = self.host.client(BasicTypes, name)

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from reserved import domain, second_domain
@@ -38,12 +36,6 @@ class Reader:
 
 def values(status: DiagnosticStatus) -> dict[str, str]:
     return {one.key: one.value for one in status.values}
-
-
-@pytest.fixture
-def children() -> Iterator[Children]:
-    with Children() as children:
-        yield children
 
 
 def start_client(children: Children, folder: Path, port: int, key: int) -> Child:

@@ -106,12 +106,6 @@ def end(child: Child, number: signal.Signals = signal.SIGINT) -> list[str]:
     return lines
 
 
-@pytest.fixture
-def children() -> Iterator[Children]:
-    with Children() as children:
-        yield children
-
-
 def wait_bytes(file: Path, count: int) -> None:
     size = lambda: file.stat().st_size if file.exists() else -1  # noqa: E731
     eventually(lambda: size() >= count, f"{file} grows", size)

@@ -16,7 +16,7 @@ import struct
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +76,6 @@ class Watch:
             view: dict[str, Any] = json.loads(line)
             if condition(view):
                 return view
-
-
-@pytest.fixture
-def children() -> Iterator[Children]:
-    with Children() as children:
-        yield children
 
 
 class Robot:

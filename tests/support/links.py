@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import pytest
 
 from reserved import domain
-from ros import START_LIMIT_S, Host, free_port, host, program, start_agent
+from ros import START_LIMIT_S, Host, eventually, free_port, host, program, start_agent
 from tide_tools.programs.child import Child, Children, json_line
 from tide_tools.run.robot import last_json
 
@@ -90,6 +91,29 @@ def answered(ask: Callable[[], Any], is_right: Callable[[Any], bool]) -> Callabl
 
 
 Build = Callable[[Children, Path], Link]
+
+
+@dataclass
+class Board:
+    """A board's program, and the lines of JSON that it has printed so far."""
+
+    child: Child
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def read(self) -> None:
+        with self._lock:
+            self.lines += told(self.child)
+
+    def end(self) -> dict[str, Any]:
+        """Ends the program; returns its last line."""
+        self.child.process.terminate()
+        eventually(lambda: self._ended() is not None, f"the end\n{self.child.tail()}")
+        return self._ended() or {}
+
+    def _ended(self) -> dict[str, Any] | None:
+        self.read()
+        return next((line for line in self.lines if line.get("event") == "end"), None)
 
 
 @dataclass(kw_only=True)

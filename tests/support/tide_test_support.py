@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For all tests: marks, waiting for events, checks of runs that have ended, and the processor time of each file in
-seconds (--processor-seconds prints all of them)."""
+"""For all tests: marks, waiting for events, programs that end with their test, checks of runs that have ended, and the
+processor time of each file in seconds (--processor-seconds prints all of them)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import hypothesis
 import pytest
 
 import reserved
+from tide_tools.programs.child import Children
 from tide_tools.programs.patience import Patience
 from tide_tools.report.results import Results
 
@@ -64,6 +65,13 @@ def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) 
         once = Patience(_ASK_AGAIN_S)
         while not answered() and not once.is_over():
             time.sleep(_LOOK_S)  # clock: between two looks
+
+
+@pytest.fixture
+def children() -> Iterator[Children]:
+    """Programs that a test starts; they end with it."""
+    with Children() as started:
+        yield started
 
 
 def judged(done: subprocess.CompletedProcess[str], folder: Path) -> dict[str, Any]:

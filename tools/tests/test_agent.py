@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +19,6 @@ LIMIT_S = 20.0
 def agent(*words: str) -> subprocess.CompletedProcess[str]:
     command = [str(find_binary("tide-agent")), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-
-
-@pytest.fixture
-def children() -> Iterator[Children]:
-    with Children() as running:
-        yield running
 
 
 def start(children: Children, log: Path, *words: str) -> tuple[Child, str]:
