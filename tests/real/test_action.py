@@ -26,8 +26,8 @@ from test_msgs.action import Fibonacci
 
 import links
 from links import BAUD, answered, in_full, rtps, serial, serial_with_loss, udp, udp_with_loss
-from ros import eventually
 from ros_graph import ActionClient
+from tide_test_support import eventually
 
 LIMIT_S = 30.0
 TOPICS = {"feedback": "test_msgs/action/Fibonacci_FeedbackMessage", "status": "action_msgs/msg/GoalStatusArray"}
@@ -46,8 +46,8 @@ def fibonacci(count: int) -> list[int]:
     return numbers[:count]
 
 
-def outcome(future: Any, limit_s: float = LIMIT_S) -> Any:
-    eventually(future.done, limit_s, "an answer")
+def outcome(future: Any) -> Any:
+    eventually(future.done, "an answer")
     return future.result()
 
 
@@ -62,7 +62,7 @@ class Board(links.Board):
         return {line[what]: line for line in told}
 
     def wait(self, what: str, orders: set[int]) -> dict[int, Any]:
-        eventually(lambda: orders <= set(self.values(what)), LIMIT_S, f"{what} of {orders}\n{self.child.tail()}")
+        eventually(lambda: orders <= set(self.values(what)), f"{what} of {orders}\n{self.child.tail()}")
         return self.values(what)
 
     def has_heard(self, order: int) -> bool:
@@ -188,7 +188,7 @@ def test_ros_cancels_goals_of_a_board(world: World) -> None:
     board = world.board("--serve", "count", "--step-ms", "100")
     client = world.client("count")
     agreed, refused = Goal(client, 150), Goal(client, 45)
-    eventually(lambda: bool(agreed.feedback and refused.feedback), LIMIT_S, "feedback")
+    eventually(lambda: bool(agreed.feedback and refused.feedback), "feedback")
     answer = outcome(agreed.handle.cancel_goal_async())
     assert answer.return_code == CancelGoal.Response.ERROR_NONE
     assert [bytes(info.goal_id.uuid) for info in answer.goals_canceling] == [bytes(agreed.handle.goal_id.uuid)]
@@ -220,7 +220,7 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
         states = {bytes(s.goal_info.goal_id.uuid): s.status for s in latest[-1].status_list} if latest else {}
         return states == {bytes(goal.handle.goal_id.uuid): SUCCEEDED for goal in goals}
 
-    eventually(are_told, LIMIT_S, "the states of all three")
+    eventually(are_told, "the states of all three")
 
 
 @pytest.mark.full
@@ -247,14 +247,14 @@ def test_the_graph_shows_the_action(world: World) -> None:
             and {name for name, _ in services} <= {name for name, _ in node.get_service_names_and_types()}
         )
 
-    eventually(is_shown, LIMIT_S, "node, topics, services, server and client")
+    eventually(is_shown, "node, topics, services, server and client")
     world.agents[-1].process.terminate()  # the agent that ends removes the board's node from the graph
     world.agents[-1].process.wait()
-    eventually(lambda: "peer" not in node.get_node_names(), LIMIT_S, "no agent, no node")
+    eventually(lambda: "peer" not in node.get_node_names(), "no agent, no node")
     world.start_agent()
-    eventually(is_shown, LIMIT_S, "all of it, with a new agent")
+    eventually(is_shown, "all of it, with a new agent")
     board.end()
-    eventually(lambda: "peer" not in node.get_node_names(), LIMIT_S, "the board has ended")
+    eventually(lambda: "peer" not in node.get_node_names(), "the board has ended")
 
 
 @pytest.mark.full
@@ -287,20 +287,20 @@ def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
     short, long = Goal(client, 10), Goal(client, 30)
     pending = long.handle.get_result_async()
     assert short.handle.accepted
-    eventually(lambda: len(long.feedback) > 3, LIMIT_S, "feedback")
+    eventually(lambda: len(long.feedback) > 3, "feedback")
     world.kill_agent()
     board.wait("ended", {10})
     world.start_agent()
-    eventually(client.server_is_ready, LIMIT_S, "the server is back")
+    eventually(client.server_is_ready, "the server is back")
 
     def has_result(goal: Goal) -> Callable[[], bool]:
         return answered(
             goal.handle.get_result_async, lambda answer: list(answer.result.sequence) == fibonacci(goal.order)
         )
 
-    eventually(has_result(short), LIMIT_S, "the result of a goal that ended meanwhile")
+    eventually(has_result(short), "the result of a goal that ended meanwhile")
     has_long = has_result(long)
-    eventually(lambda: pending.done() or has_long(), LIMIT_S, "the result of the goal that went on")
+    eventually(lambda: pending.done() or has_long(), "the result of the goal that went on")
     assert set(board.values("started")) == {10, 30} and set(board.values("ended")) == {10, 30}
     end = board.end()
     assert end["reconnects"] == 1 and end["server"]["goals"] == 2, end

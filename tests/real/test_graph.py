@@ -7,7 +7,8 @@ import signal
 from pathlib import Path
 
 from reserved import domain
-from ros import START_LIMIT_S, Host, eventually, free_port, host, program, start_agent
+from ros import START_LIMIT_S, Host, free_port, host, program, start_agent
+from tide_test_support import eventually
 from tide_tools.programs.child import Child, Children
 
 DOMAIN = domain()

@@ -12,7 +12,8 @@ from lifecycle_msgs.srv import ChangeState, GetAvailableStates, GetAvailableTran
 
 import links
 from links import answered, in_full, rtps, serial_with_loss, udp, udp_with_loss
-from ros import Host, eventually, quality
+from ros import Host, quality
+from tide_test_support import eventually
 from tide_tools.programs.child import Child
 
 LIMIT_S = 30.0
@@ -33,7 +34,7 @@ class Manager(links.World):
 
     def ask(self, service: str, **members: Any) -> Any:
         future = self.clients[service].call_async(SERVICES[service].Request(**members))
-        eventually(future.done, LIMIT_S, f"an answer of {service}\n{self.board.tail()}")
+        eventually(future.done, f"an answer of {service}\n{self.board.tail()}")
         return future.result()
 
     def change(self, transition: int, label: str = "") -> bool:
@@ -64,15 +65,15 @@ def manager(world: Manager) -> Manager:
 def watch(node: Host, manager: Manager) -> None:
     topic = "/robot/peer/transition_event"
     node.subscribe(TransitionEvent, topic, manager.events.append, quality(reliable=True))
-    eventually(lambda: node.node.count_publishers(topic) > 0, LIMIT_S, "the events")
+    eventually(lambda: node.node.count_publishers(topic) > 0, "the events")
     for name, client in manager.clients.items():
-        eventually(client.service_is_ready, LIMIT_S, f"service {name}")
+        eventually(client.service_is_ready, f"service {name}")
     # When an event has arrived, the agent's writer of the events has found the subscription.
     while not manager.events:
         assert manager.change(Transition.TRANSITION_CONFIGURE) and manager.change(Transition.TRANSITION_CLEANUP)
         for callback in ("configure", "cleanup"):
             assert manager.board.wait_json("called", LIMIT_S, "called") == {"called": callback}
-    eventually(lambda: manager.events[-1].goal_state.label == "unconfigured", LIMIT_S, "the events of a probe")
+    eventually(lambda: manager.events[-1].goal_state.label == "unconfigured", "the events of a probe")
     manager.events.clear()
 
 
@@ -88,7 +89,7 @@ def test_a_manager_takes_it_through_its_states(manager: Manager) -> None:
     assert manager.change(Transition.TRANSITION_CLEANUP)
     assert manager.change(Transition.TRANSITION_UNCONFIGURED_SHUTDOWN)
     assert manager.state() == (State.PRIMARY_STATE_FINALIZED, "finalized")
-    eventually(lambda: len(manager.events) >= 12, LIMIT_S, f"12 events: {manager.events}")
+    eventually(lambda: len(manager.events) >= 12, f"12 events: {manager.events}")
     goals = [event.goal_state.label for event in manager.events]
     assert goals == [
         *("configuring", "inactive", "activating", "inactive", "activating", "active"),
@@ -121,7 +122,7 @@ def test_the_agent_is_killed_and_comes_back(manager: Manager) -> None:
         lambda: manager.clients["get_state"].call_async(GetState.Request()),
         lambda response: bool(response.current_state.id == State.PRIMARY_STATE_INACTIVE),
     )
-    eventually(is_told, LIMIT_S, "the state, through the new agent")
-    eventually(manager.clients["change_state"].service_is_ready, LIMIT_S, "the service is back")
+    eventually(is_told, "the state, through the new agent")
+    eventually(manager.clients["change_state"].service_is_ready, "the service is back")
     assert manager.change(Transition.TRANSITION_CLEANUP)
     assert manager.state() == (State.PRIMARY_STATE_UNCONFIGURED, "unconfigured")

@@ -15,7 +15,7 @@ from rclpy.qos import qos_profile_parameter_events
 
 import links
 from links import answered, in_full, rtps, serial_with_loss, udp, udp_with_loss
-from ros import eventually
+from tide_test_support import eventually
 from tide_tools.programs.child import Child, json_line
 
 LIMIT_S = 30.0
@@ -36,7 +36,7 @@ class World(links.World):
 
     def client(self) -> AsyncParameterClient:
         client = AsyncParameterClient(self.host.node, "peer")
-        eventually(client.services_are_ready, LIMIT_S, "the six services")
+        eventually(client.services_are_ready, "the six services")
         return client
 
     def await_events(self, client: AsyncParameterClient) -> int:
@@ -48,7 +48,7 @@ class World(links.World):
             assert set_to(client, gain=float(changes)) == [(True, "")]
         assert set_to(client, gain=0.5) == [(True, "")]
         last = lambda: self.events[-1].changed_parameters[0].value.double_value  # noqa: E731
-        eventually(lambda: last() == 0.5, LIMIT_S, "the event of the last change")
+        eventually(lambda: last() == 0.5, "the event of the last change")
         self.events.clear()
         return changes + 1
 
@@ -57,7 +57,7 @@ world = links.worlds(World, udp, *in_full(rtps, udp_with_loss, serial_with_loss)
 
 
 def result(future: Any) -> Any:
-    eventually(future.done, LIMIT_S, "an answer")
+    eventually(future.done, "an answer")
     return future.result()
 
 
@@ -112,7 +112,7 @@ def test_ros_reads_and_writes_them(world: World) -> None:
     assert set_to(client, gain="text") == [(False, "Type not supported")]
     assert values(client, "on", "count", "gain", "fixed") == [True, 25, 2.25, 7]
     expected = [("changed", name) for name in ("on", "count", "gain")]
-    eventually(lambda: seen(world.events) == expected, LIMIT_S, f"events {world.events}")
+    eventually(lambda: seen(world.events) == expected, f"events {world.events}")
     board.process.terminate()
     end = board.wait_event("end", LIMIT_S)
     assert end["requests"] == 8 + probes and end["requests_lost"] == end["answers_lost"] == end["events_lost"] == 0, end
@@ -140,7 +140,7 @@ def test_ros_makes_and_deletes_them(world: World) -> None:
     deleted = result(client.delete_parameters(["extra", "none"])).results
     assert [one.successful for one in deleted] == [True, False]
     assert values(client, "extra") == [None]
-    eventually(lambda: seen(world.events) == [("new", "extra"), ("deleted", "extra")], LIMIT_S, "events")
+    eventually(lambda: seen(world.events) == [("new", "extra"), ("deleted", "extra")], "events")
 
 
 @pytest.mark.full
@@ -167,7 +167,7 @@ def test_values_survive_a_restart_of_the_board(world: World) -> None:
     board.process.wait()
     world.start_server("--store", store)
     client = world.client()
-    eventually(lambda: values(client, "gain", "count") == [-1.125, 0], LIMIT_S, "what was stored")
+    eventually(lambda: values(client, "gain", "count") == [-1.125, 0], "what was stored")
 
 
 @pytest.mark.full
@@ -181,7 +181,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
         lambda: client.set_parameters([Parameter("count", value=20)]),
         lambda response: bool(response.results[0].successful),
     )
-    eventually(is_set, LIMIT_S, "a change through the new agent")
+    eventually(is_set, "a change through the new agent")
     assert values(client, "count") == [20]
     board.process.terminate()
     assert board.wait_event("end", LIMIT_S)["reconnects"] == 1

@@ -18,7 +18,8 @@ import pytest
 import links
 from exchange import Exchange
 from links import BAUD, in_full, serial, udp
-from ros import eventually, program
+from ros import program
+from tide_test_support import eventually
 from tide_tools.programs.child import Child
 
 PERIOD_MS = 20
@@ -59,7 +60,7 @@ class World(links.World):
             up = all(len(flow.received) >= wanted_up[name] for name, flow in exchange.flows.items())
             return up and all(flow.confirmed >= wanted_down[name] for name, flow in exchange.flows.items())
 
-        eventually(is_done, LIMIT_S, f"messages both ways\n{exchange.client.tail()}\n{self.agents[-1].tail()}")
+        eventually(is_done, f"messages both ways\n{exchange.client.tail()}\n{self.agents[-1].tail()}")
 
     def publish_down(self, exchange: Exchange) -> None:
         for name, flow in exchange.flows.items():
@@ -144,11 +145,11 @@ class Cable:
 
     def toggle(self, unplugged: bool) -> None:
         self.line.process.send_signal(signal.SIGUSR2)
-        eventually(lambda: self._states("unplugged") == {int(unplugged)}, LIMIT_S, "the plug")
+        eventually(lambda: self._states("unplugged") == {int(unplugged)}, "the plug")
 
     def await_lost(self) -> None:
         """Unplugs the line, so that messages in both directions are lost."""
-        eventually(lambda: min(self._states("bytes_cut")) > 0, LIMIT_S, "lost both ways")
+        eventually(lambda: min(self._states("bytes_cut")) > 0, "lost both ways")
 
     def _states(self, name: str) -> set[int]:
         self.line.process.send_signal(signal.SIGUSR1)
@@ -195,7 +196,6 @@ def test_a_cut_that_ends_the_session_loses_nothing(tmp_path: Path) -> None:
         came = {name: len(flow.received) for name, flow in exchange.flows.items()}
         eventually(
             lambda: all(len(flow.received) > came[name] + 20 for name, flow in exchange.flows.items()),
-            LIMIT_S,
             "the next session",
         )
         world.both_ways(exchange, 30)

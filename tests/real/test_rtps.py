@@ -17,8 +17,8 @@ from std_srvs.srv import SetBool
 from test_msgs.srv import BasicTypes
 
 from reserved import domain
-from ros import START_LIMIT_S, Host, eventually, host, program, quality
-from tide_test_support import probe
+from ros import START_LIMIT_S, Host, host, program, quality
+from tide_test_support import eventually, probe
 from tide_tools.programs.child import Child, Children
 
 PROBE = "probe"

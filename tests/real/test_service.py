@@ -15,7 +15,8 @@ from test_msgs.srv import BasicTypes
 import links
 from links import answered
 from reserved import domain, port, second_domain
-from ros import EXAMPLES_PORT, Host, eventually, host, program, start_agent
+from ros import EXAMPLES_PORT, Host, host, program, start_agent
+from tide_test_support import eventually
 from tide_tools.programs.child import Children
 
 LIMIT_S = 30.0
@@ -32,7 +33,7 @@ class Board(links.Board):
         return [int(line["reply"]) for line in replies]
 
     def await_replies(self, count: int) -> list[int]:
-        eventually(lambda: len(self.replies()) >= count, LIMIT_S, f"{count} replies\n{self.child.tail()}")
+        eventually(lambda: len(self.replies()) >= count, f"{count} replies\n{self.child.tail()}")
         return self.replies()
 
 
@@ -43,7 +44,7 @@ class World(links.World):
 
     def client(self, name: str) -> Any:
         client = self.host.client(BasicTypes, name)
-        eventually(client.service_is_ready, LIMIT_S, f"service {name}")
+        eventually(client.service_is_ready, f"service {name}")
         return client
 
     def serve(self, name: str, seen: list[int]) -> Any:
@@ -69,11 +70,11 @@ def request(number: int, text: str = "", later: bool = False) -> Any:
 
 
 def await_nodes(watcher: Host, *names: str) -> None:
-    eventually(lambda: set(names) <= set(watcher.node.get_node_names()), LIMIT_S, f"nodes {names}")
+    eventually(lambda: set(names) <= set(watcher.node.get_node_names()), f"nodes {names}")
 
 
 def results(futures: list[Any]) -> list[Any]:
-    eventually(lambda: all(future.done() for future in futures), LIMIT_S, "every request answered")
+    eventually(lambda: all(future.done() for future in futures), "every request answered")
     return [future.result() for future in futures]
 
 
@@ -93,7 +94,7 @@ def test_two_clients_have_their_own_answers(world: World) -> None:
     first = world.client("sums")
     with host(domain()) as other_host:
         other = other_host.client(BasicTypes, "sums")
-        eventually(other.service_is_ready, LIMIT_S, "service")
+        eventually(other.service_is_ready, "service")
         for round_number in range(10):
             ours = [first.call_async(request(number + 1000 * round_number, later=True)) for number in range(4)]
             theirs = [other.call_async(request(-number - 1000 * round_number, later=True)) for number in range(4)]
@@ -110,7 +111,7 @@ def test_an_asker_that_is_gone_harms_nobody(world: World) -> None:
     board = world.board(0xB1, "--serve", "sums")
     with host(domain()) as other_host:
         other = other_host.client(BasicTypes, "sums")
-        eventually(other.service_is_ready, LIMIT_S, "service")
+        eventually(other.service_is_ready, "service")
         for number in range(8):
             other.call_async(request(number, later=True))
     client = world.client("sums")
@@ -141,7 +142,7 @@ def test_requests_wait_for_a_server_that_comes_later(world: World) -> None:
     world.board(0xB1)
     await_nodes(world.host, "peer")  # until the agent and rclpy have found each other
     board = world.board(0xA1, "--node", "asker", "--ask", "sums", "--period-ms", "200")
-    eventually(lambda: world.agent_counters()["requests_waited"] >= 3, LIMIT_S, "requests for nobody")
+    eventually(lambda: world.agent_counters()["requests_waited"] >= 3, "requests for nobody")
     seen: list[int] = []
     world.serve("sums", seen)
     assert board.await_replies(10)[:10] == list(range(1, 11)), "the first ones, too"
@@ -182,7 +183,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
             lambda number=again: client.call_async(request(number)),  # type: ignore[misc]
             lambda response, number=again: bool(response.int64_value == number + 7),  # type: ignore[misc]
         )
-        eventually(is_served, LIMIT_S, "the board serves again")
+        eventually(is_served, "the board serves again")
     end = board.end()
     assert end["reconnects"] == 2, end
     assert end["unanswered"] + end["forgotten"] == end["asked"] - len(board.replies()), end
@@ -207,7 +208,6 @@ def test_the_examples_add(tmp_path: Path) -> None:
                 node.get_service_names_and_types_by_node("add_two_ints_service", "/") == [("/addtwoints", kinds)]
                 and node.get_client_names_and_types_by_node("add_two_ints_client", "/") == [("/addtwoints", kinds)]
             ),
-            LIMIT_S,
             "service and client are listed",
         )
 

@@ -12,7 +12,8 @@ from std_srvs.srv import SetBool
 import links
 from links import World
 from reserved import domain, second_domain
-from ros import eventually, free_port, host, program, quality, start_agent
+from ros import free_port, host, program, quality, start_agent
+from tide_test_support import eventually
 from tide_tools.programs.child import Child, Children
 
 LIMIT_S = 30.0

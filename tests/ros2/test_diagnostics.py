@@ -9,7 +9,8 @@ from pathlib import Path
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 
 from reserved import domain, second_domain
-from ros import Host, eventually, free_port, host, program, quality, start_agent
+from ros import Host, free_port, host, program, quality, start_agent
+from tide_test_support import eventually
 from tide_tools.programs.child import Child, Children
 
 DOMAIN = domain()

@@ -15,7 +15,8 @@ from geometry_msgs.msg import Vector3
 from std_msgs.msg import Header, Int32, String
 
 from reserved import domain, port
-from ros import EXAMPLES_PORT, Host, eventually, free_port, host, program, quality, start_agent
+from ros import EXAMPLES_PORT, Host, free_port, host, program, quality, start_agent
+from tide_test_support import eventually
 from tide_tools.programs.child import Child, Children
 
 ROOT = Path(__file__).parents[2]

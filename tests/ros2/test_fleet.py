@@ -17,8 +17,8 @@ import pytest
 from std_msgs.msg import Int32, String
 
 from reserved import domain
-from ros import Host, eventually, free_port, host, program, quality, start_agent
-from tide_test_support import probe
+from ros import Host, free_port, host, program, quality, start_agent
+from tide_test_support import eventually, probe
 from tide_tools.programs.child import Child, Children
 
 DOMAIN = domain()

@@ -13,7 +13,8 @@ import pytest
 from std_msgs.msg import UInt8MultiArray
 
 import links
-from ros import eventually, program, quality
+from ros import program, quality
+from tide_test_support import eventually
 from tide_tools.programs.child import Child
 
 PIECE_BYTES = 1000

@@ -12,7 +12,8 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSPolicyKind, QoSProfile
 from std_msgs.msg import Int32
 
 import links
-from ros import Host, eventually
+from ros import Host
+from tide_test_support import eventually
 from tide_tools.programs.child import Child, json_line
 
 LIMIT_S = 30.0

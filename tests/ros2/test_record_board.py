@@ -34,7 +34,6 @@ from tide_tools.trace.format import Step, parse_trace, read_trace
 from tide_tools.trace.instances import read_recorded, read_run
 
 DOMAIN = domain()
-LIMIT_S = 60.0
 MILLISECOND = 1_000_000
 WAY = ["callback 0", "frame", "to ROS 2"]
 COUNT = d.sends("count", "peer", 0.1, "some/space/count"), ("nodes", 0.1, {"name": "look"})

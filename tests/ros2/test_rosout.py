@@ -14,7 +14,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 import links
 from links import World
-from ros import eventually
+from tide_test_support import eventually
 from tide_tools.programs.child import Child
 
 LIMIT_S = 30.0

@@ -14,7 +14,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int32, UInt8MultiArray
 
 import links
-from ros import eventually
+from tide_test_support import eventually
 from tide_tools.programs.child import Child
 from tide_tools.trace.format import END, RECEIVED, RELEASE, START, SUBMIT, WIRE_END, WIRE_START, parse_trace
 

@@ -15,8 +15,8 @@ from test_msgs.msg import BoundedSequences, Defaults, Strings, WStrings
 import links
 import own_types
 from links import World
-from ros import eventually, quality
-from tide_test_support import probe
+from ros import quality
+from tide_test_support import eventually, probe
 from tide_tools.programs.child import Child
 
 world = links.worlds(World, links.udp, links.serial_with_loss)

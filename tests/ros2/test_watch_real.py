@@ -28,7 +28,8 @@ from std_msgs.msg import Int32, String
 import descriptions as d
 from commands import command, tide_apart
 from reserved import domain, second_domain
-from ros import Host, eventually, host, program, quality, start_agent
+from ros import Host, host, program, quality, start_agent
+from tide_test_support import eventually
 from tide_tools.programs.child import Child, Children
 from tide_tools.programs.patience import Patience
 

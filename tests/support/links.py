@@ -17,7 +17,8 @@ from typing import Any, ClassVar, TypeVar
 import pytest
 
 from reserved import domain
-from ros import START_LIMIT_S, Host, eventually, free_port, host, program, start_agent
+from ros import START_LIMIT_S, Host, free_port, host, program, start_agent
+from tide_test_support import eventually
 from tide_tools.programs.child import Child, Children, json_line
 from tide_tools.run.robot import last_json
 

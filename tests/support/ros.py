@@ -18,7 +18,6 @@ from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor, Si
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from tide_test_support import HANG_S
-from tide_test_support import eventually as _eventually
 from tide_tools.programs.binaries import build_folder
 from tide_tools.programs.child import Child, Children
 
@@ -41,10 +40,6 @@ def quality(reliable: bool, depth: int = 4000) -> QoSProfile:
         reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
         durability=DurabilityPolicy.VOLATILE,
     )
-
-
-def eventually(condition: Callable[[], object], *words: Any, progress: Callable[[], object] | None = None) -> None:
-    _eventually(condition, words[-1], progress)  # some tests pass the time limit before the text
 
 
 def free_port() -> int:
