@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How tide watch evaluates times and statuses, without ROS 2."""
+"""How tide watch evaluates times and statuses, without a ROS 2 system."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.serialization import deserialize_message, serialize_message
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -22,7 +24,7 @@ from tide_tools.report.verdict import State, Verdict
 from tide_tools.system.load import load, parse
 from tide_tools.system.model import System
 from tide_tools.watch import command, screen
-from tide_tools.watch.agents import Agents, Array, Status
+from tide_tools.watch.agents import Agents, Array, Status, array_of
 from tide_tools.watch.chains import Answers, Latencies, TopicTimes, Window, points_of, way_back
 from tide_tools.watch.screen import (
     VERSION,
@@ -383,6 +385,14 @@ def test_a_clock_that_was_set_back_makes_no_answer_missing() -> None:
 def of(name: str, hardware: str, level: int = 0, **values: Any) -> Status:
     told = {key.replace("_", " ") if key != "samples_to_dds" else key: str(one) for key, one in values.items()}
     return Status(name, level, "words", hardware, told)
+
+
+def test_an_array_is_read_as_rclpy_received_it() -> None:
+    values = [KeyValue(key="clients", value="3"), KeyValue(key="wörter", value="")]
+    status = DiagnosticStatus(level=b"\2", name="a", message="b", hardware_id="c", values=values)
+    message = deserialize_message(serialize_message(DiagnosticArray(status=[status])), DiagnosticArray)
+    message.header.stamp.sec, message.header.stamp.nanosec = -2, 5
+    assert array_of(message) == Array(-1_999_999_995, [Status("a", 2, "b", "c", {"clients": "3", "wörter": ""})])
 
 
 def array(second: int, *status: Status) -> Array:

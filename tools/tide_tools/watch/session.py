@@ -21,7 +21,7 @@ from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.report.verdict import Completeness, Observation, Premises, State, Verdict, not_published, verdict
 from tide_tools.system.model import System
 from tide_tools.system.places import Line, UdpLink
-from tide_tools.watch.agents import OWN, Agents, AgentTold, LinkTold, Replies, ServiceTold, read_array, services_told
+from tide_tools.watch.agents import OWN, Agents, AgentTold, LinkTold, Replies, ServiceTold, array_of, services_told
 from tide_tools.watch.chains import Answers, ChainPoints, Latencies, points_of
 from tide_tools.watch.screen import (
     VERSION,
@@ -242,8 +242,8 @@ class Session:
             self._refreshed_s = now_s
             self._topics.refresh()
         self._topics.step()
-        for array in filter(None, map(read_array, taken(self._heard))):
-            self._agents.take(array)
+        for message in taken(self._heard, raw=False):
+            self._agents.take(array_of(message))
         came = {name: topic.times.settle() for name, topic in self._topics.all.items() if topic.times.fresh}
         for chain in self._chains:
             chain.count(came, self.settings.trust_clocks, now_s)

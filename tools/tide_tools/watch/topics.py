@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import rclpy
+from rclpy._rclpy_pybind11 import RCLError
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
@@ -116,11 +117,11 @@ def quality(depth: int, reliable: bool = False) -> QoSProfile:
     )
 
 
-def taken(subscription: Subscription[Any]) -> Iterable[bytes]:
-    """All received messages, in order. Read directly, because an executor would wake up for each message and check all
-    topics."""
-    with subscription.handle:
-        while (got := subscription.handle.take_message(subscription.msg_type, True)) is not None:
+def taken(subscription: Subscription[Any], raw: bool = True) -> Iterable[Any]:
+    """All received messages, in order, up to one that is not of the topic's type. Read directly, because an executor
+    would wake up for each message and check all topics."""
+    with subscription.handle, contextlib.suppress(RCLError):
+        while (got := subscription.handle.take_message(subscription.msg_type, raw)) is not None:
             yield got[0]
 
 
