@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the command within this process, or in a process of its own."""
+"""Runs the command within this process, or in a process of its own; and results as it writes them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner
 
 from tide_tools.main import app
 from tide_tools.programs.binaries import find_binary
+from tide_tools.report.results import Machine, Results, Run
+
+MACHINE = Machine(
+    processor="<test> & co", cores=2, memory_mib=1024, kernel="Linux 6", python="3.11", real_time_priorities=True,
+    load_average=0.1, date="2025-01-01 00:00 UTC",
+)  # fmt: skip
 
 
 def tide(*words: str | Path, **environment: str) -> tuple[int, str]:
@@ -39,6 +46,11 @@ def tide_apart(
     """Runs the command in a process of its own. build: where it looks for programs; folder: where it starts."""
     own = {**os.environ, **environment, **({} if build is None else {"TIDE_BUILD_DIR": str(build)})}
     return subprocess.run(command(*words), env=own, cwd=folder, capture_output=True, text=True)
+
+
+def results_of(*runs: Run, **others: Any) -> Results:
+    known = {"system": "three_chains", "on": "native", "seed": 7, "command": "tide run 'a b.toml'", "machine": MACHINE}
+    return Results(**{**known, "runs": list(runs), **others})
 
 
 def build_with(folder: Path, name: str, script: str) -> Path:

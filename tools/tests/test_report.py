@@ -15,13 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from commands import tide
+from commands import results_of, tide
 from tide_tools.report import charts
 from tide_tools.report.page import write_page
 from tide_tools.report.results import (
     Answer,
     ChainResult,
-    Machine,
     PartResult,
     Period,
     Results,
@@ -37,16 +36,6 @@ from tide_tools.system.load import load
 from tide_tools.terminal.style import empty_table, print_whole
 
 THREE_CHAINS = load(Path(__file__).parents[2] / "examples/three_chains/system.toml")
-MACHINE = Machine(
-    processor="<test> & co",
-    cores=2,
-    memory_mib=1024,
-    kernel="Linux 6",
-    python="3.11",
-    real_time_priorities=True,
-    load_average=0.1,
-    date="2025-01-01 00:00 UTC",
-)
 
 
 def chain(name: str, priority: int, *latencies_ms: float, lost: int = 0) -> ChainResult:
@@ -56,18 +45,11 @@ def chain(name: str, priority: int, *latencies_ms: float, lost: int = 0) -> Chai
 def results(line_loss: float = 0.0) -> Results:
     batch = [chain("brake", 3, 82.0, 82.5, 83.0), chain("steer", 2, 110, 111, lost=1), chain("battery", 1, 130)]
     tide = [chain("brake", 3, 41.0, 41.2, 41.3), chain("steer", 2, 55, 56, 57), chain("battery", 1)]
-    return Results(
-        system="three_chains",
-        on="native",
-        seed=7,
-        command="tide run 'a b.toml'",
+    return results_of(
+        Run(executor="batch", send="stock", periods=3, chains=batch, counters={"executor": {"rounds": 3}}),
+        Run(executor="tide", send="asynchronous", periods=3, chains=tide),
         line_loss=line_loss,
         link="115200 baud",
-        machine=MACHINE,
-        runs=[
-            Run(executor="batch", send="stock", periods=3, chains=batch, counters={"executor": {"rounds": 3}}),
-            Run(executor="tide", send="asynchronous", periods=3, chains=tide),
-        ],
     )
 
 

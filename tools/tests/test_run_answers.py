@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import descriptions as d
-from commands import tide
+from commands import results_of, tide
 from tide_tools.analysis.bounds import CLIENT_EXECUTORS, bounds_of
 from tide_tools.analysis.premises import of_executors
-from tide_tools.report.results import NAMES, Machine, Results, Run, running, summarise, write
+from tide_tools.report.results import NAMES, Run, running, summarise, write
 from tide_tools.run import evidence
 from tide_tools.run.evidence import (
     Frame,
@@ -448,13 +448,6 @@ def test_what_is_the_users_is_not_judged_by_what_is_played() -> None:
 # ---- runs with bounds ----
 
 
-def results(run: Run) -> Results:
-    machine = Machine(
-        processor="", cores=2, memory_mib=1, kernel="", python="", real_time_priorities=True, load_average=0, date=""
-    )
-    return Results(system="three_chains", on="native", seed=1, command="tide run x", machine=machine, runs=[run])
-
-
 def test_shares_of_all_parts_make_up_the_bound() -> None:
     bounds = bounds_of(SYSTEM, "lanes")
     for chain in SYSTEM.chains:
@@ -470,7 +463,7 @@ def test_what_a_run_broke_is_in_its_answers_its_verdicts_and_the_report(tmp_path
     assert broken.id == "agent" and "9.000 ms of 3.000 ms" in broken.counter
     reasons = {reason for one in run.verdicts for reason in one.reasons}
     assert any("agent_ms (9.000 ms of 3.000 ms" in one for one in reasons)
-    write(results(run), tmp_path / "results.json")
+    write(results_of(run), tmp_path / "results.json")
     said = " ".join(tide("report", tmp_path, "--details")[1].split())
     assert f"broken: {broken.text} ({broken.counter})" in said and "held: no frame is lost" in said
     (kept,) = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from commands import tide
+from commands import results_of, tide
 from descriptions import chain, described, entry, host
 from tide_tools.analysis.bounds import bounds_of
 from tide_tools.analysis.result import Bounds
-from tide_tools.report.results import Machine, Results, write
+from tide_tools.report.results import Results, write
 from tide_tools.report.verdict import State
 from tide_tools.run.plan import instances_of
 from tide_tools.run.results import Outcome, outcome_of, sentences
@@ -21,10 +21,6 @@ from tide_tools.system.load import parse
 from tide_tools.system.model import System
 
 MS = 1_000_000
-MACHINE = Machine(
-    processor="", cores=2, memory_mib=1, kernel="", python="", real_time_priorities=True, load_average=0, date=""
-)
-
 
 TEXT = described(
     host("h", lanes=2),
@@ -89,11 +85,6 @@ def limited(reaction_ms: float, more: str = "") -> System:
     return parse(text.replace('name = "way"\n', f'name = "way"\nreaction_ms = {reaction_ms}\n'))
 
 
-def results_of(system: System, made: Recorded) -> Results:
-    run = outcome(system, made).run
-    return Results(system="s", on="native", seed=1, command="", machine=MACHINE, runs=[run])
-
-
 @pytest.mark.parametrize(
     ("reaction_ms", "state", "says", "status"),
     [
@@ -107,7 +98,7 @@ def test_the_limit_of_a_path_is_judged_as_a_deadline(
 ) -> None:
     """All chains were on time, but the answer to the question was missing."""
     system = limited(reaction_ms)
-    results = results_of(system, recorded(system, 1, 1))
+    results = results_of(outcome(system, recorded(system, 1, 1)).run)
     one, found = results.runs[0].judged[-1]
     assert (one.name, found.state) == ("reaction of way", state) and says in found.reasons[0]
     assert results.exit_status() == status
@@ -121,7 +112,7 @@ def test_the_limit_of_a_path_is_judged_as_a_deadline(
 
 def test_a_path_with_a_program_of_the_user_is_not_observed() -> None:
     system = limited(600, 'command = "./mine"\n')
-    results = results_of(system, recorded(system, 1, 1))
+    results = results_of(outcome(system, recorded(system, 1, 1)).run)
     _, found = results.runs[0].judged[-1]
     assert found.state is State.NOT_SEEN and found.reasons == ("a program of yours plays a part of fast, slow",)
     assert results.exit_status() != 0

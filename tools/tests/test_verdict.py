@@ -18,12 +18,12 @@ import pytest
 from rich.console import Console
 
 import descriptions as d
-from commands import tide
+from commands import results_of, tide
 from tide_tools.analysis import premises
 from tide_tools.analysis.bounds import bounds_of
 from tide_tools.analysis.lower import NoBoundError
 from tide_tools.report.page import write_page
-from tide_tools.report.results import Answer, Machine, PathResult, Results, premises_of, write
+from tide_tools.report.results import Answer, PathResult, Results, premises_of, write
 from tide_tools.report.table import KINDS, summaries, verdict_table, weaknesses
 from tide_tools.report.verdict import (
     Completeness,
@@ -130,11 +130,7 @@ def test_the_table_of_verdicts_fits_a_terminal() -> None:
         path="part_gone", what="reaction", chains=["drive"], samples=9, late=0, p50_ns=10**8, max_ns=10**9,
         deadline_ns=2 * 10**9, bound_ns=None,
     )  # fmt: skip
-    machine = Machine(**dict.fromkeys(("processor", "kernel", "python", "date"), ""), cores=2, memory_mib=1,
-                      real_time_priorities=True, load_average=0)  # fmt: skip
-    results = Results(
-        system="s", on="native", seed=1, command="", machine=machine, runs=[run.model_copy(update={"paths": [path]})]
-    )
+    results = results_of(run.model_copy(update={"paths": [path]}))
     console = Console(width=80, record=True, file=io.StringIO())
     print_whole(console, verdict_table(results))
     lines = console.export_text().splitlines()
@@ -497,22 +493,6 @@ def test_each_kind_of_a_chain_is_judged_by_what_it_describes(name: str) -> None:
 
 # ---- equal words everywhere ----
 
-MACHINE = Machine(
-    processor="p",
-    cores=2,
-    memory_mib=1,
-    kernel="k",
-    python="3",
-    real_time_priorities=False,
-    load_average=0,
-    date="2026-01-01",
-)
-
-
-def results_of(told: Recorded) -> Results:
-    run = outcome(told).run
-    return Results(system="rover", on="native", seed=1, command="tide run", machine=MACHINE, runs=[run])
-
 
 def seen_by_agent(imu: list[int], to_dds: int) -> Recorded:
     told = recorded(imu, [])
@@ -550,8 +530,7 @@ RUNS: dict[str, tuple[Recorded, int, State, str, int]] = {
 @pytest.mark.parametrize("name", RUNS)
 def test_verdict_page_json_table_and_exit_status_agree(name: str, tmp_path: Path) -> None:
     told, period_ms, state, says, status = RUNS[name]
-    run = outcome(told, robot_of_a_user(period_ms)).run
-    found = Results(system="rover", on="native", seed=1, command="tide run", machine=MACHINE, runs=[run])
+    found = results_of(outcome(told, robot_of_a_user(period_ms)).run)
     write(found, tmp_path / "results.json")
     stored = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["runs"][0]["chains"][0]["verdict"]
     assert stored["state"] == state.value and stored["reasons"][0].startswith(says), stored
@@ -623,7 +602,7 @@ def test_what_rests_on_estimates_is_not_green(tmp_path: Path) -> None:
         chain = run.chains[0].model_copy(update={"part": "", "doubt": ""})
         held = run.model_copy(update={"chains": [chain], "answers": [], "evidence": {"estimated": estimated}})
         assert held.verdicts[0].state is State.GUARANTEED
-        results = results_of(recorded(IMU, ANSWERS)).model_copy(update={"runs": [held]})
+        results = results_of(held)
         (summary,) = summaries(results)
         assert summary.kind == kind and weaknesses(held) == [estimated] * bool(estimated)
         cell = str(next(iter(verdict_table(results).columns[-1].cells)))
@@ -673,7 +652,7 @@ def everything_held(system: System, times: int = 0) -> Recorded:
 
 def test_what_a_person_reads_fits_a_screen_and_says_nothing_twice(tmp_path: Path) -> None:
     for name, told in (("bad", recorded(IMU, ANSWERS[::10])), ("fine", recorded(IMU, ANSWERS))):
-        write(results_of(told), tmp_path / f"{name}.json")
+        write(results_of(outcome(told).run), tmp_path / f"{name}.json")
         shown = tide("report", tmp_path / f"{name}.json", COLUMNS="80", NO_COLOR="1")[1]
         lines = [line.rstrip() for line in shown.splitlines() if line.strip()]
         assert lines[0].startswith("not met: drive (" if name == "bad" else "met, bound not judged: drive")
