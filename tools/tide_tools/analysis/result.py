@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from tide_tools.analysis.native import LinkChainAnswer, Shortfall
 
 
+def _members(one: object, names: str) -> dict[str, Any]:
+    """These attributes, for JSON."""
+    return {name: getattr(one, name) for name in names.split()}
+
+
 # ---- internal names ----
 # Internal names in documents contain a character that user names must not.
 
@@ -110,15 +115,8 @@ class Root:
         return f"it depends on chain '{self.chain}', which has none: {self.what}"
 
     def to_json(self) -> dict[str, Any]:
-        part = self.part and {"kind": self.part.kind, "value_ns": self.part.value_ns, "chain": self.part.chain}
-        return {
-            "kind": self.kind,
-            "chain": self.chain,
-            "executor": self.executor,
-            "reached_ns": self.reached_ns,
-            "limit_ns": self.limit_ns,
-            "part": part,
-        }
+        part = self.part and _members(self.part, "kind value_ns chain")
+        return _members(self, "kind chain executor reached_ns limit_ns") | {"part": part}
 
 
 def _ms(value_ns: int) -> str:
@@ -228,9 +226,6 @@ class Assumption(NamedTuple):
     values: dict[str, int] = {}  # noqa: RUF012
     places: tuple[str, ...] = ()
 
-    def to_json(self) -> dict[str, Any]:
-        return self._asdict()
-
 
 # A part as the analysis returns it: kind, time, interfering chain, executor.
 Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
@@ -243,9 +238,6 @@ class Model:
     executor: str
     model: str
     text: str
-
-    def to_json(self) -> dict[str, str]:
-        return {"executor": self.executor, "model": self.model, "text": self.text}
 
 
 class Likely(NamedTuple):
@@ -305,16 +297,13 @@ class PathBound:
         return min(shares, default=inf)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "chains": list(self.chains),
-            "reaction_ns": self.reaction_ns,
-            "reaction_limit_ns": self.reaction_limit_ns,
-            "age_ns": self.age_ns,
-            "age_limit_ns": self.age_limit_ns,
-            "met": self.met if self.is_limited or not self.met else None,
-            "reason": self.reason,
-        }
+        names = "name chains reaction_ns reaction_limit_ns age_ns age_limit_ns"
+        met = self.met if self.is_limited or not self.met else None
+        return {**_members(self, names), "met": met, "reason": self.reason}
+
+
+def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None = None) -> dict[str, Any]:
+    return {"kind": kind, "value_ns": value_ns, "chain": chain, "executor": executor}
 
 
 @dataclass(frozen=True)
@@ -382,9 +371,17 @@ class ChainBound:
     def slack_ns(self) -> int | None:
         return None if self.bound_ns is None else self.deadline_ns - self.bound_ns
 
-
-def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None = None) -> dict[str, Any]:
-    return {"kind": kind, "value_ns": value_ns, "chain": chain, "executor": executor}
+    def to_json(self) -> dict[str, Any]:
+        names = "name priority bound_ns deadline_ns from_event_ns deadline_from met"
+        more = "lateness_ns hidden depends_on reason holds_for slack_ns"
+        return {
+            **_members(self, names),
+            "parts": [_part_json(*share) for share in self.find_parts()],
+            **_members(self, more),
+            "root": self.root and self.root.to_json(),
+            "likely": [one.to_json() for one in self.likely],
+            "best": self.best and self.best.to_json(),
+        }
 
 
 @dataclass(frozen=True)
@@ -418,29 +415,8 @@ class Bounds:
             "system": self.system,
             "executor": self.executor,
             "met": self.met,
-            "chains": [
-                {
-                    "name": bound.name,
-                    "priority": bound.priority,
-                    "bound_ns": bound.bound_ns,
-                    "deadline_ns": bound.deadline_ns,
-                    "from_event_ns": bound.from_event_ns,
-                    "deadline_from": bound.deadline_from,
-                    "met": bound.met,
-                    "parts": [_part_json(*share) for share in bound.find_parts()],
-                    "lateness_ns": bound.lateness_ns,
-                    "hidden": bound.hidden,
-                    "depends_on": bound.depends_on,
-                    "reason": bound.reason,
-                    "root": bound.root and bound.root.to_json(),
-                    "holds_for": bound.holds_for,
-                    "slack_ns": bound.slack_ns,
-                    "likely": [one.to_json() for one in bound.likely],
-                    "best": bound.best and bound.best.to_json(),
-                }
-                for bound in self.chains
-            ],
+            "chains": [bound.to_json() for bound in self.chains],
             "paths": [path.to_json() for path in self.paths],
-            "models": [model.to_json() for model in self.models],
-            "assumptions": [one.to_json() for one in self.assumptions],
+            "models": [vars(model) for model in self.models],
+            "assumptions": [one._asdict() for one in self.assumptions],
         }
