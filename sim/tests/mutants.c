@@ -3,19 +3,24 @@
  * file. */
 
 #if defined MUTANT_FILE_BUDGET
-#define tide_budget_rule_corrected careful_rule
-#include "../../runtime/src/budget/corrected.c"
-#undef tide_budget_rule_corrected
+#include "tide/budget.h"
 
-static void charge_early(tide_budget_t *budget, int64_t consumed_ns) {
-  const int64_t period_ns = budget->config.period_ns;
-  if (tide_mutant == MUTANT_GENEROUS) budget->config.period_ns = period_ns / 2;
-  charge(budget, consumed_ns);
-  budget->config.period_ns = period_ns;
-}
-
-extern const budget_rule_t tide_budget_rule_corrected;
-const budget_rule_t tide_budget_rule_corrected = {start, charge_early, activate, resume, finish, settle, available_ns};
+/* The three events in which the owner reports used time. */
+#define GENEROUS(event)                                                             \
+  void careful_##event(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns); \
+  void event(tide_budget_t *budget, int64_t consumed_ns, int64_t now_ns) {          \
+    const int64_t period_ns = budget->config.period_ns;                             \
+    if (tide_mutant == MUTANT_GENEROUS) budget->config.period_ns = period_ns / 2;   \
+    careful_##event(budget, consumed_ns, now_ns);                                   \
+    budget->config.period_ns = period_ns;                                           \
+  }
+GENEROUS(tide_budget_account)
+GENEROUS(tide_budget_preempt)
+GENEROUS(tide_budget_block)
+#define tide_budget_account careful_tide_budget_account
+#define tide_budget_preempt careful_tide_budget_preempt
+#define tide_budget_block careful_tide_budget_block
+#include "../../runtime/src/budget/budget.c"
 
 #elif defined MUTANT_FILE_ACTION_SERVER
 #include "../../runtime/src/compat/action.h"

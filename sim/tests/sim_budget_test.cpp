@@ -8,14 +8,13 @@ namespace sim_budget_test {
 
 using namespace tide::sim;
 
-tide_budget_config_t budget_of(Time budget, Time period, int32_t priority, tide_budget_rule_t rule) {
+tide_budget_config_t budget_of(Time budget, Time period, int32_t priority) {
   tide_budget_config_t config{};
   config.priority = priority;
   config.low_priority = 1;
   config.budget_ns = budget;
   config.period_ns = period;
   config.maximum_replenishments = 10;
-  config.rule = rule;
   return config;
 }
 
@@ -37,10 +36,7 @@ void burn_forever(Burner &burner, Core &core, int priority, Time slice) {
 
 // Eight lanes, and a task between their two priorities that takes all the remaining time. Each lane must get its
 // budget, within 1 %.
-class SimBudgetShares : public testing::TestWithParam<tide_budget_rule_t> {};
-INSTANTIATE_TEST_SUITE_P(Both, SimBudgetShares, testing::Values(TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX));
-
-TEST_P(SimBudgetShares, EightLanesUnderFullLoad) {
+TEST(SimBudget, EightLanesUnderFullLoad) {
   const Time budgets[8] = {2, 4, 6, 8, 10, 12, 14, 30};
   const Time periods[8] = {100, 90, 80, 70, 100, 110, 120, 130};
   Engine engine;
@@ -53,7 +49,7 @@ TEST_P(SimBudgetShares, EightLanesUnderFullLoad) {
     Burner &lane = *lanes.back();
     burn_forever(lane, core, 10 + index, 77'000);
     lane.budget = std::make_unique<Budget>(
-        *lane.task, budget_of(budgets[index] * kMillisecond, periods[index] * kMillisecond, 10 + index, GetParam()));
+        *lane.task, budget_of(budgets[index] * kMillisecond, periods[index] * kMillisecond, 10 + index));
   }
   engine.run_until(40 * kSecond);
   for (size_t index = 0; index < 8; index++) {
@@ -70,12 +66,12 @@ TEST(SimBudget, EndsBeforeItsEvents) {
   Core &core = engine.add_core();
   Burner lane;
   burn_forever(lane, core, 10, kMillisecond);
-  lane.budget = std::make_unique<Budget>(*lane.task, budget_of(3, 10, 10, TIDE_BUDGET_CORRECTED));
+  lane.budget = std::make_unique<Budget>(*lane.task, budget_of(3, 10, 10));
   engine.run_until(5);
   lane.budget.reset();
   engine.run_until(kSecond);
   EXPECT_EQ(lane.task->priority(), 1);
-  EXPECT_THROW(Budget(*lane.task, budget_of(0, 10, 10, TIDE_BUDGET_CORRECTED)), std::invalid_argument);
+  EXPECT_THROW(Budget(*lane.task, budget_of(0, 10, 10)), std::invalid_argument);
 }
 
 }  // namespace sim_budget_test

@@ -9,12 +9,9 @@
  * an RTOS port in its context-switch hooks. All times are int64_t nanoseconds on one monotonic clock; the arithmetic is
  * exact.
  *
- * Two rules:
- *
- * TIDE_BUDGET_CORRECTED (default). The budget is a queue of portions, each with the time from which it may be used.
- * Portions are used in queue order. A used portion, or the used part of a portion, moves to the end of the queue and is
- * usable one period later. An activation sets the time of unused portions to the time of the activation. The portions
- * always add up to the budget:
+ * The budget is a queue of portions, each with the time from which it may be used. Portions are used in queue order. A
+ * used portion, or the used part of a portion, moves to the end of the queue and is usable one period later. An
+ * activation sets the time of unused portions to the time of the activation. The portions always add up to the budget:
  *   - A lane that nothing preempts never has more than floor(L/T)*B + min(B, L mod T) at its priority in any window of
  *     length L, with B the budget and T the period. (The queue rotates: the unit used now is used again B units later.
  *     The lane's run that uses it now began when the first portion of that run became usable. The run that uses it
@@ -26,15 +23,9 @@
  *   - If the owner (the code that calls these functions) checks too late, the overrun is deducted from the next
  *   portion, so overruns do not add up.
  *
- * TIDE_BUDGET_POSIX follows POSIX.1-2017, 2.8.4 to the letter. That rule has known defects (Stanovich, Baker, Wang,
- * Gonzalez Harbour: Defects of the POSIX Sporadic Server and How to Correct Them, RTAS 2010) and is included for
- * comparison. The rule keeps a single activation time for all budget used since the activation, even for parts that
- * were replenished later, so too much budget is replenished early. An overrun is not deducted, but replenished as
- * budget.
- *
- * With both rules, a lane stays at its low priority while maximum_replenishments are outstanding, until the first of
- * them is due, even if budget is left. The queue of replenishments needs one entry for each activation within one
- * period that ends with budget left.
+ * A lane stays at its low priority while maximum_replenishments are outstanding, until the first of them is due, even
+ * if budget is left. The queue of replenishments needs one entry for each activation within one period that ends with
+ * budget left.
  *
  * Cost: O(maximum_replenishments) at worst, O(1) for a lane that uses its budget without a break. Memory: the caller's
  * structure and 16 bytes per replenishment, which must stay until the last call. Not thread-safe: the owner locks. */
@@ -53,8 +44,6 @@
 extern "C" {
 #endif
 
-typedef enum tide_budget_rule { TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX } tide_budget_rule_t;
-
 typedef struct tide_replenishment {
   int64_t time_ns;   /* the portion may be used from this time on */
   int64_t amount_ns; /* amount of processor time */
@@ -67,7 +56,6 @@ typedef struct tide_budget_config {
   int64_t period_ns;                    /* replenishment period; up to TIDE_BUDGET_PERIOD_MAXIMUM_NS */
   tide_replenishment_t *replenishments; /* array of maximum_replenishments */
   uint16_t maximum_replenishments;      /* 1 or more */
-  tide_budget_rule_t rule;
 } tide_budget_config_t;
 
 #define TIDE_BUDGET_PERIOD_MAXIMUM_NS INT64_C(1000000000000000) /* 11 days */
@@ -90,9 +78,7 @@ typedef struct tide_budget {
   bool high;             /* the lane has its full priority */
   int64_t now_ns;        /* time of the latest event */
   int64_t stopped_ns;    /* time of the latest preempt */
-  int64_t used_ns;       /* time used: of the first portion (corrected rule), or since activation_ns (POSIX rule) */
-  int64_t available_ns;  /* POSIX only */
-  int64_t activation_ns; /* POSIX only */
+  int64_t used_ns;       /* used part of the first portion */
   tide_budget_counters_t counters;
 #if TIDE_TRACE
   tide_trace_ring_t *trace; /* null, or the ring for its records; set by the program after tide_budget_init */

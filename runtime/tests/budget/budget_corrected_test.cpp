@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corrected rule against a reference without portions: the budget is a row of single units, each with the time from
+// The rule against a reference without portions: the budget is a row of single units, each with the time from
 // which it may be used. Also checks, over all windows of random runs, the bounds stated in tide/budget.h.
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class Units {
 
 TEST(BudgetCorrected, AgreesWithUnitsAtEveryInstant) {
   for (uint64_t seed = 1; seed <= 1500; seed++) {
-    const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);
+    const Case drawn = draw(seed);
     World world(drawn, seed);
     Units units(drawn);
     for (int64_t now = 0; now < 600; now++) {
@@ -69,7 +69,7 @@ TEST(BudgetCorrected, AgreesWithUnitsAtEveryInstant) {
 // With late accounting, used time is charged to the units at the front, whether or not they were usable.
 TEST(BudgetCorrected, BorrowsWhatALateLookLetThrough) {
   for (uint64_t seed = 1; seed <= 1500; seed++) {
-    const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);
+    const Case drawn = draw(seed);
     World world(drawn, seed, Looks::kLate);
     Units units(drawn);
     bool high = true;
@@ -89,7 +89,7 @@ TEST(BudgetCorrected, BorrowsWhatALateLookLetThrough) {
 
 TEST(BudgetCorrected, NobodyAboveItNeverMoreThanTheIdealSupplyInAnyWindow) {
   for (uint64_t seed = 1; seed <= 400; seed++) {
-    const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);
+    const Case drawn = draw(seed);
     World world(drawn, seed, Looks::kExact, Others::kNone);
     const std::vector<int64_t> used = world.run(800);
     for (size_t from = 0; from < used.size(); from++) {
@@ -105,7 +105,7 @@ TEST(BudgetCorrected, NobodyAboveItNeverMoreThanTheIdealSupplyInAnyWindow) {
 TEST(BudgetCorrected, AsAPeriodicTaskFromAnyInstantWithoutPendingWork) {
   uint64_t instants = 0;
   for (uint64_t seed = 1; seed <= 400; seed++) {
-    const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);
+    const Case drawn = draw(seed);
     World world(drawn, seed);
     const std::vector<int64_t> used = world.run(800);
     for (size_t from = 0; from < used.size(); from++) {
@@ -124,7 +124,7 @@ TEST(BudgetCorrected, AsAPeriodicTaskFromAnyInstantWithoutPendingWork) {
 
 TEST(BudgetCorrected, ALaneThatAlwaysWantsToRunGetsItsBudgetInEachPeriodAndNoMore) {
   for (uint64_t seed = 1; seed <= 300; seed++) {
-    const Case drawn = draw(seed, TIDE_BUDGET_CORRECTED);
+    const Case drawn = draw(seed);
     World world(drawn, seed, Looks::kLate, Others::kNone);
     world.always_ready();
     const int64_t periods = 50;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common properties of both rules: worked examples, limits, hostile numbers.
+// Worked examples, limits, hostile numbers.
 #include <gtest/gtest.h>
 
 #include "budget_world.h"
@@ -9,7 +9,7 @@ namespace budget_rules_test {
 
 using namespace budget_world;
 
-class BudgetRules : public testing::TestWithParam<tide_budget_rule_t> {
+class BudgetRules : public testing::Test {
  protected:
   tide_budget_config_t config(int64_t budget, int64_t period, uint16_t places) {
     storage_.resize(places);
@@ -18,8 +18,7 @@ class BudgetRules : public testing::TestWithParam<tide_budget_rule_t> {
             .budget_ns = budget,
             .period_ns = period,
             .replenishments = storage_.data(),
-            .maximum_replenishments = places,
-            .rule = GetParam()};
+            .maximum_replenishments = places};
   }
   void init(int64_t budget, int64_t period, uint16_t places, int64_t now = 0) {
     const tide_budget_config_t wanted = config(budget, period, places);
@@ -32,11 +31,8 @@ class BudgetRules : public testing::TestWithParam<tide_budget_rule_t> {
   tide_budget_t lane_{};
 };
 
-INSTANTIATE_TEST_SUITE_P(Both, BudgetRules, testing::Values(TIDE_BUDGET_CORRECTED, TIDE_BUDGET_POSIX),
-                         [](const auto &rule) { return rule.param == TIDE_BUDGET_POSIX ? "Posix" : "Corrected"; });
-
 // The server in the paper's listing: 30 of every 100 ms.
-TEST_P(BudgetRules, FallsWhenTheBudgetIsUsedAndRisesOnePeriodAfterTheActivation) {
+TEST_F(BudgetRules, FallsWhenTheBudgetIsUsedAndRisesOnePeriodAfterTheActivation) {
   init(30, 100, 100, 1000);
   EXPECT_EQ(priority(), kHigh);
   EXPECT_EQ(deadline(), INT64_MAX);
@@ -62,7 +58,7 @@ TEST_P(BudgetRules, FallsWhenTheBudgetIsUsedAndRisesOnePeriodAfterTheActivation)
   EXPECT_EQ(lane_.counters.overrun_ns, 0u);
 }
 
-TEST_P(BudgetRules, EachActivationBringsBackWhatItUsed) {
+TEST_F(BudgetRules, EachActivationBringsBackWhatItUsed) {
   init(30, 100, 100);
   tide_budget_ready(&lane_, 0);
   tide_budget_run(&lane_, 0);
@@ -81,7 +77,7 @@ TEST_P(BudgetRules, EachActivationBringsBackWhatItUsed) {
   EXPECT_EQ(tide_budget_available_ns(&lane_), 20);
 }
 
-TEST_P(BudgetRules, WithAllReplenishmentsOutstandingItHasItsLowPriorityAlthoughBudgetIsLeft) {
+TEST_F(BudgetRules, WithAllReplenishmentsOutstandingItHasItsLowPriorityAlthoughBudgetIsLeft) {
   init(30, 100, 1);
   tide_budget_ready(&lane_, 5);
   tide_budget_run(&lane_, 5);
@@ -97,7 +93,7 @@ TEST_P(BudgetRules, WithAllReplenishmentsOutstandingItHasItsLowPriorityAlthoughB
   EXPECT_EQ(tide_budget_available_ns(&lane_), 30);
 }
 
-TEST_P(BudgetRules, RaisedWhileItSleeps) {
+TEST_F(BudgetRules, RaisedWhileItSleeps) {
   init(30, 100, 4);
   tide_budget_ready(&lane_, 0);
   tide_budget_run(&lane_, 0);
@@ -113,7 +109,7 @@ TEST_P(BudgetRules, RaisedWhileItSleeps) {
   EXPECT_EQ(deadline(), 270);  // one period after the activation, not after the earliest start
 }
 
-TEST_P(BudgetRules, EventsThatDoNotFitChangeNothing) {
+TEST_F(BudgetRules, EventsThatDoNotFitChangeNothing) {
   init(30, 100, 4);
   tide_budget_block(&lane_, 0, 5);
   tide_budget_run(&lane_, 6);
@@ -128,7 +124,7 @@ TEST_P(BudgetRules, EventsThatDoNotFitChangeNothing) {
   EXPECT_EQ(deadline(), 110);
 }
 
-TEST_P(BudgetRules, RefusesWhatIsNoBudget) {
+TEST_F(BudgetRules, RefusesWhatIsNoBudget) {
   const auto refused = [this](auto change) {
     tide_budget_config_t wanted = config(30, 100, 4);
     change(wanted);
@@ -142,12 +138,11 @@ TEST_P(BudgetRules, RefusesWhatIsNoBudget) {
   EXPECT_TRUE(refused([](auto &c) { c.low_priority = c.priority; }));
   EXPECT_TRUE(refused([](auto &c) { c.replenishments = nullptr; }));
   EXPECT_TRUE(refused([](auto &c) { c.maximum_replenishments = 0; }));
-  EXPECT_TRUE(refused([](auto &c) { c.rule = static_cast<tide_budget_rule_t>(2); }));
   EXPECT_EQ(tide_budget_init(nullptr, nullptr, 0), TIDE_ERROR_ARGUMENT);
 }
 
 // Any numbers in any order: there is no undefined behaviour, and the machine recovers by its deadline.
-TEST_P(BudgetRules, HostileNumbers) {
+TEST_F(BudgetRules, HostileNumbers) {
   for (uint64_t seed = 1; seed <= 300; seed++) {
     std::mt19937_64 random(seed);
     const int64_t period = 1 + static_cast<int64_t>(random() % TIDE_BUDGET_PERIOD_MAXIMUM_NS);
@@ -189,8 +184,7 @@ TEST(BudgetCounters, OverrunAndForgiven) {
                                        .budget_ns = 10,
                                        .period_ns = 100,
                                        .replenishments = storage,
-                                       .maximum_replenishments = 4,
-                                       .rule = TIDE_BUDGET_CORRECTED};
+                                       .maximum_replenishments = 4};
   tide_budget_t lane;
   ASSERT_EQ(tide_budget_init(&lane, &config, 0), TIDE_OK);
   tide_budget_ready(&lane, 0);

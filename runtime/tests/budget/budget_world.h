@@ -22,15 +22,14 @@ constexpr int64_t kLatest = 4;  // greatest delay of the accounting, in ticks
 struct Case {
   int64_t budget, period;
   uint16_t replenishments;
-  tide_budget_rule_t rule;
 };
 
-inline Case draw(uint64_t seed, tide_budget_rule_t rule) {
+inline Case draw(uint64_t seed) {
   std::mt19937_64 random(seed);
   const int64_t period = std::uniform_int_distribution<int64_t>(2, 60)(random);
   const int64_t budget = std::uniform_int_distribution<int64_t>(1, period)(random);
   const uint16_t places[] = {1, 2, 3, 5, 20};
-  return {budget, period, places[random() % 5], rule};
+  return {budget, period, places[random() % 5]};
 }
 
 enum class Looks { kExact, kLate };
@@ -52,8 +51,7 @@ class World {
                                          .budget_ns = drawn.budget,
                                          .period_ns = drawn.period,
                                          .replenishments = storage_.data(),
-                                         .maximum_replenishments = drawn.replenishments,
-                                         .rule = drawn.rule};
+                                         .maximum_replenishments = drawn.replenishments};
     if (tide_budget_init(&machine_, &config, 0) != 0) throw std::runtime_error("init");
     change_percent_ = 3 + static_cast<int>(random_() % 40);
   }

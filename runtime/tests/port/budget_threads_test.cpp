@@ -61,8 +61,7 @@ struct Lane {
             .budget_ns = budget_ns,
             .period_ns = period_ns,
             .replenishments = replenishments,
-            .maximum_replenishments = 6,
-            .rule = TIDE_BUDGET_CORRECTED};
+            .maximum_replenishments = 6};
   }
 };
 
