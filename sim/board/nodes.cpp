@@ -135,7 +135,6 @@ void Nodes::add_callback(size_t number) {
   executor.callbacks.push_back(&callback);
   if (plan.is_root()) {
     callback.timer.period_ns = plan.period;
-    callback.timer.overrun = TIDE_OVERRUN_SKIP;
     callback.timer.on_expiry = [](tide_timer_t *timer, int64_t) {
       auto *self = static_cast<Callback *>(timer->callback.context);
       self->nodes->expire(*self);

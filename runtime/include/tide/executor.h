@@ -117,18 +117,12 @@ static inline bool tide_callback_is_ready(const tide_callback_t *callback) {
          __atomic_load_n(&callback->arrived, __ATOMIC_RELAXED) != 0u;
 }
 
-/* How often a late timer runs after missed expiries: once for all of them, or once for each. Either way a timer never
- * runs before its expiry, and expiries stay on the grid that the first expiry and the period define. */
-typedef enum tide_overrun {
-  TIDE_OVERRUN_SKIP,    /* one run for all missed expiries (as in rcl) */
-  TIDE_OVERRUN_CATCH_UP /* one run for each missed expiry, back to back */
-} tide_overrun_t;
-
+/* A timer never runs before its expiry. A late timer runs once for all missed expiries (as in rcl), and expiries stay
+ * on the grid that the first expiry and the period define. */
 typedef struct tide_timer {
   tide_callback_t callback;        /* first member */
   tide_queue_entry_t expiry_entry; /* in timer_list */
   int64_t period_ns;
-  tide_overrun_t overrun;
   bool canceled;
   int64_t next_ns;      /* next expiry; while the timer is ready, the expiry that made it ready */
   int64_t last_call_ns; /* start of the previous run, or of the timer */
@@ -323,7 +317,7 @@ int tide_executor_get_measurement(tide_executor_t *executor, size_t place, tide_
  * first. O(lanes). TIDE_ERROR_FULL: the executor or the group is full. TIDE_ERROR_EXISTS: added already.
  * TIDE_ERROR_UNSUPPORTED: always, with several lanes or readyset. */
 int tide_executor_add(tide_executor_t *executor, tide_callback_t *callback);
-/* Add a timer; its first expiry is one period from now. The caller sets period_ns (1 or more), overrun, on_expiry and
+/* Add a timer; its first expiry is one period from now. The caller sets period_ns (1 or more), on_expiry and
  * callback.priority, and optionally callback.context and callback.handle; this call sets the rest. */
 int tide_executor_add_timer(tide_executor_t *executor, tide_timer_t *timer);
 /* Remove a callback: it does not start any more. A callback may remove itself. Its memory may be reused when its

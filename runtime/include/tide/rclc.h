@@ -145,7 +145,6 @@ rcl_ret_t tide_rclc_chain_add_subscription(tide_chain_t *chain, rcl_subscription
  * not handled. */
 rcl_ret_t tide_rclc_chain_add_guard_condition(tide_chain_t *chain, rcl_guard_condition_t *guard);
 
-rcl_ret_t tide_rclc_timer_set_overrun(rcl_timer_t *timer, tide_overrun_t overrun);
 /* Absolute monotonic time of the next expiry. */
 rcl_ret_t tide_rclc_timer_set_phase(rcl_timer_t *timer, int64_t first_expiry_ns);
 

@@ -105,7 +105,6 @@ rcl_ret_t rcl_timer_init2(rcl_timer_t *timer, rcl_clock_t *clock, rcl_context_t 
   handle->callback = callback;
   handle->program = timer;
   handle->timer.period_ns = period;
-  handle->timer.overrun = TIDE_OVERRUN_SKIP;
   handle->timer.on_expiry = on_expiry;
   handle->timer.canceled = !autostart;
   handle->timer.next_ns = tide_compat_now_ns() + period;
@@ -220,13 +219,6 @@ rcl_ret_t tide_rclc_timer_set_priority(rcl_timer_t *timer, tide_priority_t prior
     return RCL_RET_OK;
   }
   return tide_compat_result(tide_executor_set_priority(core->callback.executor, &core->callback, priority));
-}
-
-rcl_ret_t tide_rclc_timer_set_overrun(rcl_timer_t *timer, tide_overrun_t overrun) {
-  tide_timer_t *core = timer_of(timer);
-  if (core == NULL) return RCL_RET_TIMER_INVALID;
-  core->overrun = overrun;
-  return RCL_RET_OK;
 }
 
 rcl_ret_t tide_rclc_timer_set_phase(rcl_timer_t *timer, int64_t first_expiry_ns) {

@@ -518,7 +518,7 @@ void tide_executor_notify(tide_callback_t *callback) { tide_executor_notify_from
  *
  * A timer that is not canceled is either in timer_list, waiting for next_ns, or ready because next_ns has come. It goes
  * back to timer_list when its callback starts. An expiry therefore costs one move, however long the timer then waits to
- * run, and the overrun rule is applied once, at the start of the run. */
+ * run, and missed expiries are skipped at the start of the run. */
 
 /* A timer that is not canceled is in timer_list, or ready, or both if the program has notified it. */
 static bool is_armed(const tide_timer_t *timer) {
@@ -558,7 +558,7 @@ static int64_t timer_started(tide_timer_t *timer, int64_t now_ns) {
   timer->last_call_ns = now_ns;
   if (timer->canceled || tide_queue_contains(&timer->expiry_entry)) return since_last_run_ns; /* only notified */
   int64_t next_ns = timer->next_ns;
-  if (timer->overrun == TIDE_OVERRUN_SKIP && now_ns - next_ns >= timer->period_ns) {
+  if (now_ns - next_ns >= timer->period_ns) {
     const int64_t missed = (int64_t)((uint64_t)(now_ns - next_ns) / (uint64_t)timer->period_ns);
     timer->skipped += (uint32_t)minimum(missed, (int64_t)(UINT32_MAX - timer->skipped));
     next_ns += missed * timer->period_ns;

@@ -183,7 +183,7 @@ class Model {
       item.pending--;
       if (item.spec.kind == TIDE_CALLBACK_TIMER && !item.canceled && !item.waiting) {
         item.next += item.spec.period;
-        while (item.spec.overrun == TIDE_OVERRUN_SKIP && item.next <= now) {
+        while (item.next <= now) {
           item.next += item.spec.period;
           item.skipped++;
         }

@@ -32,7 +32,6 @@ struct Spec {
   int64_t execution;
   int64_t period;
   int64_t phase;
-  tide_overrun_t overrun;
   bool always;
   std::map<int, std::vector<Action>> actions;  // what the callback does, by the number of its run
 };
@@ -115,7 +114,6 @@ inline Program random_program(uint64_t seed) {
     spec.execution = dice.chance(30) ? 0 : dice.between(1, 40);
     spec.period = dice.between(5, 200);
     spec.phase = dice.between(0, 200);
-    spec.overrun = dice.chance(50) ? TIDE_OVERRUN_SKIP : TIDE_OVERRUN_CATCH_UP;
     spec.always = always && spec.kind != TIDE_CALLBACK_TIMER && dice.chance(30);
     program.callbacks.push_back(spec);
   }
@@ -225,7 +223,6 @@ class Real {
     timer->callback.handle = timer;
     if (spec.kind == TIDE_CALLBACK_TIMER) {
       timer->period_ns = spec.period;
-      timer->overrun = spec.overrun;
       timer->on_expiry = [](tide_timer_t *expired, int64_t since) {
         static_cast<Real *>(expired->callback.context)->started(&expired->callback, since);
       };

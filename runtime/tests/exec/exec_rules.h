@@ -39,10 +39,8 @@ struct Probe {
 
 // A timer that records when it ran.
 struct Clock {
-  Clock(Bench &the_bench, int64_t period, tide_overrun_t overrun = TIDE_OVERRUN_SKIP, tide_priority_t priority = 0)
-      : bench(the_bench) {
+  Clock(Bench &the_bench, int64_t period, tide_priority_t priority = 0) : bench(the_bench) {
     timer.period_ns = period;
-    timer.overrun = overrun;
     timer.callback.priority = priority;
     timer.callback.context = this;
     timer.on_expiry = [](tide_timer_t *expired, int64_t since_last_call) {

@@ -24,14 +24,6 @@ TEST_P(BothPolicies, SkippedExpiriesAreCountedAndTheGridIsKept) {
   EXPECT_EQ(clock.timer.skipped, 2u);
 }
 
-TEST_P(BothPolicies, CatchUpRunsEveryExpiry) {
-  Clock clock(bench, 10, TIDE_OVERRUN_CATCH_UP);
-  clock.action = [&] { bench.machine.execute(clock.times.size() == 1 ? 35 : 0); };
-  rounds_until(bench, 70);
-  EXPECT_EQ(clock.times, (Times{10, 45, 45, 45, 50, 60, 70}));
-  EXPECT_EQ(clock.timer.skipped, 0u);
-}
-
 TEST_P(BothPolicies, ManyMissedPeriodsCostOneStep) {
   Clock clock(bench, 1);
   bench.machine.now = INT64_C(3600000000000);
@@ -62,9 +54,9 @@ TEST_P(BothPolicies, TimerMayCancelResetAndRetimeItself) {
 }
 
 TEST_P(BothPolicies, CancelAndResetTakeBackAnExpiryThatHasNotRun) {
-  Clock first(bench, 10, TIDE_OVERRUN_SKIP, 2);
-  Clock second(bench, 10, TIDE_OVERRUN_SKIP, 1);
-  Clock third(bench, 10, TIDE_OVERRUN_SKIP, 0);
+  Clock first(bench, 10, 2);
+  Clock second(bench, 10, 1);
+  Clock third(bench, 10, 0);
   first.action = [&] {
     tide_timer_cancel(&second.timer);
     tide_timer_reset(&third.timer);

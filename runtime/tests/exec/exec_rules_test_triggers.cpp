@@ -10,7 +10,7 @@ TEST_P(BothPolicies, TriggerThatIsFalseLosesNothingAndSleeps) {
   Probe first(bench, log, 'a', 0);
   Probe second(bench, log, 'b', 1);
   tide_executor_set_trigger(&bench.executor, tide_trigger_all, nullptr);
-  Clock clock(bench, 10, TIDE_OVERRUN_SKIP, 2);
+  Clock clock(bench, 10, 2);
   bench.machine.at(35, [&] { first.notify(); });
   bench.machine.at(77, [&] { second.notify(); });
   const int waits = bench.machine.waits;
