@@ -6,15 +6,16 @@
 #include <cstring>
 #include <thread>
 
+#include "dice.h"
 #include "exec_bands.h"
-#include "exec_threads.h"
+#include "threads.h"
 #include "tide/local.h"
 
 namespace exec_lanes_test_local {
 
-using exec_threads::Dice;
-using exec_threads::environment;
-using exec_threads::Host;
+using tide::test::Dice;
+using tide::test::environment;
+using Host = tide::test::Threads;
 
 struct Subscription {
   explicit Subscription(uint16_t depth) : queue(depth) {

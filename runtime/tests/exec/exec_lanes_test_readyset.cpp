@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readyset policy: the callbacks of a processing window, on one lane and on several.
+// The readyset policy: the processing windows of several lanes, and what the model of one lane (exec_model_test.cpp)
+// does not state.
 #include "exec_bands.h"
 
 namespace exec_lanes_test_readyset {
@@ -23,46 +24,6 @@ TEST_F(ReadySet, KindsComeInTheirOrderAndThenRegistration) {
   run_all();
   EXPECT_EQ(log, "t12vcg") << "whatever their priorities and the order of arrival";
   EXPECT_EQ(updates(), 1u) << "a timer that is due is not a polling point";
-}
-
-TEST_F(ReadySet, OneInstanceOfEachInAWindow) {
-  start({0});
-  Probe &a = add('a', 1), &b = add('b', 9);
-  for (int times = 0; times < 3; times++) notify(a);
-  notify(b);
-  run_all();
-  EXPECT_EQ(log, "abaa");
-  EXPECT_EQ(updates(), 3u);
-}
-
-TEST_F(ReadySet, WhatBecomesReadyInAWindowWaitsForTheNextButForTimers) {
-  start({0});
-  Probe &a = add('a', 9), &b = add('b', 1), &c = add('c', 1);
-  add_timer('t', 0, 10);
-  b.action = [&] {
-    notify(a);
-    machine.execute(10);
-  };
-  notify(b);
-  notify(c);
-  run_all();
-  EXPECT_EQ(log, "btca") << "a is first by registration and by priority, and yet it waits";
-  EXPECT_EQ(updates(), 2u);
-}
-
-TEST_F(ReadySet, FramesAreLookedAtAtPollingPointsOnly) {
-  start({0});
-  Probe &a = add('a', 9), &b = add('b', 1), &c = add('c', 1);
-  b.action = [&] { frames = {&a, &b, &a}; };
-  notify(b);
-  notify(c);
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(frames.size(), 3u);
-  EXPECT_EQ(log, "bc");
-  b.action = nullptr;
-  run_all();
-  EXPECT_EQ(log, "bcaba");
 }
 
 TEST_F(ReadySet, AnIdleLaneIsAPollingPointForAll) {
@@ -195,20 +156,6 @@ TEST_F(ReadySet, ChangingThePolicyKeepsWhatIsReady) {
   EXPECT_EQ(tide_executor_set_policy(&executor, TIDE_POLICY_READYSET), TIDE_OK);
   run_all();
   EXPECT_EQ(log, "bab");
-}
-
-TEST_F(ReadySet, CancelingATimerTakesItOutOfTheSet) {
-  start({0});
-  Probe &t = add_timer('t', 0, 10), &a = add('a', 1);
-  a.action = [&] {
-    machine.execute(10);
-    notify(t);
-    EXPECT_EQ(tide_timer_cancel(&t.timer), TIDE_OK);
-  };
-  notify(a);
-  run_all();
-  EXPECT_EQ(log, "a");
-  EXPECT_EQ(executor.ready_count, 0u);
 }
 
 TEST_F(ReadySet, WhatRclcppDoesNotHaveIsRefused) {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "exec_threads.h"
+#include "threads.h"
 #include "tide/lock.h"
 #include "tide/status.h"
 
@@ -51,7 +51,7 @@ struct Port {
 // Callbacks on an executor with a lane for each level.
 template <size_t count>
 struct Program {
-  exec_threads::Host host;
+  tide::test::Threads host;
   tide_executor_t executor{};
   std::array<tide_lane_t, count> lanes{};
   std::array<tide_callback_t, count> callbacks{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor's rules one by one, in virtual time: readiness, removal, stopping, policies and refused calls.
+// Rules of the executor that the model (exec_model_test.cpp) does not state, in virtual time: removal, stopping,
+// policies, refused calls, the number of waits and triggers of the program.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -16,23 +17,6 @@ INSTANTIATE_TEST_SUITE_P(ExecRules, BothPolicies,
                            const std::string policy = std::get<0>(each.param) == TIDE_POLICY_TIDE ? "tide" : "batch";
                            return std::get<1>(each.param) ? policy + "_split" : policy;
                          });
-
-TEST_P(BothPolicies, NotifiedSoManyTimesRunsSoManyTimes) {
-  Probe probe(bench, log, 'a', 0);
-  for (int times = 0; times < 5; times++) probe.notify();
-  rounds_until(bench, 10);
-  EXPECT_EQ(log, "aaaaa");
-}
-
-TEST_P(BothPolicies, WakeUpFromWithinACallbackIsNotLost) {
-  Probe first(bench, log, 'a', 0);
-  Probe second(bench, log, 'b', 9);
-  first.action = [&] { second.notify(); };
-  second.action = [&] { log.size() < 6 ? first.notify() : void(); };
-  first.notify();
-  rounds_until(bench, 10);
-  EXPECT_EQ(log, "ababab");
-}
 
 TEST_P(BothPolicies, CallbacksMayRemoveThemselvesAndOthersOfTheirRound) {
   Probe first(bench, log, 'a', 9), second(bench, log, 'b', 8), third(bench, log, 'c', 7), fourth(bench, log, 'd', 6);
@@ -184,39 +168,6 @@ TEST(ExecRules, TideRoundDoesNotLookAtTheTableOfCallbacks) {
   EXPECT_EQ(clock.times, (Times{10, 20, 30}));
 }
 
-TEST(ExecRules, EqualPrioritiesAreServedInTurn) {
-  Bench bench(TIDE_POLICY_TIDE);
-  bench.init();
-  std::string log;
-  Probe first(bench, log, 'a', 1), second(bench, log, 'b', 1);
-  for (int times = 0; times < 3; times++) {
-    second.notify();
-    first.notify();
-  }
-  rounds_until(bench, 10);
-  EXPECT_EQ(log, "bababa");
-
-  log.clear();
-  first.action = [&] {
-    if (log == "a") second.notify();
-  };
-  for (int times = 0; times < 3; times++) first.notify();
-  rounds_until(bench, 20);
-  EXPECT_EQ(log, "abaa") << "what becomes ready during a run goes before the next one";
-}
-
-TEST(ExecRules, NewPriorityCountsForWhatIsReadyAlready) {
-  Bench bench(TIDE_POLICY_TIDE);
-  bench.init();
-  std::string log;
-  Probe first(bench, log, 'a', 1), second(bench, log, 'b', 2);
-  first.notify();
-  second.notify();
-  EXPECT_EQ(tide_executor_set_priority(&bench.executor, &first.callback, 3), TIDE_OK);
-  rounds_until(bench, 10);
-  EXPECT_EQ(log, "ab");
-}
-
 TEST(ExecRules, HooksSeeEveryRun) {
   Bench bench(TIDE_POLICY_TIDE);
   std::string log;
@@ -234,6 +185,92 @@ TEST(ExecRules, HooksSeeEveryRun) {
   rounds_until(bench, 20);
   EXPECT_EQ(log, "<10>13<20>23");
   EXPECT_EQ(clock.timer.callback.runs, 2u);
+}
+
+// ---- timers ----
+
+TEST_P(BothPolicies, TimerKeepsItsGrid) {
+  Clock clock(bench, 50000);
+  clock.execution = 7;
+  rounds_until(bench, 200000);
+  EXPECT_EQ(clock.times, (Times{50000, 100000, 150000, 200000}));
+  EXPECT_EQ(clock.since, (Times{50000, 50000, 50000, 50000}));
+  EXPECT_EQ(clock.timer.callback.execution_maximum_ns, 7);
+  EXPECT_EQ(clock.timer.callback.ready_ns, 200000);
+}
+
+TEST_P(BothPolicies, ManyMissedPeriodsCostOneStep) {
+  Clock clock(bench, 1);
+  bench.machine.now = INT64_C(3600000000000);
+  EXPECT_EQ(tide_executor_round(&bench.executor, 0), 1);
+  EXPECT_EQ(clock.timer.next_ns, INT64_C(3600000000001));
+  EXPECT_EQ(clock.timer.skipped, UINT32_MAX) << "the count stays at its maximum";
+}
+
+TEST_P(BothPolicies, TimerOnlyExecutorSleepsOnceAnExpiry) {
+  Clock clock(bench, 1000);
+  rounds_until(bench, 100000);
+  EXPECT_EQ(clock.times.size(), 100u);
+  EXPECT_LE(bench.machine.waits, 101);
+  EXPECT_EQ(bench.executor.counters.timers_expired, 100u);
+  EXPECT_EQ(bench.executor.counters.callbacks_run, 100u);
+}
+
+// ---- triggers, and callbacks that run in every round whose trigger holds ----
+
+TEST_P(BothPolicies, TriggerThatIsFalseLosesNothingAndSleeps) {
+  Probe first(bench, log, 'a', 0);
+  Probe second(bench, log, 'b', 1);
+  tide_executor_set_trigger(&bench.executor, tide_trigger_all, nullptr);
+  Clock clock(bench, 10, 2);
+  bench.machine.at(35, [&] { first.notify(); });
+  bench.machine.at(77, [&] { second.notify(); });
+  const int waits = bench.machine.waits;
+  EXPECT_EQ(tide_executor_round(&bench.executor, 1000), 3);
+  EXPECT_EQ(bench.machine.now, 77);
+  EXPECT_EQ(log, policy() == TIDE_POLICY_TIDE ? "ba" : "ab");
+  EXPECT_EQ(clock.times, (Times{77}));
+  EXPECT_LE(bench.machine.waits - waits, 5) << "a due timer must not make a false trigger spin";
+  EXPECT_EQ(tide_executor_round(&bench.executor, 1000), TIDE_ERROR_TIMEOUT);
+  EXPECT_EQ(bench.machine.now, 1000);
+}
+
+TEST_P(BothPolicies, TriggerMayBecomeTrueByAWakeUpAlone) {
+  Probe probe(bench, log, 'a', 0);
+  bool open = false;
+  tide_executor_set_trigger(
+      &bench.executor, [](tide_callback_t *const *, size_t, void *object) { return *static_cast<bool *>(object); },
+      &open);
+  probe.notify();
+  bench.machine.at(500, [&] {
+    open = true;
+    tide_executor_wake(&bench.executor);
+  });
+  EXPECT_EQ(tide_executor_round(&bench.executor, 1000), 1);
+  EXPECT_EQ(bench.machine.now, 500);
+}
+
+TEST_P(BothPolicies, AlwaysCallbacksRunInEveryTriggeredRound) {
+  Probe low(bench, log, 'a', 1, TIDE_CALLBACK_SUBSCRIPTION, true);
+  Probe middle(bench, log, 'b', 2);
+  Probe high(bench, log, 'c', 3, TIDE_CALLBACK_SUBSCRIPTION, true);
+  EXPECT_EQ(tide_executor_round(&bench.executor, 10), TIDE_ERROR_TIMEOUT) << "alone they do not trigger";
+  middle.notify();
+  EXPECT_EQ(tide_executor_round(&bench.executor, 20), 3);
+  EXPECT_EQ(log, policy() == TIDE_POLICY_TIDE ? "cba" : "abc");
+  high.notify();
+  EXPECT_EQ(tide_executor_round(&bench.executor, 20), 2);
+  EXPECT_EQ(tide_executor_remove(&bench.executor, &high.callback), TIDE_OK);
+  middle.notify();
+  EXPECT_EQ(tide_executor_round(&bench.executor, 20), 2);
+}
+
+TEST_P(BothPolicies, SpinLooksAtATriggerEverySpinTimeout) {
+  Probe probe(bench, log, 'a', 0, TIDE_CALLBACK_SUBSCRIPTION, true);
+  tide_executor_set_trigger(&bench.executor, tide_trigger_always, nullptr);
+  probe.action = [&] { log.size() == 3 ? tide_executor_stop(&bench.executor) : void(); };
+  EXPECT_EQ(tide_executor_spin(&bench.executor), TIDE_OK);
+  EXPECT_EQ(bench.machine.now, INT64_C(3000000000));
 }
 
 }  // namespace exec_rules_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A source of frames: which frames are processed, and when.
+// A source of frames: when it is asked, what makes no callback ready, and refusals. exec_model_test.cpp states the
+// order.
 #include <algorithm>
 #include <memory>
 
@@ -56,10 +57,9 @@ struct Frames {
 };
 
 struct WithFrames : testing::Test {
-  void start(tide_policy_t policy, bool waits_for_new_data = false) {
+  void start(tide_policy_t policy) {
     bench = std::make_unique<Bench>(policy);
     bench->config.source = frames.source();
-    bench->config.batch_waits_for_new_data = waits_for_new_data;
     bench->init();
     a = std::make_unique<Probe>(*bench, log, 'a', 1, TIDE_CALLBACK_SUBSCRIPTION);
     b = std::make_unique<Probe>(*bench, log, 'b', 2, TIDE_CALLBACK_SUBSCRIPTION);
@@ -71,22 +71,6 @@ struct WithFrames : testing::Test {
   std::unique_ptr<Bench> bench;
   std::unique_ptr<Probe> a, b, c;
 };
-
-TEST_F(WithFrames, TideDigestsOnlyWhatIsUrgentEnough) {
-  start(TIDE_POLICY_TIDE);
-  frames.waiting = {{1, &a->callback}, {3, &c->callback}, {1, &a->callback}};
-  b->notify();
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(frames.order, "3");
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(log, "cb");
-  EXPECT_EQ(frames.order, "3") << "less urgent frames wait, untouched";
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(frames.order, "31");
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(round(0), TIDE_ERROR_TIMEOUT);
-  EXPECT_EQ(log, "cbaa");
-}
 
 TEST_F(WithFrames, TideGoesOnDigestingWhatMakesNothingReady) {
   start(TIDE_POLICY_TIDE);
@@ -138,54 +122,6 @@ TEST_F(WithFrames, PollIsCalledEveryRoundAndAtItsDeadline) {
   EXPECT_EQ(frames.polls, 4) << "twice at 0, as the event of the notify was still set, and at 50";
   EXPECT_EQ(round(90), TIDE_ERROR_TIMEOUT);
   EXPECT_EQ(frames.polls, 7) << "at 50, 70 and 90";
-}
-
-TEST_F(WithFrames, BatchDigestsOneFrameARoundFirstComeFirstServed) {
-  start(TIDE_POLICY_BATCH);
-  frames.waiting = {{1, &a->callback}, {3, &c->callback}, {2, &b->callback}};
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(log, "acb");
-  EXPECT_EQ(frames.order, "132");
-}
-
-TEST_F(WithFrames, BatchTakesOneSampleAHandleARound) {
-  start(TIDE_POLICY_BATCH);
-  c->notify();
-  c->notify();
-  a->notify();
-  frames.waiting = {{2, &b->callback}};
-  EXPECT_EQ(round(0), 3);
-  EXPECT_EQ(log, "abc");
-  EXPECT_EQ(round(0), 1);
-  EXPECT_EQ(log, "abcc");
-}
-
-// As measured with the stock stack: a sample that was stored during a blocking publish waits until new data comes, or
-// until 1 s has passed.
-TEST_F(WithFrames, BatchAsStockLeavesStoredSamplesUntilNewData) {
-  start(TIDE_POLICY_BATCH, true);
-  a->notify();
-  b->notify();
-  EXPECT_EQ(round(INT64_C(9000000000)), 2);
-  EXPECT_EQ(bench->machine.now, INT64_C(1000000000));
-  a->notify();
-  bench->machine.at(INT64_C(1300000000), [&] {
-    frames.waiting = {{3, &c->callback}};
-    tide_executor_wake(&bench->executor);
-  });
-  EXPECT_EQ(round(INT64_C(9000000000)), 2);
-  EXPECT_EQ(bench->machine.now, INT64_C(1300000000));
-  EXPECT_EQ(log, "abac");
-  Clock clock(*bench, 1000);
-  b->notify();
-  EXPECT_EQ(round(INT64_C(9000000000)), 2);
-  EXPECT_EQ(clock.times, (Times{INT64_C(1300001000)}));
-  a->notify();
-  tide_timer_cancel(&clock.timer);
-  EXPECT_EQ(round(INT64_C(1300005000)), 1) << "the caller's deadline ends the wait too";
-  EXPECT_EQ(bench->machine.now, INT64_C(1300005000));
 }
 
 // Counted like the updates of the ReadySet in the paper.
