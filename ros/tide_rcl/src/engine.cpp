@@ -423,11 +423,7 @@ void Engine::cancel() noexcept {
 bool Engine::fail(std::exception_ptr exception) noexcept {
   const std::lock_guard<std::mutex> lock(spin_mutex_);
   const bool first = failure_ == nullptr;
-  if (first) {
-    failure_ = std::move(exception);
-  } else {
-    exceptions_lost_++;
-  }
+  if (first) failure_ = std::move(exception);
   cancel_locked();
   return first;
 }

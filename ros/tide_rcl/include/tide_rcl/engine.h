@@ -171,8 +171,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   [[nodiscard]] std::int64_t now_ns() const noexcept;
   [[nodiscard]] tide_executor_counters_t counters();
-  // Number of lost exceptions: all exceptions of a spin except the first one, which is rethrown.
-  [[nodiscard]] std::uint64_t exceptions_lost() const noexcept { return exceptions_lost_.load(); }
   // The lines that the measured file would get now. Empty if there is no measured file.
   [[nodiscard]] std::string measurement_lines();
   // Called by a callback to set its instance number in the trace, for example to a number from its message. The default
@@ -225,7 +223,6 @@ class Engine : public std::enable_shared_from_this<Engine> {
   std::atomic<bool> cancelled_{false};
   bool by_lanes_ = false;  // true if the spin uses lanes, so that the executor's stop ends it
   std::exception_ptr failure_;
-  std::atomic<std::uint64_t> exceptions_lost_{0};
 
   std::atomic<bool> alone_{false};  // true if one thread runs the rounds of all lanes and sleeps on the event below
   tide_event_t alone_event_{};
