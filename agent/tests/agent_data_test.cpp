@@ -2,6 +2,7 @@
 // Data in both directions: formats, delivery control, priorities, services, fragments, loss and overload.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 
 #include "client_messages.h"
@@ -70,7 +71,7 @@ TEST_F(Data, NothingIsDeliveredUntilItIsAskedFor) {
 }
 
 TEST_F(Data, WithoutDeliveryControlOneSampleIsMeant) {
-  client.submit(0x80, TIDE_XRCE_READ_DATA, 1, from_hex("000e001680000000"));
+  client.submit(0x80, TIDE_XRCE_READ_DATA, 1, bytes_from_hex("000e001680000000"));
   offer(3);
   driver.pump();
   EXPECT_EQ(delivered(), 1u);
@@ -764,28 +765,28 @@ TEST(Streams, ReassemblyIsBounded) {
   client.write(0x0015, {1});
   EXPECT_EQ(driver.middleware.written.size(), 1u);
   EXPECT_EQ(driver.agent.counters().fragments_dropped, 2u);
-  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, from_hex("07010a000100001500"));  // earlier fragments are dropped
-  client.submit(0x80, TIDE_XRCE_FRAGMENT, 3, from_hex("0102030405"));
+  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, bytes_from_hex("07010a000100001500"));  // earlier fragments are dropped
+  client.submit(0x80, TIDE_XRCE_FRAGMENT, 3, bytes_from_hex("0102030405"));
   ASSERT_EQ(driver.middleware.written.size(), 2u);
-  EXPECT_EQ(driver.middleware.written[1].payload, from_hex("000102030405"));
+  EXPECT_EQ(driver.middleware.written[1].payload, bytes_from_hex("000102030405"));
 }
 
 TEST(Streams, AGapThatIsGivenUpEndsTheMessageItTore) {
   Driver driver;
   ReadyClient client(driver, 1, 0x11);
-  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, from_hex("07010a000100001500"));
-  client.send(0x81, 0x80, 8, TIDE_XRCE_FRAGMENT, 3, from_hex("0102030405"));
-  client.send(0x81, 0x80, 9, TIDE_XRCE_WRITE_DATA, 1, from_hex("0001001509"));
+  client.submit(0x80, TIDE_XRCE_FRAGMENT, 1, bytes_from_hex("07010a000100001500"));
+  client.send(0x81, 0x80, 8, TIDE_XRCE_FRAGMENT, 3, bytes_from_hex("0102030405"));
+  client.send(0x81, 0x80, 9, TIDE_XRCE_WRITE_DATA, 1, bytes_from_hex("0001001509"));
   EXPECT_TRUE(driver.middleware.written.empty());
-  client.submit(0, TIDE_XRCE_HEARTBEAT, 1, from_hex("0800090080"));
+  client.submit(0, TIDE_XRCE_HEARTBEAT, 1, bytes_from_hex("0800090080"));
   ASSERT_EQ(driver.middleware.written.size(), 1u);
-  EXPECT_EQ(driver.middleware.written[0].payload, from_hex("09"));
+  EXPECT_EQ(driver.middleware.written[0].payload, bytes_from_hex("09"));
   EXPECT_EQ(driver.agent.counters().given_up, 1u);
-  EXPECT_EQ(to_hex(client.last(TIDE_XRCE_ACKNACK)), "0a00000080");
-  client.send(0x81, 0x80, 10, TIDE_XRCE_FRAGMENT, 1, from_hex("07010a000100001500"));
-  client.send(0x81, 0x80, 11, TIDE_XRCE_FRAGMENT, 3, from_hex("0102030405"));
+  EXPECT_EQ(hex_from_bytes(client.last(TIDE_XRCE_ACKNACK)), "0a00000080");
+  client.send(0x81, 0x80, 10, TIDE_XRCE_FRAGMENT, 1, bytes_from_hex("07010a000100001500"));
+  client.send(0x81, 0x80, 11, TIDE_XRCE_FRAGMENT, 3, bytes_from_hex("0102030405"));
   ASSERT_EQ(driver.middleware.written.size(), 2u);
-  EXPECT_EQ(driver.middleware.written[1].payload, from_hex("000102030405"));
+  EXPECT_EQ(driver.middleware.written[1].payload, bytes_from_hex("000102030405"));
 }
 
 TEST(Streams, EarlyMessagesAreBounded) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "client_messages.h"
+#include "mutate.h"
 #include "sequences.h"
 
 namespace tide::agent::test::agent_hostile_test {
@@ -17,9 +18,9 @@ constexpr size_t kHostileEndpoints = 24;
 class Mutator {
  public:
   explicit Mutator(unsigned seed) : random_(seed), walks_(kHostileEndpoints) {
-    for (const auto &path : recorded_files()) {
+    for (const auto &path : all_vector_files()) {
       std::vector<Octets> script;
-      for (const Message &message : Recording(path).messages) {
+      for (const Message &message : recorded_messages(path)) {
         all_.push_back(message.bytes);
         if (message.from_client) script.push_back(message.bytes);
       }
@@ -33,9 +34,7 @@ class Mutator {
     const unsigned kind = number() % 8;
     if (kind == 0) return noise();
     Octets bytes = kind < 3 ? all_[number() % all_.size()] : own_key(step(walks_[endpoint]), endpoint);
-    if (kind < 5) {
-      for (unsigned change = 1 + number() % 4; change != 0; change--) damage(bytes);
-    }
+    if (kind < 5) mutate(&bytes, all_[number() % all_.size()], random_);
     return bytes;
   }
   unsigned number() { return static_cast<unsigned>(random_()); }
@@ -55,34 +54,6 @@ class Mutator {
     return bytes;
   }
 
-  void damage(Octets &bytes) {
-    static constexpr uint8_t kTelling[] = {0x00, 0x01, 0x02, 0x7F, 0x80, 0xFF, 0xFE, 0x0D, 0x08, 0x04};
-    if (bytes.empty()) return;
-    const size_t place = random_() % bytes.size();
-    switch (random_() % 6) {
-      case 0:
-        bytes[place] ^= static_cast<uint8_t>(1u << (random_() % 8));
-        break;
-      case 1:
-        bytes[place] = kTelling[random_() % std::size(kTelling)];
-        break;
-      case 2:
-        bytes.resize(place);
-        break;
-      case 3:
-        bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(place), static_cast<uint8_t>(random_()));
-        break;
-      case 4:
-        bytes.erase(bytes.begin() + static_cast<std::ptrdiff_t>(place));
-        break;
-      default: {
-        const Octets &other = all_[random_() % all_.size()];
-        bytes.insert(bytes.end(), other.begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(4, other.size())),
-                     other.end());
-      }
-    }
-  }
-
   struct Walk {
     size_t script = 0, place = 0;
   };
@@ -92,7 +63,7 @@ class Mutator {
     return scripts_[walk.script][walk.place++];
   }
 
-  std::mt19937 random_;
+  std::mt19937_64 random_;
   std::vector<Walk> walks_;
   std::vector<Octets> all_;
   std::vector<std::vector<Octets>> scripts_;
@@ -129,7 +100,7 @@ void disturb(unsigned seed) {
     const Octets data = good.last(TIDE_XRCE_DATA);
     ASSERT_EQ(data.size(), 5u) << "message " << round;
     ASSERT_EQ(data[4], static_cast<uint8_t>(round));
-    good.submit(0, TIDE_XRCE_GET_INFO, 1, from_hex("000afffd02000000"));
+    good.submit(0, TIDE_XRCE_GET_INFO, 1, bytes_from_hex("000afffd02000000"));
     ASSERT_EQ(good.last(TIDE_XRCE_INFO).at(5), 1) << "message " << round;
     ASSERT_LE(driver.agent.client_count(), 16u);
     driver.sent.clear();

@@ -409,7 +409,7 @@ class Connection {
   }
   // True if the agent admits a client with this key.
   bool opens_session(uint32_t key) {
-    Octets message = from_hex("18008000000000011000585243450100010f0a0b0c0d8100fc01");
+    Octets message = bytes_from_hex("18008000000000011000585243450100010f0a0b0c0d8100fc01");
     for (unsigned octet = 0; octet < 4; octet++) message[18 + octet] = static_cast<uint8_t>(key >> (24 - 8 * octet));
     say(message);
     return is_open() && server_.agent.has_client(endpoint());

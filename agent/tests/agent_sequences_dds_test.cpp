@@ -14,6 +14,7 @@
 #include "core/limits.h"
 #include "dds/domain.h"
 #include "dds/fast_dds.h"
+#include "dice.h"
 #include "sequences.h"
 
 namespace tide::agent::test::agent_sequences_dds_test {
@@ -21,20 +22,15 @@ namespace tide::agent::test::agent_sequences_dds_test {
 constexpr int kDomain = 91;
 
 // For a campaign with more seeds, TIDE_SEED is the first seed, TIDE_SEEDS their number, and ROS_DOMAIN_ID the domain.
-uint64_t environment(const char *name, uint64_t otherwise) {
-  const char *value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
-
 TEST(Sequences, OfTheRealDdsDisturbNobody) {
   const auto real = make_fast_dds({});
   uint64_t created = 0, refused = 0;  // the numbers depend on the speed of DDS: 235 and more were seen
-  const uint64_t first = environment("TIDE_SEED", 1);
-  const uint64_t count = environment("TIDE_SEEDS", std::getenv("TIDE_SEED") == nullptr ? 12 : 1);
+  const uint64_t first = tide::test::environment("TIDE_SEED", 1);
+  const uint64_t count = tide::test::environment("TIDE_SEEDS", std::getenv("TIDE_SEED") == nullptr ? 12 : 1);
   for (uint64_t seed = first; seed < first + count; seed++) {
     announce_seed(seed);
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Sequences sequences(*real, static_cast<int>(environment("ROS_DOMAIN_ID", kDomain)));
+    Sequences sequences(*real, static_cast<int>(tide::test::environment("ROS_DOMAIN_ID", kDomain)));
     Choices choices(seed);
     for (int sequence = 0; sequence < 10; sequence++) sequences.run(choices, 32);
     sequences.clear(choices);

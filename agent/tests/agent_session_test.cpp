@@ -17,14 +17,14 @@ TEST(Session, RefusesByCause) {
   EXPECT_EQ(TestClient(driver, 1, 0).connect(), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
   EXPECT_EQ(TestClient(driver, 1, 7, 0x80).connect(), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
   EXPECT_EQ(TestClient(driver, 1, 7).connect(60), TIDE_XRCE_STATUS_ERR_INVALID_DATA);
-  driver.input(1, from_hex("8000000000011000585243450200010faaaabbbb8100fc01"));
-  EXPECT_EQ(to_hex(driver.sent.back().bytes), "8100000004010b008600585243450100010f00");
-  driver.input(1, from_hex("8000000000011000595243450100010faaaabbbb8100fc01"));
-  EXPECT_EQ(to_hex(driver.sent.back().bytes), "8100000004010b008500585243450100010f00");
+  driver.input(1, bytes_from_hex("8000000000011000585243450200010faaaabbbb8100fc01"));
+  EXPECT_EQ(hex_from_bytes(driver.sent.back().bytes), "8100000004010b008600585243450100010f00");
+  driver.input(1, bytes_from_hex("8000000000011000595243450100010faaaabbbb8100fc01"));
+  EXPECT_EQ(hex_from_bytes(driver.sent.back().bytes), "8100000004010b008500585243450100010f00");
   EXPECT_EQ(driver.agent.client_count(), 0u);
   EXPECT_EQ(driver.agent.counters().clients_refused, 5u);
   driver.sent.clear();
-  driver.input(1, from_hex("8000000000011000585243450100010faaaabbbb8102fc01"));  // one of its booleans is 2
+  driver.input(1, bytes_from_hex("8000000000011000585243450100010faaaabbbb8102fc01"));  // one of its booleans is 2
   EXPECT_EQ(driver.agent.counters().malformed, 1u);
   EXPECT_TRUE(driver.sent.empty());
 }

@@ -190,7 +190,7 @@ TEST(Allowed, OnlyThoseThatAreNamedAreAnswered) {
   EXPECT_EQ(other.connect(), -1);
   EXPECT_EQ(elsewhere.connect(), -1);
   driver.sent.clear();
-  const Octets question = from_hex("000afffd02000000");
+  const Octets question = bytes_from_hex("000afffd02000000");
   elsewhere.submit(0, TIDE_XRCE_GET_INFO, 1, question);
   EXPECT_TRUE(driver.sent.empty());
   other.submit(0, TIDE_XRCE_GET_INFO, 1, question);

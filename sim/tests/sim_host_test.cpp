@@ -3,6 +3,7 @@
 // published chain sets are in lab/tests/test_reproduce_mt.py.
 #include <cstdlib>
 
+#include "dice.h"
 #include "gtest/gtest.h"
 #include "sim/board/campaign.h"
 #include "sim/board/system.h"
@@ -10,10 +11,7 @@
 namespace tide::sim {
 namespace sim_host_test {
 
-uint64_t environment(const char *name, uint64_t otherwise) {
-  const char *value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 0);
-}
+using tide::test::environment;
 
 TEST(SimHost, RandomSystemsKeepTheRules) {
   const uint64_t first = environment("TIDE_SEED", 1);

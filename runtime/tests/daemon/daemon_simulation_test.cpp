@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <queue>
 #include <random>
@@ -16,6 +15,7 @@
 #include <string>
 
 #include "daemon_peer.h"
+#include "dice.h"
 
 namespace daemon_simulation_test {
 
@@ -497,14 +497,9 @@ std::string World::check_end() {
   return {};
 }
 
-uint32_t from_environment(const char *name, uint32_t otherwise) {
-  const char *value = std::getenv(name);
-  return value ? static_cast<uint32_t>(std::strtoul(value, nullptr, 10)) : otherwise;
-}
-
 TEST(daemon_simulation, safety_and_liveness) {
-  const uint32_t first = from_environment("TIDE_SIMULATION_FIRST", 1);
-  const uint32_t count = from_environment("TIDE_SIMULATION_SEEDS", 3000);
+  const auto first = static_cast<uint32_t>(tide::test::environment("TIDE_SIMULATION_FIRST", 1));
+  const auto count = static_cast<uint32_t>(tide::test::environment("TIDE_SIMULATION_SEEDS", 3000));
   unsigned failures = 0;
   for (uint32_t seed = first; seed < first + count && failures < 5; ++seed) {
     World world(draw(seed));

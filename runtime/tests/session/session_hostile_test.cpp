@@ -3,8 +3,7 @@
 // neither corrupt memory nor hang, and must work as before once the storm has ended and the agent has restarted.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "dice.h"
 #include "mutate.h"
 #include "session_bench.h"
 #include "tide/framing.h"
@@ -22,10 +21,7 @@ std::vector<bench::Bytes> recorded_messages() {
   return messages;
 }
 
-uint64_t first_seed() {
-  const char *text = std::getenv("TIDE_SEED");
-  return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
-}
+const uint64_t first_seed = tide::test::environment("TIDE_SEED", 1);
 
 struct Program {
   explicit Program(uint64_t seed)
@@ -85,7 +81,7 @@ void start_agent(bench::Bench &b) {
 
 TEST(SessionHostile, SurvivesDamagedDatagrams) {
   const std::vector<bench::Bytes> recorded = storm::recorded_messages();
-  for (uint64_t seed = storm::first_seed(); seed < storm::first_seed() + 20; ++seed) {
+  for (uint64_t seed = storm::first_seed; seed < storm::first_seed + 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed) + " (TIDE_SEED)");
     storm::Program program(seed);
     std::mt19937_64 random(seed);
@@ -105,7 +101,7 @@ TEST(SessionHostile, SurvivesDamagedDatagrams) {
 
 TEST(SessionHostile, SurvivesDamagedSerialFrames) {
   const std::vector<bench::Bytes> recorded = storm::recorded_messages();
-  for (uint64_t seed = storm::first_seed(); seed < storm::first_seed() + 10; ++seed) {
+  for (uint64_t seed = storm::first_seed; seed < storm::first_seed + 10; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed) + " (TIDE_SEED)");
     storm::Program program(seed);
     std::mt19937_64 random(seed);

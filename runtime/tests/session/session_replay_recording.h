@@ -44,33 +44,6 @@ inline Message parse(const Bytes &bytes) {
   return message;
 }
 
-// The messages in a run of serial bytes.
-inline std::vector<Bytes> unframe(const Bytes &bytes, uint8_t address, tide_framing_reader_t &reader, Bytes &buffer) {
-  std::vector<Bytes> messages;
-  if (buffer.empty()) {
-    buffer.resize(2048);
-    tide_framing_reader_init(&reader, address);
-    tide_framing_reader_set_buffer(&reader, buffer.data(), buffer.size());
-  }
-  for (size_t used = 0; used < bytes.size();) {
-    int complete = 0;
-    used += tide_framing_reader_input(&reader, bytes.data() + used, bytes.size() - used, &complete);
-    if (complete != 0 && tide_crc16(0, buffer.data(), reader.length) == reader.crc) {
-      messages.emplace_back(buffer.begin(), buffer.begin() + reader.length);
-      tide_framing_reader_set_buffer(&reader, buffer.data(), buffer.size());
-    }
-  }
-  return messages;
-}
-
-inline Bytes framed(const Bytes &message) {
-  Bytes frame(TIDE_FRAMING_WORST_BYTES(message.size()));
-  const int size = tide_framing_encode(frame.data(), frame.size(), client_address, agent_address, message.data(),
-                                       message.size(), nullptr, 0);
-  frame.resize(static_cast<size_t>(std::max(size, 0)));
-  return frame;
-}
-
 // The events, with one entry for each message. If a serial line was recorded in chunks, one record gives several
 // messages or none.
 struct Event {
@@ -83,8 +56,7 @@ struct Event {
 
 struct Recording {
   explicit Recording(const std::string &name) {
-    tide_framing_reader_t reader_of[2];
-    Bytes buffer_of[2];
+    Unframer to_agent(agent_address), to_client(client_address);
     for (const Record &record : load_vectors(vector_file(name + ".jsonl"))) {
       transport = record.transport;
       Event event{record.client_to_agent, record.t_ns,     {}, record.bytes, record.dropped,
@@ -92,8 +64,8 @@ struct Recording {
       const Bytes &sent = record.client_to_agent ? record.original : record.bytes;
       std::vector<Bytes> messages;
       if (transport == "serial") {
-        const bool up = record.client_to_agent;
-        messages = unframe(sent, up ? agent_address : client_address, reader_of[up], buffer_of[up]);
+        for (const Unframer::Frame &frame : (record.client_to_agent ? to_agent : to_client).take(sent))
+          if (frame.crc_valid) messages.push_back(frame.message);
       } else if (transport == "tcp") {
         EXPECT_EQ(sent[0] | sent[1] << 8, static_cast<int>(sent.size()) - 2);
         messages.emplace_back(sent.begin() + 2, sent.end());

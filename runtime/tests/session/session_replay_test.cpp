@@ -93,7 +93,6 @@ class Replay {
     if (client_ == nullptr && message.id() != TIDE_XRCE_CREATE_CLIENT) start_silent_instance(now_ns);
     if (client_ != nullptr && message.id() != TIDE_XRCE_TIMESTAMP) client_->advance(now_ns);
     add(theirs_, message);
-    if (!event.raw.empty() && recording_.transport == "serial") serial_frames_.push_back(event.raw);
     if (message.header.stream != 0) {
       if (!seen_.insert({instance_, message.header.stream, message.header.sequence}).second) return;
       for (const Submessage &submessage : message.submessages) on_stream_intent(message.header, submessage);
@@ -253,7 +252,6 @@ class Replay {
     check_states();
     client_.reset();
     ours_ = theirs_ = Output();
-    serial_frames_.clear();
     ++instance_;
   }
 
@@ -274,7 +272,6 @@ class Replay {
     for (const uint32_t number : flagged()) EXPECT_GT(ours_.times_sent[number], 1u) << "resent when flagged " << number;
     for (const auto &[number, times] : ours_.times_sent)
       EXPECT_TRUE(times == 1 || flagged().count(number)) << "resent, although not flagged: " << number;
-    if (what_.mode == Mode::exact && !serial_frames_.empty() && instance_ == 0) compare_serial_frames();
   }
 
   // tide's ACKNACKs contain the recorded ones, in order; they may acknowledge in smaller steps, but never earlier.
@@ -291,19 +288,6 @@ class Replay {
       EXPECT_LE(ahead, 0) << hex_from_bytes(acknack) << " before " << hex_from_bytes(theirs);
     }
     EXPECT_EQ(next, theirs_.acknacks.size()) << "theirs only: " << hex_from_bytes(theirs_.acknacks[next]);
-  }
-
-  // The frames on the line, with escapes and checksum.
-  void compare_serial_frames() {
-    if (std::string(what_.file) == "serial_raw_chunks") return; /* because chunks are not frames */
-    for (const Bytes &frame : serial_frames_)
-      EXPECT_EQ(hex_from_bytes(framed(unframe_one(frame))), hex_from_bytes(frame));
-  }
-  static Bytes unframe_one(const Bytes &frame) {
-    tide_framing_reader_t reader;
-    Bytes buffer;
-    const std::vector<Bytes> messages = unframe(frame, agent_address, reader, buffer);
-    return messages.empty() ? Bytes() : messages[0];
   }
 
   unsigned asked_by_agent() const {
@@ -366,7 +350,7 @@ class Replay {
   int64_t clock_offset_ns_ = 0;
   std::unique_ptr<Client> client_;
   Output ours_, theirs_;
-  std::vector<Bytes> serial_frames_, delivered_;
+  std::vector<Bytes> delivered_;
   std::set<std::tuple<unsigned, uint8_t, uint16_t>> seen_;
   std::map<uint8_t, int> fragments_left_;
   std::deque<Submessage> wholes_;

@@ -10,7 +10,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "tide/framing.h"
 
 struct Record {
   int64_t t_ns = 0;
@@ -93,3 +96,36 @@ inline std::vector<std::string> all_vector_files() {
 }
 
 inline std::string vector_file(const std::string &name) { return TIDE_TEST_DATA "/xrce/" + name; }
+
+// Takes the framing of a serial line off. A frame may end in a later piece of the line than it began in.
+struct Unframer {
+  struct Frame {
+    std::vector<uint8_t> message, line;
+    bool crc_valid;
+  };
+
+  explicit Unframer(uint8_t address) {
+    tide_framing_reader_init(&reader, address);
+    tide_framing_reader_set_buffer(&reader, buffer.data(), buffer.size());
+  }
+  Unframer(const Unframer &) = delete;
+  Unframer &operator=(const Unframer &) = delete;
+
+  std::vector<Frame> take(const std::vector<uint8_t> &bytes) {
+    std::vector<Frame> frames;
+    for (size_t used = 0; used < bytes.size();) {
+      int complete = 0;
+      const size_t count = tide_framing_reader_input(&reader, bytes.data() + used, bytes.size() - used, &complete);
+      line.insert(line.end(), bytes.data() + used, bytes.data() + used + count);
+      used += count;
+      if (complete == 0) continue;
+      frames.push_back({{buffer.begin(), buffer.begin() + reader.length}, std::exchange(line, {}), true});
+      frames.back().crc_valid = tide_crc16(0, buffer.data(), reader.length) == reader.crc;
+      tide_framing_reader_set_buffer(&reader, buffer.data(), buffer.size());
+    }
+    return frames;
+  }
+
+  std::vector<uint8_t> buffer = std::vector<uint8_t>(65535), line;
+  tide_framing_reader_t reader{};
+};

@@ -3,9 +3,9 @@
 // sanitizers.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 
+#include "dice.h"
 #include "exercise.h"
 #include "mutate.h"
 #include "vectors.h"
@@ -20,8 +20,7 @@ std::vector<Bytes> recorded_messages() {
 }
 
 TEST(Hostile, DamagedRecordings) {
-  const char *seed_text = std::getenv("TIDE_SEED");
-  const uint64_t seed = seed_text == nullptr ? 1 : std::strtoull(seed_text, nullptr, 10);
+  const uint64_t seed = tide::test::environment("TIDE_SEED", 1);
   SCOPED_TRACE("seed " + std::to_string(seed) + " (TIDE_SEED)");
   const std::vector<Bytes> recorded = recorded_messages();
   std::mt19937_64 random(seed);

@@ -16,42 +16,16 @@ namespace xrce_vectors_test {
 // recordings).
 const Bytes sign_of_life = bytes_from_hex("81000000 0000000000000000");
 
-// Decodes a frame from the line, and frames it again.
-struct Unframed {
-  Bytes message, reframed;
-  bool crc_valid;
-};
-
-std::vector<Unframed> unframe(tide_framing_reader_t *reader, Bytes *buffer, const Bytes &bytes) {
-  std::vector<Unframed> frames;
-  size_t position = 0;
-  while (position < bytes.size()) {
-    int complete = 0;
-    position += tide_framing_reader_input(reader, bytes.data() + position, bytes.size() - position, &complete);
-    if (!complete) continue;
-    Unframed frame;
-    frame.message.assign(buffer->begin(), buffer->begin() + reader->length);
-    frame.crc_valid = tide_crc16(0, frame.message.data(), frame.message.size()) == reader->crc;
-    frame.reframed.resize(TIDE_FRAMING_WORST_BYTES(frame.message.size()));
-    const size_t half = frame.message.size() / 2;
-    const int written =
-        tide_framing_encode(frame.reframed.data(), frame.reframed.size(), reader->source, reader->address,
-                            frame.message.data(), half, frame.message.data() + half, frame.message.size() - half);
-    EXPECT_GT(written, 0);
-    frame.reframed.resize(static_cast<size_t>(std::max(written, 0)));
-    frames.push_back(frame);
-  }
-  return frames;
+// A decoded frame is framed again.
+Bytes reframed(const Bytes &message, bool client_to_agent) {
+  Bytes frame(TIDE_FRAMING_WORST_BYTES(message.size()));
+  const size_t half = message.size() / 2;
+  const int written = tide_framing_encode(frame.data(), frame.size(), client_to_agent ? 1 : 0, client_to_agent ? 0 : 1,
+                                          message.data(), half, message.data() + half, message.size() - half);
+  EXPECT_GT(written, 0);
+  frame.resize(static_cast<size_t>(std::max(written, 0)));
+  return frame;
 }
-
-struct Reader {
-  Bytes buffer = Bytes(65535);
-  tide_framing_reader_t state{};
-  explicit Reader(bool client_to_agent) {
-    tide_framing_reader_init(&state, client_to_agent ? 0 : 1);
-    tide_framing_reader_set_buffer(&state, buffer.data(), buffer.size());
-  }
-};
 
 class Comparison {
  public:
@@ -130,13 +104,13 @@ class Comparison {
 
  private:
   void compare_serial(const Record &record) {
-    Reader reader(record.client_to_agent);
-    const std::vector<Unframed> frames = unframe(&reader.state, &reader.buffer, record.bytes);
+    Unframer reader(record.client_to_agent ? 0 : 1);
+    const std::vector<Unframer::Frame> frames = reader.take(record.bytes);
     ASSERT_EQ(frames.size(), 1u) << hex_from_bytes(record.bytes);
     EXPECT_EQ(frames[0].crc_valid, !record.corrupted);
     if (record.corrupted) return;
-    EXPECT_EQ(hex_from_bytes(frames[0].reframed), hex_from_bytes(record.bytes));
-    EXPECT_EQ(reader.state.counters.noise_bytes, 0u);
+    EXPECT_EQ(hex_from_bytes(reframed(frames[0].message, record.client_to_agent)), hex_from_bytes(record.bytes));
+    EXPECT_EQ(reader.reader.counters.noise_bytes, 0u);
     compare(frames[0].message, record.client_to_agent);
   }
 
@@ -161,21 +135,21 @@ TEST(Vectors, EncodeToTheSameBytes) {
 }
 
 TEST(RawChunks, GiveTheSameFramesAsTheyCame) {
-  Reader to_agent(true), to_client(false);
-  Bytes recorded[2], reframed[2];
+  Unframer to_agent(0), to_client(1);
+  Bytes recorded[2], framed_again[2];
   size_t frames = 0;
   for (const Record &record : load_vectors(vector_file("serial_raw_chunks.jsonl"))) {
     const size_t side = record.client_to_agent ? 0 : 1;
-    Reader &reader = record.client_to_agent ? to_agent : to_client;
     recorded[side].insert(recorded[side].end(), record.bytes.begin(), record.bytes.end());
-    for (const Unframed &frame : unframe(&reader.state, &reader.buffer, record.bytes)) {
+    for (const Unframer::Frame &frame : (side == 0 ? to_agent : to_client).take(record.bytes)) {
       EXPECT_TRUE(frame.crc_valid);
-      reframed[side].insert(reframed[side].end(), frame.reframed.begin(), frame.reframed.end());
+      const Bytes again = reframed(frame.message, record.client_to_agent);
+      framed_again[side].insert(framed_again[side].end(), again.begin(), again.end());
       ++frames;
     }
   }
   EXPECT_GE(frames, 19u);
-  for (size_t side : {0u, 1u}) EXPECT_EQ(hex_from_bytes(reframed[side]), hex_from_bytes(recorded[side]));
+  for (size_t side : {0u, 1u}) EXPECT_EQ(hex_from_bytes(framed_again[side]), hex_from_bytes(recorded[side]));
 }
 
 }  // namespace xrce_vectors_test
