@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <random>
 
 #include "client_messages.h"
 
@@ -616,60 +615,6 @@ TEST_F(Asking, RepliesUnderWayGoOnAndRequestsDoNot) {
 }
 
 // ---- reception under loss, repetition and reordering ----
-
-struct Piece {
-  uint16_t sequence;
-  Octets bytes;
-};
-
-TEST(Streams, AnyOrderWithRepetitionAndResendingGivesTheSameSamples) {
-  for (unsigned seed = 1; seed <= 300; seed++) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    Driver driver;
-    ReadyClient client(driver, 1, 0x11);
-    uint16_t sequence = 6;
-    std::vector<Octets> expected;
-    std::vector<Piece> pieces;
-    for (int number = 0; number < 20; number++) {
-      Octets body = TestClient::ids(0x100, 0x0015);
-      expected.emplace_back(random() % 700, static_cast<uint8_t>(number));
-      body.insert(body.end(), expected.back().begin(), expected.back().end());
-      Octets whole(4);
-      tide_xrce_put_submessage_header(whole.data(), TIDE_XRCE_WRITE_DATA, 1, static_cast<uint16_t>(body.size()));
-      whole.insert(whole.end(), body.begin(), body.end());
-      const size_t slice = 200;
-      if (whole.size() <= slice) {
-        pieces.push_back({sequence++, whole});
-        continue;
-      }
-      for (size_t at = 0; at < whole.size(); at += slice) {
-        const size_t end = std::min(at + slice, whole.size());
-        Octets fragment(4);
-        tide_xrce_put_submessage_header(fragment.data(), TIDE_XRCE_FRAGMENT, end == whole.size() ? 3 : 1,
-                                        static_cast<uint16_t>(end - at));
-        fragment.insert(fragment.end(), whole.begin() + static_cast<std::ptrdiff_t>(at),
-                        whole.begin() + static_cast<std::ptrdiff_t>(end));
-        pieces.push_back({sequence++, fragment});
-      }
-    }
-    size_t first = 0;  // first piece that is not yet acknowledged
-    for (int round = 0; round < 2000 && first < pieces.size(); round++) {
-      const Piece &piece = pieces[std::min(first + random() % 16, pieces.size() - 1)];
-      if (random() % 4 == 0) continue;
-      driver.sent.clear();
-      client.send(0x81, 0x80, piece.sequence, piece.bytes[0], piece.bytes[1],
-                  {piece.bytes.begin() + 4, piece.bytes.end()});
-      const Octets acknack = client.last(TIDE_XRCE_ACKNACK);
-      ASSERT_EQ(acknack.size(), 5u);
-      first = static_cast<size_t>((acknack[0] | acknack[1] << 8) - 6);
-    }
-    ASSERT_EQ(first, pieces.size());
-    ASSERT_EQ(driver.middleware.written.size(), expected.size());
-    for (size_t number = 0; number < expected.size(); number++)
-      EXPECT_EQ(driver.middleware.written[number].payload, expected[number]);
-  }
-}
 
 TEST(Streams, NumbersWrapAroundInBothDirections) {
   Driver driver;

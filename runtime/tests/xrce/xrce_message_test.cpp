@@ -59,27 +59,6 @@ TEST(Submessages, StepFromTheStartOfTheMessage) {
   EXPECT_EQ(position, 4u);
 }
 
-TEST(CreateClient, PropertiesReachBeyondTheAnnouncedLength) {
-  const Bytes message = load_vectors(vector_file("udp_hard_liveliness.jsonl")).front().bytes;
-  size_t position = 4;
-  tide_xrce_submessage_t submessage{};
-  ASSERT_EQ(tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage), 1);
-  EXPECT_EQ(submessage.length, 16);
-  EXPECT_EQ(submessage.body_bytes, message.size() - 8);
-  tide_cdr_t cdr;
-  tide_cdr_reader(&cdr, submessage.body, submessage.body_bytes, false);
-  tide_xrce_create_client_t body;
-  tide_xrce_get_create_client(&cdr, &body);
-  EXPECT_EQ(cdr.status, TIDE_OK);
-  EXPECT_TRUE(body.cookie_valid);
-  EXPECT_EQ(body.key, 0xAAAABBBBu);
-  EXPECT_EQ(body.session, 0x81);
-  EXPECT_EQ(body.vendor, 0x010F);
-  EXPECT_EQ(body.property_count, 1u);
-  EXPECT_EQ(body.mtu, 508);
-  EXPECT_EQ(tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage), 0);
-}
-
 TEST(CreateClient, HostileForms) {
   tide_xrce_create_client_t body;
   const struct {
