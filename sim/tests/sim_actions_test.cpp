@@ -44,37 +44,5 @@ TEST(SimActions, TheSameSeedIsTheSameRun) {
   }
 }
 
-TEST(SimActions, TheLedgerKnowsEachBrokenPromise) {
-  const auto is_broken = [](const GoalRecord &goal, int32_t number = 1) {
-    Ledger ledger;
-    ledger.goals_of_board[number] = goal;
-    return !ledger.violations().empty();
-  };
-  EXPECT_FALSE(is_broken({1, 1, 1, true, true}));
-  EXPECT_FALSE(is_broken({0, 1, 0, false, false}, 4));
-  EXPECT_TRUE(is_broken({2, 1, 1, true, true})) << "executed twice";
-  EXPECT_TRUE(is_broken({0, 0, 0, false, false})) << "no answer";
-  EXPECT_TRUE(is_broken({1, 2, 1, true, true})) << "two answers";
-  EXPECT_TRUE(is_broken({1, 1, 0, true, false})) << "no result";
-  EXPECT_TRUE(is_broken({1, 1, 2, true, true})) << "two results";
-  EXPECT_TRUE(is_broken({1, 1, 1, true, false})) << "a wrong result";
-  EXPECT_TRUE(is_broken({1, 1, 0, false, false})) << "executed, and refused for its client";
-  EXPECT_TRUE(is_broken({0, 1, 1, true, true})) << "accepted, and never executed";
-  EXPECT_TRUE(is_broken({1, 1, 1, true, true}, 4)) << "accepted by a server that refuses it";
-
-  const auto is_wrong = [](const RequestRecord &request, bool renewed) {
-    Ledger ledger;
-    ledger.requests_of_nodes[1] = request;
-    ledger.renewed = renewed;
-    return !ledger.violations().empty();
-  };
-  EXPECT_FALSE(is_wrong({1, 1, false}, false));
-  EXPECT_FALSE(is_wrong({0, 0, true}, true));
-  EXPECT_TRUE(is_wrong({0, 0, true}, false)) << "lost while the agent lived";
-  EXPECT_TRUE(is_wrong({2, 1, false}, false)) << "executed twice";
-  EXPECT_TRUE(is_wrong({1, 2, false}, true)) << "answered twice";
-  EXPECT_TRUE(is_wrong({0, 1, false}, true)) << "answered without being executed";
-}
-
 }  // namespace sim_actions_test
 }  // namespace tide::sim

@@ -38,35 +38,6 @@ tide_xrce_heartbeat_t heartbeat_of(const Bytes &bytes) {
   return body;
 }
 
-TEST(daemon_transmitter, cuts_and_pads_as_recorded) {
-  std::vector<Bytes> recorded;
-  for (const Record &record : load_vectors(TIDE_TEST_DATA "/xrce/udp_fragment_reliable_3000.jsonl"))
-    if (record.client_to_agent && record.bytes[1] == 0x80) recorded.push_back(record.bytes);
-  ASSERT_GE(recorded.size(), 18u);
-
-  Transmitter t({{4096, 8}}, [](auto &config) {
-    config.message_bytes = 508;
-    config.pad_last = true;
-  });
-  std::vector<Bytes> sent;
-  Bytes message;
-  for (const Bytes &frame : recorded) {
-    const size_t header = frame[4] == TIDE_XRCE_FRAGMENT ? 8 : 4;
-    const size_t body = static_cast<size_t>(frame[6] | frame[7] << 8);
-    if (header == 8) {
-      message.insert(message.end(), frame.begin() + 8, frame.begin() + 8 + static_cast<long>(body));
-      if ((frame[5] & TIDE_XRCE_FLAG_LAST_FRAGMENT) == 0) continue;
-    } else {
-      message.assign(frame.begin() + 4, frame.begin() + 8 + static_cast<long>(body));
-    }
-    ASSERT_EQ(t.submit(reliable0, message, 0), TIDE_OK);
-    message.clear();
-    for (Bytes bytes; !(bytes = t.send()).empty();) sent.push_back(bytes);
-    t.acknack(reliable0, static_cast<uint16_t>(sent.size()), 0);
-  }
-  EXPECT_EQ(sent, recorded);
-}
-
 TEST(daemon_transmitter, rejects_bad_configurations) {
   auto status = [](auto adjust) { return Transmitter({{64, 2}}, adjust).status; };
   EXPECT_EQ(status([](auto &) {}), TIDE_OK);
@@ -97,17 +68,6 @@ TEST(daemon_transmitter, best_effort_numbers_follow_the_wire) {
   t.submit(effort0, sample(2), TIDE_PRIORITY(0, 1));
   EXPECT_EQ(look(t.send()).sequence, 0);
   EXPECT_EQ(look(t.send()).sequence, 1);
-}
-
-TEST(daemon_transmitter, urgent_frame_passes_between_fragments) {
-  Transmitter t({{64, 4}, {2048, 1}});
-  t.submit(reliable0, sample(1, 2000), TIDE_PRIORITY(0, 0));
-  EXPECT_EQ(look(t.send()).kind, TIDE_XRCE_FRAGMENT);
-  t.submit(effort1, sample(9), TIDE_PRIORITY(1, 0));
-  t.submit(effort0, sample(8), TIDE_PRIORITY(0, 0));
-  EXPECT_EQ(look(t.send()).mark, 9);
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(look(t.send()).kind, TIDE_XRCE_FRAGMENT);
-  EXPECT_EQ(look(t.send()).mark, 8);
 }
 
 TEST(daemon_transmitter, full_window_blocks_only_its_stream) {
