@@ -56,6 +56,21 @@ class ActionClient : public Actions {
   bool spin_until_events(size_t count) {
     return spin_until([&] { return events.size() >= count; });
   }
+  uint32_t connects() {
+    return masked([](const tide_session_t &session) { return session.counters.connects; });
+  }
+  void restart_agent() {
+    const uint32_t before = connects();
+    ASSERT_TRUE(is_acknowledged());
+    masked([](tide_session_t &session) { return session.agent_lost = true; });
+    tide_port_wake_link(session());
+    ASSERT_TRUE(eventually([&] { return connects() > before && state() == TIDE_SESSION_READY; }));
+  }
+  // Answers the next question for a result.
+  void answer_question(size_t place, const Octets &reply) {
+    ASSERT_TRUE(spin_until([&] { return asked("get_result").size() > place; }));
+    ASSERT_TRUE(answer("get_result", reply, place));
+  }
   static Octets result_bytes(uint8_t state, int32_t reached) {
     Octets bytes = {state, 0, 0, 0};
     append(&bytes, reached);
@@ -192,6 +207,42 @@ TEST_F(ActionClient, FeedbackTellsOfAnAcceptanceThatWasLost) {
   // The feedback is repeated if its acknowledgment was lost with the session.
   events.erase(std::remove(events.begin() + 1, events.end(), "1 now 7"), events.end());
   EXPECT_EQ(events, (std::vector<std::string>{"1 now 7", "1 accepted 1", "1 ended 4 1"}));
+}
+
+// The agent ends while a goal request is unanswered. sim_actions_test draws such ends at random; these tests know how
+// often the server is asked, and programs that use the goal's memory for other things.
+TEST_F(ActionClient, AGoalWhoseAnswerDiedIsFoundByItsResult) {
+  send(1);
+  restart_agent();
+  answer_question(0, result_bytes(GOAL_STATE_SUCCEEDED, 1));
+  ASSERT_TRUE(spin_until_events(2));
+  EXPECT_EQ(events, (std::vector<std::string>{"1 accepted 1", "1 ended 4 1"}));
+  EXPECT_EQ(asked("send_goal").size(), 1u) << "no server is asked to take the same goal twice without need";
+}
+
+TEST_F(ActionClient, AGoalThatNeverCameIsSentAgain) {
+  send(1);
+  restart_agent();
+  answer_question(0, result_bytes(GOAL_STATE_UNKNOWN, 0));
+  ASSERT_TRUE(spin_until([&] { return asked("send_goal").size() == 2; }));
+  EXPECT_EQ(asked("send_goal")[0].payload, asked("send_goal")[1].payload);
+  accept(1);
+}
+
+// The request may still be in transfer, so the server is asked once more, a while later.
+TEST_F(ActionClient, AGoalWhoseMemoryHasOtherThingsNowIsAskedForTwice) {
+  for (const uint8_t state : {GOAL_STATE_UNKNOWN, GOAL_STATE_SUCCEEDED}) {
+    const size_t before = asked("get_result").size();
+    events.clear();
+    send(1);
+    requests[next - 1].goal.target = 77;
+    restart_agent();
+    answer_question(before, result_bytes(GOAL_STATE_UNKNOWN, 0));
+    answer_question(before + 1, result_bytes(state, 0));
+    ASSERT_TRUE(spin_until_events(1));
+    EXPECT_EQ(events[0], state == GOAL_STATE_UNKNOWN ? "77 accepted 0" : "77 accepted 1");
+    EXPECT_EQ(asked("send_goal").size(), next);
+  }
 }
 
 TEST_F(ActionClient, EverythingTravelsAtTheLevelOfItsChain) {
