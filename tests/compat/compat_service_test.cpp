@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Services of the program: requests in, responses out, at once and later, under overload.
-#include <random>
-
 #include "rmw_microros/rmw_microros.h"
 #include "services.h"
 
@@ -278,61 +276,6 @@ TEST_F(Serving, ComesAndGoes) {
     ASSERT_OK(rcl_service_fini(&service, &node));
     ASSERT_TRUE(eventually([&] { return server.entities() == before - 1; }));
     ASSERT_OK(rclc_service_init_default(&service, &node, add_type(), "sums"));
-  }
-}
-
-// Some requests are answered at once and others later: every request gets its answer, once, at the client that sent it.
-TEST_F(Serving, EveryRequestHasExactlyOneAnswer) {
-  struct World {
-    std::mt19937 random;
-    std::vector<std::pair<rmw_request_id_t, int64_t>> late;
-    rcl_service_t *service;
-  };
-  static World world;
-  for (unsigned seed = 1; seed <= 20; seed++) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    world = {std::mt19937(seed), {}, &service};
-    ASSERT_OK(rclc_executor_add_service_with_request_id(
-        &executor, &service, &request, &response, [](const void *in, rmw_request_id_t *id, void *out) {
-          add(in, out);
-          if (world.random() % 2 == 0) return;
-          world.late.emplace_back(*id, static_cast<Response *>(out)->sum);
-          EXPECT_OK(tide_rclc_service_defer(world.service));
-        }));
-    const size_t before = server.replies("/sums").size();
-    size_t asked = 0;
-    const auto answered = [&] { return server.replies("/sums").size() - before; };
-    while (asked < 60) {
-      const size_t burst = 1 + world.random() % 3;
-      for (size_t one = 0; one < burst && asked < 60; one++, asked++) {
-        const auto number = static_cast<uint32_t>(asked);
-        ASSERT_TRUE(ask("/sums", number, seed * 1000, identity_of(static_cast<uint8_t>(number % 5), number)));
-      }
-      ASSERT_TRUE(spin_until([&] { return answered() + world.late.size() == asked; }));
-      while (!world.late.empty() && world.random() % 3 != 0) {
-        const size_t place = world.random() % world.late.size();
-        Response late = {world.late[place].second};
-        ASSERT_OK(rcl_send_response(&service, &world.late[place].first, &late));
-        const size_t expected = asked - world.late.size() + 1;
-        world.late.erase(world.late.begin() + static_cast<std::ptrdiff_t>(place));
-        ASSERT_TRUE(eventually([&] { return answered() == expected; }));
-      }
-    }
-    for (auto &[id, sum] : world.late) {
-      Response late = {sum};
-      ASSERT_OK(rcl_send_response(&service, &id, &late));
-    }
-    ASSERT_TRUE(eventually([&] { return answered() == 60; }));
-    std::vector<int> answers(60);
-    const auto replies = server.replies("/sums");
-    for (size_t place = before; place < replies.size(); place++) {
-      const int64_t number = word_of(replies[place].payload) - seed * 1000;
-      ASSERT_TRUE(number >= 0 && number < 60);
-      answers[static_cast<size_t>(number)]++;
-      EXPECT_EQ(replies[place].identity, identity_of(static_cast<uint8_t>(number % 5), static_cast<uint32_t>(number)));
-    }
-    EXPECT_EQ(answers, std::vector<int>(60, 1));
-    ASSERT_OK(rclc_executor_remove_service(&executor, &service));
   }
 }
 
