@@ -48,53 +48,22 @@ struct Port {
   }
 };
 
-// Callbacks on an executor with a lane for each level.
 template <size_t count>
-struct Program {
+struct Program : tide::test::LanesOfLevels<count> {
+  using tide::test::LanesOfLevels<count>::executor, tide::test::LanesOfLevels<count>::callbacks;
   tide::test::Threads host;
-  tide_executor_t executor{};
-  std::array<tide_lane_t, count> lanes{};
-  std::array<tide_callback_t, count> callbacks{};
-  std::array<tide_callback_t *, count> registered{};
-  std::vector<tide_queue_entry_t *> ready = std::vector<tide_queue_entry_t *>(count * count);
-  std::vector<tide_queue_entry_t *> timers = ready;
-  std::array<std::function<void()>, count> bodies;
   Port port;
-  tide_lock_set_t set{};
-  tide_lock_t lock{}, other{};
+  tide_lock_t other{};
 
   explicit Program(tide_scheduling_t scheduling = TIDE_SCHEDULING_INHERIT) {
-    tide_executor_config_t config{};
-    config.platform = &host.platform;
-    config.callbacks = registered.data();
-    config.ready_storage = ready.data();
-    config.timer_storage = timers.data();
-    config.callback_count = count;
-    config.lanes = lanes.data();
-    config.lane_count = count;
-    for (size_t index = 0; index < count; index++) {
-      lanes[index].settings.least_level = static_cast<uint8_t>(index + 1);
-      lanes[index].settings.scheduling = scheduling;
-    }
-    EXPECT_EQ(tide_executor_init(&executor, &config), TIDE_OK);
-    for (size_t index = 0; index < count; index++) {
-      callbacks[index].kind = TIDE_CALLBACK_GUARD;
-      callbacks[index].priority = static_cast<tide_priority_t>(TIDE_PRIORITY(index + 1, 0));
-      callbacks[index].context = &bodies[index];
-      callbacks[index].execute = [](tide_callback_t *, void *context) {
-        (*static_cast<std::function<void()> *>(context))();
-      };
-      EXPECT_EQ(tide_executor_add(&executor, &callbacks[index]), TIDE_OK);
-    }
-    EXPECT_EQ(tide_lock_set_init(&set, &host.platform, &port.port), TIDE_OK);
-    EXPECT_EQ(tide_lock_init(&lock, &set), TIDE_OK);
-    EXPECT_EQ(tide_lock_init(&other, &set), TIDE_OK);
+    this->init(&host.platform, &port.port, scheduling);
+    EXPECT_EQ(tide_lock_init(&other, &this->set), TIDE_OK);
   }
 
   // The callback runs once, in this thread.
   void run(size_t index, std::function<void()> body) {
     bool ran = false;
-    bodies[index] = [&] {
+    this->bodies[index] = [&] {
       body();
       ran = true;
       tide_executor_stop(&executor);

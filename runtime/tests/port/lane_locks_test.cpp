@@ -7,57 +7,16 @@
 
 #include <array>
 #include <atomic>
-#include <functional>
-#include <vector>
 
-#include "tide/lock.h"
+#include "threads.h"
 #include "tide/port.h"
-#include "tide/status.h"
 
 namespace lane_locks_test {
 
 constexpr size_t kLanes = 3;
 
-// A lane for each level, with a callback in each.
-struct Program {
-  tide_executor_t executor{};
-  std::array<tide_lane_t, kLanes> lanes{};
-  std::array<tide_callback_t, kLanes> callbacks{};
-  std::array<tide_callback_t *, kLanes> registered{};
-  std::array<tide_queue_entry_t *, kLanes * kLanes> ready{}, timers{};
-  std::array<std::function<void()>, kLanes> bodies;
-  tide_lock_set_t set{};
-  tide_lock_t lock{};
-
-  explicit Program(tide_scheduling_t scheduling) {
-    for (size_t index = 0; index < kLanes; index++) {
-      tide_lane_settings_t &settings = lanes[index].settings;
-      settings.least_level = static_cast<uint8_t>(index + 1);
-      settings.scheduling = scheduling;
-      settings.priority = scheduling == TIDE_SCHEDULING_FIFO ? 10 + 10 * static_cast<int>(index) : 0;
-      settings.may_run_normally = true;
-    }
-    tide_executor_config_t config{};
-    config.platform = tide_port_platform();
-    config.callbacks = registered.data();
-    config.ready_storage = ready.data();
-    config.timer_storage = timers.data();
-    config.callback_count = kLanes;
-    config.lanes = lanes.data();
-    config.lane_count = kLanes;
-    EXPECT_EQ(tide_executor_init(&executor, &config), TIDE_OK);
-    EXPECT_EQ(tide_lock_set_init(&set, tide_port_platform(), tide_port_locks()), TIDE_OK);
-    EXPECT_EQ(tide_lock_init(&lock, &set), TIDE_OK);
-    for (size_t index = 0; index < kLanes; index++) {
-      callbacks[index].kind = TIDE_CALLBACK_GUARD;
-      callbacks[index].priority = static_cast<tide_priority_t>(TIDE_PRIORITY(index + 1, 0));
-      callbacks[index].context = &bodies[index];
-      callbacks[index].execute = [](tide_callback_t *, void *context) {
-        (*static_cast<std::function<void()> *>(context))();
-      };
-      EXPECT_EQ(tide_executor_add(&executor, &callbacks[index]), TIDE_OK);
-    }
-  }
+struct Program : tide::test::LanesOfLevels<kLanes> {
+  explicit Program(tide_scheduling_t scheduling) { init(tide_port_platform(), tide_port_locks(), scheduling); }
 
   void run() {
     const auto spin = [](void *context, size_t index) {

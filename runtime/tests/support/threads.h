@@ -4,12 +4,18 @@
 // not affect the clock.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
 
+#include "tide/lock.h"
 #include "tide/platform.h"
+#include "tide/status.h"
 
 namespace tide::test {
 
@@ -69,6 +75,49 @@ class Threads {
 
   std::mutex events;
   std::atomic<int64_t> clock_ns{1'000'000'000};
+};
+
+// An executor with a lane for each level, a callback in each, and a lock.
+template <size_t count>
+struct LanesOfLevels {
+  tide_executor_t executor{};
+  std::array<tide_lane_t, count> lanes{};
+  std::array<tide_callback_t, count> callbacks{};
+  std::array<tide_callback_t *, count> registered{};
+  std::array<tide_queue_entry_t *, count * count> ready{}, timers{};
+  std::array<std::function<void()>, count> bodies;
+  tide_lock_set_t set{};
+  tide_lock_t lock{};
+
+  void init(const tide_platform_t *platform, const tide_lock_port_t *port, tide_scheduling_t scheduling) {
+    tide_executor_config_t config{};
+    config.platform = platform;
+    config.callbacks = registered.data();
+    config.ready_storage = ready.data();
+    config.timer_storage = timers.data();
+    config.callback_count = count;
+    config.lanes = lanes.data();
+    config.lane_count = count;
+    for (size_t index = 0; index < count; index++) {
+      tide_lane_settings_t &settings = lanes[index].settings;
+      settings.least_level = static_cast<uint8_t>(index + 1);
+      settings.scheduling = scheduling;
+      settings.priority = scheduling == TIDE_SCHEDULING_FIFO ? 10 + 10 * static_cast<int>(index) : 0;
+      settings.may_run_normally = true;
+    }
+    EXPECT_EQ(tide_executor_init(&executor, &config), TIDE_OK);
+    for (size_t index = 0; index < count; index++) {
+      callbacks[index].kind = TIDE_CALLBACK_GUARD;
+      callbacks[index].priority = static_cast<tide_priority_t>(TIDE_PRIORITY(index + 1, 0));
+      callbacks[index].context = &bodies[index];
+      callbacks[index].execute = [](tide_callback_t *, void *context) {
+        (*static_cast<std::function<void()> *>(context))();
+      };
+      EXPECT_EQ(tide_executor_add(&executor, &callbacks[index]), TIDE_OK);
+    }
+    EXPECT_EQ(tide_lock_set_init(&set, platform, port), TIDE_OK);
+    EXPECT_EQ(tide_lock_init(&lock, &set), TIDE_OK);
+  }
 };
 
 }  // namespace tide::test
