@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The evaluation of PoDS on the simulator: why Figs. 11 and 12 deviate. Table 1, cell by cell, and Figs. 10 to 12 are in
-// lab/tests/test_reproduce.py.
+// The evaluation of PoDS on the simulator: why Figs. 11 and 12 deviate. Table 1, cell by cell, and Figs. 10 to 12 are
+// in lab/tests/test_reproduce.py.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <fstream>
 #include <sstream>
 #include <string>

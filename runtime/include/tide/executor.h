@@ -181,7 +181,6 @@ typedef bool (*tide_trigger_t)(tide_callback_t *const *callbacks, size_t count, 
 bool tide_trigger_any(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_all(tide_callback_t *const *callbacks, size_t count, void *object);
 bool tide_trigger_one(tide_callback_t *const *callbacks, size_t count, void *object); /* object: the handle */
-bool tide_trigger_always(tide_callback_t *const *callbacks, size_t count, void *object);
 
 /* Shared by lanes of the same least_level. Internal to the executor. */
 typedef struct tide_band {

@@ -304,9 +304,7 @@ int tide_session_wait_state(tide_session_t *session, tide_session_state_t state,
                             const tide_pump_t *pump);
 int tide_session_wait_object(tide_session_t *session, tide_object_t *object, int64_t deadline_ns,
                              const tide_pump_t *pump);
-int tide_session_wait_ping(tide_session_t *session, int64_t deadline_ns, const tide_pump_t *pump);
 int tide_session_wait_idle(tide_session_t *session, uint8_t stream, int64_t deadline_ns, const tide_pump_t *pump);
-int tide_session_wait_synchronised(tide_session_t *session, int64_t deadline_ns, const tide_pump_t *pump);
 
 #ifdef __cplusplus
 }

@@ -1510,11 +1510,6 @@ bool tide_trigger_one(tide_callback_t *const *callbacks, size_t count, void *obj
   return false;
 }
 
-bool tide_trigger_always(tide_callback_t *const *callbacks, size_t count, void *object) {
-  (void)callbacks, (void)count, (void)object;
-  return true;
-}
-
 int tide_executor_set_policy(tide_executor_t *executor, tide_policy_t policy) {
   if (executor == NULL || (unsigned)policy > (unsigned)TIDE_POLICY_READYSET) return TIDE_ERROR_ARGUMENT;
   for (size_t index = 0; index < lane_count(executor); index++) {

@@ -2002,10 +2002,6 @@ static int check_object(const wait_for_t *wait) {
   }
 }
 
-static int check_ping(const wait_for_t *wait) { return wait->session->ping_asked ? WAIT_GOES_ON : TIDE_OK; }
-static int check_synchronised(const wait_for_t *wait) {
-  return wait->session->time_sync_under_way ? WAIT_GOES_ON : TIDE_OK;
-}
 static int check_idle(const wait_for_t *wait) {
   return tide_session_is_idle(wait->session, wait->stream) ? TIDE_OK : WAIT_GOES_ON;
 }
@@ -2051,16 +2047,6 @@ int tide_session_wait_object(tide_session_t *session, tide_object_t *object, int
                              const tide_pump_t *pump) {
   const wait_for_t wait = {.session = session, .object = object};
   return wait_until(&wait, check_object, deadline_ns, pump);
-}
-
-int tide_session_wait_ping(tide_session_t *session, int64_t deadline_ns, const tide_pump_t *pump) {
-  const wait_for_t wait = {.session = session};
-  return wait_until(&wait, check_ping, deadline_ns, pump);
-}
-
-int tide_session_wait_synchronised(tide_session_t *session, int64_t deadline_ns, const tide_pump_t *pump) {
-  const wait_for_t wait = {.session = session};
-  return wait_until(&wait, check_synchronised, deadline_ns, pump);
 }
 
 int tide_session_wait_idle(tide_session_t *session, uint8_t stream, int64_t deadline_ns, const tide_pump_t *pump) {

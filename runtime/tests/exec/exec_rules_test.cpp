@@ -11,6 +11,8 @@ namespace exec_rules_test {
 
 using namespace exec_virtual;
 
+bool always(tide_callback_t *const *, size_t, void *) { return true; }
+
 INSTANTIATE_TEST_SUITE_P(ExecRules, BothPolicies,
                          testing::Combine(testing::Values(TIDE_POLICY_TIDE, TIDE_POLICY_BATCH), testing::Bool()),
                          [](const auto &each) {
@@ -45,7 +47,7 @@ TEST_P(BothPolicies, NothingRemembersARemovedCallback) {
   Probe first(bench, log, 'a', 9);
   auto last = std::make_unique<Probe>(bench, log, 'b', 8);
   auto clock = std::make_unique<Clock>(bench, 10);
-  tide_executor_set_trigger(&bench.executor, tide_trigger_always, nullptr);
+  tide_executor_set_trigger(&bench.executor, always, nullptr);
   first.action = [&] {
     EXPECT_EQ(tide_executor_remove(&bench.executor, &last->callback), TIDE_OK);
     EXPECT_EQ(tide_executor_remove(&bench.executor, &clock->timer.callback), TIDE_OK);
@@ -267,7 +269,7 @@ TEST_P(BothPolicies, AlwaysCallbacksRunInEveryTriggeredRound) {
 
 TEST_P(BothPolicies, SpinLooksAtATriggerEverySpinTimeout) {
   Probe probe(bench, log, 'a', 0, TIDE_CALLBACK_SUBSCRIPTION, true);
-  tide_executor_set_trigger(&bench.executor, tide_trigger_always, nullptr);
+  tide_executor_set_trigger(&bench.executor, always, nullptr);
   probe.action = [&] { log.size() == 3 ? tide_executor_stop(&bench.executor) : void(); };
   EXPECT_EQ(tide_executor_spin(&bench.executor), TIDE_OK);
   EXPECT_EQ(bench.machine.now, INT64_C(3000000000));
