@@ -5,6 +5,7 @@
 
 #include "rmw_microros/rmw_microros.h"
 #include "services.h"
+#include "tide/pools.h"
 
 namespace tide::compat::test::client_test {
 
@@ -383,39 +384,15 @@ TEST_F(Ordered, AnUrgentServiceDoesNotWaitForASlowOne) {
   EXPECT_EQ(word_of(server.replies("/own")[0].payload), 3);
 }
 
-TEST_F(Ordered, AnExclusiveGroupKeepsServicesApart) {
-  const std::array<tide_lane_settings_t, 2> lanes = {};
-  ASSERT_OK(tide_rclc_executor_set_lanes(&executor, lanes.data(), lanes.size()));
-  rcl_service_t other{};
-  ASSERT_OK(rclc_service_init_default(&other, &node, add_type(), "other"));
+TEST_F(Ordered, ServicesAndClientsJoinAGroup) {  // what a group does is in exec_tests and sim_host_test
   tide_callback_group_t group = {nullptr};
   ASSERT_OK(tide_rclc_callback_group_init(&group, TIDE_GROUP_EXCLUSIVE));
   ASSERT_OK(tide_rclc_service_set_group(&service, &group));
-  ASSERT_OK(tide_rclc_service_set_group(&other, &group));
-  static std::atomic<int> inside, overlaps;
-  inside = overlaps = 0;
-  const auto alone = [](const void *in, void *out) {
-    if (inside.fetch_add(1) != 0) overlaps++;
-    pass_time(2ms);
-    add(in, out);
-    inside--;
-  };
-  Request other_request{};
-  Response other_response{};
-  ASSERT_OK(rclc_executor_add_service(&executor, &service, &own_request, &own_response, alone));
-  ASSERT_OK(rclc_executor_add_service(&executor, &other, &other_request, &other_response, alone));
-  Spinner spinner(executor);
-  for (uint32_t number = 0; number < 10; number++) {
-    EXPECT_TRUE(ask("/own", number, 0, identity_of(1, number)));
-    EXPECT_TRUE(ask("/other", number, 0, identity_of(1, number)));
-    EXPECT_TRUE(eventually(
-        [&] { return server.replies("/own").size() == number + 1 && server.replies("/other").size() == number + 1; }));
-  }
-  spinner.stop();
-  EXPECT_EQ(overlaps, 0);
-  EXPECT_OK(rcl_service_fini(&service, &node));
-  EXPECT_OK(rcl_service_fini(&other, &node));
+  ASSERT_OK(tide_rclc_client_set_group(&client, &group));
+  EXPECT_EQ(tide_rclc_service_callback(&service)->group, &group.impl->group);
+  EXPECT_EQ(tide_rclc_client_callback(&client)->group, &group.impl->group);
   EXPECT_OK(tide_rclc_callback_group_fini(&group));
+  EXPECT_EQ(tide_rclc_client_callback(&client)->group, nullptr);
 }
 
 }  // namespace tide::compat::test::client_test
