@@ -397,6 +397,7 @@ Answer answer(const std::string &line) {
   note("evicted nodes", result.transmitter.evicted);
   note("slots", result.receiver.overflow_dropped);
   note("reassemblies", result.receiver.reassembly_busy);
+  answer.full.insert(answer.full.end(), result.full.begin(), result.full.end());
   answer.violations = result.violations;
   answer.has_record = plan.record;
   for (const ChainResult &chain : result.chains) {

@@ -256,6 +256,9 @@ void visit(Settings &settings, Plan &plan) {
   settings.number("rtps_queued", plan.rtps_queued, 1u, 1000u);
   settings.number("rtps_readers", plan.rtps_readers, 0u, 64u);
   settings.number("rtps_history", plan.rtps_history, 1u, 255u);
+  settings.number("rtps_matches", plan.rtps_matches, 0u, 65'535u);
+  settings.number("rtps_frames", plan.rtps_frames, 0u, 255u);
+  settings.number<uint32_t>("rtps_sample_bytes", plan.rtps_sample_bytes, 0, 65'000);
   settings.number<uint32_t>("rtps_datagram", plan.rtps_datagram, 768, 65'507);
   settings.time("budget_us", plan.budget);
   settings.time("budget_period_us", plan.budget_period);

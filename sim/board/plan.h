@@ -215,10 +215,11 @@ struct Plan {
   uint32_t mtu = 512;
 
   // RTPS in place of the line and the agent: the rate of the board's interface, 0: no. The longest datagram, how many
-  // the interface holds, readers of each topic besides those of the graph, and the depth of the board's writers. Agent
-  // and return latencies are then those of the network.
+  // the interface holds, readers of each topic besides those of the graph; the board's memory (tide/rclc_rtps.h), 0: as
+  // much as the graph can use. Agent and return latencies are then those of the network.
   unsigned rtps_mbit = 0, rtps_queued = 1, rtps_readers = 0, rtps_history = 4;
-  uint32_t rtps_datagram = 1472;
+  unsigned rtps_matches = 0, rtps_frames = 0;
+  uint32_t rtps_datagram = 1472, rtps_sample_bytes = 0;
 
   // CPU time of each lane in every period; 0: no budget. For an image in QEMU only: the lanes of the simulated client
   // have the budgets of their callbacks.

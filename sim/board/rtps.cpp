@@ -21,7 +21,7 @@ constexpr uint8_t kBoardAddress[4] = {10, 0, 0, 1}, kHostAddress[4] = {10, 0, 0,
 constexpr Time kWallClock = 1'700'000'000 * kSecond;
 constexpr uint32_t kEncapsulationBytes = 4;
 constexpr unsigned kEarlyAnnouncements = 5;
-constexpr uint16_t kPeers = 2, kFramesMore = 4;
+constexpr uint16_t kPeers = 2, kFramesMore = 4;  // of tide/rclc_rtps.h: frames besides one for each reader
 constexpr uint32_t kHostDepth = 64;
 // Ethernet: IPv4 and UDP; the shortest payload; preamble, header, checksum and gap.
 constexpr size_t kInternetBytes = 28, kLeastPayload = 46, kEthernetBytes = 38;
@@ -112,10 +112,11 @@ RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &
     matches += here + (sends ? heard.back().second : 0);
   }
   Memory &memory = *memory_;
-  const uint32_t slot_bytes = longest + TIDE_RTPS_SLOT_OVERHEAD_BYTES;
+  const uint32_t sample_bytes = plan.rtps_sample_bytes > 0 ? plan.rtps_sample_bytes : longest;
+  const uint32_t slot_bytes = sample_bytes + TIDE_RTPS_SLOT_OVERHEAD_BYTES;
   const size_t slots = std::max<size_t>(outputs, 1) * plan.rtps_history;
-  memory.matches.resize(std::max<size_t>(matches, 1));
-  memory.host_matches.resize(memory.matches.size());
+  memory.host_matches.resize(std::max<size_t>(matches, 1));
+  memory.matches.resize(plan.rtps_matches > 0 ? plan.rtps_matches : memory.host_matches.size());
   memory.outputs.resize(std::max<size_t>(outputs, 1));
   memory.inputs.resize(std::max<size_t>(inputs_, 1));
   memory.topics.resize(memory.outputs.size() + memory.inputs.size());
@@ -123,8 +124,8 @@ RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &
   memory.related.resize(slots);
   memory.requests.resize(slots);
   memory.histories.resize(slots * slot_bytes);
-  memory.assemblies.resize(memory.inputs.size() * (longest + kEncapsulationBytes));
-  memory.frames.resize(memory.inputs.size() + kFramesMore);
+  memory.assemblies.resize(memory.inputs.size() * (sample_bytes + kEncapsulationBytes));
+  memory.frames.resize(plan.rtps_frames > 0 ? plan.rtps_frames : memory.inputs.size() + kFramesMore);
   memory.frame_memory.resize(memory.frames.size() * plan.mtu);
   memory.sent.resize(plan.rtps_datagram);
   memory.host_sent.resize(UINT16_MAX);
@@ -151,7 +152,7 @@ RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &
                                            .frame_count = static_cast<uint16_t>(memory.frames.size()),
                                            .history = static_cast<uint16_t>(plan.rtps_history),
                                            .frame_bytes = static_cast<uint16_t>(plan.mtu),
-                                           .sample_bytes = longest};
+                                           .sample_bytes = sample_bytes};
   tide_rtps_agent_init(&agent_, &config);
 
   tide_participant_config_t host{};
@@ -218,8 +219,21 @@ bool RtpsWire::is_discovered() const {
   for (const tide_rtps_input_t &input : memory_->inputs)
     if (input.object != 0) matched += tide_participant_matched(&agent_.participant, &input.reader.endpoint);
   const size_t all = readers_.size() + writers_.size();
-  return known == all && matched == all && reading == inputs_ && has_answered(memory_->matches) &&
+  const bool is_complete = matched == all || agent_.participant.counters.matches_full > 0;
+  return known == all && is_complete && reading == inputs_ && has_answered(memory_->matches) &&
          has_answered(memory_->host_matches);
+}
+
+std::vector<const char *> RtpsWire::full() const {
+  const tide_rtps_counters_t &counters = agent_.participant.counters;
+  const std::pair<const char *, uint32_t> all[] = {{"RTPS matches", counters.matches_full},
+                                                   {"RTPS histories", counters.overwritten},
+                                                   {"RTPS samples", agent_.counters.too_large + counters.too_large},
+                                                   {"RTPS frames", agent_.counters.refused + agent_.counters.dropped}};
+  std::vector<const char *> full;
+  for (const auto &[name, count] : all)
+    if (count > 0) full.push_back(name);
+  return full;
 }
 
 // ---- the host ----

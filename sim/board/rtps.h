@@ -40,6 +40,8 @@ class RtpsWire {
   // All topics of the graph have found their readers and writers.
   bool is_discovered() const;
   const LineCounters &counters() const { return counters_; }  // of datagrams to the host
+  // The memory of the board that did not suffice.
+  std::vector<const char *> full() const;
   // No datagram is in the interface or the network.
   bool is_idle() const { return queued_.empty() && travelling_ == 0; }
   // Called when a datagram has left. May be empty.

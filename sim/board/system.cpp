@@ -785,6 +785,9 @@ class OneBoard {
     result.publish_failures += client_.publish_failures();
     result.publish_waits += client_.publish_waits();
     result.agent_restarts += restarts();
+    if (rtps_ != nullptr) {
+      for (const char *pool : rtps_->full()) result.full.emplace_back(pool);
+    }
     add<uint64_t>(result.up, rtps_ != nullptr ? rtps_->counters() : up_.counters());
     add<uint64_t>(result.down, down_.counters());
     const auto &daemon = client_.session().daemon;

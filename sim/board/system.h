@@ -52,6 +52,7 @@ struct Result {
   std::vector<ChainResult> chains;  // one for each path
   Records records;                  // only if the plan requests it
   std::vector<std::string> violations;
+  std::vector<std::string> full;  // memory of boards without an agent that did not suffice
   std::string trace;
   uint64_t trace_hash = 0;  // hash of the trace, even if it is not kept
   Time simulated = 0;

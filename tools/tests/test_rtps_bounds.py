@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,12 @@ from typing import Any
 import pytest
 
 import descriptions as d
+import tide_tools.analysis.bounds as bounding
 from bounded import bounded
 from commands import done, tide
 from tide_tools.analysis.lower import NoBoundError
+from tide_tools.analysis.sizing import Need, client_of, need_of, options
+from tide_tools.simulate.described import simulate_description
 from tide_tools.system.load import parse
 
 MBIT = 10
@@ -118,11 +123,81 @@ def test_what_a_bound_supposes_is_printed(tmp_path: Path) -> None:
         "at most 64 datagrams of discovery come or go in 3 s",
         "has the readers in this file, and at most 2 besides",
         "holds at most 1 datagrams that have not left",
-        "TIDE_RTPS_HISTORY and depths of 2 samples at least, TIDE_RTPS_SAMPLE_BYTES of 50",
+        "1 for writers, 1 for readers, 3 for peers, 3 for matches, 1 for frames, histories and publishers' depths of 2 "
+        "samples, each of at most 52 bytes",
         "to the node: 1 ms at most (to_host_ms: network, DDS)",
     ):
         assert said in told, told
     assert "RTPS, 10 Mbit/s, without an agent" in done("show", file)
+
+
+def full(**of: Any) -> str:
+    """Two reliable topics each way, with bursts; all samples to the board wait while the slow callback runs."""
+    fields = {"kind": "event", "publishes": {"topic": "up/a", "payload_bytes": 60}}
+    up = d.chain("up", 3, ("m", 0.1, fields), ("h", 0.1), burst=3)
+    down = [d.chain(f"d{n}", n + 4, ("h", 1), ("m", 1), reliability="reliable", period_ms=80 + n) for n in range(2)]
+    slow = d.chain("slow", 2, ("m", 40), period_ms=300)
+    return robot(up, *down, slow, link=ethernet(more_readers=1), **of)
+
+
+def test_footprint_writes_the_memory_that_check_states_and_the_simulator_plays(tmp_path: Path) -> None:
+    file, header = tmp_path / "system.toml", tmp_path / "pools.h"
+    file.write_text(full(), encoding="utf-8")
+    done("footprint", file, "--header", header)
+    written = dict(re.findall(r"#define TIDE_RTPS_(\w+) (\d+)\n", header.read_text(encoding="utf-8")))
+    sizes = bounded(full()).needs[0].sizes
+    assert written == {"WRITERS": "1", "READERS": "2", "PEERS": "2", "MATCHES": "4", "FRAMES": "2"} | {
+        key: str(sizes[f"rtps_{key.lower()}"]) for key in ("HISTORY", "SAMPLE_BYTES")
+    }
+    assert sizes["rtps_history"] == 2 * 3 and sizes["rtps_sample_bytes"] == 60
+    outcome = simulate_description(parse(full()), None, 12, 1, True)
+    assert not outcome.is_broken and all(one.lost == 0 and one.ended > 0 for one in outcome.seen)
+
+
+@pytest.mark.parametrize(
+    ("size", "enough", "name"),
+    [
+        ("rtps_matches", 4, "matches"),
+        ("rtps_frames", 2, "frames"),
+        ("rtps_history", 3, "histories"),  # one burst
+        ("rtps_sample_bytes", 60 - 24, "samples"),  # a topic may use the bytes that are meant for a reply's identity
+    ],
+)
+def test_less_memory_is_too_small(size: str, enough: int, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At its fullest the participant uses all of it, but for the history, of which the proof uses twice as much."""
+    right = need_of
+    for count in (enough, enough - 1):
+
+        def changed(*of: Any, by: int = count) -> Need:
+            return replace(right(*of), sizes=right(*of).sizes | {size: by})
+
+        monkeypatch.setattr(bounding, "need_of", changed)
+        outcome = simulate_description(parse(full()), None, 12, 1, True)
+        assert (f"RTPS {name}" in {one.split(";")[0] for one in outcome.full}) == (count < enough), outcome.full
+
+
+def test_firmware_without_an_agent_says_its_sizes() -> None:
+    few = {"rtps_matches": 3, "rtps_frames": 2, "rtps_peers": 1, "rtps_history": 4, "rtps_name_bytes": 80}
+    (chain, *_) = bounded(full(pools=few)).chains
+    assert chain.bound_ns is None and chain.root is not None
+    assert chain.root.what == (
+        "TIDE_RTPS_PEERS is 1, and 2 is needed; write rtps_peers = 2; "
+        "TIDE_RTPS_MATCHES is 3, and 4 is needed; write rtps_matches = 4; "
+        "TIDE_RTPS_HISTORY is 4, and 6 is needed; write rtps_history = 6"
+    )
+    assert None not in bounds_ns(full(pools={**few, "rtps_matches": 4, "rtps_peers": 2, "rtps_history": 6})).values()
+
+
+def test_names_and_frames_have_to_fit_the_runtime() -> None:
+    name = "n" * 90
+    steps = ("m", 1, {"publishes": {"topic": name, "payload_bytes": 8}}), ("h", 1)
+    (chain,) = bounded(robot(d.chain("c", 3, *steps))).chains
+    assert chain.root is not None and "compile the runtime with it, and write rtps_name_bytes = 94" in chain.root.what
+    assert bounded(robot(d.chain("c", 3, *steps), pools={"rtps_name_bytes": 94})).met
+    system = parse(robot(d.chain("c", 3, *steps)))
+    assert "TIDE_RTPS_NAME_BYTES=94" in options(client_of(system))
+    (chain, *_) = bounded(robot(*(d.chain(f"c{n}", n + 1, ("h", 1), ("m", 1)) for n in range(17)))).chains
+    assert chain.root is not None and "TIDE_RTPS_FRAMES of 17 is needed, and at most 16 is possible" in chain.root.what
 
 
 own = d.chain("c", 3, ("m", 1), ("m", 1))

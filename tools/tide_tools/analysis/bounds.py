@@ -1048,6 +1048,13 @@ def _pools(need: Need) -> Assumption:
     slots = f"{'' if need.is_stated else 'exactly '}{sizes['slots']} slots"
     text += f"{', '.join(counts)}, {slots} and windows of {sizes['window']} frames, as "
     text += "its pools say" if need.is_stated else "tide footprint --header writes"
+    if "rtps_peers" in sizes:
+        names = ("writers", "readers", "peers", "matches", "frames")
+        rtps = ", ".join(f"{sizes[f'rtps_{name}']} for {name}" for name in names)
+        text += (
+            f"; of TIDE_RTPS_* {rtps}, histories and publishers' depths of {sizes['rtps_history']} samples, each of "
+            f"at most {sizes['rtps_sample_bytes']} bytes"
+        )
     if not need.is_stated and need.above_defaults:
         text += "; the runtime's defaults are too small: " + ", ".join(need.above_defaults)
     if need.unbounded:

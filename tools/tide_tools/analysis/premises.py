@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from tide_tools.system.fields import MEASURED
-from tide_tools.system.levels import levels as levels_on
 from tide_tools.system.places import Executor, Line, RtpsLink
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
     "readers": (YOURS, "readers of a board without an agent", "boards"),
     "interface": (YOURS, "the board's network interface", "boards"),
     "acknowledgments": (YOURS, "acknowledgments without an agent", "boards"),
-    "rtps_sizes": (YOURS, "memory of a board without an agent", "boards"),
     "shared_agent": (YOURS, "one agent for all boards", "boards"),
     "delays": (YOURS, "distribution of delays", "boards"),
     "dds": (YOURS, "DDS between executors", "hosts"),
@@ -173,14 +171,16 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
 def _of_rtps(system: System, board: Executor, link: RtpsLink) -> Iterator[tuple[str, str]]:
     """What the bounds of a board suppose that speaks RTPS (docs/analysis/link.md, Without an agent)."""
     here = [chain for chain in system.chains if any(one.executor == board.name for one in chain.callbacks)]
-    sent = [one for chain in here for each in chain.callbacks if each.executor == board.name for one in each.publishes]
     name = f"board '{board.name}'"
     yield (
         "discovery",
-        f"{name} has found all its readers and writers before its first release, nodes neither start nor end, and at "
+        f"{name} has found all its readers and writers before its first release, each executor of the host is one "
+        "participant, nodes neither start nor end, and at "
         f"most {link.discovery_datagrams} datagrams of discovery come or go in 3 s (discovery_datagrams)",
     )
-    more = f", and at most {link.more_readers} besides (more_readers)" if link.more_readers else ""
+    more = ""
+    if link.more_readers:
+        more = f", and at most {link.more_readers} besides, in as many participants (more_readers)"
     yield "readers", f"each topic of {name} has the readers in this file{more}"
     yield (
         "interface",
@@ -194,14 +194,6 @@ def _of_rtps(system: System, board: Executor, link: RtpsLink) -> Iterator[tuple[
             f"a node answers a HEARTBEAT of {name} within {link.acknowledge_ms} ms (acknowledge_ms) and requests "
             "nothing that it has; its writers send a HEARTBEAT beside each sample and every 20 ms at most",
         )
-    levels = len(set(levels_on(system, board.name).values()))
-    history = 2 * max((chain.burst for chain in here), default=1)
-    longest = max((one.payload_bytes for one in sent), default=0)
-    yield (
-        "rtps_sizes",
-        f"{name} has TIDE_RTPS_HISTORY and depths of {history} samples at least, TIDE_RTPS_SAMPLE_BYTES of {longest}, "
-        f"TIDE_RTPS_AGENT_STREAMS of {levels + 1}, and entries for all participants and matches",
-    )
 
 
 def _undescribed_parts(system: System) -> list[str]:

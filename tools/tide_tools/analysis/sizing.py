@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tide_tools.errors import UsageError
 from tide_tools.system.levels import levels_of_boards
 from tide_tools.system.model import Callback, Chain, Publication, Reliability, System
-from tide_tools.system.places import Executor
+from tide_tools.system.places import Executor, RtpsLink
 from tide_tools.system.servers import servers_of
 
 _IDENTITY_BYTES = 24  # TIDE_SAMPLE_IDENTITY_BYTES of include/tide/session.h
@@ -109,6 +109,9 @@ class Client:
     levels: Mapping[str, int]  # the level of each chain
     uses: Uses
     shared: Mapping[int, str]  # subscriptions of several publishers, by the identity of each occurrence
+    # Boards that speak RTPS: participants besides the board, and pairs of a reader and a writer. 0: it has an agent.
+    peers: int = 0
+    matches: int = 0
 
     @property
     def clients(self) -> int:
@@ -194,10 +197,13 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
     timers, publications, subscriptions, chains, events = [], [], [], [], 0
     services: list[ServiceEnd] = []
     taken = system.taken()
+    takers: dict[int, set[int]] = {}
     for chain in system.chains:
         if any(callback.executor in names for callback in chain.callbacks):
             chains.append(chain)
         for before, callback in _steps(system, chain):
+            for each in before:
+                takers.setdefault(id(each.sends_to(callback)), set()).add(id(callback))
             if callback.executor not in names:
                 continue
             level = every[callback.executor][chain.name]
@@ -212,8 +218,14 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
                 server = chain.callbacks[chain.callbacks.index(callback) + 1]
                 services.append(_service(chain, (callback, server), True, level))
             for one in callback.publishes:
-                takers = taken.get(id(one), [chain])
-                publications.append(_endpoint(takers[0], callback, one, level))
+                publications.append(_endpoint(taken.get(id(one), [chain])[0], callback, one, level))
+    link = system.link_of_board(executors[0]) if executors else None
+    peers = matches = 0
+    if isinstance(link, RtpsLink):
+        sent = [one for chain in chains for each in chain.callbacks if each.executor in names for one in each.publishes]
+        readers = sum(max(len(takers.get(id(one), ())), 1) + link.more_readers for one in sent)
+        peers = sum(one.where == "host" for one in system.executors) + link.more_readers
+        matches = readers + len(subscriptions) + 2 * len(services)
     return Client(
         executors=tuple(executor.name for executor in executors),
         lanes=max((executor.lanes for executor in executors), default=1),
@@ -228,6 +240,8 @@ def client_of(system: System, uses: Uses | None = None) -> Client:
         levels={name: level for known in every.values() for name, level in known.items()},
         uses=uses or {},
         shared={id(one): words for words, several in servers_of(system).items() for one in several},
+        peers=peers,
+        matches=matches,
     )
 
 
@@ -346,7 +360,41 @@ def pools(client: Client) -> dict[str, int]:
         ),
         "TIDE_STREAMS": _streams(client),
         "TIDE_CUSTOM_TRANSPORT": 0,
+        **{_MACROS[key]: value for key, value in _rtps(client).items() if key not in LIBRARY_DEFAULTS},
     }
+
+
+def _rtps(client: Client) -> dict[str, int]:
+    """The sizes of tide/rclc_rtps.h and tide/rtps_agent.h by key of system.toml; empty: the board has an agent.
+
+    A history holds two samples of each instance that may come at once, and one more than the instances under way. A
+    frame holds a reliable sample until the executor has taken it. A best-effort sample leaves its frame at once, and
+    each reader has a frame."""
+    if client.peers == 0:
+        return {}
+    ends = (*client.writes, *client.reads)
+    names = [len("rt/") + len(end.topic.lstrip("/")) for end in (*client.publications, *client.subscriptions)]
+    names += [len("rq/Request") + len(one.service.lstrip("/")) for one in client.services]
+    return {
+        "rtps_writers": max(1, len(client.publications) + len(client.served) + client.clients),
+        "rtps_readers": max(1, len(client.subscribed) + len(client.served) + client.clients),
+        "rtps_peers": client.peers,
+        "rtps_matches": max(1, client.matches),
+        "rtps_history": max([2, *(max(2 * end.chain.burst, _instances(client, end)) for end in client.writes)]),
+        "rtps_sample_bytes": _whole_words(max([end.payload_bytes for end in ends] + [4])),
+        "rtps_frames": max(1, _rtps_frames(client)),
+        "rtps_streams": _streams(client) + 1,
+        "rtps_name_bytes": max([*names, 11]) + 1,
+        "rtps_type_bytes": max([len(end.dds_type) for end in ends] + [11]) + 1,
+    }
+
+
+def _rtps_frames(client: Client) -> int:
+    waiting = [
+        sum(max(_depth(client, end), end.chain.burst) for end in ends if end.reliable) for ends in client.subscribed
+    ]
+    waiting += [max(client.askers, 1)] * len(client.served) + [1] * client.clients
+    return sum(max(one, 1) for one in waiting)
 
 
 def _node_bytes(end: Endpoint) -> int:
@@ -422,7 +470,21 @@ _MACROS = {
     "reassemblies": "TIDE_REASSEMBLIES",
     "reassembly_bytes": "TIDE_REASSEMBLY_BYTES",
     "subscription_depth": "TIDE_SUBSCRIPTION_DEPTH",
+    "rtps_writers": "TIDE_RTPS_WRITERS",
+    "rtps_readers": "TIDE_RTPS_READERS",
+    "rtps_peers": "TIDE_RTPS_PEERS",
+    "rtps_matches": "TIDE_RTPS_MATCHES",
+    "rtps_history": "TIDE_RTPS_HISTORY",
+    "rtps_sample_bytes": "TIDE_RTPS_SAMPLE_BYTES",
+    "rtps_frames": "TIDE_RTPS_FRAMES",
+    "rtps_streams": "TIDE_RTPS_AGENT_STREAMS",
+    "rtps_name_bytes": "TIDE_RTPS_NAME_BYTES",
+    "rtps_type_bytes": "TIDE_RTPS_TYPE_BYTES",
 }
+# Sizes of tide/rtps_agent.h that are compiled into the runtime, so a header of the program cannot change them.
+LIBRARY_DEFAULTS = {"rtps_streams": 9, "rtps_name_bytes": 80, "rtps_type_bytes": 64}
+# The largest sizes that tide/rclc_rtps.h accepts.
+RTPS_LIMITS = {"rtps_frames": WINDOW, "rtps_sample_bytes": 65_000}
 # Defaults of tide/pools.h; a test compares them with that header.
 DEFAULTS = {
     "small_nodes": 12,
@@ -454,7 +516,9 @@ class Need:
     agent: tuple[str, ...]
     unbounded: tuple[str, ...]  # chains of this board whose messages cannot be counted
     above_defaults: tuple[str, ...]  # pools for which the runtime's defaults are too small
-    slots_apart: int  # additional slots if the board has a separate reader for each publisher of a subscription
+    # Additional slots and RTPS frames if the board has a separate reader for each publisher of a subscription.
+    slots_apart: int
+    frames_apart: int = 0
 
 
 def _of_board(system: System, board: Executor) -> System:
@@ -470,10 +534,12 @@ def need_of(system: System, board: Executor, uses: Uses) -> Need:
     client = client_of(only_board(_of_board(system, board), board.name), uses)
     every = pools(client)
     stated = board.pools.model_dump(exclude_none=True) if board.pools is not None else {}
-    computed = {key: every[macro] for key, macro in _MACROS.items()} | {"window": WINDOW}
+    computed = {key: every[macro] for key, macro in _MACROS.items() if macro in every} | {"window": WINDOW}
+    rtps = _rtps(client)
+    computed |= rtps
     if board.pools is not None and board.pools.subscription_depth is not None:
         computed["slots"] = _least_slots(_readers(client, board.pools.subscription_depth))
-    sizes = computed | stated
+    sizes = computed | {key: LIBRARY_DEFAULTS[key] for key in rtps.keys() & LIBRARY_DEFAULTS.keys()} | stated
     lacking = tuple(_lacking(client, sizes))
     ends = {one.chain.name: one for one in (*client.writes, *client.reads)}
     unbounded = tuple(name for name, end in ends.items() if _use(client, end).sent is None)
@@ -481,11 +547,15 @@ def need_of(system: System, board: Executor, uses: Uses) -> Need:
         board,
         sizes,
         bool(stated),
-        tuple(f"{text}; write {key} = {computed[key]}" for key, text in lacking),
+        (
+            *(f"{text}; write {key} = {computed[key]}" for key, text in lacking),
+            *_lacking_of_rtps(rtps, sizes),
+        ),
         tuple(_lacking_of_agent(client)),
         unbounded,
         tuple(text for _, text in _lacking(client, DEFAULTS)),
         _slots_apart(client, sizes["subscription_depth"]) if client.shared else 0,
+        _rtps_frames(replace(client, shared={})) - _rtps_frames(client) if client.shared and rtps else 0,
     )
 
 
@@ -524,9 +594,22 @@ def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, st
         yield "reassembly_bytes", f"a message needs a reassembly of {size} bytes"
 
 
+def _lacking_of_rtps(needed: Mapping[str, int], sizes: Mapping[str, int]) -> Iterator[str]:
+    for key, count in needed.items():
+        limit = RTPS_LIMITS.get(key, count)
+        if count > limit:
+            yield f"{_MACROS[key]} of {count} is needed, and at most {limit} is possible"
+        elif sizes[key] < count:
+            compiled = "; compile the runtime with it, and" if key in LIBRARY_DEFAULTS else ";"
+            yield f"{_MACROS[key]} is {sizes[key]}, and {count} is needed{compiled} write {key} = {count}"
+
+
 def _lacking_of_agent(client: Client) -> Iterator[str]:
-    """Yields the reasons why the agent's memory does not suffice. Each stream from the board may have an unfinished
-    message. A message to the board for which its class has no free node takes a node of the next larger class."""
+    """Yields the reasons why the memory of an agent on the host does not suffice. Each stream from the board may have
+    an unfinished message. A message to the board for which its class has no free node takes a node of the next larger
+    class."""
+    if client.peers:
+        return
     board = client.executors[0]
     unfinished: dict[int, int] = {}  # by level: the longest message in fragments
     for end in client.writes:
@@ -574,4 +657,7 @@ def options(client: Client) -> list[str]:
         definitions.append("TIDE_RESERVATIONS=1")
     if client.lanes > 1:
         definitions.append("TIDE_LANES=1")
-    return definitions
+    rtps = _rtps(client)
+    return definitions + [
+        f"{_MACROS[key]}={rtps[key]}" for key, size in LIBRARY_DEFAULTS.items() if rtps.get(key, 0) > size
+    ]

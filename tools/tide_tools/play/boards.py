@@ -288,6 +288,8 @@ def pool_words(need: Need) -> dict[str, object]:
         "window": sizes["window"],
         "depth": sizes["subscription_depth"],
         "service_depth": 1,  # each caller has an object of its own in the plan
+        **{key: sizes[key] for key in ("rtps_matches", "rtps_history", "rtps_sample_bytes") if key in sizes},
+        **({"rtps_frames": sizes["rtps_frames"] + need.frames_apart} if "rtps_frames" in sizes else {}),
     }
 
 
@@ -671,7 +673,6 @@ class BoardsPlayer:
                 "rtps_datagram": link.datagram_bytes,
                 "rtps_queued": link.queued_datagrams,
                 "rtps_readers": link.more_readers,
-                "rtps_history": 2 * max((one.burst for one in self._chains), default=1),
             }
         if board.name in self._need_of:
             fields |= pool_words(self._need_of[board.name])

@@ -24,8 +24,8 @@ from tide_tools.system.fields import Entry as _Entry
 
 
 class PoolSizes(_Entry):
-    """Pool sizes of existing firmware, as its program defines them for tide/pools.h. An omitted size is the one that
-    `tide footprint --header` writes."""
+    """Pool sizes of existing firmware, as its program defines them for tide/pools.h and, without an agent,
+    tide/rclc_rtps.h. An omitted size is the one that `tide footprint --header` writes, or the runtime's default."""
 
     small_nodes: Annotated[int | None, Field(ge=1, le=4096, description="TIDE_SMALL_NODES.")] = None
     small_node_bytes: Annotated[int | None, Field(ge=64, le=65_535, description="TIDE_SMALL_NODE_BYTES.")] = None
@@ -36,6 +36,22 @@ class PoolSizes(_Entry):
     reassembly_bytes: Annotated[int | None, Field(ge=16, le=1_000_000, description="TIDE_REASSEMBLY_BYTES.")] = None
     subscription_depth: Annotated[int | None, Field(ge=1, le=255, description="TIDE_SUBSCRIPTION_DEPTH.")] = None
     window: Annotated[int | None, Field(ge=1, le=16, description="TIDE_WINDOW, of both sides.")] = None
+    rtps_writers: Annotated[int | None, Field(ge=1, le=4096, description="TIDE_RTPS_WRITERS.")] = None
+    rtps_readers: Annotated[int | None, Field(ge=1, le=16, description="TIDE_RTPS_READERS.")] = None
+    rtps_peers: Annotated[int | None, Field(ge=1, le=65_535, description="TIDE_RTPS_PEERS.")] = None
+    rtps_matches: Annotated[int | None, Field(ge=1, le=65_535, description="TIDE_RTPS_MATCHES.")] = None
+    rtps_history: Annotated[int | None, Field(ge=1, le=255, description="TIDE_RTPS_HISTORY.")] = None
+    rtps_sample_bytes: Annotated[int | None, Field(ge=4, le=65_000, description="TIDE_RTPS_SAMPLE_BYTES.")] = None
+    rtps_frames: Annotated[int | None, Field(ge=1, le=16, description="TIDE_RTPS_FRAMES.")] = None
+    rtps_streams: Annotated[
+        int | None, Field(ge=2, le=255, description="TIDE_RTPS_AGENT_STREAMS, compiled into the runtime.")
+    ] = None
+    rtps_name_bytes: Annotated[
+        int | None, Field(ge=16, le=255, description="TIDE_RTPS_NAME_BYTES, compiled into the runtime.")
+    ] = None
+    rtps_type_bytes: Annotated[
+        int | None, Field(ge=16, le=255, description="TIDE_RTPS_TYPE_BYTES, compiled into the runtime.")
+    ] = None
 
 
 class Load(_Entry):
