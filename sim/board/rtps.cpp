@@ -16,7 +16,8 @@ namespace tide::sim {
 
 namespace {
 
-constexpr char kType[] = "std_msgs::msg::dds_::String_";  // as that of the session's topics
+constexpr char kType[] = "std_msgs::msg::dds_::String_";  // as those of the session's topics and services
+constexpr char kRequestType[] = "s::srv::dds_::S_Request_", kReplyType[] = "s::srv::dds_::S_Response_";
 constexpr uint8_t kBoardAddress[4] = {10, 0, 0, 1}, kHostAddress[4] = {10, 0, 0, 2};
 constexpr Time kWallClock = 1'700'000'000 * kSecond;
 constexpr uint32_t kEncapsulationBytes = 4;
@@ -75,21 +76,39 @@ struct RtpsWire::Reader {
   RtpsWire *wire;
   size_t message, count;  // number of readers of the message
   std::string topic;
+  std::vector<uint8_t> memory;
   tide_rtps_reader_t reader{};
 };
 
 struct RtpsWire::Writer {
   std::string topic;
   std::vector<tide_rtps_slot_t> slots{kHostDepth};
+  std::vector<tide_rtps_sample_identity_t> related;
   std::vector<uint8_t> memory;
   tide_rtps_writer_t writer{};
 };
+
+// Names as the session has them (client.cpp). topic: of a message that is no part of a service.
+static void describe(tide_rtps_endpoint_t &endpoint, std::string &topic, const Graph &graph,
+                     const MessagePlan &message) {
+  endpoint.type = kType;
+  endpoint.qos = quality(message.reliable || message.carry != Carry::kTopic);
+  if (message.carry == Carry::kRequest) {
+    topic = "rq/" + message.name + "Request";
+    endpoint.type = kRequestType;
+  } else if (message.carry == Carry::kReply) {
+    topic = "rr/" + graph.messages[message.answers].name + "Reply";
+    endpoint.type = kReplyType;
+  }
+  endpoint.topic = topic.c_str();
+}
 
 RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &graph, int board)
     : machine_(machine),
       engine_(machine.engine()),
       link_(link),
       plan_(plan),
+      graph_(graph),
       memory_(std::make_unique<Memory>()),
       latency_(seed_of(plan, Chance::kLatency)),
       return_(seed_of(plan, Chance::kReturn)) {
@@ -103,12 +122,12 @@ RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &
     const auto here = static_cast<size_t>(std::count_if(message.inputs.begin(), message.inputs.end(), is_here));
     const bool sends = graph.is_on_board(message.sender, board);
     if (!sends && here == 0) continue;
-    if (message.carry != Carry::kTopic || (sends && here > 0))
-      throw std::invalid_argument("message '" + message.name + "' is no topic between board and host");
+    if (sends && here > 0) throw std::invalid_argument("message '" + message.name + "' does not leave its board");
     longest = std::max(longest, message.bytes);
     inputs_ += here;
     outputs += sends ? 1 : 0;
-    if (sends) heard.emplace_back(number, std::max<size_t>(message.inputs.size(), 1) + plan.rtps_readers);
+    const unsigned more = message.carry == Carry::kTopic ? plan.rtps_readers : 0;
+    if (sends) heard.emplace_back(number, std::max<size_t>(message.inputs.size(), 1) + more);
     matches += here + (sends ? heard.back().second : 0);
   }
   Memory &memory = *memory_;
@@ -166,24 +185,29 @@ RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &
   bool fits = tide_participant_init(&host_, &host, engine_.now()) == TIDE_OK;
   for (const auto &[message, count] : heard) {
     for (size_t copy = 0; copy < count; copy++) {
-      Reader &made = *readers_.emplace_back(
-          std::make_unique<Reader>(Reader{this, message, count, topic_of(graph.messages[message]), {}}));
-      made.reader.endpoint.topic = made.topic.c_str();
-      made.reader.endpoint.type = kType;
-      made.reader.endpoint.qos = quality(graph.messages[message].reliable);
+      const MessagePlan &of = graph.messages[message];
+      Reader &made =
+          *readers_.emplace_back(std::make_unique<Reader>(Reader{this, message, count, topic_of(of), {}, {}}));
+      describe(made.reader.endpoint, made.topic, graph, of);
       made.reader.endpoint.context = &made;
       made.reader.sample = on_sample;
+      made.memory.resize(of.bytes + kEncapsulationBytes);
+      made.reader.memory = made.memory.data();
+      made.reader.memory_bytes = static_cast<uint32_t>(made.memory.size());
       fits = fits && tide_participant_add_reader(&host_, &made.reader, engine_.now()) == TIDE_OK;
     }
   }
   for (size_t input = 0; input < graph.inputs.size(); input++) {
     const MessagePlan &message = graph.messages[graph.inputs[input].message];
-    if (!graph.is_on_board(graph.inputs[input].callback, board) || message.carry != Carry::kTopic) continue;
+    if (!graph.is_on_board(graph.inputs[input].callback, board) || message.carry == Carry::kLocal) continue;
     Writer &made = *(writers_[input] = std::make_unique<Writer>());
     made.topic = topic_of(graph, input);
-    made.writer.endpoint.topic = made.topic.c_str();
-    made.writer.endpoint.type = kType;
-    made.writer.endpoint.qos = quality(graph.inputs[input].reliable);
+    describe(made.writer.endpoint, made.topic, graph, message);
+    if (message.carry == Carry::kTopic) made.writer.endpoint.qos = quality(graph.inputs[input].reliable);
+    if (message.carry != Carry::kTopic) {
+      made.related.resize(kHostDepth);
+      made.writer.related = made.related.data();
+    }
     made.writer.slots = made.slots.data();
     made.writer.depth = kHostDepth;
     made.writer.slot_bytes = message.bytes + kEncapsulationBytes;
@@ -245,17 +269,41 @@ bool RtpsWire::on_sample(void *context, const tide_rtps_sample_t *sample) {
   size_t &count = reader.wire->heard_[{reader.message, sample->identity.sequence}];
   if (++count < reader.count) return true;
   reader.wire->heard_.erase({reader.message, sample->identity.sequence});
-  const auto receive = reader.wire->receives_.find(reader.message);
-  if (receive != reader.wire->receives_.end()) receive->second({sample->bytes, sample->bytes + sample->length});
+  RtpsWire &wire = *reader.wire;
+  const MessagePlan &message = wire.graph_.messages[reader.message];
+  const Bus::Payload payload(sample->bytes, sample->bytes + sample->length);
+  const auto receive = wire.receives_.find(reader.message);
+  if (receive != wire.receives_.end()) receive->second(payload);
+  if (message.carry == Carry::kRequest) {
+    const size_t input = wire.graph_.messages[message.answered_by].inputs[0];
+    const tide_rtps_sample_identity_t related{.guid = sample->related.guid, .sequence = sample->identity.sequence};
+    wire.ask(reader.message, payload,
+             [&wire, input, related](const Bus::Payload &reply) { wire.write_sample(input, reply, &related); });
+  } else if (message.carry == Carry::kReply) {
+    const auto asker = wire.askers_.extract({message.answers, sample->related.sequence});
+    asker.empty() ? wire.broken("a node receives a reply to no request") : asker.mapped()(payload);
+  }
   return true;
 }
 
-void RtpsWire::publish(size_t input, const Bus::Payload &payload) {
+int64_t RtpsWire::write_sample(size_t input, const Bus::Payload &payload, const tide_rtps_sample_identity_t *related) {
   tide_rtps_writer_t &writer = writers_.at(input)->writer;
   uint8_t *room = tide_participant_write_begin(&host_, &writer, payload.size());
   std::copy(payload.begin(), payload.end(), room);
-  tide_participant_write_end(&host_, &writer, payload.size(), nullptr, engine_.now());
-  pump_host();
+  const int64_t number = tide_participant_write_end(&host_, &writer, payload.size(), related, engine_.now());
+  engine_.at(engine_.now(), [this] { pump_host(); });  // not from a callback of the participant
+  return number;
+}
+
+void RtpsWire::publish(size_t input, const Bus::Payload &payload) { write_sample(input, payload, nullptr); }
+
+void RtpsWire::request(size_t input, const Bus::Payload &payload, Bus::Receive reply) {
+  const size_t message = graph_.inputs[input].message;
+  const auto is_reply = [&](const auto &one) { return one->message == graph_.messages[message].answered_by; };
+  const auto replies = std::find_if(readers_.begin(), readers_.end(), is_reply);
+  tide_rtps_sample_identity_t related{};
+  related.guid = tide_participant_guid(&host_, &(*replies)->reader.endpoint);
+  askers_[{message, write_sample(input, payload, &related)}] = std::move(reply);
 }
 
 void RtpsWire::pump_host() {
@@ -320,7 +368,7 @@ void RtpsWire::check_order(const Datagram &datagram) {
   int level = -1;
   bool is_sample = false;  // or discovery; HEARTBEATs and ACKNACKs have the level of their endpoint
   while (tide_rtps_next(datagram.data(), datagram.size(), &position, &submessage) == 1) {
-    if (submessage.id != TIDE_RTPS_DATA) continue;
+    if (submessage.id != TIDE_RTPS_DATA && submessage.id != TIDE_RTPS_DATA_FRAG) continue;
     is_sample = true;
     tide_cdr_t cdr;
     tide_rtps_data_t data;
@@ -334,6 +382,11 @@ void RtpsWire::check_order(const Datagram &datagram) {
         match.local->level <= level)
       continue;
     const auto *writer = reinterpret_cast<const tide_rtps_writer_t *>(match.local);  // its first member
+    // A reliable sample in fragments is acknowledged before the next one is sent.
+    const int64_t before = match.proxy.end - 1;
+    if (match.reliable && match.proxy.next <= before && before >= writer->first &&
+        writer->slots[before % writer->depth].bytes > agent_.participant.fragment_bytes)
+      continue;
     if ((!match.reliable || match.proxy.answered) && match.proxy.end <= writer->last)
       broken("a datagram goes before a more urgent sample");
   }

@@ -35,6 +35,10 @@ class RtpsWire {
   void write(const Line::Bytes &message);
   // Publishes a sample of a node for this input of the board.
   void publish(size_t input, const Bus::Payload &payload);
+  // Sends a node's request to a service of the board, and calls `reply` when the reply has come to the node.
+  void request(size_t input, const Bus::Payload &payload, Bus::Receive reply);
+  // Called when a request of the board has come to its node, which calls `reply` at any later time. Must be set.
+  std::function<void(size_t message, const Bus::Payload &payload, Bus::Receive reply)> ask;
   // Called when all readers of the message on the host have a sample.
   void subscribe(size_t message, Bus::Receive receive);
   // All topics of the graph have found their readers and writers.
@@ -55,6 +59,7 @@ class RtpsWire {
   struct Writer;
   using Datagram = std::vector<uint8_t>;
   static bool start(void *context, uint32_t domain, tide_participant_config_t *config);
+  int64_t write_sample(size_t input, const Bus::Payload &payload, const tide_rtps_sample_identity_t *related);
   static bool on_sample(void *context, const tide_rtps_sample_t *sample);
   void pump();
   void pump_host();
@@ -67,6 +72,7 @@ class RtpsWire {
   Engine &engine_;
   Link &link_;
   const Plan &plan_;
+  const Graph &graph_;
   std::unique_ptr<Memory> memory_;
   tide_rtps_agent_t agent_{};
   tide_participant_t host_{};
@@ -74,8 +80,9 @@ class RtpsWire {
   std::vector<std::unique_ptr<Reader>> readers_;        // of the host
   std::map<size_t, Bus::Receive> receives_;             // by message
   std::map<std::pair<size_t, int64_t>, size_t> heard_;  // how many readers have a sample, by message and sequence
-  std::deque<Line::Bytes> unwritten_;                   // messages of the session that the agent has refused
-  std::deque<Datagram> queued_;                         // in the interface; the first one is being sent
+  std::map<std::pair<size_t, int64_t>, Bus::Receive> askers_;  // of the board's services, by request and its number
+  std::deque<Line::Bytes> unwritten_;                          // messages of the session that the agent has refused
+  std::deque<Datagram> queued_;                                // in the interface; the first one is being sent
   size_t inputs_ = 0, travelling_ = 0;
   LineCounters counters_;
   Random latency_, return_;

@@ -828,6 +828,9 @@ class OneBoard {
       client_.is_discovered = [this] { return rtps_->is_discovered(); };
       rtps_->on_left = [this](size_t bytes) { trace_.add(engine_.now(), "datagram_up", static_cast<int64_t>(bytes)); };
       rtps_->broken = [this](const char *what) { checks_.broken_wire(what, engine_.now()); };
+      rtps_->ask = [this](size_t message, const Bus::Payload &payload, Bus::Receive reply) {
+        bus_.services.ask(graph_.messages[message].name, payload, std::move(reply));
+      };
     }
     up_.refuse = [this](const Line::Bytes &) {
       if (!client_.is_set_up()) return false;
@@ -911,6 +914,13 @@ class OneBoard {
         if (!checks_.offered(input, mark)) return;  // the checks of the sender have reported it
         if (is_from_node) world_.cross(number, mark);
       });
+      if (rtps_ != nullptr) {
+        if (message.carry == Carry::kRequest)
+          bus_.services.serve(service, [this, input](const Bus::Payload &payload, Services::Take reply) {
+            rtps_->request(input, payload, std::move(reply));
+          });
+        continue;
+      }
       const auto carry = [this](std::function<void()> deliver) { come_back(std::move(deliver)); };
       message.carry == Carry::kRequest ? bus_.services.carry_requests(service, carry)
                                        : bus_.services.carry_replies(service, carry);

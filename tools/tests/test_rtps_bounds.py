@@ -212,6 +212,8 @@ two = [d.board("m", link="net"), d.board("n", link="net"), d.host("h"), ethernet
         (d.described(*two, d.chain("c", 3, ("m", 1), ("n", 1))), "two boards talk without a host"),
         (robot(up(), policy="batch_blocking"), "publishing waits, for which there is no bound over RTPS"),
         (robot(up(hold=True)), "holds back other messages, which a board does not over RTPS"),
+        (robot(up(payload=500)), "takes 2 frames of TIDE_MTU_BYTES on its board, and there is a bound for 1"),
+        (robot(d.chain("c", 3, ("h", 1), ("m", 1), payload=500)), "sends board 'm' a message that needs fragments"),
         (robot(up(), up("e", 2, deadline_ms=90).replace("c/", "e/")), ""),
     ],
 )
@@ -224,7 +226,7 @@ def test_what_has_no_bound_is_refused(text: str, says: str) -> None:
     assert says in f"{caught.value} {[one.remedy for one in caught.value.findings]}"
 
 
-def test_losses_fragments_and_runs_are_refused(tmp_path: Path) -> None:
+def test_losses_and_runs_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "system.toml"
     file.write_text(robot(up()), encoding="utf-8")
     run = partial(tide, COLUMNS="200")
@@ -232,16 +234,70 @@ def test_losses_fragments_and_runs_are_refused(tmp_path: Path) -> None:
     assert status == 2 and "is RTPS, for which there is no bound with losses" in output
     status, output = run("run", file)
     assert status == 2 and "tide run plays boards with an agent only" in output.replace("\n", " ")
-    for payload, link in ((500, ethernet()), (1400, ethernet(mtu_bytes=4096))):
-        file.write_text(robot(up(payload=payload), link=link), encoding="utf-8")
-        status, output = run("check", file)
-        assert status == 2 and "needs fragments, for which there is no bound over RTPS" in output, output
 
 
-def test_a_chain_that_lasts_longer_than_its_period_has_no_bound() -> None:
-    (chain,) = bounded(robot(up(period_ms=5, deadline_ms=50))).chains
+@pytest.mark.parametrize("reliability", ["best_effort", "reliable"])
+def test_a_long_sample_is_sent_in_fragments_to_each_reader(reliability: str) -> None:
+    """Three datagrams: two full ones and the rest, whose DATA_FRAG is 12 bytes longer than DATA."""
+    link, more = ethernet(mtu_bytes=4096, more_readers=1), {"reliability": reliability}
+    short_ns = bounds_ns(robot(up(payload=1200, **more), link=link))["c"] or 0
+    long_ns = bounds_ns(robot(up(payload=1296 + 1296 + 396, **more), link=link))["c"] or 0
+    beside = 32 if reliability == "reliable" else 0
+    grown_ns = 2 * (2 * sample_ns(1296 + 8) + sample_ns(400 + 8 + beside) - sample_ns(1200 + beside))
+    assert abs(long_ns - short_ns - grown_ns) <= 5_000
+
+
+def test_fragments_are_acknowledged_before_the_next_sample() -> None:
+    late = ethernet(mtu_bytes=4096, acknowledge_ms=95)
+    assert bounds_ns(robot(up(payload=3000), link=late))["c"]
+    (chain,) = bounded(robot(up(payload=3000, reliability="reliable"), link=late)).chains
     assert chain.bound_ns is None and chain.root is not None
-    assert "over RTPS there is no bound for a chain of which several instances" in chain.root.what
+    assert "sends reliable samples in fragments, and the acknowledgment takes up to 95.5" in chain.root.what
+    steps = ("m", 1, {"publishes": {"topic": "c/log", "payload_bytes": 3000}})
+    (chain,) = bounded(robot(d.chain("c", 3, steps, reliability="reliable"), link=ethernet(mtu_bytes=4096))).chains
+    assert chain.root is not None and "no chain in the file takes them" in chain.root.what
+
+
+def call(name: str, *where: str, priority: int = 3, payload: int = 50) -> str:
+    """`where`: of client, server and client again."""
+    fields: dict[str, Any] = {"service": name, "type": "std_srvs/srv/SetBool", "payload_bytes": payload}
+    steps = (
+        (where[0], 2, {"requests": fields, "publishes": None}),
+        (where[1], 3, {"kind": "service", "replies": fields, "publishes": None}),
+        (where[2], 1, {"kind": "client"}),
+    )
+    return d.chain(name, priority, *steps, reliability="reliable")
+
+
+def test_a_call_is_a_chain_of_samples_with_the_identity_of_the_request() -> None:
+    """Otherwise it takes as long as reliable topics."""
+    for where in (("m", "h", "m"), ("h", "m", "h")):
+        topics = d.chain("c", 3, *zip(where, (2, 3, 1), strict=True), payload=50, reliability="reliable")
+        call_ns, topics_ns = bounds_ns(robot(call("s", *where)))["s"] or 0, bounds_ns(robot(topics))["c"] or 0
+        assert 0 <= call_ns - topics_ns - 60 * 8000 // MBIT < 1_000, where
+
+
+def test_calls_long_samples_and_instances_under_way_stay_below_their_bounds() -> None:
+    chains = [
+        call("ask", "m", "h", "m", priority=9),
+        call("serve", "h", "m", "h", priority=8, payload=200),
+        d.chain("picture", 4, ("m", 2), ("h", 2), payload=3000, reliability="reliable", period_ms=150),
+        d.chain("scan", 5, ("m", 1), ("h", 2), payload=2500),
+        d.chain("fast", 12, ("m", 0.5), ("h", 1), ("m", 0.2), payload=60, period_ms=8, deadline_ms=80),
+    ]
+    link = ethernet(mtu_bytes=4096, queued_datagrams=2, to_host_ms=9, acknowledge_ms=0, more_readers=1)
+    text = robot(*chains, link=link, interrupt_ms=0.01, process_ms=0.02, submit_ms=0.03)
+    assert None not in bounds_ns(text).values() and (bounds_ns(text)["fast"] or 0) > 8_000_000
+    outcome = simulate_description(parse(text), None, 20, 1, True)
+    assert not outcome.is_broken, (outcome.full, outcome.violations)
+    for one in outcome.seen:
+        assert one.lost == 0 and 0.2 * (one.bound_ns or 0) < one.worst_ns <= (one.bound_ns or 0), one
+
+
+def test_a_reliable_chain_that_lasts_longer_than_its_period_has_no_bound() -> None:
+    (chain,) = bounded(robot(up(period_ms=5, deadline_ms=50, reliability="reliable"))).chains
+    assert chain.bound_ns is None and chain.root is not None
+    assert "over RTPS there is no bound for a reliable chain of which several instances" in chain.root.what
 
 
 def test_the_board_on_the_other_link_has_an_agent() -> None:

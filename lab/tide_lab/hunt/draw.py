@@ -455,7 +455,7 @@ class _Draw:
     def ethernet(self) -> Document:
         """A slow network of a board that speaks RTPS, so that datagrams take as long as frames on a line."""
         link: Document = {"name": "l", "kind": "rtps", "mbit_per_s": self.random.choice((1, 1, 2, 5, 10, 100))}
-        link["mtu_bytes"] = self.random.choice((256, 512, 512, 1472, 4096))
+        link["mtu_bytes"] = self.random.choice((1472, 4096) if self.of.fragments else (256, 512, 512, 1472, 4096))
         link["datagram_bytes"] = self.random.choice((768, 768, 1472))
         link["queued_datagrams"] = self.random.choice((1, 1, 2, 4))
         link["more_readers"] = self.random.choice((0, 0, 0, 1, 3))
@@ -551,6 +551,8 @@ class _Draw:
             request = self.random.randint(8, min(3000, 13 * whole))
         if self.of.rtps:
             request = self.random.randint(8, min(whole, 550))
+            if self.of.fragments and self.chance(0.6):
+                request = self.random.randint(600, 3000) if reliable else self.random.randint(8, min(whole, 3000))
         if self.of.wide:
             period_ms = self.random.choice((2, 5, 10, 20, 50, 200, 500, 1000, 2000))
             most = 12 * (mtu_bytes - 20) if reliable else whole
@@ -588,6 +590,7 @@ class _Draw:
             way = ("h", "h", "h")
         if self.of.shapes and self.chance(0.7):
             ways = (("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",))
+            ways = (("m",), ("m", "h"), ("m", "h"), ("h",)) if self.of.fragments else ways
             way = self.random.choice([one for one in ways if one != ("m", "m") or not self.of.rtps])
         host = self.random.choice(hosts)
         for place, side in enumerate(way):

@@ -49,6 +49,7 @@ class Family:
     fast: bool = False  # periods shorter than the chain's response, so that several instances are under way
     delays: float = 0.0  # share of links that are networks with quantiles of their delays
     rtps: bool = False  # boards speak RTPS, one of several with an agent
+    fragments: bool = False  # boards that speak RTPS also send samples longer than a datagram
     levels: bool = False  # boards with equal priorities, with some that are no levels, and now and then with many
     # chains
 
@@ -146,6 +147,9 @@ FAMILIES = (
     _on(_BOARD, "check-rtps-trees", executors=("tide", "lanes"), hosts=(1, 2), reliable=0.3, trees=1, rtps=True),
     _on(_BOARD, "check-rtps-publishing", hosts=(1, 2), reliable=0.3, publishing=1, rtps=True),
     _on(_SHAPES, "check-rtps-events", events=0.7, rtps=True),
+    _on(_BOARD, "check-rtps-services", hosts=(1, 2), reliable=0.4, services=0.8, rtps=True),
+    _on(_BOARD, "check-rtps-fragments", hosts=(1, 2), reliable=0.5, shapes=True, rtps=True, fragments=True),
+    _on(_BOARD, "check-rtps-fast", hosts=(1, 2), shapes=True, rtps=True, fast=True),
     _on(_TWO_BOARDS, "check-rtps-boards", hosts=(1, 2), lanes=(1, 2), reliable=0.3, rtps=True),
     # several boards
     _on(_TWO_BOARDS, "check-boards-groups", lanes=(2, 2, 3), reliable=0.4, groups=1),

@@ -229,6 +229,11 @@ def _one_reader(chain: Document) -> None:
         callback.pop("readers", None)
 
 
+def _short_samples(chain: Document) -> None:
+    for callback in chain["callbacks"]:
+        callback["payload_bytes"] = min(callback["payload_bytes"], 550)
+
+
 def _fast_ethernet(document: Document) -> None:
     document["line"]["rtps_mbit_per_s"] *= 2
 
@@ -548,6 +553,13 @@ def _without_waiting_shorter(_: Document, one: Any, place: int, bound_ns: int) -
     return bound_ns - waited_ns // 2
 
 
+@_in_place_of(bounding, "need_of")
+def _one_sample_histories(whole: Any, *asked: Any) -> Any:
+    """Defect: a board without an agent keeps one sample of a topic, however many instances are under way."""
+    need = whole(*asked)
+    return replace(need, sizes=need.sizes | {"rtps_history": 1}) if "rtps_history" in need.sizes else need
+
+
 @_in_place_of(bounding, "_use")
 def _one_sample_deep(whole: Any, *asked: Any) -> Any:
     """Defect: a subscription keeps one sample, however many instances are under way."""
@@ -619,6 +631,10 @@ def twins() -> list[Twin]:
         Twin("to_host_ms forgotten", "check-rtps", _asked(_part("line", agent_ns=0))),
         Twin("twice the rate of Ethernet", "check-rtps", _asked(_fast_ethernet)),
         Twin("what a board sends beside its samples", "check-rtps-reliable", _asked(_part("client", loads=[]))),
+        Twin("replies forgotten without an agent", "check-rtps-services", _asked(_chains(_no_replies))),
+        Twin("one datagram for a long sample", "check-rtps-fragments", _asked(_chains(_short_samples))),
+        Twin("twice the period without an agent", "check-rtps-fast", _asked(_chains(_rarely))),
+        Twin("histories of one sample", "check-rtps-fast", _one_sample_histories),
         Twin("hold forgotten", "check-board-hold", _asked(_chains(_without_hold))),
         Twin("losses forgotten", "check-board-losses", _asked(_part("protocol", losses=0))),
         Twin("chains of other boards forgotten", "check-boards", _asked(_no_others)),

@@ -30,14 +30,17 @@ from tide_tools.analysis.lower import (
     host_document,
     host_models,
     hosts_of,
+    interrupts_ns,
     is_on_host,
     latest_ways,
     line_models,
     link_document,
+    longest_datagram_payload,
     makes_of,
     named,
     own_priorities,
     refuse_link,
+    rtps_link_of,
     sections_of,
     sending,
     shared_callbacks,
@@ -67,8 +70,8 @@ from tide_tools.programs.binaries import MissingBinaryError, build_folder
 from tide_tools.system.finding import Finding
 from tide_tools.system.levels import too_many_levels
 from tide_tools.system.locate import Path
-from tide_tools.system.model import Chain, DataPath, System
-from tide_tools.system.places import Executor, Line, UdpLink, delays_at
+from tide_tools.system.model import Chain, DataPath, Publication, System, nanoseconds
+from tide_tools.system.places import Executor, Line, RtpsLink, UdpLink, delays_at
 from tide_tools.system.servers import cores_of_boards, on_one_core, servers_of, with_servers
 
 if TYPE_CHECKING:
@@ -808,7 +811,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
     if split := _where_no_publish_waits(system, executor):
         found = bounds_of(split, None, losses)
         return replace(found, executor=executor or described_executor(system))
-    bounds = _with_pools(system, _bounds_of_chains(with_servers(system), executor, losses))
+    bounds = _with_fragments(system, _bounds_of_chains(with_servers(system), executor, losses))
+    bounds = _with_pools(system, bounds)
     if not is_on_host(system):
         bounds = replace(bounds, assumptions=(*bounds.assumptions, *_hops(system)))
     bounds = _with_delays(system, bounds)
@@ -959,6 +963,44 @@ _SERVERS = Assumption(
 
 def _with_servers(system: System, bounds: Bounds) -> Bounds:
     return replace(bounds, assumptions=(*bounds.assumptions, _SERVERS)) if servers_of(system) else bounds
+
+
+def _with_fragments(system: System, bounds: Bounds) -> Bounds:
+    """Removes the bounds of chains whose reliable samples go in fragments over RTPS, unless each sample is acknowledged
+    before the next one (docs/analysis/link.md, Without an agent)."""
+    roots: dict[str, Root] = {}
+    for index, chain in enumerate(system.chains):
+        for position, callback in enumerate(chain.callbacks):
+            board = system.executor(callback.executor)
+            link = rtps_link_of(system, board)
+            for path, sent in callback.located(("chains", index, "callbacks", position)) if link is not None else ():
+                is_reliable = system.reliability_of(chain, sent) == "reliable"
+                if link is None or not is_reliable or sent.payload_bytes <= longest_datagram_payload(link):
+                    continue
+                if what := _unacknowledged(system, bounds, chain, sent, board, link):
+                    text = f"'{callback.name}' sends reliable samples in fragments, and {what}"
+                    root = Root("link", path, text, chain.name, board.name)
+                    timer = system.timer_of(chain)
+                    roots |= {one.name: root for one in system.chains if system.timer_of(one) is timer}
+    if not roots:
+        return bounds
+    return replace(bounds, met=False, chains=_without(bounds.chains, roots))
+
+
+def _unacknowledged(
+    system: System, bounds: Bounds, chain: Chain, sent: Publication, board: Executor, link: RtpsLink
+) -> str:
+    """Why a sample may not be acknowledged before the next one; empty: it is."""
+    takers = system.taken().get(id(sent), [])
+    if chain.burst > 1 or not takers:
+        return "they come in bursts" if takers else "no chain in the file takes them, so their arrival has no bound"
+    arrivals_ns = [bounds.chain(one.name).bound_ns for one in takers]
+    settled_ns = nanoseconds(link.acknowledge_ms) + nanoseconds(link.to_board_ms or Decimal(0))
+    settled_ns += interrupts_ns(system, board, link)
+    longest_ns = sent.period_ns(chain.period_ns) - chain.jitter_ns
+    if all(one is not None and one + settled_ns <= longest_ns for one in arrivals_ns):
+        return ""
+    return f"the acknowledgment takes up to {settled_ns / 1e6:.3f} ms, so it may come after the next sample"
 
 
 def _with_pools(system: System, bounds: Bounds) -> Bounds:

@@ -23,7 +23,7 @@ from tide_tools.analysis.result import (
     alternative_name,
     chain_of,
 )
-from tide_tools.analysis.sizing import down_bytes, up_bytes
+from tide_tools.analysis.sizing import action_of, down_bytes, up_bytes
 from tide_tools.system.fields import QUANTUM_MINIMUM
 from tide_tools.system.finding import Finding
 from tide_tools.system.levels import levels as levels_on
@@ -434,6 +434,9 @@ _DISCOVERY_NS = 3_000_000_000  # period in which participants announce themselve
 _RETRY_NS = 20_000_000  # RETRY_NS of src/rtps/participant.c: least distance of HEARTBEATs of one writer to one reader
 _HEARTBEAT_BYTES = 32  # beside a sample
 _CONTROL_BYTES = 32  # of a HEARTBEAT or ACKNACK, beyond the 76 bytes that come with each payload
+_RELATED_BYTES = 60  # inline QoS of a request or reply: two parameters with an identity, and the end of the list
+_DATAGRAM_OVERHEAD_BYTES = 176  # TIDE_RTPS_OVERHEAD_BYTES of tide/rtps.h
+_MOST_XRCE_FRAGMENTS = 15  # kMostFragments of link.cpp
 
 
 def rtps_link_of(system: System, board: Executor) -> RtpsLink | None:
@@ -442,17 +445,22 @@ def rtps_link_of(system: System, board: Executor) -> RtpsLink | None:
 
 
 def readers_of(system: System, sent: Publication | Request | Reply | None, link: RtpsLink) -> int:
-    """Number of datagrams with which a board sends this message: one for each reader. A message that nobody described
-    receives has a reader, too."""
+    """Number of readers to which a board sends this message. A message that nobody described receives has a reader,
+    too. A service has one client."""
     pairs = (pair for chain in system.chains for pair in pairwise(chain.callbacks))
     takers = {id(after) for before, after in pairs if sent is not None and before.sends_to(after) is sent}
-    return max(len(takers), 1) + link.more_readers
+    return max(len(takers), 1) + (link.more_readers if isinstance(sent, Publication) else 0)
+
+
+def longest_datagram_payload(link: RtpsLink) -> int:
+    """A longer sample, with the four bytes of its encapsulation, is sent in fragments."""
+    return (link.datagram_bytes - _DATAGRAM_OVERHEAD_BYTES) // 4 * 4 - 4
 
 
 def _is_reliable(system: System, sent: Publication | Request | Reply | None) -> bool:
     """Whether a message is reliable, whichever of the chains that contain its sender is asked."""
-    if sent is None:
-        return False
+    if not isinstance(sent, Publication):
+        return sent is not None
     senders = (
         chain for chain in system.chains for one in chain.callbacks if any(sent is each for each in one.publishes)
     )
@@ -467,20 +475,46 @@ def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int) ->
     seen: set[tuple[int, int]] = set()
     for chain in system.chains:
         for before, after in zip(chain.callbacks, (*chain.callbacks[1:], None), strict=True):
-            for sent in before.publishes:
+            for sent in (*before.publishes, before.requests, before.replies):
+                if sent is None:
+                    continue
                 is_from, is_taken = before.executor == board, after is not None and before.sends_to(after) is sent
                 is_to = is_taken and after is not None and after.executor == board
                 key = id(sent), id(after) if is_to else 0
                 if not (is_from or is_to) or key in seen or not _is_reliable(system, sent):
                     continue
                 seen.add(key)
-                period_ns = sent.period_ns(chain.period_ns) * chain.burst
+                period_ns = chain.period_ns * chain.burst
+                if isinstance(sent, Publication):
+                    period_ns = sent.period_ns(chain.period_ns) * chain.burst
                 # for each reader a HEARTBEAT and its ACKNACK, and an ACKNACK for the HEARTBEAT beside a sample
                 count = readers_of(system, sent, link) if is_from else 1
                 loads += _rtps_load(2 * interrupt_ns, _RETRY_NS, _CONTROL_BYTES, late_ns) * count
                 acknack_bytes = 0 if is_from else _CONTROL_BYTES
                 loads += _rtps_load(interrupt_ns, period_ns, acknack_bytes, late_ns + period_ns) * chain.burst * count
     return loads
+
+
+def interrupts_ns(system: System, board: Executor, link: RtpsLink) -> int:
+    """Longest time in which a board that speaks RTPS executes nothing but interrupts and what stops its interface; at
+    most a second."""
+    interrupt_ns = int(board.interrupt_ms * 1_000_000)
+    loads = [(one["execution_ns"], one["period_ns"]) for one in rtps_loads(system, board.name, link, interrupt_ns)]
+    loads += [(one.execution_ns, one.period_ns) for one in board.loads if one.masks_interrupts]
+    for chain in system.chains:
+        for before, after in pairwise((None, *chain.callbacks, None)):
+            places = {one.executor for one in (before, after) if one is not None}
+            sent = before.sends_to(after) if before is not None else None
+            if sent is None or board.name not in places:
+                continue
+            pieces = -(-(sent.payload_bytes or 0) // longest_datagram_payload(link))
+            count = chain.burst * max(pieces, 1) * readers_of(system, sent, link)
+            loads.append((count * interrupt_ns, chain.period_ns * chain.burst))
+    busy_ns, reached_ns = 0, 1
+    while busy_ns < reached_ns < 1_000_000_000:
+        busy_ns = reached_ns
+        reached_ns = sum(each_ns * (1 + -(-busy_ns // period_ns)) for each_ns, period_ns in loads)
+    return reached_ns
 
 
 def _rtps_load(execution_ns: int, apart_ns: int, payload_bytes: int, late_ns: int) -> list[Document]:
@@ -510,10 +544,12 @@ def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) 
         what = f"link '{system.links[index].name}' is RTPS, for which there is no bound with losses"
         yield Finding(("links", index, "kind"), what, "check without losses")
     publishers: dict[tuple[str, str], int] = {}
+    requests = [one.requests for chain in system.chains for one in chain.callbacks if one.requests is not None]
+    callers = Counter(one.service.lstrip("/") for one in requests)
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
             if callback.executor in boards:
-                yield from _rtps_messages(callback, ("chains", index, "callbacks", position), publishers)
+                yield from _rtps_messages(system, chain, callback, ("chains", index, "callbacks", position), publishers)
         pairs = [pair for way in system.ways(chain) for pair in pairwise(way)]
         touching = [(before, after) for before, after in pairs if boards & {before.executor, after.executor}]
         if chain.hold and touching:
@@ -522,17 +558,56 @@ def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) 
         for before, after in touching:
             if boards >= {before.executor, after.executor}:
                 yield _rtps_directly(system, before, after)
+            elif service := before.requests or before.replies:
+                yield from _rtps_service(system, before, service, callers)
+            link = rtps_link_of(system, system.executor(after.executor))
+            if link is not None and _xrce_frames(link, down_bytes(before, after)) > 1:
+                what = f"'{before.name}' sends board '{after.executor}' a message that needs fragments"
+                remedy = "raise mtu_bytes, or make the message shorter"
+                yield Finding(_path_of(system, after), f"{what}, for which there is no bound over RTPS", remedy)
 
 
-def _rtps_messages(callback: Callback, path: Path, publishers: dict[tuple[str, str], int]) -> Iterator[Finding]:
+def _xrce_frames(link: RtpsLink, payload_bytes: int) -> int:
+    """Frames between the session and the agent on the board."""
+    longest = (link.mtu_bytes - 4) // 4 * 4  # message_limit of link.cpp
+    return 1 if 12 + payload_bytes <= longest else -(-(8 + payload_bytes) // (longest - 8))
+
+
+def _rtps_service(
+    system: System, sender: Callback, sent: Request | Reply, callers: Mapping[str, int]
+) -> Iterator[Finding]:
+    """DDS sends each reply to all clients of the service."""
+    service, path = sent.service.lstrip("/"), _path_of(system, sender)
+    if callers[service] > 1:
+        what = f"service '{service}' has several clients, and over RTPS each receives all replies: there is no bound"
+        yield Finding(path, what, "give each client a service of its own")
+    if action_of(service):
+        what = f"'{service}' is part of an action, for which there is no bound over RTPS"
+        yield Finding(path, what, "use topics, or describe a board with an agent")
+
+
+def _rtps_messages(
+    system: System, chain: Chain, callback: Callback, path: Path, publishers: dict[tuple[str, str], int]
+) -> Iterator[Finding]:
     board = callback.executor
-    if callback.kind in ("service", "client") or callback.requests or callback.replies:
-        what = f"'{callback.name}' has a service on board '{board}', which speaks RTPS, for which there is no bound"
-        yield Finding(path, what, "send topics, or describe a board with an agent")
+    link = rtps_link_of(system, system.executor(board))
+    assert link is not None
+    service = callback.requests or callback.replies
+    if service is not None and (
+        _xrce_frames(link, up_bytes(callback, None)) > 1
+        or (service.payload_bytes or 0) > longest_datagram_payload(link) - _RELATED_BYTES
+    ):
+        what = f"a message of {service.payload_bytes} bytes of a service needs fragments, for which there is no bound "
+        yield Finding(path, what + "over RTPS", "raise mtu_bytes or datagram_bytes, or make it shorter")
     for place, sent in callback.located(path):
         if publishers.setdefault((board, sent.shared_topic), id(sent)) != id(sent):
             what = f"several callbacks of board '{board}' publish topic '{sent.topic}', and its samples share a level"
             yield Finding((*place, "topic"), f"{what}, for which there is no bound over RTPS", "use different topics")
+        most = _MOST_XRCE_FRAGMENTS if system.reliability_of(chain, sent) == "reliable" else 1
+        if (count := _xrce_frames(link, sent.payload_bytes)) > most:
+            what = f"a message of {sent.payload_bytes} bytes takes {count} frames of TIDE_MTU_BYTES on its board, and "
+            what += f"there is a bound for {most}"
+            yield Finding((*place, "payload_bytes"), what, "raise mtu_bytes, or make the message shorter")
 
 
 def _rtps_directly(system: System, before: Callback, after: Callback) -> Finding:
@@ -1070,8 +1145,9 @@ def hosts_of(system: System) -> list[Document]:
 
 def _over_first(chain: Chain, joined: Collection[str], speaks_rtps: bool) -> str | None:
     """Reason why an instance must end before the next one. chain: a chain of the system, or a section of one."""
-    if speaks_rtps:
-        return "over RTPS there is no bound for a chain of which several instances are under way"
+    sent = [one for callback in chain.callbacks for one in callback.publishes]
+    if speaks_rtps and (chain.reliability == "reliable" or any(one.reliability == "reliable" for one in sent)):
+        return "over RTPS there is no bound for a reliable chain of which several instances are under way"
     if any(one.requests or one.replies for one in chain.callbacks):
         return "there is no bound for a service that is called again before it has answered"
     if chain.name in joined or chain.name.rpartition(NUMBER)[0] in joined:
@@ -1387,6 +1463,8 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
     }
     if here and (link := rtps_link_of(system, system.executor(client))):
         entry["readers"] = readers_of(system, sent, link)
+        if sent is not None and not isinstance(sent, Publication):
+            payload_bytes = (sent.payload_bytes or 0) + _RELATED_BYTES
         if sent is not None and _is_reliable(system, sent):
             entry["payload_bytes"] = -(-payload_bytes // 4) * 4 + _HEARTBEAT_BYTES
     if here and callback.publishes_apart:

@@ -373,6 +373,7 @@ def _rtps(client: Client) -> dict[str, int]:
     if client.peers == 0:
         return {}
     ends = (*client.writes, *client.reads)
+    histories = [max(2 * end.chain.burst, (_use(client, end).sent or 0) + 1) for end in client.writes]
     names = [len("rt/") + len(end.topic.lstrip("/")) for end in (*client.publications, *client.subscriptions)]
     names += [len("rq/Request") + len(one.service.lstrip("/")) for one in client.services]
     return {
@@ -380,7 +381,7 @@ def _rtps(client: Client) -> dict[str, int]:
         "rtps_readers": max(1, len(client.subscribed) + len(client.served) + client.clients),
         "rtps_peers": client.peers,
         "rtps_matches": max(1, client.matches),
-        "rtps_history": max([2, *(max(2 * end.chain.burst, _instances(client, end)) for end in client.writes)]),
+        "rtps_history": max([2, *histories]),
         "rtps_sample_bytes": _whole_words(max([end.payload_bytes for end in ends] + [4])),
         "rtps_frames": max(1, _rtps_frames(client)),
         "rtps_streams": _streams(client) + 1,

@@ -360,7 +360,7 @@ class UdpLink(_Entry):
 
 class RtpsLink(_Entry):
     """Ethernet over which a board speaks RTPS to ROS 2 nodes without an agent (tide/rclc_rtps.h). There are bounds for
-    topics between the board and nodes of the host, with the stated delays of the network."""
+    topics and services between the board and nodes of the host, with the stated delays of the network."""
 
     name: Name
     kind: Literal["rtps"]
