@@ -30,12 +30,12 @@ typedef struct tide_lane_settings {
    * an executor also serves the levels below it. */
   uint8_t least_level;
   tide_scheduling_t scheduling;
-  int priority;                               /* FIFO and round robin, in the system's numbers: 1..99 on Linux */
-  int64_t runtime_ns, deadline_ns, period_ns; /* deadline and sporadic scheduling; deadline_ns 0: the period */
+  int priority; /* for FIFO, round robin and sporadic scheduling, in the system's numbers: 1..99 on Linux */
+  int64_t runtime_ns, deadline_ns, period_ns; /* for deadline and sporadic scheduling; deadline_ns 0: the period */
   int low_priority;                /* for sporadic scheduling: priority without budget, below `priority`. POSIX, Zephyr:
                                       0 means NORMAL */
   uint16_t maximum_replenishments; /* for sporadic scheduling: largest number of outstanding replenishments; 0: 16 */
-  uint16_t processor;              /* TIDE_ON_PROCESSOR(number); 0: any. Not with deadline scheduling */
+  uint16_t processor;              /* TIDE_ON_PROCESSOR(number); 0: any, as deadline scheduling requires */
   size_t stack_bytes;              /* 0: the system's default */
   /* Applies when the system refuses the scheduling to this user. False: no lane runs, and the error is
    * TIDE_ERROR_NOT_PERMITTED. True: the lane runs with normal scheduling and no budget. Lanes on one processor then

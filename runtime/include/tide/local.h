@@ -22,13 +22,13 @@
  *
  * Memory: the caller provides a pool of blocks of one size for all messages. A topic reserves the largest number of
  * messages that it can need: its loans, and for each subscription its depth and one message that is being read. So a
- * flood on one topic takes nothing from others, and a publisher that holds no more than its loans is never refused. A
+ * flood on one topic takes no messages from other topics, and a borrow within the topic's loans is never refused. A
  * callback of a reentrant group that overlaps itself reads several messages at once, so its subscription needs a
  * greater depth. Nothing is allocated.
  *
- * Re-entrancy: borrow, publish, give_back, take and release from any lane, thread or interrupt; subscribe and
- * unsubscribe from threads, also while others publish. Cost: O(1), and O(log n) for each subscription of a published
- * message, each in its own critical section; the messages are not touched. */
+ * Re-entrancy: any lane, thread or interrupt may call borrow, publish, give_back, take and release; only threads may
+ * call subscribe and unsubscribe, also while others publish. Cost: O(1); publish takes O(log n) for each subscription,
+ * each in a critical section of its own. The contents of a message are never copied. */
 #ifndef TIDE_LOCAL_H
 #define TIDE_LOCAL_H
 
@@ -45,8 +45,8 @@ typedef struct tide_local_message {
   struct tide_local_message *next; /* next in the list of free messages */
   struct tide_local_topic *topic;  /* the topic that uses the message */
   int64_t published_ns;            /* time of publication */
-  uint32_t references;             /* borrowed: 1 */
-  uint32_t bytes;                  /* size when published */
+  uint32_t references; /* queues that contain the message and callbacks that read it; 1 while it is borrowed */
+  uint32_t bytes;      /* size when published */
 } tide_local_message_t;
 
 typedef struct tide_local_pool {
@@ -95,10 +95,11 @@ int tide_local_pool_init(tide_local_pool_t *pool, const tide_platform_t *platfor
  * while others fill theirs. TIDE_ERROR_FULL: the pool has too few unreserved messages. */
 int tide_local_topic_init(tide_local_topic_t *topic, tide_local_pool_t *pool, uint32_t loans);
 /* Adds `change` loans; a negative value removes some. TIDE_ERROR_FULL: the pool has too few unreserved messages.
- * TIDE_ERROR_ARGUMENT: more loans are removed than the topic has. */
+ * TIDE_ERROR_ARGUMENT: more loans are removed than the topic has reserved messages. */
 int tide_local_change_loans(tide_local_topic_t *topic, int32_t change);
-/* Set callback, queue and depth before; add the callback to an executor first, or notify it once for each message
- * published before. TIDE_ERROR_FULL: the pool has fewer than depth + 1 messages left. TIDE_ERROR_EXISTS. */
+/* Subscribe. Set callback, queue and depth before this call, and add the callback to an executor. A callback that is
+ * added later has to be notified once for each message that was published before. TIDE_ERROR_FULL: the pool has fewer
+ * than depth + 1 unreserved messages. TIDE_ERROR_EXISTS: already subscribed. */
 int tide_local_subscribe(tide_local_topic_t *topic, tide_local_subscription_t *subscription);
 /* End a subscription. Its queued messages are released; a message that is being read stays valid until it is released.
  * TIDE_ERROR_NOT_FOUND: it is not subscribed. */

@@ -17,7 +17,8 @@
  *   tide_lock_give(&map);
  *
  * A callback holds one lock at a time. Callbacks of one lane never overlap and need no lock. Memory: the caller's;
- * nothing is allocated. Cost: give O(1), take linear in the locks of the set; each changes the lane's priority once. */
+ * nothing is allocated. Cost: give O(1), take O(locks of the set); take and give each change the lane's priority
+ * once. */
 #ifndef TIDE_LOCK_H
 #define TIDE_LOCK_H
 
@@ -44,11 +45,12 @@ typedef struct tide_lock_port {
   void *context;
   /* Identifies the caller: a distinct value for each lane; null: an interrupt that is not a lane. */
   const void *(*current)(void *context);
-  /* Raise the caller to at least the priority of `lane`. Returns zero, or the error that tide_lock_take then
-   * returns. */
+  /* Raise the caller to at least the priority of `lane`; *before gets the value to pass to restore. Returns zero, or
+   * the error that tide_lock_take then returns. */
   int (*raise)(void *context, const tide_lane_t *lane, uintptr_t *before);
   void (*restore)(void *context, uintptr_t before);
-  bool may_wait; /* lanes have their own stacks; otherwise taking a held lock is TIDE_ERROR_LOCK_CEILING */
+  bool may_wait; /* lanes have their own stacks, so that one can wait for a held lock; if false, taking a held lock
+                    returns TIDE_ERROR_LOCK_CEILING */
 } tide_lock_port_t;
 
 /* Lock functions of this platform: for threads or tasks of POSIX, NuttX, FreeRTOS and Zephyr, or lanes of a Cortex-M by
@@ -75,7 +77,7 @@ typedef struct tide_lock { /* internal, except the counters */
   uint32_t takes, waits; /* times the lock was taken, and times a caller had to wait for it */
 } tide_lock_t;
 
-/* Call both before the lanes run. TIDE_ERROR_ARGUMENT: a pointer is null. */
+/* Call these two functions before the lanes run. TIDE_ERROR_ARGUMENT: a pointer is null. */
 int tide_lock_set_init(tide_lock_set_t *set, const tide_platform_t *platform, const tide_lock_port_t *port);
 int tide_lock_init(tide_lock_t *lock, tide_lock_set_t *set);
 
@@ -87,7 +89,8 @@ int tide_lock_allow(tide_lock_t *lock, const tide_callback_t *callback);
 /* Called by the running callback. TIDE_OK: the caller holds the lock. Errors change nothing:
  *   TIDE_ERROR_LOCK_CONTEXT   an interrupt, or the callback is not running
  *   TIDE_ERROR_LOCK_HELD      the caller holds this lock or another one of the set
- *   TIDE_ERROR_LOCK_CEILING   the callback is more urgent than any that was allowed, or the ceiling did not hold
+ *   TIDE_ERROR_LOCK_CEILING   the callback is more urgent than any that was allowed, or the lock is held and
+ *                             lanes cannot wait
  *   TIDE_ERROR_NOT_PERMITTED  the system does not let this user raise a priority
  *   TIDE_ERROR_UNSUPPORTED    FreeRTOS without INCLUDE_vTaskPrioritySet */
 int tide_lock_take(tide_lock_t *lock, const tide_callback_t *callback);

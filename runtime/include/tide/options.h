@@ -5,7 +5,7 @@
  *
  *   TIDE_PROFILE=0               full (the default): everything
  *   TIDE_RELIABLE_STREAMS=0      with any profile: best effort only
- *   TIDE_PROFILE=1               lean: for programs that run until power-off, with a configuration accepted once
+ *   TIDE_PROFILE=1               lean: for programs that run until power-off, with a configuration that needs no checks
  *   TIDE_PROFILE=2               bare: lean, called from one context only
  *
  * A program built with other options than the runtime does not link, because the entry points carry the options in
@@ -13,16 +13,16 @@
 #ifndef TIDE_OPTIONS_H
 #define TIDE_OPTIONS_H
 
-/* Lean leaves out: messages longer than a frame, lanes and groups, receive slots of each reader (the three options
- * below add them again); time limits of messages, time synchronisation, removal of objects and readers, the batch and
- * readyset policies, triggers, KEEP_LAST of best-effort publishers, custom links, measurement and traces, counters,
- * checks of configurations, answers to an agent that asks what this client is. Functions that need them return
- * TIDE_ERROR_UNSUPPORTED. A lean runtime has only the port's platform, called by name, so the platform of a
- * configuration may be null. Links never close while they start a frame.
+/* Lean leaves out: messages longer than a frame, lanes and groups, receive slots reserved for each reader
+ * (TIDE_FRAGMENTS, TIDE_LANES and TIDE_RESERVATIONS add them again); time limits of messages, time synchronisation,
+ * removal of objects and readers, the batch and readyset policies, triggers, KEEP_LAST of best-effort publishers,
+ * custom links, measurement and traces, counters, checks of configurations, answers to an agent's GET_INFO. Functions
+ * that need any of this return TIDE_ERROR_UNSUPPORTED. A lean runtime calls the functions of the port's platform
+ * directly, so the platform in a configuration may be null. A link must not be closed while it starts a frame.
  *
  * Bare also leaves out critical sections: interrupts only set events. Received bytes are handled when the executor
- * chooses its next callback. The price: while a callback runs, no frame starts and acknowledgments wait. Needs a port
- * that supports it (Cortex-M). */
+ * chooses its next callback. The price: while a callback runs, no frame starts and acknowledgments wait. Bare needs a
+ * port that supports it (Cortex-M). */
 #ifndef TIDE_PROFILE
 #define TIDE_PROFILE 0
 #endif
@@ -37,15 +37,15 @@
 #define TIDE_SINGLE_CONTEXT 0
 #endif
 
-/* Reliable streams: history, acknowledgments, repairs, samples kept over a reconnection. Without them
- * publishers and subscriptions are best effort, creating a reliable one returns TIDE_ERROR_UNSUPPORTED, and requests
- * to the agent are repeated until they are answered. */
+/* Reliable streams: history, acknowledgments, retransmissions, samples kept over a reconnection. Without them
+ * publishers and subscriptions are best effort, creating a reliable one returns TIDE_ERROR_UNSUPPORTED, and requests to
+ * the agent are repeated until they are answered. */
 #ifndef TIDE_RELIABLE_STREAMS
 #define TIDE_RELIABLE_STREAMS 1
 #endif
 
-/* Messages longer than the link quantum, both ways, on reliable streams only. Without this option, sending a longer
- * message is TIDE_ERROR_TOO_LARGE, and received ones are dropped and counted. */
+/* Messages longer than a frame, sent and received, on reliable streams only. Without this option, sending such a
+ * message returns TIDE_ERROR_TOO_LARGE, and received ones are dropped and counted. */
 #ifndef TIDE_FRAGMENTS
 #if TIDE_RELIABLE_STREAMS && !TIDE_LEAN
 #define TIDE_FRAGMENTS 1
@@ -55,8 +55,8 @@
 #endif
 
 /* Receive slots reserved for each reader, and retransmissions requested only for frames that will find a slot. Without
- * this option, which suits programs with one reader, all readers share the slots, and the least urgent frame of any
- * reader is evicted. */
+ * this option, which suits programs with one reader, all readers share the slots, and when they are full, the least
+ * urgent frame of any reader is evicted. */
 #ifndef TIDE_RESERVATIONS
 #if TIDE_LEAN
 #define TIDE_RESERVATIONS 0
@@ -76,8 +76,8 @@
 
 /* ---- the system ---- */
 
-/* A desktop: unused memory costs nothing, so a program that defines no pools gets large ones
- * (pools_default.c), and large pools count the nodes of each level and writer (512 bytes). */
+/* A desktop, where unused memory costs nothing. A program that defines no pools gets large ones (pools_default.c), and
+ * the transmitter counts the nodes of each level and writer (512 bytes) instead of searching them. */
 #ifndef TIDE_DESKTOP
 #if defined(__unix__) || defined(__APPLE__)
 #define TIDE_DESKTOP 1
@@ -86,7 +86,7 @@
 #endif
 #endif
 
-/* A system with sockets: rmw_uros_discover_agent. Without it: TIDE_ERROR_UNSUPPORTED. */
+/* A system with sockets. Without sockets, rmw_uros_discover_agent fails with TIDE_ERROR_UNSUPPORTED. */
 #ifndef TIDE_SOCKETS
 #define TIDE_SOCKETS TIDE_DESKTOP
 #endif
@@ -102,13 +102,14 @@
 #endif
 #endif
 
-/* {node}, {ns} and {namespace} in names of topics and services. Without it: TIDE_ERROR_NAME. */
+/* Substitution of {node}, {ns} and {namespace} in names of topics and services. Without this option such a name is an
+ * error, TIDE_ERROR_NAME. */
 #ifndef TIDE_NAME_SUBSTITUTIONS
 #define TIDE_NAME_SUBSTITUTIONS TIDE_DESKTOP
 #endif
 
-/* Several small reliable messages in one frame, while more wait than the window allows. Datagram links use it; on a
- * serial line each message stays a separate frame. */
+/* Puts several small reliable messages into one frame while more messages wait than the window allows. Datagram links
+ * use it; on a serial line each message stays a separate frame. */
 #ifndef TIDE_PACKING
 #ifdef __unix__
 #define TIDE_PACKING TIDE_RELIABLE_STREAMS
@@ -117,8 +118,8 @@
 #endif
 #endif
 
-/* Lanes of one band need not wake each other (patience_ns of an executor). This is useful where waking a thread is
- * expensive. */
+/* The member patience_ns of an executor's configuration, which lets lanes of one band wake each other less often. This
+ * is useful where waking a thread is expensive. */
 #if defined(__linux__) || defined(__APPLE__)
 #define TIDE_PATIENCE 1
 #else
@@ -138,7 +139,7 @@
 
 /* ---- numbers ---- */
 
-/* Control submessages that may wait for the wire, 3 to 255. */
+/* Largest number of control submessages that wait for the wire, 3 to 255. */
 #ifndef TIDE_CONTROL_PLACES
 #define TIDE_CONTROL_PLACES 6
 #endif
@@ -156,7 +157,8 @@
  */
 #define TIDE_LONG_MESSAGES (TIDE_FRAGMENTS && !TIDE_LEAN)
 #define TIDE_NODE_COUNTS (TIDE_RESERVATIONS && TIDE_DESKTOP)
-/* Clock, critical section and events are called by name, and session and daemon call each other by name. */
+/* Clock, critical section and events are functions of fixed names instead of pointers, and session and daemon call each
+ * other without pointers. */
 #ifndef TIDE_STATIC_PLATFORM
 #define TIDE_STATIC_PLATFORM TIDE_LEAN
 #endif

@@ -24,37 +24,38 @@ typedef struct tide_event {
 typedef struct tide_platform {
   void *context;
 
-  /* Monotonic time in nanoseconds. From any thread or interrupt. */
+  /* Monotonic time in nanoseconds. Any thread or interrupt may call it. */
   int64_t (*now_ns)(void *context);
 
   /* Wall clock in nanoseconds since 1970, used by time synchronisation only; null where there is none. */
   int64_t (*wall_ns)(void *context);
 
   /* Enter and leave a short critical section against other threads and interrupts of the runtime. Sections of one
-   * thread nest; exit gets the value that the matching enter returned. The runtime's work inside is bounded. */
+   * thread nest; exit gets the value that the matching enter returned. The runtime does a bounded amount of work
+   * inside. */
   uintptr_t (*critical_enter)(void *context);
   void (*critical_exit)(void *context, uintptr_t state);
 
   /* Enter and leave a critical section against lanes and threads only; interrupts stay enabled. Executors do all work
    * that grows with the number of callbacks within this section, so the time with interrupts disabled does not depend
    * on that number. critical_enter may be called inside. If the critical section is already held, lanes_enter must
-   * exclude at least as much. Only for platforms on which each band has one lane and an interrupt ends before the
-   * interrupted code continues. Null: the critical section excludes both. */
+   * exclude at least as much. Provide this only where each band has one lane and an interrupt ends before the
+   * interrupted code continues. Null: the critical section excludes lanes and interrupts. */
   uintptr_t (*lanes_enter)(void *context);
   void (*lanes_exit)(void *context, uintptr_t state);
 
   void (*event_init)(void *context, tide_event_t *event);
 
-  /* Set the event. From any thread or interrupt; never blocks. */
+  /* Set the event. Any thread or interrupt may call it; it never blocks. */
   void (*event_set)(void *context, tide_event_t *event);
 
   /* Sleep until the event is set, or until the clock of now_ns reaches deadline_ns. Returns 1 and clears the event, or
-   * 0 at the deadline, never earlier. TIDE_FOREVER: no limit. A deadline in the past polls. One waiter for each
-   * event. */
+   * 0 at the deadline, never earlier. TIDE_FOREVER: no limit. With a deadline in the past it returns at once. An event
+   * has at most one waiter. */
   int (*event_wait)(void *context, tide_event_t *event, int64_t deadline_ns);
 } tide_platform_t;
 
-/* ---- how the runtime calls its platform: through the pointers above, or by name (tide/options.h) ---- */
+/* ---- how the runtime calls its platform: through the pointers above, or directly (TIDE_STATIC_PLATFORM) ---- */
 
 #if TIDE_STATIC_PLATFORM
 int64_t tide_static_now_ns(void);

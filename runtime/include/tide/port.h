@@ -21,7 +21,7 @@ typedef enum tide_link_kind {
 
 typedef struct tide_link_address {
   tide_link_kind_t kind;
-  const char *device; /* serial: path of the tty; the strings must outlive the link */
+  const char *device; /* serial: path of the tty; all strings here must outlive the link */
   uint32_t baud;      /* serial */
   bool paced;         /* serial: compute the end of a transmission from the baud rate, for adapters that report it
                          wrongly; a pseudo terminal is always paced */
@@ -29,8 +29,8 @@ typedef struct tide_link_address {
   const char *host;   /* UDP, TCP: IPv4 or IPv6 address, or name */
   uint16_t port;
   const tide_custom_transport_t *custom; /* custom: copied */
-  uint8_t *storage; /* custom link that runs in a task without a heap: TIDE_CUSTOM_LINK_STORAGE_BYTES of the mtu, valid
-                       until the link is closed; not needed on POSIX */
+  uint8_t *storage; /* custom link on a port whose tasks have no heap: memory of TIDE_CUSTOM_LINK_STORAGE_BYTES(mtu)
+                       bytes, valid until the link is closed; not needed on POSIX */
   size_t storage_bytes;
   /* POSIX, FreeRTOS, Zephyr, NuttX: priority of the link's thread, in the numbers used for lanes (SCHED_FIFO on POSIX).
    * The thread acts as the daemon's interrupt context. 0: the highest, so no lane delays an acknowledgment or the start
@@ -38,9 +38,9 @@ typedef struct tide_link_address {
    * priority, the thread also has the inherited scheduling, and thread_status of the link's counters reports the
    * refusal. POSIX: needs CAP_SYS_NICE or an rtprio limit (ulimit -r). */
   int thread_priority;
-  /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such callers
-   * wait for a ping, an acknowledgment or the creation of an entity; lanes of an executor never poll, nor does the
-   * link's thread. 0: TIDE_BUSY_POLL_USUAL_US; TIDE_BUSY_POLL_OFF: never; at most TIDE_BUSY_POLL_MAXIMUM_US. This is an
+  /* UDP on POSIX: how long a caller that waits for the agent may poll before it sleeps, in microseconds. Such a caller
+   * waits for a ping, an acknowledgment or the creation of an entity. Neither the lanes of an executor nor the link's
+   * thread poll. 0: TIDE_BUSY_POLL_USUAL_US; TIDE_BUSY_POLL_OFF: never; at most TIDE_BUSY_POLL_MAXIMUM_US. This is an
    * upper limit: the polling time is reduced when polling does not succeed, so long waits soon cost nothing. A process
    * on one processor never polls; a thread with a real-time policy polls for at most a quarter of its time. */
   int32_t busy_poll_us;
@@ -64,8 +64,8 @@ const tide_measure_clock_t *tide_port_measure_clock(void);
 /* Open a link for the session and attach it to its daemon. From now on the link's context (a thread on POSIX,
  * interrupts on a microcontroller) drives tide_session_poll and the reception. A link that is cut (unplugged cable,
  * closed tty) is reopened automatically. One link per session. TIDE_ERROR_LINK: the first opening failed.
- * TIDE_ERROR_ARGUMENT: bad address, or a priority that the system does not have. TIDE_ERROR_FULL: no resources for a
- * thread.
+ * TIDE_ERROR_ARGUMENT: the address is invalid, or the system does not have the priority. TIDE_ERROR_FULL: the system
+ * has no resources for a thread.
  */
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address);
 /* Close the link and drop frames that have not been sent. Not from the link's context. */
@@ -86,7 +86,8 @@ int tide_port_discover_agent(uint16_t group_port, int timeout_ms, char *host, ui
 void tide_port_serve_link(tide_session_t *session);
 
 /* Returns what a waiting caller must run when the session's link has no context of its own (bare metal): a step of
- * tide_session_poll, and a sleep that ends when a message arrives. Null if none is needed, as always on POSIX. */
+ * tide_session_poll, and a sleep that ends when a message arrives. Null if the link has a context of its own, as always
+ * on POSIX. */
 const tide_pump_t *tide_port_pump(tide_session_t *session);
 
 /* Run run(context, index) for each of count lanes at the same time, each with the scheduling of its settings; index
@@ -94,13 +95,14 @@ const tide_pump_t *tide_port_pump(tide_session_t *session);
  * them runs. If the system refuses the scheduling of a lane, no lane runs, the result is the error, and *refused (may
  * be null) is the index of that lane. TIDE_ERROR_NOT_PERMITTED: the system refuses the scheduling to this user (see
  * tide_lane_settings_t.may_run_normally); TIDE_ERROR_ARGUMENT: there is no such priority or processor; TIDE_ERROR_FULL:
- * no resources for a thread; TIDE_ERROR_UNSUPPORTED: this port has no threads (more than one lane), or no such
- * scheduling. */
+ * no resources for a thread; TIDE_ERROR_UNSUPPORTED: there is more than one lane and the port has no threads, or the
+ * port does not have the scheduling. */
 int tide_port_run_lanes(tide_lane_t *lanes, size_t count, void (*run)(void *context, size_t index), void *context,
                         size_t *refused);
 
-/* The budget of a lane, for reading its counters during and after tide_port_run_lanes; null: a lane without budget. On
- * FreeRTOS, Zephyr, NuttX and bare Cortex-M. From any context; a running lane changes it concurrently. */
+/* The budget of a lane, for reading its counters during and after tide_port_run_lanes; null: the lane has no budget.
+ * Exists on FreeRTOS, Zephyr, NuttX and bare Cortex-M. Any context may call it; a running lane changes the counters
+ * concurrently. */
 const tide_budget_t *tide_port_lane_budget(size_t lane);
 
 typedef struct tide_link_counters {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Priorities of callbacks, chains and frames. Larger is more urgent, everywhere.
  *
- * A priority has two parts: the level, which belongs to a chain and travels on the wire as the number of the
- * stream, and the position within the chain, which is local. Comparing two priorities as numbers gives the
+ * A priority has two parts: the level, which belongs to a chain and travels on the wire as the number of the stream,
+ * and the position within the chain, which is not transmitted. Comparing two priorities as numbers gives the
  * chain-aware order: every callback of a more urgent chain is above every callback of a less urgent one, and within a
  * chain later callbacks are more urgent.
  *

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The one priority queue of the runtime: a binary heap of pointers to intrusive entries. timer_list (next expiry),
  * ready_list (priority and order of arrival in one key, made by enqueue of executor.c), execution_buffer (priority),
- * pending_buffer (timestamp) and the queued received frames all use this heap. The key is a 64-bit number; the smallest
- * key is the head; entries with equal keys leave in FIFO order (as long as fewer than 2^31 pushes lie between them).
- * Push, pop and remove cost O(log n), head O(1); to change a key, remove and push. Not thread-safe: the owner locks.
- * Memory: one pointer for each entry, in the owner's memory, and the entry itself (16 bytes) inside the queued object.
+ * pending_buffer (timestamp) and the queued received frames all use this heap. The key is a 64-bit number. The entry
+ * with the smallest key is the head; entries with equal keys leave in FIFO order (as long as fewer than 2^31 pushes lie
+ * between them). Push, pop and remove cost O(log n), head O(1); to change a key, remove and push. Not thread-safe: the
+ * owner locks. Memory: one pointer for each entry, in the owner's memory, and the entry itself (16 bytes) inside the
+ * queued object.
  */
 #ifndef TIDE_QUEUE_H
 #define TIDE_QUEUE_H

@@ -7,7 +7,7 @@
 extern "C" {
 #endif
 
-/* -39 to -42: tide/lock.h */
+/* The codes from -39 to -42 are in tide/lock.h. */
 typedef enum tide_status {
   TIDE_OK = 0,
   TIDE_ERROR_ARGUMENT = -1,        /* a pointer is null, a size is zero or not aligned, a value is outside its range */
@@ -21,11 +21,11 @@ typedef enum tide_status {
   TIDE_ERROR_REFUSED = -9,         /* the agent answered with an error status */
   TIDE_ERROR_VERSION = -10,        /* the agent speaks another protocol or version */
   TIDE_ERROR_NOT_FOUND = -11,      /* no such object, stream or handle */
-  TIDE_ERROR_EXISTS = -12,         /* already there */
+  TIDE_ERROR_EXISTS = -12,         /* the object exists already */
   TIDE_ERROR_LINK = -13,           /* the link could not be opened or was cut */
   TIDE_ERROR_EXPIRED = -14,        /* a message was dropped because it was not delivered in time */
-  TIDE_ERROR_UNSUPPORTED = -15,    /* this build lacks this part of the interface */
-  TIDE_ERROR_CAPACITY_NODES = -16, /* the codes below name the limit of the program that was reached */
+  TIDE_ERROR_UNSUPPORTED = -15,    /* this build, port or configuration does not support the call */
+  TIDE_ERROR_CAPACITY_NODES = -16, /* a limit of the program was reached, which the code names */
   TIDE_ERROR_CAPACITY_PUBLISHERS = -17,
   TIDE_ERROR_CAPACITY_SUBSCRIPTIONS = -18,
   TIDE_ERROR_CAPACITY_HANDLES = -19,
@@ -50,7 +50,7 @@ typedef enum tide_status {
   TIDE_ERROR_CAPACITY_PARAMETERS = -38
 } tide_status_t;
 
-/* One line in plain words for a status code; never null. Static text, safe from any context. */
+/* One line in plain words for a status code; never null. The text is static, and any context may call the function. */
 const char *tide_status_text(int status);
 
 #ifdef __cplusplus

@@ -29,13 +29,13 @@ typedef struct tide_input_stream {
   uint8_t window;      /* messages that may be held, 1..16 */
   bool acknowledge;    /* an ACKNACK is due */
   bool withheld;       /* set by the receiver: a missing message had no room, and no retransmission was requested */
-  uint16_t asked_from; /* set by the receiver; bit n of asked: a repeat of asked_from + n was requested */
+  uint16_t asked_from; /* set by the receiver; bit n of asked: a retransmission of asked_from + n was requested */
   uint16_t asked;
   uint16_t next;           /* first message not yet delivered */
   uint16_t last_announced; /* highest sequence number seen or announced by a heartbeat */
-  uint16_t oldest;         /* first message that the sender can still resend, if beyond next */
-  uint16_t held;           /* bit n: message next + n is held; bit 0: it can be delivered now */
-  uint32_t gaps;           /* best effort: messages that never arrived; reliable: times a gap was detected */
+  uint16_t oldest; /* first message that the sender can still resend; equal to next unless known to be beyond it */
+  uint16_t held;   /* bit n: message next + n is held; bit 0: it can be delivered now */
+  uint32_t gaps;   /* best effort: messages that never arrived; reliable: times a gap was detected */
   uint32_t duplicates;
   uint32_t given_up; /* reliable: missing messages that the sender no longer had */
 } tide_input_stream_t;

@@ -19,10 +19,11 @@
 #define RELEASE (TIDE_SINGLE_CONTEXT ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
 
 #define DEFAULT_SPIN_TIMEOUT_NS INT64_C(1000000000)
-#define DIGESTS_WHEN_LATE 64u /* most frames of a round after its deadline, or ahead of callbacks of equal priority */
-#define FRAMES_A_POLL 64u     /* readyset: frames processed at one polling point; a flood continues at the next */
-#define SWEEP 16u             /* batch: handles swept in one critical section */
-#define STAMP_BITS 47         /* bits of the order of arrival: enough for 4 years at a million callbacks a second */
+/* Most frames that a round processes after its deadline, or before callbacks of the same priority. */
+#define DIGESTS_WHEN_LATE 64u
+#define FRAMES_A_POLL 64u /* readyset: frames processed at one polling point; a flood continues at the next */
+#define SWEEP 16u         /* batch: handles swept in one critical section */
+#define STAMP_BITS 47     /* bits of the order of arrival: enough for 4 years at a million callbacks a second */
 #define INDEX_BITS 16
 
 _Static_assert(offsetof(tide_callback_t, ready_entry) == 0u, "callback_of casts");
@@ -332,8 +333,8 @@ static bool counts_hold(const tide_executor_t *executor) {
   return ready == executor->ready_count && prompt == executor->prompt_count;
 }
 
-/* Invariant: when a ready callback is in a queue. With the tide policy, exactly when it may start or waits for its
- * group, and is in no round; with readyset, only if in_set is set; with batch, never. */
+/* Invariant: which callbacks are in a queue. With the tide policy, those that are ready and in no round, except that a
+ * running one need not be; with readyset, only callbacks that have in_set; with batch, none. */
 static bool queueing_holds(const tide_callback_t *callback) {
   const bool queued = tide_queue_contains(&callback->ready_entry);
   if (is_readyset(callback->executor)) return !queued || callback->in_set;
@@ -474,7 +475,7 @@ static bool needs_no_lane(const tide_callback_t *callback, const tide_lane_t *fr
   /* A band's only lane looks for work before it sleeps, so a callback that it runs need not set the lane's event. */
   const bool own = from != NULL && from->running != NULL && from->band == band;
   if (band->only != NULL) return own;
-  /* If the callback waits for its group or for its own run, the lane of that run will offer it. */
+  /* If the callback waits until a run of its group or its own run ends, the lane of that run will offer it. */
   const tide_group_t *group = group_of(callback);
   const bool first = group == NULL || group->kind == TIDE_GROUP_REENTRANT || group->offered == callback;
   if (!first || !tide_queue_contains(&callback->ready_entry)) return true;
@@ -1560,7 +1561,7 @@ int tide_executor_get_watch(tide_executor_t *executor, size_t index, const char 
 /* ---- adding and removing callbacks, even while lanes run these callbacks ---- */
 
 /* The stored index is arbitrary if the callback was never added, so it is checked here. Called with the lists locked,
- * as are the following functions up to add. */
+ * as are the following functions up to tide_executor_add. */
 static bool is_registered(const tide_executor_t *executor, const tide_callback_t *callback) {
   return callback->index < executor->count && executor->config.callbacks[callback->index] == callback;
 }
@@ -1587,7 +1588,8 @@ static int check_addition(const tide_executor_t *executor, const tide_callback_t
 }
 
 static void insert(tide_executor_t *executor, tide_callback_t *callback) {
-  /* Clears all but the executor, which is stored last, because a concurrent notification reads it without the lock. */
+  /* Sets the executor's members. The member `executor` is stored last, because a concurrent notification reads it
+   * without the lock. */
   const size_t rest = offsetof(tide_callback_t, band);
   callback->in_round = callback->in_set = callback->arriving = false;
   set_pending(callback, 0u);

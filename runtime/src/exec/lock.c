@@ -51,7 +51,7 @@ int tide_lock_allow(tide_lock_t *lock, const tide_callback_t *callback) {
   return TIDE_OK;
 }
 
-/* Call this in the critical section, like the functions below. */
+/* Call this and the next three functions in the critical section. */
 static int check_caller(const tide_lock_t *lock, const tide_callback_t *callback, const void *who) {
   if (who == NULL || callback->running == 0u) return TIDE_ERROR_LOCK_CONTEXT;
   for (const tide_lock_t *other = lock->set->first; other != NULL; other = other->next) {
