@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strings whose memory comes from the default allocator (rcutils_set_default_allocator). A string in the caller's own
- * memory works too, as long as the text fits the capacity. A text that fills the capacity exactly has no NUL. Only
- * memory of the default allocator can grow. If the string cannot grow it stays unchanged. If the allocator fails, the
- * result is an empty string {NULL, 0, 0}. Not from a callback with a deadline: the cost is the allocator's. */
+ * memory works too, as long as the text fits the capacity; a text that fills the capacity exactly then has no NUL. Such
+ * a string must not grow, because its memory would be passed to the allocator. If the allocator fails, a string that
+ * should grow stays unchanged, and a new string is empty ({NULL, 0, 0}). Do not call these functions from a callback
+ * with a deadline: they may take as long as the allocator. */
 #ifndef MICRO_ROS_UTILITIES__STRING_UTILITIES_H_
 #define MICRO_ROS_UTILITIES__STRING_UTILITIES_H_
 
@@ -14,9 +15,9 @@
 extern "C" {
 #endif
 
-/* A copy of data. */
+/* Returns a copy of data. */
 rosidl_runtime_c__String micro_ros_string_utilities_init(const char *data);
-/* An empty string with room for size characters. */
+/* Returns an empty string with room for size characters. */
 rosidl_runtime_c__String micro_ros_string_utilities_init_with_size(size_t size);
 /* Sets the string to a copy of the text: in its own memory if that suffices, else in new memory (the old memory is
  * released). */

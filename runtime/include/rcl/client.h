@@ -34,13 +34,13 @@ rcl_ret_t rcl_client_fini(rcl_client_t *client, rcl_node_t *node);
 /* Serialises the request into the daemon's pool and returns at once. sequence_number is the number (1, 2, ...) that the
  * reply will carry. A program that stops waiting for the reply calls tide_rclc_client_forget. When TIDE_CLIENT_REQUESTS
  * are unanswered, a new request replaces the oldest. The agent keeps a request for some seconds until a server appears.
- * From any thread. When the pool is full the call waits up to the time set by rmw_uros_set_client_session_timeout, by
- * default not at all. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free buffer in the pool),
- * _TOO_LARGE, _DISCONNECTED (best effort). */
+ * Any thread may call it. When the pool is full the call waits up to the time set by
+ * rmw_uros_set_client_session_timeout, by default not at all. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL
+ * (no free buffer in the pool), _TOO_LARGE, _DISCONNECTED (best effort). */
 rcl_ret_t rcl_send_request(const rcl_client_t *client, const void *ros_request, int64_t *sequence_number);
 /* Take the oldest reply. RCL_RET_CLIENT_TAKE_FAILED: there is no reply. RCL_RET_ERROR: the reply does not fit the
- * message; it is dropped and counted. Only sequence_number of the header is set. Only for a client that is not in an
- * executor. */
+ * message; it is dropped and counted. Only sequence_number of the header is set. Call it only for a client that is not
+ * in an executor. */
 rcl_ret_t rcl_take_response(const rcl_client_t *client, rmw_request_id_t *request_header, void *ros_response);
 rcl_ret_t rcl_take_response_with_info(const rcl_client_t *client, rmw_service_info_t *request_header,
                                       void *ros_response);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ROS 2 graph as the agent reports it: one message with all nodes and their topics and services, sent again after
  * changes. The first call requests this report from the agent and waits up to the timeout of creating an object
- * (rmw_uros_set_context_entity_creation_session_timeout); later calls use the latest report. From one thread at a time.
+ * (rmw_uros_set_context_entity_creation_session_timeout); later calls use the latest report. Only one thread at a time
+ * may make these calls.
  *
  * Memory: the agent's message must fit TIDE_GRAPH_BYTES of tide/pools.h. A larger message is dropped, and the previous
- * report stays in use. Codes: RCL_RET_UNSUPPORTED, no memory configured; RCL_RET_TIMEOUT, the agent reports no
- * graph. */
+ * report stays in use. RCL_RET_UNSUPPORTED: no memory is configured. RCL_RET_TIMEOUT: the agent reports no graph. */
 #ifndef RCL__GRAPH_H_
 #define RCL__GRAPH_H_
 
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/* Number of publishers or subscriptions of a topic in all nodes. Names as for rcl_publisher_init. */
+/* Number of publishers or subscriptions of a topic in all nodes. Names are given as for rcl_publisher_init. */
 rcl_ret_t rcl_count_publishers(const rcl_node_t *node, const char *topic_name, size_t *count);
 rcl_ret_t rcl_count_subscribers(const rcl_node_t *node, const char *topic_name, size_t *count);
 rcl_ret_t rcl_count_clients(const rcl_node_t *node, const char *service_name, size_t *count);
@@ -32,15 +32,15 @@ rcl_ret_t rcl_wait_for_publishers(const rcl_node_t *node, rcl_allocator_t *alloc
                                   size_t count, rcutils_duration_value_t timeout, bool *success);
 rcl_ret_t rcl_wait_for_subscribers(const rcl_node_t *node, rcl_allocator_t *allocator, const char *topic_name,
                                    size_t count, rcutils_duration_value_t timeout, bool *success);
-/* Whether a node offers the client's service. */
+/* Sets *is_available: whether a node offers the client's service. */
 rcl_ret_t rcl_service_server_is_available(const rcl_node_t *node, const rcl_client_t *client, bool *is_available);
-/* Guard condition triggered when the graph changes; owned by the runtime, one for all nodes. Null: an error, as for the
- * other calls here, or no guard condition is free. */
+/* Returns the guard condition that is triggered when the graph changes. It belongs to the runtime, which has one for
+ * all nodes. Null: one of the errors above, or no guard condition is free. */
 const rcl_guard_condition_t *rcl_node_get_graph_guard_condition(const rcl_node_t *node);
 
 /* These calls return names and types in memory of the caller's allocator; release it with the _fini functions.
- * RCL_RET_BAD_ALLOC: the allocator refused. Names are those of ROS 2, even with no_demangle. A topic with several types
- * has those of its first endpoint. */
+ * RCL_RET_BAD_ALLOC: the allocator refused. Names are those of ROS 2, even with no_demangle. For a topic with several
+ * types, those of its first endpoint are returned. */
 typedef rmw_names_and_types_t rcl_names_and_types_t;
 typedef rmw_topic_endpoint_info_t rcl_topic_endpoint_info_t;
 typedef rmw_topic_endpoint_info_array_t rcl_topic_endpoint_info_array_t;

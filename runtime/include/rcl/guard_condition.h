@@ -23,7 +23,7 @@ rcl_guard_condition_options_t rcl_guard_condition_get_default_options(void);
 rcl_ret_t rcl_guard_condition_init(rcl_guard_condition_t *guard_condition, rcl_context_t *context,
                                    const rcl_guard_condition_options_t options);
 rcl_ret_t rcl_guard_condition_fini(rcl_guard_condition_t *guard_condition);
-/* From any thread or interrupt; wakes the guard condition's executor; a trigger is never lost. */
+/* Wakes the executor of the guard condition; no trigger is lost. Any thread or interrupt may call it. */
 rcl_ret_t rcl_trigger_guard_condition(rcl_guard_condition_t *guard_condition);
 
 #ifdef __cplusplus

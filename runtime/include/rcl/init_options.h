@@ -21,7 +21,7 @@ rcl_ret_t rcl_init_options_fini(rcl_init_options_t *init_options);
 rcl_ret_t rcl_init_options_copy(const rcl_init_options_t *src, rcl_init_options_t *dst);
 /* domain_id: 0 to 232, or 255. 0 and 255: the agent's ROS_DOMAIN_ID. */
 rcl_ret_t rcl_init_options_set_domain_id(rcl_init_options_t *init_options, size_t domain_id);
-/* The domain that was set, 0 before. */
+/* Returns the domain that was set; 0 if none was set. */
 rcl_ret_t rcl_init_options_get_domain_id(const rcl_init_options_t *init_options, size_t *domain_id);
 rmw_init_options_t *rcl_init_options_get_rmw_init_options(rcl_init_options_t *init_options);
 

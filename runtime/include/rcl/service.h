@@ -33,15 +33,15 @@ rcl_ret_t rcl_service_init(rcl_service_t *service, const rcl_node_t *node,
 /* Like rcl_publisher_fini. */
 rcl_ret_t rcl_service_fini(rcl_service_t *service, rcl_node_t *node);
 /* Take the oldest request. RCL_RET_SERVICE_TAKE_FAILED: there is no request. RCL_RET_ERROR: the request does not fit
- * the message; it is dropped and counted, and its client gets no answer. Only for a service that is not in an
+ * the message; it is dropped and counted, and its client gets no answer. Call it only for a service that is not in an
  * executor. */
 rcl_ret_t rcl_take_request(const rcl_service_t *service, rmw_request_id_t *request_header, void *ros_request);
 rcl_ret_t rcl_take_request_with_info(const rcl_service_t *service, rmw_service_info_t *request_header,
                                      void *ros_request);
 /* Answers a request. Requests may be answered at any time and in any order; of a request only its header is needed.
  * When the pool is full the call waits up to the time set by rmw_uros_set_service_session_timeout, by default not at
- * all. From any thread. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free buffer in the pool: try
- * again), _TOO_LARGE, _DISCONNECTED (best effort). */
+ * all. Any thread may call it. RCL_RET_ERROR with tide_rclc_last_status: TIDE_ERROR_FULL (no free buffer in the pool:
+ * try again), _TOO_LARGE, _DISCONNECTED (best effort). */
 rcl_ret_t rcl_send_response(const rcl_service_t *service, rmw_request_id_t *response_header, void *ros_response);
 bool rcl_service_is_valid(const rcl_service_t *service);
 rmw_service_t *rcl_service_get_rmw_handle(const rcl_service_t *service);

@@ -57,7 +57,7 @@ rcl_ret_t rcl_steady_clock_init(rcl_clock_t *clock, rcl_allocator_t *allocator);
 rcl_ret_t rcl_steady_clock_fini(rcl_clock_t *clock);
 rcl_ret_t rcl_system_clock_init(rcl_clock_t *clock, rcl_allocator_t *allocator);
 rcl_ret_t rcl_system_clock_fini(rcl_clock_t *clock);
-/* finish - start; RCL_RET_ERROR: clocks of different types. */
+/* *delta = finish - start. RCL_RET_ERROR: the two times belong to clocks of different types. */
 rcl_ret_t rcl_difference_times(const rcl_time_point_t *start, const rcl_time_point_t *finish, rcl_duration_t *delta);
 
 #ifdef __cplusplus

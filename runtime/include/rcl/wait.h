@@ -47,7 +47,7 @@ rcl_ret_t rcl_wait_set_clear(rcl_wait_set_t *wait_set);
 rcl_ret_t rcl_wait_set_resize(rcl_wait_set_t *wait_set, size_t subscriptions_size, size_t guard_conditions_size,
                               size_t timers_size, size_t clients_size, size_t services_size, size_t events_size);
 rcl_ret_t rcl_wait_set_get_allocator(const rcl_wait_set_t *wait_set, rcl_allocator_t *allocator);
-/* *index (may be null): index of the entry. RCL_RET_WAIT_SET_FULL. */
+/* *index (may be null): index of the entry. RCL_RET_WAIT_SET_FULL: no entry for this kind of entity is free. */
 rcl_ret_t rcl_wait_set_add_subscription(rcl_wait_set_t *wait_set, const rcl_subscription_t *subscription,
                                         size_t *index);
 rcl_ret_t rcl_wait_set_add_guard_condition(rcl_wait_set_t *wait_set, const rcl_guard_condition_t *guard_condition,

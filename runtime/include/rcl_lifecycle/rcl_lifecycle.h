@@ -16,8 +16,9 @@ extern "C" {
 
 rcl_lifecycle_state_machine_options_t rcl_lifecycle_get_default_state_machine_options(void);
 rcl_lifecycle_state_machine_t rcl_lifecycle_get_zero_initialized_state_machine(void);
-/* Starts in the state "unconfigured". The type supports that are passed have no effect: the runtime uses its own. Does
- * not create the two services that list transitions: tide/rclc_lifecycle.h has the calls that create and serve them. */
+/* Starts in the state "unconfigured". The type supports that are passed have no effect: the runtime uses its own. The
+ * function does not create the two services that list transitions: tide/rclc_lifecycle.h has the calls that create and
+ * serve these. */
 rcl_ret_t rcl_lifecycle_state_machine_init(rcl_lifecycle_state_machine_t *state_machine, rcl_node_t *node_handle,
                                            const rosidl_message_type_support_t *ts_pub_notify,
                                            const rosidl_service_type_support_t *ts_srv_change_state,

@@ -50,7 +50,7 @@ rcl_ret_t rclc_executor_add_timer(rclc_executor_t *executor, rcl_timer_t *timer)
 rcl_ret_t rclc_executor_add_guard_condition(rclc_executor_t *executor, rcl_guard_condition_t *gc,
                                             rclc_gc_callback_t callback);
 /* The callback fills in response_msg, which is sent when the callback returns. If no pool buffer is free then, the
- * response is sent as soon as a buffer is free, before the next request is taken. To answer later:
+ * response is sent as soon as a buffer is free, before the next request is taken. To answer later, the callback calls
  * tide_rclc_service_defer. */
 rcl_ret_t rclc_executor_add_service(rclc_executor_t *executor, rcl_service_t *service, void *request_msg,
                                     void *response_msg, rclc_service_callback_t callback);

@@ -6,8 +6,8 @@
  * before the executor spins, unless said otherwise. Values may be read and written from any thread. With several lanes,
  * a change is refused with RCLC_PARAMETER_DISABLED_ON_CALLBACK while the program's callback runs for another change.
  *
- * Codes: RCL_RET_ERROR, no such parameter, or no memory for it (rcl_get_error_string says which);
- * RCL_RET_INVALID_ARGUMENT, a null pointer, or a value of another type was requested. */
+ * RCL_RET_ERROR: there is no such parameter, or no memory for it (rcl_get_error_string says which).
+ * RCL_RET_INVALID_ARGUMENT: a pointer is null, or a value of another type was requested. */
 #ifndef RCLC_PARAMETER__RCLC_PARAMETER_H_
 #define RCLC_PARAMETER__RCLC_PARAMETER_H_
 
@@ -81,12 +81,12 @@ rcl_ret_t rclc_executor_add_parameter_server_with_context(rclc_executor_t *execu
                                                           rclc_parameter_server_t *parameter_server,
                                                           rclc_parameter_callback_t on_modification, void *context);
 
-/* The initial value is false, 0 or 0.0. At most TIDE_PARAMETER_NAME_BYTES - 1 characters. */
+/* The initial value is false, 0 or 0.0. A name has at most TIDE_PARAMETER_NAME_BYTES - 1 characters. */
 rcl_ret_t rclc_add_parameter(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                              rclc_parameter_type_t type);
 rcl_ret_t rclc_delete_parameter(rclc_parameter_server_t *parameter_server, const char *parameter_name);
 
-/* Changes by the program itself: on_modification may refuse them; read-only flags and ranges do not. */
+/* Changes by the program itself. on_modification may refuse them, but read-only flags and ranges do not apply. */
 rcl_ret_t rclc_parameter_set_bool(rclc_parameter_server_t *parameter_server, const char *parameter_name, bool value);
 rcl_ret_t rclc_parameter_set_int(rclc_parameter_server_t *parameter_server, const char *parameter_name, int64_t value);
 rcl_ret_t rclc_parameter_set_double(rclc_parameter_server_t *parameter_server, const char *parameter_name,
@@ -97,13 +97,15 @@ rcl_ret_t rclc_parameter_get_int(rclc_parameter_server_t *parameter_server, cons
 rcl_ret_t rclc_parameter_get_double(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                     double *output);
 
-/* The description that clients read; at most TIDE_PARAMETER_TEXT_BYTES - 1 characters each. */
+/* The texts that clients read as the parameter's description and constraints; each has at most
+ * TIDE_PARAMETER_TEXT_BYTES - 1 characters. */
 rcl_ret_t rclc_add_parameter_description(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                          const char *parameter_description, const char *additional_constraints);
-/* Clients cannot change or delete it. */
+/* Clients cannot change or delete a read-only parameter. */
 rcl_ret_t rclc_set_parameter_read_only(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                        bool read_only);
-/* Clients may only set from_value plus whole steps, and to_value. Step 0: any value in the range. */
+/* Clients may only set to_value, or from_value plus a whole number of steps. Step 0: they may set any value in the
+ * range. */
 rcl_ret_t rclc_add_parameter_constraint_integer(rclc_parameter_server_t *parameter_server, const char *parameter_name,
                                                 int64_t from_value, int64_t to_value, uint64_t step);
 rcl_ret_t rclc_add_parameter_constraint_double(rclc_parameter_server_t *parameter_server, const char *parameter_name,

@@ -42,7 +42,7 @@ rcutils_ret_t rcutils_logging_shutdown(void);
 rcutils_logging_output_handler_t rcutils_logging_get_output_handler(void);
 /* Null: nothing is output. */
 void rcutils_logging_set_output_handler(rcutils_logging_output_handler_t function);
-/* To stderr, as "[INFO] [seconds.nanoseconds] [name]: text". Nothing on a board. */
+/* Writes to stderr, as "[INFO] [seconds.nanoseconds] [name]: text"; does nothing on a board. */
 void rcutils_logging_console_output_handler(const rcutils_log_location_t *location, int severity, const char *name,
                                             rcutils_time_point_value_t timestamp, const char *format, va_list *args);
 /* Lines below this level are dropped; initially INFO. */

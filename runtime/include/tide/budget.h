@@ -127,9 +127,9 @@ int64_t tide_budget_deadline_ns(const tide_budget_t *budget);
  */
 typedef struct tide_budget_hooks {
   void *context;
-  /* There is work for the lane. The thread that adds the work calls it, before it wakes the lane. The lane calls it
-   * after each of its waits, for work added while it was falling asleep. No effect when the lane is ready already.
-   */
+  /* Reports that there is work for the lane. The thread that adds the work calls it, before it wakes the lane. The lane
+   * also calls it after each of its waits, for work that was added while it was falling asleep. It has no effect when
+   * the lane is ready already. */
   void (*ready)(void *context);
   /* Called by the lane when it has no work and is about to wait. */
   void (*block)(void *context);

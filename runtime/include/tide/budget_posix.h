@@ -14,9 +14,10 @@
  *   status = tide_posix_budget_attach(&budgets, &lane, thread, &config);
  *
  * Accuracy. Priorities rise at replenishments and fall when the budget is used up. Each change is late by the
- * supervisor's wake-up latency (some 10 us, more in virtual machines). When less than 50 us of budget are left, the
- * resolution is 50 us. The supervisor checks a lane that waits for the processor at least every 1 ms. An overrun is
- * deducted from the next replenishment, so over many periods the lane gets its budget to the nanosecond.
+ * supervisor's wake-up latency (some 10 us, more in virtual machines). The supervisor checks a lane at most once in 50
+ * us, and a lane that does not get the processor at most once in 800 us. So when less budget than that is left, it may
+ * be overrun by as much. An overrun is deducted from the next replenishment, so over many periods the lane gets its
+ * budget to the nanosecond.
  *
  * A thread that sleeps without calling tide_posix_budget_block counts as waiting for the processor. After a sleep
  * longer than a period it may then use up to twice its budget in one period. Lanes of an executor call
@@ -68,29 +69,32 @@ typedef struct tide_posix_budgets {
 } tide_posix_budgets_t;
 
 /* Start the supervisor with SCHED_FIFO at this priority, on this processor (TIDE_POSIX_ANY_CPU: any). The structure
- * must be zeroed before. TIDE_ERROR_ARGUMENT; TIDE_ERROR_STATE: it is already running; TIDE_ERROR_NOT_PERMITTED: no
- * real-time scheduling for this user. Budgets need real-time scheduling, because a nice value limits nothing. */
+ * must be zeroed before. TIDE_ERROR_ARGUMENT: no such priority or processor; TIDE_ERROR_STATE: the supervisor is
+ * already running; TIDE_ERROR_NOT_PERMITTED: no real-time scheduling for this user. Budgets need real-time scheduling,
+ * because a nice value limits nothing. */
 int tide_posix_budgets_start(tide_posix_budgets_t *budgets, int priority, int cpu);
 /* Detaches all lanes and ends the supervisor. Meanwhile other threads may call functions for these lanes, except
- * attach. Such a call takes effect before the stop or not at all. Keep the structure's memory until it has returned. */
+ * attach. Such a call takes effect before the stop or not at all. Keep the structure's memory until all such calls have
+ * returned. */
 void tide_posix_budgets_stop(tide_posix_budgets_t *budgets);
 
-/* Give a thread a budget. The thread counts as ready from then on. It is the caller (pthread_self()) or one that does
- * not end before detach. config.priority: above low_priority, below the supervisor's. config.low_priority: a real-time
- * priority, or 0 for SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no such thread; TIDE_ERROR_EXISTS:
- * already attached; TIDE_ERROR_STATE: no supervisor; TIDE_ERROR_NOT_PERMITTED. */
+/* Give a thread a budget. The thread counts as ready from then on. It must be the calling thread (pthread_self()) or
+ * one that does not end before detach. config.priority: above low_priority, below the supervisor's.
+ * config.low_priority: a real-time priority, or 0 for SCHED_OTHER. TIDE_ERROR_ARGUMENT: a value out of range, or no
+ * such thread; TIDE_ERROR_EXISTS: already attached; TIDE_ERROR_STATE: no supervisor runs; TIDE_ERROR_NOT_PERMITTED: as
+ * from start. */
 int tide_posix_budget_attach(tide_posix_budgets_t *budgets, tide_posix_budget_t *lane, pthread_t thread,
                              const tide_budget_config_t *config);
 /* Detach the thread and restore the scheduling that it had. TIDE_ERROR_STATE: not attached. */
 int tide_posix_budget_detach(tide_posix_budget_t *lane);
 
-/* Report that there is work for the lane. Called by the thread that adds the work, before it wakes the lane, and by
- * the lane after each wait. No effect when the lane is ready already. Takes a mutex with priority inheritance, held for
- * some microseconds at most. */
+/* Report that there is work for the lane. The thread that adds the work calls it before it wakes the lane, and the lane
+ * calls it after each wait. It has no effect when the lane is ready already. It takes a mutex with priority
+ * inheritance, which is held for some microseconds at most. */
 void tide_posix_budget_ready(tide_posix_budget_t *lane);
 /* Called by the lane itself: it is about to wait. */
 void tide_posix_budget_block(tide_posix_budget_t *lane);
-/* ready and block as tide_budget_hooks_t. */
+/* The functions of this lane as tide_budget_hooks_t. */
 tide_budget_hooks_t tide_posix_budget_hooks(tide_posix_budget_t *lane);
 
 /* Read the lane's clock, then its counters. TIDE_ERROR_STATE: not attached. */

@@ -18,7 +18,7 @@
  * tide_rclc_diagnostics, as a warning on /diagnostics.
  *
  * Cost: two comparisons per run while no chain is watched; otherwise less than 40 instructions per instance, without a
- * lock. Memory: the program's. Not in a lean runtime. */
+ * lock. Memory: the program's. A lean runtime has no watch. */
 #ifndef TIDE_CHAIN_WATCH_H
 #define TIDE_CHAIN_WATCH_H
 
@@ -31,7 +31,7 @@ extern "C" {
 typedef enum tide_violation { TIDE_VIOLATION_LATE, TIDE_VIOLATION_MISSING } tide_violation_t;
 
 typedef struct tide_watched_chain {
-  int64_t since_ns[2]; /* start times of the even and odd instances; set by the watch */
+  int64_t since_ns[2]; /* start times of the latest even and the latest odd instance; set by the watch */
   /* Called after an instance ended late (over_ns: by how much), or when the next one begins before it has ended
    * (over_ns: its age). Runs in the lane that detected the violation, outside any lock; it must not block. Set before
    * tide_chain_watch; may be null. */
@@ -43,29 +43,29 @@ typedef struct tide_watched_chain {
   const tide_callback_t *last;
   void (*begin)(struct tide_watched_chain *watch, const tide_callback_t *callback);
   void (*end)(struct tide_watched_chain *watch, int64_t now_ns);
-  /* Each member is written by only one of the two callbacks, without a lock. */
+  /* Each member is written either by the first or by the last callback, without a lock. */
   uint32_t started, late, missing; /* numbers of instances */
   uint32_t over;                   /* number of the latest ended instance, from 1 */
   int64_t longest_ns, usual_ns;    /* longest_ns: the longest of all ended instances; usual_ns: an instance shorter than
                                       this is neither late nor the longest so far */
 } tide_chain_watch_t;
 
-/* missing: neither ended nor running. longest_ns: from beginning to end. */
+/* missing: instances that neither ended nor run. longest_ns: longest time from an instance's beginning to its end. */
 typedef struct tide_watch_counters {
   uint32_t started, ended, late, missing;
   int64_t longest_ns;
 } tide_chain_watch_counters_t;
 
-/* Watch a chain that has a deadline no longer than its period. The callbacks belong to an executor; none of its lanes
- * spins yet. TIDE_ERROR_ARGUMENT: the chain has no deadline, or one beyond its period, or its period is not the
- * timer's. TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of the callbacks begins or ends
- * another watched chain. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
+/* Watch a chain that has a deadline no longer than its period. Call it when both callbacks belong to an executor,
+ * before its lanes spin. TIDE_ERROR_ARGUMENT: the chain has no deadline, or one beyond its period, or its period is not
+ * the timer's. TIDE_ERROR_STATE: a callback belongs to no executor. TIDE_ERROR_EXISTS: one of the callbacks begins or
+ * ends another watched chain. TIDE_ERROR_UNSUPPORTED: a lean runtime. */
 int tide_chain_watch(tide_chain_watch_t *watch, const tide_chain_t *chain, tide_callback_t *first,
                      tide_callback_t *last);
 /* Call it in the last callback's lane; from elsewhere a 32-bit machine may read a half-written longest_ns. */
 tide_chain_watch_counters_t tide_chain_watch_counters(const tide_chain_watch_t *watch);
-/* Name and counters of the watched chain that ends with the executor's callback of this index, from 0; from any thread.
- * Returns 1 if a watched chain ends with this callback, else 0. TIDE_ERROR_NOT_FOUND: no callback has this
+/* Name and counters of the watched chain that ends with the executor's callback of this index, from 0. Any thread may
+ * call it. Returns 1 if a watched chain ends with this callback, else 0. TIDE_ERROR_NOT_FOUND: no callback has this
  * index. */
 int tide_executor_get_watch(tide_executor_t *executor, size_t place, const char **name,
                             tide_chain_watch_counters_t *counters);

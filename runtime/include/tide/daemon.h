@@ -2,16 +2,16 @@
 /* The Communication Daemon: owner of one link. It connects transmitter and receiver to a link and a platform, makes
  * their calls safe between threads and interrupts, and keeps the wire busy.
  *
- * Contexts. Submit: from any thread or interrupt. on_transmit_complete, on_bytes, on_message and poll: from the link's
- * context (an interrupt on a microcontroller, the link's thread on POSIX). Process and release: from the executor, by
- * any number of lanes at once.
+ * Contexts. Any thread or interrupt may submit. The link's context (an interrupt on a microcontroller, the link's
+ * thread on POSIX) calls on_transmit_complete, on_bytes, on_message and poll. The executor calls process and release,
+ * from any number of lanes at once.
  *
  * The wire never waits for a preempted thread. A single critical section of the platform covers the event that makes a
  * frame ready or the wire free, and the start of the most urgent frame. So outside of the section the wire is never
  * idle while a frame could be sent. An urgent frame is delayed by no more than the rest of the frame on the wire and
  * one start. Rejected: calling start outside of the section. A less urgent thread that is preempted inside start would
- * keep the wire, and all frames, until it runs again. Letting another thread use the wire meanwhile would need a second
- * buffer, and in every link a start that can be aborted.
+ * then block the wire until it runs again. Letting another thread use the wire meanwhile would need a second buffer,
+ * and in every link a start that can be aborted.
  *
  * Critical sections are short and bounded. They contain no on_submessage and at most one start of the link. They copy
  * no message, except one that is packed into another. They compute no checksum, except of frames that commit handles at
@@ -39,10 +39,10 @@ struct tide_daemon;
 /* The functions of a link.
  *
  * start puts one message on the wire and returns at once. TIDE_LINK_SENT: the message has left, and no further call
- * follows (a waiting message then needs tide_daemon_poll). TIDE_OK: the parts stay valid until the link calls
- * tide_daemon_on_transmit_complete. The link calls it exactly once, when the last byte has left: later, from any
- * context, or already within start. After a negative return the message counts as sent and lost, and the streams repair
- * it.
+ * follows; if the frame is `awaited`, somebody has to call tide_daemon_poll. TIDE_OK: the parts stay valid until the
+ * link calls tide_daemon_on_transmit_complete. The link calls it exactly once, when the last byte has left: later, from
+ * any context, or already within start. After a negative return the message counts as sent and lost; a reliable stream
+ * sends it again.
  *
  * start is called with the critical section held, from any context that makes a frame ready or the wire free: a
  * submitter, the executor, the link's context. So start must be short and bounded, must never wait, and must be able to
@@ -65,9 +65,9 @@ typedef struct tide_link {
   /* Optional: waits for an event that a message of this link sets, like event_wait of the platform. The link may let
    * the caller receive meanwhile, so that an answer wakes one thread instead of two in turn. Called from any thread,
    * never with the critical section held. It returns at deadline_ns even when the link is closed meanwhile. `hold` is
-   * called before `wait`, with the critical section held. From then until `wait` returns, the context stays valid. With
-   * TIDE_WAIT_NOT there is no event, and the call never waits. A submitter with many unacknowledged messages makes this
-   * call, so that acknowledgments need not wake the link's context. */
+   * called before `wait`, with the critical section held. From then until `wait` returns, the context must stay valid.
+   * With TIDE_WAIT_NOT there is no event, and the call never waits. A submitter with many unacknowledged messages makes
+   * this call, so that acknowledgments need not wake the link's context. */
   int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
   void (*hold)(void *context);
   int64_t heartbeat_floor_ns; /* replaces the transmitter's value while this link is attached */
@@ -78,8 +78,8 @@ typedef struct tide_daemon_config {
   tide_transmitter_config_t transmitter; /* the daemon sets on_done and context: leave them empty */
   tide_receiver_config_t receiver;       /* context is passed on; the daemon sets on_acknowledge. ACKNACKs have been
                                             applied when on_control sees them. */
-  /* A frame was queued or acknowledged, or the state changed: wake the executor. Called from the link's context, or by
-   * a release that unblocks a waiting frame, without the critical section. May be null. */
+  /* A frame was queued or acknowledged, or the state changed: wake the executor. It is called by whichever function of
+   * the daemon caused the change, in that function's context and without the critical section. May be null. */
   void (*on_activity)(void *context);
   /* As in the transmitter's configuration. Called with the critical section held, so keep it short; every function of
    * the daemon may be called from it. May be null. */
@@ -89,7 +89,8 @@ typedef struct tide_daemon_config {
 
 typedef struct tide_daemon {
   bool link_open;
-  bool starting, completed, cancelled; /* link.start is running; it reported its frame complete or cancelled */
+  bool starting, completed, cancelled; /* starting: link.start is running; completed, cancelled: meanwhile its frame was
+                                          reported complete, or the link was detached */
   bool deferring;                      /* frames submitted by on_control and on_done are sent afterwards */
   bool out_of_step;                    /* since set_session the peer has acknowledged messages that were never sent */
   bool changed;                        /* on_activity must be called */
@@ -133,8 +134,8 @@ int tide_daemon_attach_link(tide_daemon_t *daemon, const tide_link_t *link, uint
 void tide_daemon_detach_link(tide_daemon_t *daemon);
 
 /* Submission takes bounded time and never waits. acquire gives the caller a node to fill outside the critical section.
- * TIDE_ERROR_FULL: no node is free (after expired messages were reclaimed), and no less urgent message could be
- * evicted. */
+ * TIDE_ERROR_FULL: no node is free (after expired messages were reclaimed), and there is no message of lower priority
+ * that could be evicted. */
 int tide_daemon_acquire(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, tide_node_t **node);
 /* Like tide_transmitter_acquire_for. */
 int tide_daemon_acquire_for(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
@@ -162,7 +163,7 @@ void tide_daemon_on_transmit_complete(tide_daemon_t *daemon);
 void tide_daemon_on_bytes(tide_daemon_t *daemon, const uint8_t *bytes, size_t count);      /* serial */
 void tide_daemon_on_message(tide_daemon_t *daemon, const uint8_t *message, size_t length); /* datagram, one message */
 /* Wait for an event that a message of this peer sets: by tide_link_t.wait if the link has one, else by event_wait of
- * the platform. From threads. */
+ * the platform. Only threads may call it. */
 int tide_daemon_wait(tide_daemon_t *daemon, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
 /* Handle due HEARTBEATs and expiries, and start a frame if the wire is idle. Returns when to call it again. The
  * link's context also calls it after each of the functions above, because sending and receiving change that time. */

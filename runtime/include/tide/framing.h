@@ -22,7 +22,7 @@ extern "C" {
 /* Largest frame that a message of this many bytes can become. */
 #define TIDE_FRAMING_WORST_BYTES(message_bytes) (1u + 2u * ((message_bytes) + 6u))
 
-/* CRC-16/ARC, continued from crc (start with 0). Cost: linear, table of 32 bytes (two nibbles). */
+/* CRC-16/ARC, continued from crc (start with 0). Cost: linear; each nibble is looked up in a table of 32 bytes. */
 uint16_t tide_crc16(uint16_t crc, const uint8_t *bytes, size_t count);
 
 /* Write one frame of a message given in two parts (either may be empty). Returns the bytes written, or
@@ -56,8 +56,8 @@ size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes,
 
 typedef struct tide_framing_counters {
   uint32_t frames;      /* complete frames passed on (CRC not yet checked) */
-  uint32_t truncated;   /* a flag arrived before the frame was complete, or its buffer was removed */
-  uint32_t oversize;    /* announced more than the buffer holds */
+  uint32_t truncated;   /* frames cut off by the next flag, or by the removal of their buffer */
+  uint32_t oversize;    /* frames that announced more than the buffer holds */
   uint32_t foreign;     /* frames for another address */
   uint32_t noise_bytes; /* octets before any flag or after a complete frame */
 } tide_framing_counters_t;

@@ -24,9 +24,9 @@ typedef struct tide_custom_transport {
    * none arrived.
    */
   size_t (*read)(void *context, uint8_t *bytes, size_t count, int timeout_ms, uint8_t *error);
-  /* Ends the waiting read, or the next one. Callable from any thread or interrupt, also in a critical section. False,
-   * or a null function: a read cannot be ended and waits for at most slice_ms. The result must not change from open to
-   * close. */
+  /* Ends the waiting read, or the next one. Any thread or interrupt may call it, also in a critical section. If it
+   * returns false or is null, a read cannot be ended, and waits for at most slice_ms. The result must not change from
+   * open to close. */
   bool (*wake)(void *context);
 } tide_custom_transport_t;
 
@@ -45,11 +45,11 @@ typedef struct tide_custom_link {
   uint8_t write_attempts;
   bool open, running;
   bool wakes;        /* a read can be ended, so it waits until there is work */
-  uint16_t slice_ms; /* otherwise: the longest wait in read, which delays a message submitted meanwhile; default 1 */
+  uint16_t slice_ms; /* if false: longest wait in read, which delays messages submitted meanwhile; default 1 */
   tide_custom_counters_t counters;
 } tide_custom_link_t;
 
-/* Storage for messages of up to that many bytes. */
+/* Bytes of storage that messages of up to message_bytes bytes need. */
 #define TIDE_CUSTOM_LINK_STORAGE_BYTES(message_bytes) (TIDE_FRAMING_WORST_BYTES(message_bytes) + (message_bytes))
 
 /* Open the transport and attach it to the session's daemon. Link and storage stay in use until close.
@@ -60,14 +60,15 @@ int tide_custom_link_open(tide_custom_link_t *link, tide_session_t *session, con
 void tide_custom_link_close(tide_custom_link_t *link);
 
 /* End the wait of tide_custom_link_run; if none waits, the next call does not wait. Call it when the session needs a
- * poll, or when the loop around tide_custom_link_run is to end. From any context. No effect if the transport cannot
- * end a read: the read then ends by itself after slice_ms. */
+ * poll, or when the loop around tide_custom_link_run is to end. Any context may call it. It has no effect if the
+ * transport cannot end a read: the read then ends by itself after slice_ms. */
 void tide_custom_link_wake(tide_custom_link_t *link);
 
-/* Send submitted messages, receive, and poll the session. Returns when something was sent or received, when it was
- * woken, or at the deadline (up to a millisecond before it, because the transport's clock counts milliseconds). With a
- * deadline in the past the call does not wait. Call it with such a deadline after publishing, unless another context
- * runs the link. From one context at a time; a nested call does nothing. Has the signature of tide_pump_t.run. */
+/* Send submitted messages, receive, and poll the session. Returns when something was sent or received, after
+ * tide_custom_link_wake, or at the deadline (up to a millisecond before it, because the transport's clock counts
+ * milliseconds). With a deadline in the past the call does not wait. Call it with such a deadline after publishing,
+ * unless another context runs the link. Only one context at a time may call it; a nested call does nothing. The
+ * function can serve as tide_pump_t.run. */
 void tide_custom_link_run(void *link, int64_t deadline_ns);
 
 #ifdef __cplusplus

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Publishing a sample that is longer than any node of the pool: it is written in pieces while its beginning is sent.
  *
- * The sample takes up to four free nodes, or fewer if these hold all of it or 32 frames; one node is enough. It refills
- * them as the agent acknowledges their contents. The sample keeps its position in its reliable stream: samples
- * published meanwhile on the same level follow it, and samples of other levels pass it. No copy is kept, so the sample
- * cannot be sent again. It is delivered when tide_session_long_poll returns TIDE_OK, and lost as a whole if the session
- * ends before.
+ * The sample takes up to four free nodes, and fewer if these hold the whole sample or 32 frames of it; one node is
+ * enough. The nodes are refilled as the agent acknowledges their contents. The sample keeps its position in its
+ * reliable stream: samples published meanwhile on the same level follow it, and samples of other levels pass it. No
+ * copy is kept, so the sample cannot be sent again. It is delivered when tide_session_long_poll returns TIDE_OK, and
+ * lost as a whole if the session ends before.
  *
- * Giving up a partly sent sample ends the session: XRCE cannot cancel a fragmented message, and an agent would join its
- * beginning to the next sample. The session reconnects and sends all other reliable messages again.
+ * Giving up a partly sent sample ends the session, because XRCE cannot cancel a fragmented message: the agent would
+ * join its beginning to the next sample. The session reconnects and sends all other reliable messages again.
  *
  * A length beyond 65,531 does not fit XRCE's 16 bits. Such a length is announced as 0, "to the end of the message", as
  * the stock client and agent do by default.
  *
- * From threads and callbacks, one sample at a time on each level. Cost: as tide_session_write_*, for each node. */
+ * Threads and callbacks may call these functions, for one sample at a time on each level. Cost: that of
+ * tide_session_write_* for each node. */
 #ifndef TIDE_LONG_WRITE_H
 #define TIDE_LONG_WRITE_H
 

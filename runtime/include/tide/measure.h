@@ -20,8 +20,8 @@
  * with time slicing, use a thread clock.
  *
  * Cost of a run: two readings of the clock and two critical sections of a dozen instructions. Without a measurement a
- * callback costs one comparison. In a lean runtime (tide/options.h) nothing is measured, at no cost. Memory: 40 bytes
- * per callback, the program's. No function here allocates or fails. */
+ * callback costs one comparison. In a lean runtime (tide/options.h) nothing is measured, at no cost. Memory, the
+ * program's: 40 bytes per callback, or 32 on a 32-bit board. No function here allocates or fails. */
 #ifndef TIDE_MEASURE_H
 #define TIDE_MEASURE_H
 
@@ -58,8 +58,8 @@ void tide_measure_init(tide_measure_t *measure, const tide_measure_clock_t *cloc
 uint64_t tide_measure_ns(const tide_measure_t *measure, uint64_t ticks);
 
 #define TIDE_MEASUREMENT_LINE_BYTES 128u
-/* "tide-execution NAME COUNT MINIMUM MAXIMUM SUM\n" in nanoseconds, and a NUL. Truncated to `bytes`.
- * Returns the characters written. Call it while the callback does not run, or pass a copy. */
+/* Write "tide-execution NAME COUNT MINIMUM MAXIMUM SUM\n", with times in nanoseconds, and a NUL, truncated to `bytes`.
+ * Returns the number of characters written. Call it while the callback does not run, or pass a copy. */
 size_t tide_measurement_line(const tide_measurement_t *measurement, const tide_measure_t *measure, char *text,
                              size_t bytes);
 

@@ -70,7 +70,8 @@ typedef struct tide_message_type {
  * Cost: one pass. */
 size_t tide_message_size(const tide_message_type_t *type, const void *message);
 
-/* Sequences of messages of this type, as `tide generate` declares them. A null pointer gives false. */
+/* Compare and copy sequences of messages of this type, as `tide generate` declares them. Returns false if a pointer is
+ * null. */
 bool tide_message_sequence_equal(const tide_message_type_t *type, const void *a, const void *b);
 bool tide_message_sequence_copy(const tide_message_type_t *type, const void *input, void *output);
 

@@ -24,8 +24,8 @@ typedef struct tide_message_allocator {
   void *state;
 } tide_message_allocator_t;
 
-/* Set the allocator of new blocks; earlier blocks are returned to the allocator they came from. Not while other threads
- * allocate. */
+/* Set the allocator of new blocks; earlier blocks are returned to the allocator they came from. Do not call it while
+ * other threads allocate. */
 void tide_message_set_allocator(const tide_message_allocator_t *allocator);
 /* Returns zeroed memory; null: no heap, no memory, or zero bytes requested. */
 void *tide_message_allocate(size_t bytes);
@@ -37,7 +37,7 @@ bool tide_message_is_in_allocated(const void *pointer);
 
 /* member is a string or a sequence. True when it has memory for count elements; new memory is zeroed and leaves the
  * member empty. Returns false, without change, when the caller's memory is too small or the allocator has none left.
- * Elements are basic values here. */
+ * The elements of the sequence must be basic values. */
 bool tide_message_reserve(void *member, size_t count, size_t element_bytes);
 /* Set a string's size: the text is truncated or padded with zeroes. False, without change, as for
  * tide_message_reserve. */
@@ -46,8 +46,8 @@ bool tide_message_resize(void *string, size_t size, size_t unit_bytes);
 bool tide_message_reserve_elements(const tide_field_t *field, void *sequence, size_t count);
 /* Empties a string, or a sequence of basic values, and releases its memory. */
 void tide_message_drop(void *member);
-/* Like tide_message_drop, for any sequence, with the memory of its elements. Elements in the caller's memory stay, but
- * memory allocated for them is released. */
+/* Like tide_message_drop, for any sequence, with the memory of its elements. If the elements are in the caller's
+ * memory, only memory that was allocated for their contents is released. */
 void tide_message_drop_elements(const tide_field_t *field, void *sequence);
 /* Like tide_message_drop, for all strings and sequences of a message, in nested messages too. */
 void tide_message_drop_members(const tide_message_type_t *type, void *message);

@@ -48,8 +48,8 @@ int tide_message_copy(const tide_message_type_t *type, const void *input, void *
 /* Resets all strings and sequences, in nested messages too, without releasing memory. */
 void tide_message_forget(const tide_message_type_t *type, void *message);
 
-/* The following serve generated code. bound: as in tide_field_t, 0 is unbounded. Writing more than the bound is
- * TIDE_ERROR_TOO_LARGE, reading more is TIDE_ERROR_MALFORMED. */
+/* The following functions serve generated code. bound: as in tide_field_t, 0 is unbounded. Writing more than the bound
+ * is TIDE_ERROR_TOO_LARGE, reading more is TIDE_ERROR_MALFORMED. */
 void tide_message_put_count(tide_cdr_t *cdr, size_t count, uint32_t bound);
 /* An element consists of `units` basic values of unit_bytes each. */
 void tide_message_put_sequence(tide_cdr_t *cdr, const void *data, size_t size, size_t unit_bytes, size_t units,
@@ -57,8 +57,8 @@ void tide_message_put_sequence(tide_cdr_t *cdr, const void *data, size_t size, s
 void tide_message_put_strings(tide_cdr_t *cdr, const rosidl_runtime_c__String *strings, size_t count, uint32_t bound);
 void tide_message_put_wstrings(tide_cdr_t *cdr, const rosidl_runtime_c__U16String *strings, size_t count,
                                uint32_t bound);
-/* The count of a sequence that has memory for capacity elements, each of at least minimum_bytes on the wire; 0 after
- * an error. */
+/* Reads the count of a sequence that has memory for capacity elements, each of at least minimum_bytes on the wire.
+ * Returns 0 after an error. */
 size_t tide_message_get_count(tide_cdr_t *cdr, size_t capacity, size_t minimum_bytes, uint32_t bound);
 size_t tide_message_get_sequence(tide_cdr_t *cdr, void *data, size_t capacity, size_t unit_bytes, size_t units,
                                  uint32_t bound);

@@ -90,8 +90,9 @@
 #ifndef TIDE_LIFECYCLE_NODES
 #define TIDE_LIFECYCLE_NODES 0
 #endif
-/* The ROS 2 graph (rcl/graph.h): the largest message that describes it; 0: no graph. Takes a subscription and a guard
- * condition on top of the numbers above; messages longer than TIDE_MTU_BYTES also need TIDE_REASSEMBLY_BYTES. */
+/* The ROS 2 graph (rcl/graph.h): size of the largest message that describes it; 0: no graph. It takes a subscription
+ * and a guard condition on top of the numbers above; messages longer than TIDE_MTU_BYTES also need
+ * TIDE_REASSEMBLY_BYTES. */
 #ifndef TIDE_GRAPH_BYTES
 #define TIDE_GRAPH_BYTES 0
 #endif
@@ -175,9 +176,9 @@
 #ifndef TIDE_REASSEMBLY_BYTES
 #define TIDE_REASSEMBLY_BYTES 2048
 #endif
-/* Streams in each direction: one for each pair of level and reliability in use, in either direction. Level 0 is always
- * in use: a stock agent answers on its reliable stream, and a build without reliable streams sends requests on its
- * best-effort stream. The pools add the stream of requests. */
+/* Streams in each direction: one for each pair of a level and a reliability that the program uses, whether to send or
+ * to receive. Level 0 is always in use: a stock agent answers on its reliable stream, and a build without reliable
+ * streams sends requests on its best-effort stream. The pools add the stream of requests. */
 #ifndef TIDE_STREAMS
 #define TIDE_STREAMS 8
 #endif

@@ -19,8 +19,8 @@ extern "C" {
 int tide_posix_set_scheduling(int policy, int priority, int cpu);
 
 /* Limit the wake-up lead of all threads of the process, from their next wait on. A thread that waits for a time (an
- * executor for its next timer) requests an earlier wake-up: by the shortest delay of its recent wake-ups. It then polls
- * the clock until the requested time, so no callback starts early. 0: no lead. Default: 50 us. */
+ * executor for its next timer) requests a wake-up that is earlier by the shortest delay of its recent wake-ups. It then
+ * polls the clock until the requested time, so no callback starts early. 0: no lead. Default: 50 us. */
 void tide_posix_set_wake_up_lead(int64_t limit_ns);
 
 /* Use exactly this much processor time of the calling thread. Time during which the thread is preempted does not count.

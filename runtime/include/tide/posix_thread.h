@@ -66,8 +66,8 @@ void tide_posix_thread_join(tide_posix_thread_t *thread);
 int tide_posix_lock_memory(void);
 
 /* Keep the processors out of sleep states with an exit latency above latency_us; 0: only the lightest state is allowed.
- * Returns a descriptor, in force until it is closed. TIDE_ERROR_NOT_PERMITTED, or TIDE_ERROR_UNSUPPORTED
- * where the system has no /dev/cpu_dma_latency. */
+ * Returns a descriptor; the limit is in force until the descriptor is closed. TIDE_ERROR_NOT_PERMITTED, or
+ * TIDE_ERROR_UNSUPPORTED where the system has no /dev/cpu_dma_latency. */
 int tide_posix_hold_cpu_latency(int32_t latency_us);
 
 #ifdef __cplusplus

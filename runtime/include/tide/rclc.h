@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tide's additions to the rclc interface. A program that uses none of these additions runs with the executor policy
- * tide and one priority. Chains and priorities make a chain's latency independent of the rest.
+ * tide and one priority. Chains and priorities make a chain's latency independent of the rest of the program.
  *
- * Set-up calls are made from one thread, before the executor spins, unless said otherwise. From any thread at any time:
- * rcl_publish, rcl_trigger_guard_condition, rmw_uros_ping_agent, rmw_uros_sync_session, rmw_uros_epoch_*.
+ * Set-up calls are made from one thread, before the executor spins, unless said otherwise. Any thread may at any time
+ * call rcl_publish, rcl_trigger_guard_condition, rmw_uros_ping_agent, rmw_uros_sync_session and rmw_uros_epoch_*.
  *
  * Several executors, several lanes. Executors of one support may spin in different threads, and an executor may have
  * several lanes (tide_rclc_executor_set_lanes). Only the lane that runs a subscription's callback processes the
@@ -82,10 +82,11 @@ int tide_rclc_executor_refused_lane(const rclc_executor_t *executor);
  *   tide_rclc_callback_group_init(&sensors, TIDE_GROUP_EXCLUSIVE);
  *   tide_rclc_timer_set_group(&timer, &sensors);              before rclc_executor_add_timer
  *
- * Memory: TIDE_GROUPS of <tide/pools.h>. Causes: TIDE_ERROR_CAPACITY_GROUPS; TIDE_ERROR_STATE from set_group when the
- * handle is already in an executor, and from fini while callbacks of the group are in one; TIDE_ERROR_EXISTS from add
- * when the group has callbacks in another executor; TIDE_ERROR_UNSUPPORTED: a runtime without lanes. A null group: the
- * callback has none. */
+ * Memory: TIDE_GROUPS of <tide/pools.h>. Causes of an error (tide_rclc_last_status): TIDE_ERROR_CAPACITY_GROUPS: more
+ * than TIDE_GROUPS. TIDE_ERROR_STATE: set_group of a handle that is already in an executor, or fini while callbacks of
+ * the group are in an executor. TIDE_ERROR_EXISTS: rclc_executor_add_* of a handle whose group has callbacks in another
+ * executor. TIDE_ERROR_UNSUPPORTED: a runtime without lanes. set_group with a null group takes the callback out of its
+ * group. */
 struct tide_group_handle;
 typedef struct tide_callback_group {
   struct tide_group_handle *impl;
@@ -102,18 +103,18 @@ rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
 /* Delay (at most 1,000 ms) of the HEARTBEAT that requests a missing acknowledgment, from the end of the last frame that
  * its level can send now. Agents acknowledge without a request, so the default (-1: measured; 20 ms before the first
  * measurement) costs nothing while nothing is lost. 0 (at once, as PoDS) detects a loss soonest, but costs a HEARTBEAT
- * and its answer on the wire for every message. At any time, from any thread. */
+ * and its answer on the wire for every message. Any thread may call it at any time. */
 rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns);
 /* Whether small reliable samples share a frame while they wait for the agent's acknowledgments (pack in
  * tide_transmitter_config_t). Off by default; useful for programs that send more than sixteen small samples per round
  * trip. Samples then reach ROS 2 in bursts, and a reader with a small depth may miss some. Not for serial lines, where
- * more urgent frames would wait for the longer frames. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0. At any time,
- * from any thread. */
+ * more urgent frames would wait for the longer frames. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0. Any thread
+ * may call it at any time. */
 rcl_ret_t tide_rclc_support_set_packing(rclc_support_t *support, bool pack);
 /* Whether all less urgent levels are held back while a reliable message of this level waits for its acknowledgment, as
- * PoDS does for all levels. A repair of this level then never waits for a less urgent frame, but less urgent levels
- * wait a round trip for each of its messages. Default: off for all levels; the wire is never idle while a frame could
- * leave. At any time, from any thread. */
+ * PoDS does for all levels. A retransmission of this level then never waits for a less urgent frame, but less urgent
+ * levels wait a round trip for each reliable message of this level. Default: off for all levels; the wire is never idle
+ * while a frame could leave. Any thread may call it at any time. */
 rcl_ret_t tide_rclc_support_hold_level(rclc_support_t *support, uint8_t level, bool hold);
 
 /* The session of the support, for its state, counters and time. Valid until rclc_support_fini. */
@@ -136,19 +137,20 @@ rcl_ret_t tide_rclc_publisher_set_priority(rcl_publisher_t *publisher, tide_prio
  */
 rcl_ret_t tide_rclc_publisher_set_wait_ms(rcl_publisher_t *publisher, int32_t wait_ms);
 
-/* Chains (tide_chain_init first): handles in data-dependency order, after they were added to their executor. */
+/* Chains: after tide_chain_init, add the chain's handles in the order of the data flow, each after it was added to its
+ * executor. */
 rcl_ret_t tide_rclc_chain_add_timer(tide_chain_t *chain, rcl_timer_t *timer);
 rcl_ret_t tide_rclc_chain_add_publisher(tide_chain_t *chain, rcl_publisher_t *publisher);
 rcl_ret_t tide_rclc_chain_add_subscription(tide_chain_t *chain, rcl_subscription_t *subscription);
-/* The first callback of a chain that begins with an event; an interrupt triggers it. Several triggers before the
- * callback begins count as one. A program whose events come in bursts counts them, and triggers again while some are
- * not handled. */
+/* Adds the first callback of a chain that begins with an event; an interrupt triggers the guard condition. Several
+ * triggers before the callback begins count as one. A program whose events come in bursts counts them, and triggers
+ * again while some are not handled. */
 rcl_ret_t tide_rclc_chain_add_guard_condition(tide_chain_t *chain, rcl_guard_condition_t *guard);
 
 /* Absolute monotonic time of the next expiry. */
 rcl_ret_t tide_rclc_timer_set_phase(rcl_timer_t *timer, int64_t first_expiry_ns);
 
-/* The status (tide/status.h) behind the last rcl_ret_t that was not RCL_RET_OK, from any thread. */
+/* The status (tide/status.h) behind the last rcl_ret_t, of any thread, that was not RCL_RET_OK. */
 int tide_rclc_last_status(void);
 
 /* Reach the agent by a serial device: device path (the string must outlive the support) and baud rate. The UDP form is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tide's additions to the actions of rclc. A server or client of an action is one handle of its executor and one
  * callback of its chains. Goals, cancellations, result requests, replies, feedback and status all travel on the streams
- * of its level. They are handled one at a time, in the order of arrival.
+ * of its level. These messages are handled one at a time, in the order of arrival.
  *
  * Results. The result passed to rclc_action_send_result is kept serialised and sent to every client that requests it:
  * before or after the goal ends, and again after a restart of the agent. Without memory for it (TIDE_ACTION_RESULTS) a
@@ -11,13 +11,13 @@
  * refused goals is refused again. In a new session a client requests the results of its accepted goals again. It also
  * requests the results of goals without an answer. If the server knows the goal it sends the result, and the goal
  * counts as accepted. If the server answers that it does not know the goal, the client sends the goal request again,
- * once in each session. The request in the program's memory must be unchanged, and at most 8 s may have passed.
- * Otherwise the client requests the result again a second later; if the server still does not know the goal, the goal
- * counts as refused. If a refusal arrives in a later session than that of the goal request, the server may already run
- * the goal and have refused only the repeated id. So the client first requests the result: a result, or feedback, shows
- * that the goal was accepted. Servers of rclc never report an unknown goal, so with such a server the program needs its
- * own timeout, after which it calls tide_rclc_action_client_forget. A result that ROS 2 sent before DDS had discovered
- * the new agent is lost, too: call tide_rclc_action_client_ask_again.
+ * once in each session. For this, the request in the program's memory must be unchanged, and at most 8 s may have
+ * passed since it was first sent. Otherwise the client requests the result again a second later; if the server still
+ * does not know the goal, the goal counts as refused. If a refusal arrives in a later session than that of the goal
+ * request, the server may already run the goal and have refused only the repeated id. So the client first requests the
+ * result: a result, or feedback, shows that the goal was accepted. Servers of rclc never report an unknown goal, so
+ * with such a server the program needs its own timeout, after which it calls tide_rclc_action_client_forget. A result
+ * that ROS 2 sent before DDS had discovered the new agent is lost, too: call tide_rclc_action_client_ask_again.
  */
 #ifndef TIDE_RCLC_ACTION_H
 #define TIDE_RCLC_ACTION_H
@@ -34,8 +34,8 @@ extern "C" {
 /* How long a result is kept; default 10 s, negative: until its memory is needed for another result. Outdated goals
  * leave the status message at its next change. */
 rcl_ret_t tide_rclc_action_server_set_result_timeout(rclc_action_server_t *action_server, int64_t timeout_ns);
-/* Requests the result of an accepted goal once more; the program gets at most one reply. From any
- * thread. TIDE_ERROR_STATE: the goal is not accepted yet. */
+/* Requests the result of an accepted goal once more; the program gets at most one reply. Any thread may call it.
+ * TIDE_ERROR_STATE: the goal is not accepted yet. */
 rcl_ret_t tide_rclc_action_client_ask_again(rclc_action_goal_handle_t *goal_handle);
 /* Stops waiting for this goal: its handle becomes free, and later messages for the goal are dropped and counted. */
 rcl_ret_t tide_rclc_action_client_forget(rclc_action_goal_handle_t *goal_handle);

@@ -8,8 +8,8 @@
  * Each status is a separate reliable message of some 300 to 450 octets: the link, the memory, each executor, each lane
  * with a budget. The statuses are published one after another, each once per period, so that at most one of them delays
  * a more urgent frame. A status never waits: without a session, or while half of the pool is in use, it is skipped and
- * counted. Its callback has level 0, the least urgent. A description contains the reports as a chain of one timer, with
- * the period divided by the number of statuses.
+ * counted. The callback of the reports has level 0, the least urgent. In a description, describe the reports as a chain
+ * of one timer, with the period divided by the number of statuses.
  *
  * A status is a warning for ten reports after one of these events: messages were refused, dropped or lost; an instance
  * of a watched chain (tide/chain_watch.h) was late or missing; or a lane had more outstanding replenishments than it
@@ -28,10 +28,10 @@ extern "C" {
 #define TIDE_DIAGNOSTICS_EXECUTORS 4u
 
 /* Call it once per program, from one thread, before the executor spins. Takes a publisher (TIDE_PUBLISHERS) and a
- * handle of the executor, the first executor that is reported. period_ms: 1 or more. TIDE_ERROR_ARGUMENT.
- * TIDE_ERROR_EXISTS: the diagnostics exist already. TIDE_ERROR_UNSUPPORTED: a build without reliable streams. Other
- * errors as from rclc_publisher_init and rclc_executor_add_timer. After an error nothing remains allocated. Finalising
- * the support ends the diagnostics too. */
+ * handle of the executor, the first executor that is reported. period_ms: 1 or more. TIDE_ERROR_ARGUMENT: it is 0, or
+ * an object is invalid. TIDE_ERROR_EXISTS: the diagnostics exist already. TIDE_ERROR_UNSUPPORTED: a build without
+ * reliable streams. Other errors as from rclc_publisher_init and rclc_executor_add_timer. After an error nothing
+ * remains allocated. Finalising the support ends the diagnostics too. */
 rcl_ret_t tide_rclc_diagnostics_init(rcl_node_t *node, rclc_support_t *support, rclc_executor_t *executor,
                                      uint32_t period_ms);
 /* Report a further executor, which must live until fini. Call it before anything spins. Its budgets are not reported.

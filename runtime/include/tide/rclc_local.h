@@ -19,10 +19,10 @@
  *                                                     subscription would receive each message twice
  * BOTH subscriptions deliver messages in the order of arrival.
  *
- * Memory: TIDE_LOCAL_TOPICS and the sizes after it in <tide/pools.h>; without local topics none. LOCAL needs no object
- * on the agent and causes no traffic. Further causes (tide_rclc_last_status): TIDE_ERROR_CAPACITY_LOCAL_TOPICS,
- * _LOCAL_MESSAGES, TIDE_ERROR_TOO_LARGE (more than TIDE_LOCAL_MESSAGE_BYTES), TIDE_ERROR_EXISTS (the topic has another
- * type). */
+ * Memory: TIDE_LOCAL_TOPICS and the sizes after it in <tide/pools.h>; without local topics none. With LOCAL, a
+ * publisher or subscription needs no object on the agent and causes no traffic. Further causes of an error
+ * (tide_rclc_last_status): TIDE_ERROR_CAPACITY_LOCAL_TOPICS, _LOCAL_MESSAGES, TIDE_ERROR_TOO_LARGE (more than
+ * TIDE_LOCAL_MESSAGE_BYTES), TIDE_ERROR_EXISTS (the topic has another type). */
 #ifndef TIDE_RCLC_LOCAL_H
 #define TIDE_RCLC_LOCAL_H
 
@@ -49,9 +49,9 @@ rcl_ret_t tide_rclc_publisher_local_counters(const rcl_publisher_t *publisher, t
 /* Number of messages that this subscription's full queue dropped. */
 uint32_t tide_rclc_subscription_local_dropped(const rcl_subscription_t *subscription);
 
-/* Like the functions of rcl: borrow a message, fill it, publish it or return it. For LOCAL and BOTH publishers of
- * messages of fixed size (RCL_RET_UNSUPPORTED otherwise). TIDE_ERROR_FULL: more loans at once than TIDE_EXECUTOR_LANES;
- * counted. */
+/* Like the functions of rcl: borrow a message, fill it, publish it or return it. The publisher must be LOCAL or BOTH,
+ * and its messages of fixed size (RCL_RET_UNSUPPORTED otherwise). TIDE_ERROR_FULL: more loans at once than
+ * TIDE_EXECUTOR_LANES; such a refusal is counted. */
 bool rcl_publisher_can_loan_messages(const rcl_publisher_t *publisher);
 rcl_ret_t rcl_borrow_loaned_message(const rcl_publisher_t *publisher, const rosidl_message_type_support_t *type_support,
                                     void **ros_message);

@@ -6,7 +6,7 @@
  *   static const tide_parameter_store_t flash = {load, save, NULL};
  *
  *   rclc_add_parameter(&server, "gain", RCLC_PARAMETER_DOUBLE);
- *   rclc_parameter_set_double(&server, "gain", 0.5);               where nothing is stored
+ *   rclc_parameter_set_double(&server, "gain", 0.5);               used if no value is stored
  *   tide_rclc_parameter_server_restore(&server, &flash);           last, before the executor spins */
 #ifndef TIDE_RCLC_PARAMETER_H
 #define TIDE_RCLC_PARAMETER_H
@@ -21,7 +21,7 @@ extern "C" {
 
 /* Functions of the program that store values. load: returns false if no value is stored. value.type is the expected
  * type, and a stored value of another type counts as none. save: called after a change by client or program, in the
- * context of the change. A null value means that the parameter was deleted. It should record the change and return,
+ * context of the change. A null value means that the parameter was deleted. save should record the change and return,
  * because the client waits for it. */
 typedef struct tide_parameter_store {
   bool (*load)(void *context, const char *name, ParameterValue *value);

@@ -6,12 +6,11 @@
  *   RCUTILS_LOG_ERROR_NAMED("wheel", "current %d mA", current);       to the handler as before, and to /rosout
  *
  * A line that is at least as severe as both the logger's level and this severity is formatted on the caller's stack, up
- * to TIDE_ROSOUT_TEXT_BYTES, and stored in a node of the pool. It neither waits nor allocates. A line takes a pool
- * buffer (node) only while less than half of the nodes are in use, so a flood of lines leaves the other half to the
- * program. Lines are reliable: while the agent is away, lines that have a node wait for it, and other lines are counted
- * as lost.
+ * to TIDE_ROSOUT_TEXT_BYTES, and stored in a node of the pool. Logging neither waits nor allocates. A line takes a node
+ * only while less than half of the nodes are in use, so a flood of lines leaves the other half to the program. Lines
+ * are reliable: while the agent is away, lines that have a node wait for it, and other lines are counted as lost.
  *
- * From any thread, also from callbacks, from an error callback (rmw_microros/error_handling.h) and from log handlers. A
+ * Any thread may log, also in callbacks, in an error callback (rmw_microros/error_handling.h) and in log handlers. A
  * line from an interrupt that is not a lane is counted but not published. A custom transport that logs each frame it
  * writes would endlessly cause further frames: give such lines a lower severity than the published lines. */
 #ifndef TIDE_RCLC_ROSOUT_H
@@ -31,14 +30,14 @@ extern "C" {
 
 /* Call it once per program; takes a publisher (TIDE_PUBLISHERS). The default logger has the name of the node, as in
  * rclcpp: "namespace.node". The stamp is the agent's time, 0 before rmw_uros_sync_session. TIDE_ERROR_EXISTS: rosout is
- * initialised already. TIDE_ERROR_CAPACITY_PUBLISHERS. TIDE_ERROR_UNSUPPORTED: a build without reliable streams.
- * Finalising the support also ends rosout. It may then be initialised again, with new counters. */
+ * initialised already. TIDE_ERROR_CAPACITY_PUBLISHERS: no publisher is free. TIDE_ERROR_UNSUPPORTED: a build without
+ * reliable streams. Finalising the support also ends rosout. It may then be initialised again, with new counters. */
 rcl_ret_t tide_rclc_rosout_init(const rcl_node_t *node, int least_severity);
 /* TIDE_ERROR_STATE, without change: not initialised, or another thread is logging. Other errors as from
  * rcl_publisher_fini. */
 rcl_ret_t tide_rclc_rosout_fini(rcl_node_t *node);
 
-/* From any thread at any time. RCUTILS_LOG_SEVERITY_UNSET: every line that passes the logger's level. */
+/* Any thread may call it at any time. RCUTILS_LOG_SEVERITY_UNSET: every line that passes the logger's level. */
 void tide_rclc_rosout_set_severity(int least_severity);
 /* The priority of lines; call it only while no line is being logged. Default 0. TIDE_ERROR_ARGUMENT: no such level, or
  * /rosout is not initialised. */

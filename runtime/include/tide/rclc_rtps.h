@@ -11,8 +11,8 @@
  *   #include <tide/rclc_rtps.h>
  *
  * See tide/rtps_agent.h for how it works and what is not supported. On POSIX the link's thread owns the sockets; with
- * lwIP its context owns lwIP (runtime/port/lwip). On other systems connect tide/rtps_agent.h by a custom transport, as
- * these do. */
+ * lwIP its context owns lwIP (runtime/port/lwip). On other systems, connect tide/rtps_agent.h to the network by a
+ * custom transport, after the example of those two ports. */
 #ifndef TIDE_RCLC_RTPS_H
 #define TIDE_RCLC_RTPS_H
 
@@ -25,9 +25,10 @@
 extern "C" {
 #endif
 
-/* address: IPv4, of the interface by which this board is reached. On a loopback address, participants of this machine
- * are found at their ports; on others also by multicast. RMW_RET_INVALID_ARGUMENT: not an address. The domain is
- * that of rcl_init_options_set_domain_id; 255: ROS_DOMAIN_ID (POSIX), else 0. One support of a process at a time. */
+/* address: the IPv4 address of the interface by which this board is reached. With a loopback address, only participants
+ * of this machine are found, at their ports; with any other address, participants are also found by multicast.
+ * RMW_RET_INVALID_ARGUMENT: not an address. The domain is that of rcl_init_options_set_domain_id; 255 means
+ * ROS_DOMAIN_ID on POSIX, and 0 elsewhere. Only one support of a process may use this at a time. */
 rmw_ret_t tide_rclc_options_set_rtps(rmw_init_options_t *options, const char *address);
 /* The agent, for reading its counters and those of its participant. The link's thread writes them. */
 const tide_rtps_agent_t *tide_rclc_rtps_agent(void);

@@ -18,8 +18,8 @@
  * reply is also lost if a ROS 2 server sent it before DDS had discovered this client (a new client, under load). So the
  * program needs its own timeout, after which it calls tide_rclc_client_forget.
  *
- * Set-up calls as in tide/rclc.h. rcl_send_request, rcl_send_response, tide_rclc_client_forget and get_counters: from
- * any thread at any time. */
+ * For set-up calls see tide/rclc.h. Any thread may at any time call rcl_send_request, rcl_send_response,
+ * tide_rclc_client_forget and get_counters. */
 #ifndef TIDE_RCLC_SERVICE_H
 #define TIDE_RCLC_SERVICE_H
 
@@ -40,11 +40,11 @@ rcl_ret_t tide_rclc_client_forget(const rcl_client_t *client, int64_t sequence_n
 /* The level selects the streams of requests and replies, in both directions. Default 0. */
 rcl_ret_t tide_rclc_service_set_priority(rcl_service_t *service, tide_priority_t priority);
 rcl_ret_t tide_rclc_client_set_priority(rcl_client_t *client, tide_priority_t priority);
-/* Call these in data-dependency order, after the handles were added to their executor. A client's position is that of
- * its callback. Call tide_chain_add_remote before it to give the server's work a position. */
+/* Call these in the order of the data flow, after the handles were added to their executor. A client's position is that
+ * of its callback. To give the server's work a position, call tide_chain_add_remote before the client is added. */
 rcl_ret_t tide_rclc_chain_add_service(tide_chain_t *chain, rcl_service_t *service);
 rcl_ret_t tide_rclc_chain_add_client(tide_chain_t *chain, rcl_client_t *client);
-/* Only exclusive groups. TIDE_ERROR_UNSUPPORTED: a reentrant group, because its runs would share request and
+/* Sets an exclusive group. TIDE_ERROR_UNSUPPORTED: a reentrant group, because runs that overlap would share request and
  * response. */
 rcl_ret_t tide_rclc_service_set_group(rcl_service_t *service, const tide_callback_group_t *group);
 rcl_ret_t tide_rclc_client_set_group(rcl_client_t *client, const tide_callback_group_t *group);

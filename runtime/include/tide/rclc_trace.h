@@ -11,9 +11,9 @@
  *   tide_rclc_trace_init(&node, &support, &executor, &settings);      after the lanes are set, before anything spins
  *
  * Cost on the line: at most most_messages frames per period, of TIDE_TRACE_MESSAGE_BYTES and their headers, each of
- * which may delay a more urgent frame. A description contains the trace as a chain of one timer with this period and
- * payload, less urgent than all others. Cost on the processor: a callback at this lowest level. A record takes some 430
- * instructions on a Cortex-M7, and a message has up to 28 records.
+ * which may delay a more urgent frame. In a description, describe the trace as a chain of one timer with this period
+ * and payload, less urgent than all others. Cost on the processor: a callback at this lowest level. A record takes some
+ * 430 instructions on a Cortex-M7, and a message has up to 28 records.
  *
  * Messages leave only while there is a session and half of the pool is free; otherwise records stay in their rings. A
  * full ring drops the new record and counts it. A lost message leaves a gap in the numbers of the blocks. About once a
@@ -34,11 +34,11 @@ extern "C" {
 /* Two whole blocks. */
 #define TIDE_TRACE_MESSAGE_BYTES (2u * TIDE_TRACE_BLOCK_BYTES)
 #define TIDE_TRACE_EXECUTORS 4u
-/* source number of the ring that holds only clock records */
+/* Source number of the ring that holds only clock records. */
 #define TIDE_TRACE_CLOCK_SOURCE 65535u
 
 typedef struct tide_trace_settings {
-  tide_trace_ring_t *rings;     /* the program's, until fini. The first is the daemon's, the others are the lanes' */
+  tide_trace_ring_t *rings;     /* the program's, in use until fini; first the daemon's ring, then the lanes' */
   size_t ring_count;            /* 1 or more; lanes beyond this number have no ring */
   tide_trace_record_t *records; /* array of ring_count * records_a_ring, the program's */
   uint32_t records_a_ring;      /* a power of two, 2 or more */
@@ -64,12 +64,12 @@ rcl_ret_t tide_rclc_trace_add_executor(rclc_executor_t *executor);
  * rcl_publisher_fini. */
 rcl_ret_t tide_rclc_trace_fini(rcl_node_t *node);
 
-/* The level at which the trace is sent, and the priority of its callback. Default 0. As
+/* The level at which the trace is sent, and the priority of its callback. Default 0. Like
  * tide_rclc_publisher_set_priority. */
 rcl_ret_t tide_rclc_trace_set_priority(tide_priority_t priority);
 
 typedef struct tide_trace_counters {
-  uint32_t messages; /* sent */
+  uint32_t messages; /* messages sent */
   uint32_t lost;     /* messages that the session refused; their records are lost */
   uint32_t held;     /* periods in which records waited for a session or for free nodes */
 } tide_trace_counters_t;

@@ -13,20 +13,21 @@
  * equally urgent.
  *
  * Acknowledgment. A reliable frame is acknowledged once its checksum is verified and it is next in order, or held until
- * it is next. A gap is reported as soon as a header shows it. The exception is a missing frame that was repeated and
- * found no slot: it is requested again when a slot becomes free, after TIDE_BURST_NS, or when the sender asks. A noted
- * frame that is not verified yet is neither acknowledged nor requested again. Waiting samples of a reader that keeps
- * its last samples (account.keep) do not hold up their stream: once frames three quarters of the window ahead have
- * arrived, the next frames are verified and acknowledged while they wait. Frames acknowledged in this way outlive the
- * session. They are lost only to newer frames of their history, or when another reader needs its reservation.
+ * it is next. A gap is reported as soon as a header shows it. The exception is a missing frame that was retransmitted
+ * and found no slot: it is requested again when a slot becomes free, after TIDE_BURST_NS, or at the sender's next
+ * HEARTBEAT. A noted frame that is not verified yet is neither acknowledged nor requested again. A reader that keeps
+ * only its last samples (account.keep) does not hold up its stream by not reading. Once a frame waits that is three
+ * quarters of the window ahead of the stream's next frame, the next frames are verified and acknowledged although they
+ * still wait for their reader. Frames acknowledged in this way outlive the session. They are evicted only for newer
+ * frames of their history, or when another reader needs its reservation.
  *
- * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. When all of these are
- * in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message larger than
- * every tide_reassembly is skipped to its end and counted, so its stream continues. One tide_reassembly is kept for
- * each account that has received a message in fragments. No account takes a second tide_reassembly unless enough remain
- * for the first one of each other account. So a reader that does not read, or a sender that stops in the middle of a
- * message, delays no other reader. This holds if each stream carries the messages of one account and there is a
- * tide_reassembly for each account. Messages without a reader take no tide_reassembly.
+ * Fragments. FRAGMENTs are reassembled in the smallest free tide_reassembly that is large enough. While all that are
+ * large enough are in use, the first fragment waits unacknowledged in its slot, and its stream waits with it. A message
+ * larger than every tide_reassembly is skipped to its end and counted, so its stream continues. One tide_reassembly is
+ * kept for each account that has received a message in fragments. No account takes a second tide_reassembly unless
+ * enough remain for the first one of each other account. So a reader that does not read, or a sender that stops in the
+ * middle of a message, delays no other reader. This holds if each stream carries the messages of one account and there
+ * is a tide_reassembly for each account. Messages without a reader take no tide_reassembly.
  *
  * Slots belong to readers. Each reader has an account (tide_account_t) with slots reserved for it; all accounts share
  * the rest. Frames without a reader belong to a separate account with one slot. A frame beyond its account's
@@ -37,8 +38,8 @@
  * urgency, the least urgent frame is evicted (by the level of its stream, then by priority). Among frames without a
  * reader the newest is evicted.
  *
- * A reader may keep only its latest frames (account.keep). A newer frame then evicts the reader's oldest whole frame,
- * which counts as received in its stream and as dropped in its account.
+ * A reader may keep only its latest frames (account.keep). A newer frame then evicts the reader's oldest unfragmented
+ * frame, which counts as received in its stream and as dropped in its account.
  *
  * Cost: commit and each step of process O(slots + reassemblies + streams + accounts), also while all slots are in use.
  * Three things cost more. On links with checksums a frame that is evicted or acknowledged early is verified, linear in
@@ -105,7 +106,7 @@ typedef struct tide_slot {
   uint16_t position;        /* offset of the next submessage to deliver; 0: none delivered yet */
   uint8_t *bytes;
   struct tide_reassembly *reassembly; /* where its message is reassembled, if this is a FRAGMENT */
-  tide_account_t *account;            /* account that uses the slot; null: free */
+  tide_account_t *account;            /* account that uses the slot; null: free, or being filled */
   uint64_t arrival;                   /* running number: FIFO order */
   int64_t arrived_ns;
 } tide_slot_t;
@@ -128,7 +129,7 @@ typedef struct tide_reassembly {
 #define TIDE_BURST_NS INT64_C(20000000)
 
 /* A frame may belong to one of several executors. Then priority_of returns the priority plus TIDE_FRAME_OWNER(number of
- * the executor, 1..127). Any executor processes a frame without a number. */
+ * the executor, 1..127). Any executor may process a frame without such a number. */
 #define TIDE_FRAME_OWNER(owner) ((int32_t)(owner) << 16)
 
 /* The frames that one lane processes: frames of its executor (owner) with a priority from least to most. */
@@ -166,12 +167,12 @@ typedef struct tide_receiver_config {
   tide_reassembly_t *reassemblies; /* bytes and capacity filled in by the caller */
   size_t reassembly_count;         /* 0: no fragmented messages */
   void *context;
-  /* Called by commit once for each frame, for its first submessage. Returns the priority of the callback that a DATA
-   * submessage for this request and object will make ready, plus the executor that owns it (TIDE_FRAME_OWNER). Sets
-   * *account to the reader's; *account is null on entry, which means no reader. Negative: no reader wants it (a
-   * reliable frame is still acknowledged, then dropped). A null function: the level of the stream decides, as for all
-   * submessages but DATA.
-   */
+  /* Called by commit for a frame that begins with DATA, or with the first fragment of DATA, and by accept for the first
+   * fragment again. Returns the priority of the callback that a DATA submessage for this request and object will make
+   * ready, plus the executor that owns the reader (TIDE_FRAME_OWNER). Sets *account to the reader's account; on entry,
+   * *account is that of frames without a reader. A negative result: the frame has no reader (if reliable, it is still
+   * acknowledged, then dropped). If the function is null, the level of the stream decides, as for all submessages but
+   * DATA. */
   int32_t (*priority_of)(void *context, uint8_t stream, tide_xrce_request_t request, tide_account_t **account);
   /* A submessage of a stream, in order and verified. To keep its body beyond the call, use tide_receiver_retain and
    * later tide_receiver_release. A daemon calls it without the critical section, one call at a time for each stream. */
@@ -187,7 +188,7 @@ typedef struct tide_receiver_config {
 
 typedef struct tide_receiver {
   uint8_t session; /* messages of other sessions are dropped; 0xFF: any */
-  bool withheld;   /* a stream withholds frames */
+  bool withheld;   /* a stream has missing frames that are not requested, for lack of slots */
   uint32_t key;
   tide_slot_t *filling;
   tide_queue_t noted;
@@ -198,18 +199,19 @@ typedef struct tide_receiver {
   uint64_t next_arrival;
   int64_t refused_ns; /* time at which a reliable frame last found no slot; 0: not within TIDE_BURST_NS */
   tide_receiver_config_t config;
-  uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* bit per stream id: skips the rest of a message that is too large */
+  uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1]; /* bit per stream id: the rest of a message is skipped, which is too large
+                                                or has no reader */
   uint32_t abandoning[TIDE_FRAGMENTS ? 8 : 1]; /* bit per stream id: part of a message was given up */
   tide_receiver_counters_t counters;
 } tide_receiver_t;
 
 int tide_receiver_init(tide_receiver_t *receiver, const tide_receiver_config_t *config);
 /* Accept this session only: messages of other sessions are dropped and counted. Messages without a session (ids 0x80
- * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. 0x80: between sessions. Messages
- * without a stream then pass with any id. Initially everything passes (0xFF). */
+ * and 0x00) pass when they have no stream. Sessions below 0x80 must carry this key. session 0x80: there is no session
+ * now; messages without a stream pass with any id, and all others are dropped. Initially everything passes (0xFF). */
 void tide_receiver_set_session(tide_receiver_t *receiver, uint8_t session, uint32_t key);
 /* Start all streams at 0 again. Noted frames are dropped, except those already acknowledged; samples in use stay valid.
- * Any time, also from on_control. */
+ * May be called at any time, also from on_control. */
 void tide_receiver_reset(tide_receiver_t *receiver);
 
 /* Reserve slots for a reader: as many as it requests, or fewer when all accounts together request more slots than
@@ -220,8 +222,9 @@ void tide_receiver_open_account(tide_receiver_t *receiver, tide_account_t *accou
 void tide_receiver_close_account(tide_receiver_t *receiver, tide_account_t *account);
 /* True if the account's oldest sample should be dropped. Two conditions must hold. First, its queued samples (the given
  * number) and its messages in slots exceed the history depth. Second, the oldest sample is too old for a burst
- * (is_old), or slots are short: none is free beyond the reservations, or a stream withholds frames. If slots are short,
- * an old sample is dropped as soon as the account uses its whole reservation. O(slots). */
+ * (is_old), or slots are short: none is free beyond the reservations, or missing frames are not requested for lack of
+ * slots. If slots are short, an old sample is dropped as soon as the account uses its whole reservation, unless it is
+ * the only one. O(slots). */
 bool tide_receiver_is_behind(const tide_receiver_t *receiver, const tide_account_t *account, size_t samples,
                              bool is_old);
 /* While an account is full, its frames wait unacknowledged, and their streams wait with them. */
@@ -233,13 +236,13 @@ uint8_t *tide_receiver_claim(tide_receiver_t *receiver);
  * Returns 1: noted; 0: handled or dropped. Errors are counted, not returned. Bounded; may run in an interrupt. */
 int tide_receiver_commit(tide_receiver_t *receiver, uint16_t length, bool verify, uint16_t crc, int64_t now_ns);
 
-/* Frames of reliable streams find no slot, or found none a moment ago: tide_receiver_poll has work. */
+/* True if frames of reliable streams find no slot, or found none a moment ago: tide_receiver_poll has work. */
 static inline bool tide_receiver_is_short(const tide_receiver_t *receiver) {
   return receiver->withheld || receiver->refused_ns != 0;
 }
-/* While frames find no slot, drop samples beyond the histories, let streams continue, and request frames again that
- * found no slot. Returns when to call this function again; also call it after each commit. O(slots * (accounts +
- * streams)). */
+/* While frames find no slot, drop samples beyond the history depths, let streams continue past frames that wait, and
+ * request again the frames that found no slot. Returns when to call this function again; also call it after each
+ * commit. O(slots * (accounts + streams)). */
 int64_t tide_receiver_poll(tide_receiver_t *receiver, int64_t now_ns);
 
 /* Priority of the most urgent noted frame that could be processed, or TIDE_PRIORITY_NONE. O(1). */

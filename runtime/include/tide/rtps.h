@@ -83,7 +83,8 @@ typedef struct tide_rtps_text {
 /* ---- header and submessages ---- */
 
 void tide_rtps_put_header(tide_cdr_t *cdr, const uint8_t prefix[TIDE_RTPS_PREFIX_BYTES]);
-/* Returns TIDE_OK, TIDE_ERROR_MALFORMED, or TIDE_ERROR_VERSION for a major version other than 2. *prefix: a view. */
+/* Returns TIDE_OK, TIDE_ERROR_MALFORMED, or TIDE_ERROR_VERSION for a major version other than 2. *prefix points into
+ * the message. */
 int tide_rtps_get_header(const uint8_t *bytes, size_t length, const uint8_t **prefix);
 
 typedef struct tide_rtps_submessage {
@@ -107,7 +108,7 @@ void tide_rtps_put_guid(tide_cdr_t *cdr, const tide_guid_t *guid);
 void tide_rtps_extend(tide_cdr_t *cdr, size_t start);
 
 void tide_rtps_put_info_dst(tide_cdr_t *cdr, const uint8_t prefix[TIDE_RTPS_PREFIX_BYTES]);
-/* Nanoseconds since 1970, up to 2106, in units of 0.23 ns. */
+/* ns: time since 1970, at most until 2106. It is transmitted in units of 0.23 ns. */
 void tide_rtps_put_info_ts(tide_cdr_t *cdr, int64_t ns);
 int64_t tide_rtps_get_timestamp(tide_cdr_t *cdr);
 
@@ -145,14 +146,15 @@ bool tide_rtps_set_has(const tide_rtps_set_t *set, int64_t number);
 /* Numbers outside base..base + TIDE_RTPS_SET_BITS - 1 are ignored. */
 void tide_rtps_set_add(tide_rtps_set_t *set, int64_t number);
 void tide_rtps_set_remove(tide_rtps_set_t *set, int64_t number);
-/* The smallest number; 0: the set is empty. */
+/* Returns the smallest number in the set; 0: the set is empty. */
 int64_t tide_rtps_set_first(const tide_rtps_set_t *set);
 
-/* One structure for the submessages that control reliability. Members by kind: first, last: HEARTBEAT (available
- * numbers; first = last + 1: none), HEARTBEAT_FRAG (the number of the sample; the last fragment); first, set: GAP
- * (first to set.base - 1 and the set), NACK_FRAG (the number of the sample; its missing fragments); set: ACKNACK
- * (everything below set.base is acknowledged, the numbers in the set are missing). count: all but GAP. final:
- * HEARTBEAT, ACKNACK. */
+/* One structure for the submessages that control reliability. The kinds use these members:
+ *   HEARTBEAT        first to last: the available numbers (first = last + 1: none); count; final
+ *   HEARTBEAT_FRAG   first: number of the sample; last: its last available fragment; count
+ *   GAP              first to set.base - 1, and the set: numbers that will not be sent
+ *   ACKNACK          set: all numbers below set.base are acknowledged, those in the set are missing; count; final
+ *   NACK_FRAG        first: number of the sample; set: its missing fragments; count */
 typedef struct tide_rtps_repair {
   uint8_t id;
   uint32_t reader, writer;
@@ -167,9 +169,9 @@ void tide_rtps_get_repair(tide_cdr_t *cdr, const tide_rtps_submessage_t *submess
 
 /* ---- discovery: parameter lists with their encapsulation header, as payloads of DATA ---- */
 
-/* A participant announces a list of locators, long on machines with many networks. Of these the one with the wanted
- * address is returned, or else the first for UDP over IPv4. wanted: the address that the announcement came from; null:
- * any. */
+/* A participant announces a list of locators, which is long on machines with many networks. The locator with the wanted
+ * address is returned or, if there is none, the first one for UDP over IPv4. wanted: the address that the announcement
+ * came from; null: any. */
 typedef struct tide_rtps_participant_data {
   tide_guid_t guid;
   uint32_t builtin_endpoints;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The second wire: an agent for one client that runs on the board itself. To the session it is a link, over which it
- * receives and sends the same XRCE messages as with an agent on a host; towards ROS 2 it is a DDSI-RTPS participant
- * (tide/rtps_participant.h). So everything above the link stays as it is: publishing from the pool, streams by level,
- * received frames in the executor's order.
+/* A link without an agent on a host: an agent for one client that runs on the board itself. To the session it is a
+ * link, over which it receives and sends the same XRCE messages as with an agent on a host; towards ROS 2 it is a
+ * DDSI-RTPS participant (tide/rtps_participant.h). So everything above the link stays as it is: publishing from the
+ * pool, streams by level, received frames in the executor's order.
  *
- * A further wire for a session would need the same functions: accept a message from the session
- * (tide_rtps_agent_write), return the next message for the session (tide_rtps_agent_read), and report when to call
- * again.
+ * A further link of this kind would need the same functions: accept a message from the session (tide_rtps_agent_write),
+ * return the next message for the session (tide_rtps_agent_read), and report when to call again.
  *
  * Agent and participant are state machines without threads, sockets, clock or allocation. While tide_rtps_agent_is_up,
  * the caller passes datagrams to and from agent->participant (tide_participant_receive, tide_participant_poll). Not
@@ -154,14 +153,14 @@ void tide_rtps_agent_init(tide_rtps_agent_t *agent, const tide_rtps_agent_config
 /* True if the participant exists: pass datagrams to it, and poll it. */
 static inline bool tide_rtps_agent_is_up(const tide_rtps_agent_t *agent) { return agent->is_up; }
 
-/* Accepts a message from the session. False: offer it again after further calls of tide_rtps_agent_read. wall_ns: time
- * since 1970 minus the clock of now_ns; 0: unknown. */
+/* Accepts a message from the session. False: offer the message again after further calls of tide_rtps_agent_read.
+ * wall_ns: time since 1970 minus the clock of now_ns; 0: unknown. */
 bool tide_rtps_agent_write(tide_rtps_agent_t *agent, const uint8_t *bytes, size_t length, int64_t now_ns,
                            int64_t wall_ns);
 /* Returns the size of the next message for the session, at most frame_bytes, the most urgent level first. 0: there is
  * no message, and none before *deadline_ns unless something is written or received. */
 size_t tide_rtps_agent_read(tide_rtps_agent_t *agent, uint8_t *bytes, int64_t now_ns, int64_t *deadline_ns);
-/* Ends the participant: the next polls return datagrams that tell the other participants. */
+/* Ends the participant: the next polls return datagrams that report this to the other participants. */
 void tide_rtps_agent_close(tide_rtps_agent_t *agent, int64_t now_ns);
 
 #ifdef __cplusplus

@@ -11,9 +11,9 @@
  * Times are nanoseconds of a clock that never goes back. Callbacks run inside tide_participant_receive and
  * tide_participant_poll; they may write samples, and must not call other functions of this header.
  *
- * What does not fit is counted and reported to config.event, because another participant must not cause an error of
- * the program. Cost of each call proportional to the bytes, the endpoints, matches and remote participants in the
- * tables. */
+ * What does not fit is counted and reported to config.event, because another participant must not cause an error of the
+ * program. The cost of each call is proportional to the bytes, and to the endpoints, matches and remote participants in
+ * the tables. */
 #ifndef TIDE_RTPS_PARTICIPANT_H
 #define TIDE_RTPS_PARTICIPANT_H
 
@@ -56,8 +56,8 @@ typedef struct tide_rtps_slot { /* element of a writer's history */
   int64_t source_ns, written_ns;
 } tide_rtps_slot_t;
 
-/* KEEP_LAST: depth slots of slot_bytes each (the largest sample + 4). If a slot is overwritten, its sample is lost to
- * the reliable readers that have not acknowledged it. */
+/* A writer keeps its last samples in `depth` slots of slot_bytes each (the largest sample + 4). If a slot is
+ * overwritten, its sample is lost to the reliable readers that have not acknowledged it. */
 typedef struct tide_rtps_writer {
   tide_rtps_endpoint_t endpoint;
   tide_rtps_slot_t *slots;
@@ -131,7 +131,7 @@ typedef struct tide_rtps_match { /* a pair of a local and a remote endpoint: 64 
   tide_rtps_endpoint_t *local;   /* null: a free entry */
   uint32_t remote;               /* entity id of the remote endpoint */
   uint16_t peer, port;
-  uint8_t policy; /* 0: they match; else the QoS policy that prevents it */
+  uint8_t policy; /* 0: they match; else the QoS policy that prevents the match */
   bool reliable, wants_history;
   bool is_refused; /* the program had no room for the next sample of this reliable writer */
   tide_rtps_proxy_t proxy;
@@ -155,7 +155,7 @@ typedef enum tide_rtps_event_kind {
 
 typedef struct tide_rtps_event {
   tide_rtps_event_kind_t kind;
-  const tide_rtps_endpoint_t *local; /* null for the last kind */
+  const tide_rtps_endpoint_t *local; /* null for TIDE_RTPS_EVENT_PEERS_FULL */
   tide_guid_t remote;
   int64_t count;
 } tide_rtps_event_t;
@@ -184,7 +184,7 @@ typedef struct tide_participant_config {
   uint8_t prefix[TIDE_RTPS_PREFIX_BYTES];
   uint8_t address[4]; /* address at which others reach this participant */
   uint32_t domain;
-  uint16_t participant;  /* number among those at this address, 0 to 119; selects the port */
+  uint16_t participant;  /* number of this participant among those at its address, 0 to 119; selects the port */
   int64_t lease_ns;      /* others forget this participant after this time without a message from it; 0: 20 s */
   const char *user_data; /* null: "enclave=/;" */
   bool no_multicast;     /* announce only to `known` */
@@ -223,23 +223,25 @@ typedef struct tide_participant {
   bool has_told_full, has_refused_match, is_leaving;
 } tide_participant_t;
 
-/* reliable, volatile, no deadline, infinite lease and lifespan: rmw_qos_profile_default. */
+/* The QoS of rmw_qos_profile_default: reliable, volatile, no deadline, infinite lease and lifespan. */
 tide_rtps_qos_t tide_rtps_qos_default(void);
 
 /* TIDE_ERROR_ARGUMENT: a missing pointer, an empty table, a domain or participant number without ports, datagram_bytes
  * below the minimum. The configuration is copied; what it points to is not. */
 int tide_participant_init(tide_participant_t *participant, const tide_participant_config_t *config, int64_t now_ns);
 
-/* At any time. The first node makes this participant publish ros_discovery_info: its nodes with their endpoints, as
- * `ros2 node list` and `ros2 topic info -v` show them. Call tide_participant_remove for a node's endpoints before
- * remove_node. TIDE_ERROR_TOO_LARGE: the nodes and endpoints do not fit a datagram (see add_writer). */
+/* May be called at any time. The first node makes this participant publish ros_discovery_info: its nodes with their
+ * endpoints, as `ros2 node list` and `ros2 topic info -v` show them. Call tide_participant_remove for a node's
+ * endpoints before remove_node. TIDE_ERROR_TOO_LARGE: the nodes and endpoints do not fit a datagram (see
+ * add_writer). */
 int tide_participant_add_node(tide_participant_t *participant, tide_rtps_node_t *node, int64_t now_ns);
 void tide_participant_remove_node(tide_participant_t *participant, const tide_rtps_node_t *node);
 
-/* At any time. If remote participants are known already, adding an endpoint makes them announce their endpoints again.
- * TIDE_ERROR_FULL: after 65,535 endpoints; TIDE_ERROR_TOO_LARGE: the names do not fit a datagram, a sample has too many
- * fragments, or ros_discovery_info would not fit a datagram (16 bytes an endpoint of a node, 32 and its names a node;
- * 80 endpoints of one node fit TIDE_RTPS_DATAGRAM_BYTES). */
+/* May be called at any time. If remote participants are known already, adding an endpoint makes them announce their
+ * endpoints again. TIDE_ERROR_FULL: 65,535 endpoints were added before; TIDE_ERROR_TOO_LARGE: the names do not fit a
+ * datagram, a sample has too many fragments, or ros_discovery_info would not fit a datagram (it has 16 bytes for each
+ * endpoint of a node, and 32 bytes plus the names for each node; 80 endpoints of one node fit
+ * TIDE_RTPS_DATAGRAM_BYTES). */
 int tide_participant_add_writer(tide_participant_t *participant, tide_rtps_writer_t *writer, int64_t now_ns);
 int tide_participant_add_reader(tide_participant_t *participant, tide_rtps_reader_t *reader, int64_t now_ns);
 /* The endpoint is the caller's again. Only the last four removed endpoints of each kind are announced as gone. A remote

@@ -6,13 +6,13 @@
  * The session has no thread of its own and does not block: tide_session_poll drives it, called from the link's context
  * (POSIX) or from the executor (bare metal). Only tide_session_wait_* block, for programs that set up step by step.
  *
- * Contexts. write_*: from any thread. poll: from any thread or interrupt. One caller does the work, and the others
- * return at once. open, close, add_*, remove_*, set_* and wait_*: from threads. peek and take_done: from the lane that
- * runs the reader's callback. Received frames are delivered by tide_daemon_process_*: by the lanes of executors, any
- * number at a time, or by a tide_session_wait_* while no executor runs.
+ * Contexts. Any thread may call write_*. Any thread or interrupt may call poll; one caller does the work, and the
+ * others return at once. Only threads may call open, close, add_*, remove_*, set_* and wait_*. Only the lane that runs
+ * the reader's callback may call peek and take_done. Received frames are delivered by tide_daemon_process_*, which the
+ * lanes of executors call, any number at a time, or a tide_session_wait_* while no executor runs.
  *
- * Order in a new session: first every object, then the readers, then the samples that were kept, then new samples.
- * Kept samples wait in the session, not in the streams, so they get their sequence numbers after the creations. */
+ * Order in a new session: first every object, then the readers, then the samples that were kept, then new samples. Kept
+ * samples wait in the session, not in the streams, so they get later sequence numbers than the creations. */
 #ifndef TIDE_SESSION_H
 #define TIDE_SESSION_H
 
@@ -72,12 +72,12 @@ typedef struct tide_reader {
   uint8_t keep_last;        /* history depth: beyond it, samples that have waited for more than TIDE_BURST_NS are
                                dropped for newer ones. May exceed `depth`: the other samples then wait in their slots as
                                long as no other reader needs these slots. 0: further samples do not wait in slots */
-  uint16_t max_samples;     /* 0: no limit. The agent stops after that many in each session */
+  uint16_t max_samples;     /* the agent stops after that many samples in each session; 0: no limit */
   uint16_t max_elapsed_s;   /* 0: no limit */
   uint16_t max_bytes_per_s; /* 0: no limit */
   uint16_t min_pace_ms;     /* least time between samples; 0: no limit */
   uint8_t state;            /* tide_object_state_t; CREATED: the READ_DATA was sent */
-  uint8_t status;           /* the last status of the agent about the READ_DATA */
+  uint8_t status;           /* the agent's last status for the READ_DATA */
   uint8_t repeats;          /* repeats of the READ_DATA on a best-effort object stream */
   int64_t retry_at_ns;
   tide_sample_t *samples; /* ring of `depth` elements */
@@ -204,9 +204,9 @@ void tide_session_close(tide_session_t *session);
  * after every reception. Only one caller does the work. A second caller, perhaps an interrupt that preempts the first,
  * returns at once and is notified by on_work when the first is done. */
 int64_t tide_session_poll(tide_session_t *session);
-/* Like tide_session_poll, after a reception. It takes a quarter of that function's instructions while the session has
- * nothing to do before the time that poll last returned. For links with a thread, because the function adds 200 bytes
- * of code. */
+/* Like tide_session_poll, after a reception. As long as the session has nothing to do before the time that poll last
+ * returned, it takes a quarter of the instructions of poll. It is meant for links with a thread; boards without one
+ * save its 200 bytes of code. */
 int64_t tide_session_poll_received(tide_session_t *session);
 
 /* Register an object. The object gets its id and is created as soon as there is a session, in the order of
@@ -231,8 +231,8 @@ int tide_session_set_reader_priority(tide_session_t *session, tide_reader_t *rea
 
 /* True when the reader of the share's most urgent frame has room for it. Also true when the frame must replace an older
  * sample (keep_last), because the history is full or frames of other readers wait behind it. No sample of a burst is
- * lost: samples that arrived less than TIDE_BURST_NS ago are kept, and later ones wait in their slots. From any
- * context. */
+ * lost: samples that arrived less than TIDE_BURST_NS ago are kept, and later ones wait in their slots. Any context may
+ * call it. */
 bool tide_session_is_welcome(tide_session_t *session, const tide_frame_share_t *share);
 /* Number of samples in the reader's queue. */
 size_t tide_session_queued(tide_session_t *session, const tide_reader_t *reader);
@@ -243,8 +243,8 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
 
 /* Services. A request that a replier receives begins with an identity of TIDE_SAMPLE_IDENTITY_BYTES bytes, which names
  * the requester and the request; the reply must begin with the same identity. A reply that a requester receives begins
- * with a header of TIDE_REPLY_HEADER_BYTES bytes: the ids of its request, as tide_xrce_get_request reads them. CDR
- * alignment starts after the identity or the header. */
+ * with a header of TIDE_REPLY_HEADER_BYTES bytes: the ids of the requester's request, which tide_xrce_get_request
+ * reads. CDR alignment starts after the identity or the header. */
 #define TIDE_SAMPLE_IDENTITY_BYTES 24u
 #define TIDE_REPLY_HEADER_BYTES 4u
 
@@ -257,9 +257,9 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
  *   if (tide_session_write_begin(...) == TIDE_OK) { encode into write.cdr; status = tide_session_write_end(&write); }
  * bytes: the size of the serialised sample, at most 65,531; fewer may be written. While there is no session, or the
  * object is not yet created, reliable samples are kept as long as there are nodes. One node always stays free for the
- * creation of objects, so give reliable writers two or more. Best-effort samples are refused in that state. All samples
+ * creation of objects, so give reliable writers two or more nodes. Best-effort samples are then refused. All samples
  * are refused while the session is closing. TIDE_ERROR_DISCONNECTED: refused for one of these reasons. TIDE_ERROR_FULL:
- * no node. TIDE_ERROR_REFUSED: the agent refused the object. */
+ * no node is free. TIDE_ERROR_REFUSED: the agent refused the object. */
 typedef struct tide_write {
   tide_session_t *session;
   tide_node_t *node;
@@ -285,8 +285,8 @@ static inline uint16_t tide_session_write_request(const tide_write_t *write) {
 bool tide_session_is_idle(tide_session_t *session, uint8_t stream);
 
 /* Ping the agent, inside or outside a session. Outside a session the ping is one frame. Inside a session it is repeated
- * like the liveness check. ping_round_trip_ns holds the answer. If several threads ping, each checks whether
- * ping_answers has changed since its ping. TIDE_ERROR_FULL: too many control frames wait. */
+ * like the liveness check. ping_round_trip_ns gets the round trip of the answer. If several threads ping, each checks
+ * whether ping_answers has changed since its ping. TIDE_ERROR_FULL: too many control frames wait. */
 int tide_session_ping(tide_session_t *session);
 /* Start one exchange of time synchronisation. The originate time identifies the reply; late and foreign replies are
  * ignored. Offsets are filtered by round trip. */

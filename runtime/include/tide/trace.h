@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trace records of fixed size in lock-free rings: event, time, chain and instance.
  *
- * A ring has one producer and one consumer. Each lane has one ring (tide_lane_t.trace), each daemon
- * (tide_daemon_t.trace, whose critical section serialises all callers into one producer) and each budget
- * (tide_budget_t.trace). A full ring drops the new record and counts it; nothing is overwritten. The program drains the
- * rings, in a thread or a loop less urgent than all chains, into its own sink: a file, a socket, a topic of the least
- * urgent level. docs/internals/trace.md has the format.
+ * A ring has one producer and one consumer. Each lane, each daemon and each budget has a ring of its own (the member
+ * `trace` of tide_lane_t, tide_daemon_t and tide_budget_t); the daemon's critical section makes its callers one
+ * producer. A full ring drops the new record and counts it; nothing is overwritten. The program drains the rings, in a
+ * thread or a loop less urgent than all chains, into its own sink: a file, a socket, a topic of the least urgent level.
+ * docs/internals/trace.md has the format.
  *
  * The runtime makes records only when it is built with TIDE_TRACE=1 (CMake: -DTIDE_TRACE=ON, the default on Linux), and
  * only for objects that have a ring. Otherwise the pointers do not exist and the image contains no tracing code.
  *
- * Cost: a record at most 40 instructions (lab/bench/trace_bench.c), without a lock or another reading of the clock.
- * Memory, all the program's: 16 bytes a record, 32 bytes a ring on a 32-bit board (40 on a 64-bit one), 4 bytes a level
- * for the instances. Re-entrancy: one context at a time writes to a ring, another reads from it; different rings are
- * independent. */
+ * Cost: a record takes at most 40 instructions (lab/bench/trace_bench.c), and neither a lock nor another reading of the
+ * clock. Memory, all the program's: 16 bytes a record, 32 bytes a ring on a 32-bit board (40 on a 64-bit one), 4 bytes
+ * a level for the instances. Re-entrancy: at a time one context may write to a ring and another one read from it;
+ * different rings are independent. */
 #ifndef TIDE_TRACE_H
 #define TIDE_TRACE_H
 
@@ -29,27 +29,28 @@ extern "C" {
 
 typedef enum tide_trace_kind {
   TIDE_TRACE_RELEASE = 1, /* a timer's expiry, at its nominal time */
-  TIDE_TRACE_READY,       /* another callback became ready; like RELEASE, recorded when it starts, with its own time */
-  TIDE_TRACE_START,       /* a callback starts; detail: its kind (tide_callback_kind_t) */
+  TIDE_TRACE_READY, /* a callback other than a timer's became ready; like RELEASE, recorded at the callback's start,
+                       with the earlier time */
+  TIDE_TRACE_START, /* a callback starts; detail: its kind (tide_callback_kind_t) */
   TIDE_TRACE_END,
-  TIDE_TRACE_PREEMPTION, /* the callback of this priority has to wait while the lane runs; recorded only if lanes share
-                            one processor and its interrupts */
+  TIDE_TRACE_PREEMPTION, /* the lane has preempted the callback of this priority; recorded only on platforms with
+                            lanes_enter, whose lanes share one processor */
   TIDE_TRACE_SUBMIT,     /* a message was submitted to the daemon */
   TIDE_TRACE_WIRE_START, /* a frame was given to the link; detail 1: it carries no message */
   TIDE_TRACE_WIRE_END,   /* the last byte of the frame has left */
   TIDE_TRACE_RECEIVED,   /* a frame was received into a slot; instance: its sequence number; detail: its stream */
   TIDE_TRACE_DIGESTED,   /* its message was delivered; instance and detail as for RECEIVED */
-  TIDE_TRACE_LOST,       /* a message will not be sent; detail: tide_node_outcome_t, or TIDE_TRACE_REFUSED. Or frames
-                            that did not arrive or found no slot; detail: TIDE_TRACE_NOT_RECEIVED, instance: their
-                            number */
+  TIDE_TRACE_LOST,       /* a message will not be sent; detail: tide_node_outcome_t, or TIDE_TRACE_REFUSED. With detail
+                            TIDE_TRACE_NOT_RECEIVED: frames did not arrive or found no slot; instance: how many */
   TIDE_TRACE_BUDGET,     /* detail 1: exhausted, 0: replenished */
   TIDE_TRACE_FRAME,      /* follows a wire start; instance: the frame's sequence number; detail: its stream */
-  TIDE_TRACE_CLIENT,     /* instance: the key of a client. In an agent's trace the ring belongs to this client. Its
-                            frames have as instance the sequence number plus object id << 16, and as detail the stream.
-                            In a client's trace the key is the client's own. */
-  TIDE_TRACE_CLOCK,      /* in a trace sent over the link (tide/rclc_trace.h). Detail 0: the program's clock. Detail 1,
-                            which follows: the agent's wall clock at the same time; instance: the round trip in
-                            microseconds */
+  /* instance: the key of a client, in a client's trace its own key. In an agent's trace the ring belongs to this
+   * client; records of frames then have the sequence number plus object id << 16 as instance, and the stream as detail.
+   */
+  TIDE_TRACE_CLIENT,
+  TIDE_TRACE_CLOCK,   /* only in a trace sent over the link (tide/rclc_trace.h). Detail 0: time of the program's clock.
+                         The next record, with detail 1, has the agent's wall clock at that moment; its instance is the
+                         round trip in microseconds */
   TIDE_TRACE_DEADLINE /* a watched chain (tide/chain_watch.h): an instance ended late, or is missing at the beginning of
                          the next; detail: tide_violation_t */
 } tide_trace_kind_t;
@@ -65,9 +66,9 @@ typedef struct tide_trace_record {
   uint8_t detail;
 } tide_trace_record_t;
 
-/* Number of each level's current chain instance; shared by the rings of a program. A starting callback sets it to the
- * number of its previous runs. A program that knows the number of the instance, from a number in a message, calls
- * tide_trace_set_instance. Memory: zeroed, the program's. */
+/* Number of each level's current chain instance; shared by the rings of a program. A callback that starts sets its
+ * level's number to the number of its previous runs. A program that knows the instance better, for example by a number
+ * in a message, calls tide_trace_set_instance. Memory: the program's; zero it before use. */
 typedef struct tide_trace_instances {
   uint32_t of_level[TIDE_LEVEL_MAXIMUM + 1u];
 } tide_trace_instances_t;
@@ -93,9 +94,9 @@ typedef int (*tide_trace_sink_t)(void *context, const uint8_t *bytes, size_t cou
 #define TIDE_TRACE_BLOCK_RECORDS 14u
 #define TIDE_TRACE_BLOCK_BYTES (TIDE_TRACE_BLOCK_HEADER_BYTES + TIDE_TRACE_BLOCK_RECORDS * 16u)
 
-/* Gives the sink whole blocks of at most TIDE_TRACE_BLOCK_BYTES until the ring is empty or most_blocks are written, so
- * calls at a fixed rate bound the load of the link. A block that the sink refuses stays in the ring. Returns the
- * number of records, or the sink's code. Uses a block of stack. O(records). */
+/* Gives the sink whole blocks of at most TIDE_TRACE_BLOCK_BYTES until the ring is empty or most_blocks blocks are
+ * written. Calls at a fixed rate therefore bound the load of the link. A block that the sink refuses stays in the ring.
+ * Returns the number of records, or the sink's code. Uses a block of stack. O(records). */
 int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_sink_t sink, void *context);
 
 /* Write the next block, of at most `capacity` octets and TIDE_TRACE_BLOCK_RECORDS records, without the records of level
@@ -104,8 +105,8 @@ int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_s
 #define TIDE_TRACE_ALL_LEVELS (-1)
 size_t tide_trace_next_block(const tide_trace_ring_t *ring, int left_out, uint8_t *bytes, size_t capacity,
                              uint32_t *passed);
-/* Remove the block's records from the ring, after the block was delivered or turned out empty. Consumer only, as
- * tide_trace_next_block. */
+/* Remove the block's records from the ring, after the block was delivered or turned out empty. Only the ring's consumer
+ * may call this function and tide_trace_next_block. */
 void tide_trace_pass(tide_trace_ring_t *ring, size_t bytes, uint32_t passed);
 
 /* Write a record. False: the ring was full, and the record is counted in dropped. */

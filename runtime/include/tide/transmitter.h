@@ -11,7 +11,7 @@
  *
  * The caller acquires a node, writes one submessage (with its 4-byte header) into it and submits it. That takes a
  * bounded time, O(log n) in nodes, and never waits for the wire. The link requests the next frame whenever it is idle.
- * A message longer than the link quantum leaves in FRAGMENTs, and a more urgent frame may pass between two of them.
+ * A message longer than config.message_bytes leaves in FRAGMENTs, and a more urgent frame may pass between two of them.
  * Each level has its own stream, so an urgent message never waits behind a gap of a less urgent one.
  *
  * Choice. In each step the most urgent of these is sent: control submessages, ACKNACKs, HEARTBEATs, the head of
@@ -36,10 +36,10 @@
  * publisher that floods its level causes at most one refused message of each other writer. Beyond 32 writers, several
  * share one account.
  *
- * Cost: submit, next, sent and each acknowledged message O(log nodes + streams in use). Acquire O(1), and O(nodes) if
- * it evicts a waiting message. On boards acquire is O(nodes) when nodes run short, and O(nodes^2) if it evicts. Expiry
- * of a message in mid-stream O(nodes of the stream). Memory
- * (Cortex-M7): tide_transmitter_t 576 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
+ * Cost: submit, next, sent and each acknowledged message take O(log nodes + streams in use). Acquire takes O(1), or
+ * O(nodes) if it evicts a waiting message; without TIDE_NODE_COUNTS (on boards) it takes O(nodes) when nodes run short,
+ * and O(nodes^2) if it evicts. The expiry of a message in mid-stream takes O(nodes of the stream). Memory (Cortex-M7):
+ * tide_transmitter_t 576 bytes; a node 88 bytes, its payload and two pointers; a stream 112.
  *
  * Not thread-safe: tide_daemon wraps every call in the critical section of the platform. Nothing allocates. */
 #ifndef TIDE_TRANSMITTER_H
@@ -70,8 +70,8 @@ typedef struct tide_node {
   uint8_t size_class;
   uint8_t account; /* account of its writer, below 32; or TIDE_NODE_* */
   tide_priority_t priority;
-  uint16_t first_sequence; /* reliable: of its first fragment; set when this fragment leaves for the first time. Best
-                              effort: time at which the node began to wait for its turn, in units of 2^20 ns */
+  uint16_t first_sequence; /* reliable: number of its first fragment, set when this fragment first leaves. Best effort:
+                              time at which the node began to wait for its turn, in units of 2^20 ns */
   uint16_t fragment_count;
   uint16_t next_fragment; /* first fragment never sent */
   uint16_t resend;        /* bit n: fragment window_base + n is to be sent again */
@@ -81,9 +81,9 @@ typedef struct tide_node {
   uint32_t length;
   struct tide_node *next_in_stream;
   struct tide_node *next_free;
-  void *owner;                /* set by the submitter, passed to on_done */
-  int64_t rank;               /* key in execution_buffer: priority, then order of submission */
-  int64_t expires_ns;         /* TIDE_FOREVER (set by acquire): kept until acknowledged; set before submit */
+  void *owner;        /* set by the submitter, passed to on_done */
+  int64_t rank;       /* key in execution_buffer: priority, then order of submission */
+  int64_t expires_ns; /* time limit; may be set between acquire and submit. TIDE_FOREVER, as set by acquire: none */
   tide_queue_entry_t pending; /* in pending_buffer */
 #if TIDE_TRACE
   uint32_t trace_instance; /* instance of its chain */
@@ -119,7 +119,7 @@ typedef struct tide_output_stream {
   bool acknack_due; /* an ACKNACK of the input stream of the same id is due */
   bool skipped;     /* a message expired after it was sent, and the peer has not confirmed yet that it skips the
                        message */
-  uint8_t heartbeats_unanswered; /* number since the last progress */
+  uint8_t heartbeats_unanswered; /* HEARTBEATs sent since the last progress */
   uint16_t acknack_first, acknack_missing;
   uint16_t nodes;            /* nodes in use by this stream */
   uint16_t queued;           /* number of the stream's nodes that are in execution_buffer */
@@ -137,8 +137,7 @@ typedef struct tide_output_stream {
 
 typedef struct tide_transmitter_counters {
   uint32_t submitted, refused_full, refused_large, evicted, expired;
-  uint32_t
-      refused_kept; /* the part of refused_full in which a node was free but reserved for another level or writer */
+  uint32_t refused_kept; /* part of refused_full: a node was free, but reserved for another level or writer */
   uint32_t frames, fragments, retransmissions, heartbeats, acknacks;
   uint32_t acknowledged; /* acknowledged nodes; messages packed into one node count once */
   uint32_t packed;       /* messages packed into an earlier one's frame */
@@ -166,38 +165,37 @@ typedef struct tide_transmitter_config {
   tide_output_stream_t *streams;    /* one element for each reliable or best-effort stream, assigned at its first use
                                        (also by an ACKNACK for an input stream); released by reset */
   size_t stream_count;              /* 65,535 at most. Streams in use cost time; other streams cost only memory. */
-  uint32_t message_bytes;       /* the link quantum: largest XRCE message with its header; 64 or more, multiple of 4 */
-  uint8_t window;               /* largest number of unacknowledged reliable messages of a stream, 1..16; 0: 16, as many
-                                   as stock agents hold */
-  bool pad_last;                /* clients pad every submessage of a stream with zeros to a multiple of 4; agents do not
-                                   pad the last one. The length never counts padding. */
-  bool hold_until_acknowledged; /* true: no less urgent frame starts while a reliable node waits for its
-                                   acknowledgment (the published PoDS behaviour). False: the wire is never left idle,
-                                   except for hold_levels. */
-  bool pack;                    /* A reliable sample joins the previous one of the same writer, priority and stream if
-                                   the previous one has not left yet, because the window is full or the link busy. They
-                                   share a frame and are retransmitted together. No frame exceeds message_bytes, so this
-                                   suits datagram links. On a serial line more urgent frames would wait for the longer
-                                   frame. */
-  uint32_t hold_levels[4];      /* bit n % 32 of word n / 32: hold_until_acknowledged for messages of level n */
-  int64_t heartbeat_delay_ns;   /* time from the end of the last frame that a stream can send now to the HEARTBEAT that
-                                   requests its acknowledgment. Peers acknowledge every reliable message unasked, so the
-                                   HEARTBEAT only finds losses at the end of a burst. 0: at once, as PoDS. -1: adaptive,
-                                   from the measured round trip (mean + 4 deviations, at least heartbeat_floor_ns; 20 ms
-                                   before the first measurement) */
-  int64_t heartbeat_floor_ns;   /* least adaptive delay; 0: 2 ms. On a slow link choose more than the time of a frame:
-                                 * the acknowledgment may wait behind a frame of the peer, and a HEARTBEAT sent
-                                 * meanwhile would only take time on the line. */
-  int64_t heartbeat_period_ns;  /* time between HEARTBEATs while nothing is acknowledged; 0: 100 ms. With an adaptive
-                                   delay the repeats start at twice the delay and double up to heartbeat_period_ns.
-                                   Every fourth HEARTBEAT beyond the eighth unanswered one halves the rate, down to an
-                                   eighth. */
+  uint32_t message_bytes; /* largest XRCE message with its header (the link quantum); 64 or more, a multiple of 4 */
+  uint8_t window;         /* largest number of unacknowledged reliable messages of a stream, 1..16; 0: 16, as many
+                             as stock agents hold */
+  bool pad_last;          /* clients pad every submessage of a stream with zeros to a multiple of 4; agents do not
+                             pad the last one. The length never counts padding. */
+  bool hold_until_acknowledged; /* true: while a reliable message waits for its acknowledgment, messages of less urgent
+                                   levels do not start (the published PoDS behaviour). False: the wire is never left
+                                   idle, except for hold_levels. */
+  bool pack; /* A reliable sample joins the previous one of the same writer, priority and stream if the previous one has
+                not left yet, because the window is full or the link busy. The two share a frame and are retransmitted
+                together. No frame exceeds message_bytes, so this suits datagram links. On a serial line more urgent
+                frames would wait for the longer frame. */
+  uint32_t hold_levels[4];     /* bit n % 32 of word n / 32: hold_until_acknowledged for messages of level n */
+  int64_t heartbeat_delay_ns;  /* time from the end of the last frame that a stream can send now to the HEARTBEAT that
+                                  requests its acknowledgment. Peers acknowledge every reliable message unasked, so the
+                                  HEARTBEAT only finds losses at the end of a burst. 0: at once, as PoDS. -1: adaptive,
+                                  from the measured round trip (mean + 4 deviations, at least heartbeat_floor_ns; 20 ms
+                                  before the first measurement) */
+  int64_t heartbeat_floor_ns;  /* least adaptive delay; 0: 2 ms. On a slow link choose more than the time of a frame:
+                                * the acknowledgment may wait behind a frame of the peer, and a HEARTBEAT sent
+                                * meanwhile would only take time on the line. */
+  int64_t heartbeat_period_ns; /* time between HEARTBEATs while nothing is acknowledged; 0: 100 ms. With an adaptive
+                                  delay the first repeat comes after twice the delay, and the time doubles up to
+                                  heartbeat_period_ns. Every fourth HEARTBEAT beyond the eighth unanswered one halves
+                                  the rate, down to an eighth. */
   /* May be null. Called from the context of the call that ends the node; the node is free after it returns. */
   void (*on_done)(void *context, tide_node_t *node, tide_node_outcome_t outcome);
   void *context;
 } tide_transmitter_config_t;
 
-/* A frame to put on the link: head, then body (either may be empty). Valid until tide_transmitter_sent. */
+/* A frame to put on the link: head, body and tail, each of which may be empty. Valid until tide_transmitter_sent. */
 typedef struct tide_frame_parts {
   uint8_t head_storage[48];
   const uint8_t *head;
@@ -224,8 +222,8 @@ void tide_transmitter_set_session(tide_transmitter_t *transmitter, uint8_t sessi
 /* Acquire a free node with room for bytes, from the smallest class that fits. When every fitting node is in use, the
  * least urgent best-effort node below `priority` that waits in execution_buffer (the oldest of these) is evicted,
  * counted and returned instead. TIDE_ERROR_TOO_LARGE: no class can hold it. TIDE_ERROR_FULL: every node is reliable, on
- * the wire, of equal or higher priority, or the only one of another level. Give reliable messages of unimportant chains
- * a time limit (expires_ns) to avoid that. */
+ * the wire, of equal or higher priority, or kept for another level or writer. Give reliable messages of unimportant
+ * chains a time limit (expires_ns) to avoid that. */
 int tide_transmitter_acquire(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                              tide_node_t **node);
 /* Like acquire, for a writer. writer: id of its object; 0: none. */
@@ -238,31 +236,33 @@ int tide_transmitter_acquire_for(tide_transmitter_t *transmitter, uint32_t bytes
  * a node that is large enough. O(nodes * own waiting samples). The lean profile evicts none. */
 int tide_transmitter_acquire_last(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer, tide_node_t **node);
-/* Called before a sample of such a writer is submitted. If `depth` other samples of the writer wait already, the oldest
- * is evicted, unless it has waited for less than TIDE_BURST_NS (tide/receiver.h) and half of all nodes are free. So a
- * burst alone loses nothing. O(streams in use) while fewer than `depth` nodes of the stream wait; O(nodes * depth) for
- * each evicted sample. */
+/* Call it before a sample of a best-effort writer with history KEEP_LAST is submitted. If `depth` other samples of the
+ * writer wait already, the oldest is evicted, unless it has waited for less than TIDE_BURST_NS (tide/receiver.h) and at
+ * least half of all nodes are free. So a burst alone loses nothing. O(streams in use) while fewer than `depth` nodes of
+ * the stream wait; O(nodes * depth) for each evicted sample. */
 void tide_transmitter_keep_last(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, uint16_t depth,
                                 int64_t now_ns);
-/* Like acquire_for, but only a node that is free now. TIDE_ERROR_FULL: no node is free, and nothing was counted. */
+/* Like acquire_for, but evicts nothing. TIDE_ERROR_FULL: no node is free for this writer; nothing was counted. */
 int tide_transmitter_acquire_free(tide_transmitter_t *transmitter, uint32_t bytes, tide_priority_t priority,
                                   uint16_t writer, tide_node_t **node);
-/* Acquire any free node, for messages that belong to no level, such as the requests of a session. Evicts nothing. */
+/* Acquire any free node, even a reserved one, for messages that belong to no level, such as the requests of a session.
+ * Evicts nothing. */
 int tide_transmitter_acquire_own(tide_transmitter_t *transmitter, uint32_t bytes, tide_node_t **node);
 /* Capacity of the smallest free node that fits, even if it is reserved; 0 if none is free. O(classes). */
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *transmitter, uint32_t bytes);
 /* Return an acquired node unused. */
 void tide_transmitter_abandon(tide_transmitter_t *transmitter, tide_node_t *node);
-/* Submit the submessage in the first node->length bytes of node->bytes. stream: TIDE_STREAM_*. Best effort must fit one
- * message (TIDE_ERROR_TOO_LARGE). TIDE_ERROR_CAPACITY_STREAMS: no element for another stream. On an error the node is
- * free again (without on_done). expires_ns: a node that was never on the wire is dropped at that time, and the peer
- * notices nothing. A node that was on the wire leaves a gap, which the peer must skip (a HEARTBEAT with a first number
- * beyond it requests that). The protocol allows this only at the front of a stream. So such a node expires when all
- * messages before it in its stream are acknowledged or have expired, too. Stock clients do not understand such a
- * HEARTBEAT, so agents should not limit messages for them. */
+/* Submit the submessage in the first node->length bytes of node->bytes. stream: TIDE_STREAM_*. A best-effort submessage
+ * must fit one frame (TIDE_ERROR_TOO_LARGE). TIDE_ERROR_CAPACITY_STREAMS: no element for another stream. On an error
+ * the node is free again (without on_done). expires_ns: a node that was never on the wire is dropped at that time, and
+ * the peer notices nothing. A node that was on the wire leaves a gap, which the peer must skip (a HEARTBEAT with a
+ * first number beyond it requests that). The protocol allows this only at the front of a stream. So such a node expires
+ * when all messages before it in its stream are acknowledged or have expired, too. Stock clients do not understand such
+ * a HEARTBEAT, so agents should set no time limits on messages for them. */
 int tide_transmitter_submit(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns);
-/* Submits the node, then takes the next frame if the wire is free and nothing else waits for it. Returns 1 if this
- * message is the next frame; the message then never was in execution_buffer. */
+/* Submits the node. If the wire is free and nothing else waits for it, the function also makes the message's first
+ * frame the frame on the wire, as tide_transmitter_next does, and returns 1; the node then was never in
+ * execution_buffer. */
 int tide_transmitter_submit_next(tide_transmitter_t *transmitter, tide_node_t *node, uint8_t stream, int64_t now_ns,
                                  tide_frame_parts_t *frame);
 
@@ -273,9 +273,10 @@ int tide_transmitter_submit_next(tide_transmitter_t *transmitter, tide_node_t *n
  * an error the node is in message->free. The message ends when it is complete and parts is 0. O(log nodes). */
 int tide_transmitter_submit_part(tide_transmitter_t *transmitter, tide_long_message_t *message, tide_node_t *node,
                                  uint8_t stream, bool complete, int64_t now_ns);
-/* Give up a long message of which parts were submitted. The protocol cannot cancel a fragmented message, and a peer
- * would join its beginning to the next one. So no stream sends from here on: begin a new session (reset, or take_back),
- * then tide_transmitter_pause_streams(false). False: the message has already ended or was lost; nothing was done. */
+/* Give up a long message of which parts were submitted. The protocol cannot cancel a fragmented message: the peer would
+ * join the received parts to the next message. So no stream sends from here on: begin a new session (reset, or
+ * take_back), then tide_transmitter_pause_streams(false). False: the message has already ended or was lost; nothing was
+ * done. */
 bool tide_transmitter_give_up_long(tide_transmitter_t *transmitter, tide_long_message_t *message, int64_t now_ns);
 
 /* Try to join the message to the last one of the stream (config.pack). True: done, and its node was returned by on_done
@@ -313,9 +314,9 @@ int64_t tide_transmitter_deadline(const tide_transmitter_t *transmitter);
 /* Handle due HEARTBEATs and expiries; returns the time of the next one, or TIDE_FOREVER. */
 int64_t tide_transmitter_poll(tide_transmitter_t *transmitter, int64_t now_ns);
 
-/* Restart all streams at 0. keep: unacknowledged reliable nodes are renumbered and sent again in the new session, in
- * order; partly sent nodes start from the beginning. All other nodes are discarded, and long messages are lost. May be
- * called while a frame is on the wire. */
+/* Restart all streams at sequence number 0. If `keep` is true, unacknowledged reliable nodes are renumbered and sent
+ * again in the new session, in order; partly sent nodes start from the beginning. All other nodes are discarded, and
+ * long messages are lost. May be called while a frame is on the wire. */
 void tide_transmitter_reset(tide_transmitter_t *transmitter, bool keep);
 /* Like reset without keep, but the unacknowledged reliable nodes go back to the caller, as after acquire. Returns the
  * nodes in the order of submission, as a list by next_in_stream; each has its bytes, length, priority and expires_ns.
@@ -353,8 +354,8 @@ struct tide_transmitter {
   uint16_t current_sequence;
   uint16_t current_fragment;
   uint16_t nodes_in_use;
-  uint16_t stream_places; /* most streams in use at once since the last reset; only these elements of config.streams are
-                             searched */
+  uint16_t stream_places; /* largest number of streams in use at once since the last reset; only that many elements of
+                             config.streams are searched */
   tide_node_t *current_node;
   tide_output_stream_t *current_stream;
   tide_queue_t execution_buffer, pending_buffer;

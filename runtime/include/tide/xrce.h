@@ -187,7 +187,8 @@ typedef struct tide_xrce_acknack {
   uint16_t missing;
   uint8_t stream;
 } tide_xrce_acknack_t;
-void tide_xrce_put_acknack(tide_cdr_t *cdr, const tide_xrce_acknack_t *body); /* missing: bit n = first + n */
+void tide_xrce_put_acknack(
+    tide_cdr_t *cdr, const tide_xrce_acknack_t *body); /* bit n of `missing`: first_unacknowledged + n is missing */
 void tide_xrce_get_acknack(tide_cdr_t *cdr, tide_xrce_acknack_t *body);
 
 typedef struct tide_xrce_heartbeat {
@@ -230,7 +231,7 @@ typedef struct tide_xrce_locator {
 
 /* Write the query into room for TIDE_XRCE_DISCOVERY_QUESTION_BYTES. Returns its size in bytes. */
 size_t tide_xrce_put_discovery_question(uint8_t *bytes);
-/* True when a message is a discovery query; writes the request that the answer repeats. */
+/* True when a message is a discovery query; stores in *request the ids that the answer repeats. */
 bool tide_xrce_get_discovery_question(const uint8_t *bytes, size_t length, tide_xrce_request_t *request);
 /* Write an answer with one address into room for TIDE_XRCE_DISCOVERY_ANSWER_BYTES. Returns its size in bytes. */
 size_t tide_xrce_put_discovery_answer(uint8_t *bytes, const tide_xrce_info_t *info, tide_xrce_locator_t locator);

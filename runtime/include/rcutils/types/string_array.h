@@ -17,7 +17,7 @@ typedef struct rcutils_string_array_t {
 } rcutils_string_array_t;
 
 rcutils_string_array_t rcutils_get_zero_initialized_string_array(void);
-/* All strings are initially null. RCUTILS_RET_BAD_ALLOC. */
+/* All strings are initially null. RCUTILS_RET_BAD_ALLOC: the allocator refused. */
 rcutils_ret_t rcutils_string_array_init(rcutils_string_array_t *string_array, size_t size,
                                         const rcutils_allocator_t *allocator);
 rcutils_ret_t rcutils_string_array_fini(rcutils_string_array_t *string_array);

@@ -19,11 +19,11 @@ typedef size_t (*write_custom_func)(struct uxrCustomTransport *transport, const 
 typedef size_t (*read_custom_func)(struct uxrCustomTransport *transport, uint8_t *buffer, size_t count, int timeout_ms,
                                    uint8_t *error_code);
 
-/* Makes the waiting read, or the next one, return the bytes received so far. From any thread or interrupt. */
+/* Makes the waiting read, or the next one, return the bytes received so far. Any thread or interrupt may call it. */
 typedef void (*wake_custom_func)(struct uxrCustomTransport *transport);
 
-/* The functions of the program that move bytes; args is the program's. Its open may set wake (an extension of tide): a
- * read then waits until there is work, otherwise for a millisecond at a time. */
+/* The functions of the program that move bytes; args is the program's. open may set wake (an extension of tide): a read
+ * then waits until there is work. Without wake, a read waits for a millisecond at a time. */
 typedef struct uxrCustomTransport {
   bool framing;
   void *args;

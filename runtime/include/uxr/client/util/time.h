@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* The monotonic clock of the port in ms and ns. From any thread. */
+/* The monotonic clock of the port in ms and ns. Any thread may call these functions. */
 int64_t uxr_millis(void);
 int64_t uxr_nanos(void);
 
