@@ -289,13 +289,13 @@ bool tide_session_is_idle(tide_session_t *session, uint8_t stream);
  * whether ping_answers has changed since its ping. TIDE_ERROR_FULL: too many control frames wait. */
 int tide_session_ping(tide_session_t *session);
 /* Start one exchange of time synchronisation. The originate time identifies the reply; late and foreign replies are
- * ignored. Offsets are filtered by round trip. */
+ * ignored. The offset of the quickest recent exchange is used. TIDE_ERROR_DISCONNECTED: there is no session. */
 int tide_session_synchronise(tide_session_t *session);
 
 /* Blocking helpers. These functions poll the session, deliver received frames, run `pump` (null if interrupts or a
  * thread drive the link) and sleep on the platform until the condition or the deadline. They return TIDE_OK,
- * TIDE_ERROR_TIMEOUT, TIDE_ERROR_REFUSED or TIDE_ERROR_VERSION. Never call them from a callback of the link, nor while
- * an executor runs in another thread. */
+ * TIDE_ERROR_TIMEOUT, TIDE_ERROR_REFUSED, TIDE_ERROR_VERSION or, for an object that was removed, TIDE_ERROR_NOT_FOUND.
+ * Never call them from a callback of the link, nor while an executor runs in another thread. */
 typedef struct tide_pump {
   void (*run)(void *context, int64_t deadline_ns);
   void *context;

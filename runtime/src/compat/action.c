@@ -381,8 +381,8 @@ uint8_t *tide_action_result_bytes(const tide_action_result_t *result) {
   return pools->result_bytes + (size_t)(result - pools->results) * pools->result_capacity;
 }
 
-/* The entry of least worth is taken: first free entries, then outdated, then delivered, then other results; among
- * equals the result that expires first. */
+/* The entry of least worth is taken: a free entry first, then an outdated result, then a delivered one, then any other;
+ * among equals the result that expires first. */
 static int64_t worth(const tide_action_result_t *result, int64_t now) {
   if (result->action == NULL) return INT64_MIN;
   if (result->expires_ns <= now) return INT64_MIN + 1;

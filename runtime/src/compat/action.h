@@ -36,7 +36,7 @@ static inline void tide_action_set_state(tide_goal_t *goal, rcl_action_goal_stat
   __atomic_store_n(&goal->handle.status, state, __ATOMIC_RELEASE);
 }
 
-/* Requests the publication of the states of a server's goals. Callable from any thread. */
+/* Requests the publication of the states of a server's goals. Any thread may call it. */
 static inline void tide_action_note_change(tide_action_t *action) {
   __atomic_store_n(&action->server.status_due, true, __ATOMIC_RELEASE);
 }
@@ -59,7 +59,7 @@ rcl_ret_t tide_action_close(tide_action_t *action, rcl_ret_t (*close_parts)(tide
 /* Adds the action to the executor with `goal_count` goals; the action's other members are already set. */
 rcl_ret_t tide_action_add(rclc_executor_t *executor, tide_action_t *action, rclc_executor_handle_type_t type,
                           size_t goal_count, void *context, void (*execute)(tide_callback_t *callback, void *context));
-/* Makes the action's callback run once more. Callable from any context. */
+/* Makes the action's callback run once more. Any context may call it. */
 void tide_action_wake(tide_action_t *action);
 /* Marks the action, so that the link's context retries its messages. Set the mark before sending, and clear it when
  * everything was sent. */

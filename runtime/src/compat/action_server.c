@@ -406,7 +406,7 @@ static bool send_results(tide_action_t *action) {
   return true;
 }
 
-/* A goal that ends while this runs sets status_due again and wakes the callback. */
+/* A goal that ends while this function runs sets status_due again and wakes the callback. */
 static bool send_what_is_due(tide_action_t *action) {
   if (tide_action_meets_session(action)) tide_action_note_change(action); /* this session has no status yet */
   tide_action_set_attention(action, true);

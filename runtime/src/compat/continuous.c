@@ -185,7 +185,7 @@ static int wait_for(effort_t *effort, int (*step)(effort_t *effort)) {
   return effort->status;
 }
 
-/* As wait_for, but continues to wait as long as the agent acknowledges. */
+/* Like wait_for, but continues to wait as long as the agent acknowledges. */
 static int go_on_until(effort_t *effort, int (*step)(effort_t *effort)) {
   uint16_t before;
   do {

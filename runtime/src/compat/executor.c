@@ -816,7 +816,7 @@ static int keep(tide_support_t *support, tide_write_t *write) {
   tide_node_t **place = &executor->kept;
   while (*place != NULL && (*place)->priority >= node->priority) place = &(*place)->next_in_stream;
   node->length = (uint32_t)write->cdr.position;
-  node->resend = write->stream; /* the stream: the transmitter uses this member only after the submission */
+  node->resend = write->stream; /* the stream: the transmitter uses this member only from the submission on */
   node->next_in_stream = *place;
   *place = node;
   write->node = NULL;

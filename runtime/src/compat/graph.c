@@ -99,7 +99,7 @@ static rcl_ret_t read_graph(const rcl_node_t *node, tide_cdr_t *cdr) {
   return result;
 }
 
-/* ---- reading it ---- */
+/* ---- reading the graph ---- */
 
 typedef struct entity {
   const char *space, *node_name; /* the node of the entity */

@@ -30,13 +30,13 @@ rcl_ret_t tide_compat_result(int status);
 rcl_ret_t tide_compat_refusal(int status, rcl_ret_t result);
 
 /* Counts a message of a topic (named as on the wire, "rt/name") that could not be decoded, or a reply that fits no
- * node. On a desktop the first such message is reported on stderr, because the usual mistake is a message without
- * memory, and nobody would look for it in a counter. Unless the sender is at fault, spin_some of the handle's executor
+ * node. On a desktop the first such message is reported on stderr, because the usual cause is a message without memory,
+ * a mistake that nobody would look for in a counter. Unless the sender is at fault, spin_some of the handle's executor
  * then returns an error; a null handle belongs to no executor. */
 void tide_compat_unread(int status, uint32_t *count, const char *topic, const rclc_executor_handle_t *handle);
 
-/* Types of the runtime's own messages and services. The runtime only encodes or only decodes each of them; the two
- * functions below fill the unused place. */
+/* Types of the runtime's own messages and services. The runtime only encodes or only decodes each of them; for the
+ * other direction it has one of the two functions below. */
 void tide_compat_encode_nothing(tide_cdr_t *cdr, const void *message);
 void tide_compat_decode_nothing(tide_cdr_t *cdr, void *message);
 #define TIDE_COMPAT_MESSAGE_TYPE(PACKAGE, NAME, BYTES, ENCODE, DECODE) \
@@ -68,7 +68,7 @@ int tide_compat_wait(tide_support_t *support, bool (*done)(tide_support_t *suppo
 /* Like tide_compat_wait, but uses tide_session_wait_*, for a condition of the session. */
 int tide_compat_wait_session(tide_support_t *support, tide_object_t *object, tide_session_state_t state,
                              int64_t deadline_ns);
-/* Makes callers of tide_compat_wait check their condition again. Callable from any thread or interrupt. */
+/* Makes callers of tide_compat_wait check their condition again. Any thread or interrupt may call it. */
 void tide_compat_wake_waiters(tide_support_t *support);
 /* Wakes the other executors, because a processed frame may have blocked their frames. */
 void tide_compat_wake_others(const tide_executor_handle_t *handle);
@@ -120,8 +120,7 @@ int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *wri
 void tide_compat_await_delivery(tide_support_t *support, bool reliable, tide_priority_t priority);
 /* Status messages of a program are sent at once or not at all, in any send mode, even within a round whose outputs are
  * sent together. Half of the pool is reserved for other messages. tide_compat_send_now returns the errors of
- * tide_session_write_begin. `promised` is the number of nodes for callers that were admitted but have not acquired
- * theirs yet. */
+ * tide_session_write_begin. promised: number of callers that were admitted but have not acquired their node yet. */
 bool tide_compat_has_room_locked(const tide_support_t *support, uint32_t promised);
 int tide_compat_send_now(const tide_publisher_handle_t *publisher, const void *message);
 /* Functions of a publisher whose samples are written in pieces. */

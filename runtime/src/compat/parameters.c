@@ -247,8 +247,8 @@ static void tell(tide_parameter_server_t *server, const tide_parameter_t *parame
   }
 }
 
-/* Calls the program's callback, which accepts or refuses the change. `revoked` reverts a change that it had
- * accepted. */
+/* Calls the program's callback, which accepts or refuses the change. With `revoked`, the call announces the opposite
+ * change, because the callback had accepted this one and it is not made. */
 static bool ask(tide_parameter_server_t *server, const change_t *change, bool revoked) {
   rclc_parameter_server_t *program = server->program;
   if (program->on_modification == NULL) return true;
@@ -624,7 +624,7 @@ static rcl_service_t *service_of(rclc_parameter_server_t *program, size_t i) {
   return services[i];
 }
 
-/* ---- places ---- */
+/* ---- entries of the pools ---- */
 
 /* True if the server's support has not ended. */
 static bool is_alive(const tide_parameter_server_t *server) {

@@ -317,7 +317,7 @@ rcl_ret_t rcl_guard_condition_fini(rcl_guard_condition_t *guard_condition) {
   return RCL_RET_OK;
 }
 
-/* Callable from any thread. Several triggers before the callback has begun count as one. */
+/* Any thread may call it. Several triggers before the callback has begun count as one. */
 rcl_ret_t rcl_trigger_guard_condition(rcl_guard_condition_t *guard_condition) {
   if (guard_condition == NULL || guard_condition->impl == NULL || guard_condition->impl->support == NULL) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);

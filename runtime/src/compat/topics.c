@@ -223,8 +223,8 @@ rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
   return RCL_RET_OK;
 }
 
-/* The stock library runs its session in the publisher, so this function processes frames in order of arrival. It ends
- * when the stream is acknowledged (reliable) or, if the driver waits for its DMA, when the last byte was sent. */
+/* The stock library runs its session in the publisher, so this function processes frames in order of arrival. The wait
+ * ends when the stream is acknowledged (reliable) or, if the driver waits for its DMA, when the last byte was sent. */
 static int wait_as_stock(tide_publisher_handle_t *publisher) {
   tide_support_t *support = publisher->support;
   if (support->send == TIDE_SEND_ASYNCHRONOUS) return TIDE_OK;

@@ -11,7 +11,8 @@
 #include "tide/invariant.h"
 #include "tide/status.h"
 
-/* Half of the usual window: several acknowledgments are received together, but before the window is full. */
+/* From this number of frames in flight on, a submitter also receives. Half of the usual window lets several
+ * acknowledgments arrive together, but before the window is full. */
 #define ATTEND_IN_FLIGHT 8u
 #define LINK_MAY_GO (!TIDE_STATIC_PLATFORM) /* a link may close while it starts a frame */
 
@@ -89,7 +90,7 @@ static void trace_not_received(const tide_daemon_t *d, uint32_t before, const ti
 #define DAEMON_TRACE_LOCAL(declaration) ((void)0)
 #endif
 
-/* ---- the owner: a session called by name, or the functions in the configuration ---- */
+/* ---- calls of the daemon's owner: the session's functions directly, or the configuration's pointers ---- */
 
 #if TIDE_STATIC_PLATFORM
 static void owner_on_activity(tide_daemon_t *d) { tide_daemon_owner_on_activity(d); }
@@ -398,7 +399,8 @@ int32_t tide_daemon_most_urgent_of(tide_daemon_t *d, const tide_frame_share_t *s
   return priority;
 }
 
-/* may_ask: frames wait for a free slot. If one became free, an acknowledgment that requests them is due. */
+/* may_ask: missing frames were not requested, for lack of slots. If a slot became free, an acknowledgment that requests
+ * them is due. */
 static void leave_asking(tide_daemon_t *d, uintptr_t state, bool may_ask) {
   if (may_ask) {
     leave_busy(d, state);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports of the two halves to their daemon (daemon.c): called through the pointers of their configurations, or by name
- * with TIDE_STATIC_PLATFORM. */
+/* Reports of the two halves to their daemon (daemon.c): called through the pointers of their configurations, or
+ * directly with TIDE_STATIC_PLATFORM. */
 #ifndef TIDE_DAEMON_INTERNAL_H
 #define TIDE_DAEMON_INTERNAL_H
 

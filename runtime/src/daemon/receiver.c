@@ -32,7 +32,7 @@ enum {
 enum { REASSEMBLY_FREE, REASSEMBLY_GROWING, REASSEMBLY_STALE, REASSEMBLY_USED };
 enum { RANK_BITS = 47, SUBMESSAGE_ID_MAXIMUM = TIDE_XRCE_TIMESTAMP_REPLY };
 
-/* ---- the owner: called by name, or through the functions in the configuration ---- */
+/* ---- calls of the owner: its functions directly, or the configuration's pointers ---- */
 
 #if TIDE_STATIC_PLATFORM
 #define HAS_PRIORITIES(r) true
@@ -101,7 +101,8 @@ static bool is_being_delivered(const tide_slot_t *slot) {
   return slot->state == SLOT_TAKEN || slot->state == SLOT_PARTIAL;
 }
 
-/* True if the frame waits or is being delivered in this stream, so that its sequence number matters. */
+/* True if the frame waits or is being delivered in this stream and was not passed: its sequence number then still
+ * matters. */
 static bool is_in_order(const tide_slot_t *slot, uint8_t stream) {
   return slot->stream == stream && !has_passed(slot) && (waits(slot) || is_being_delivered(slot));
 }
@@ -735,7 +736,8 @@ static int32_t priority_of_fragment(const tide_receiver_t *r, const tide_slot_t 
   return priority_of_data(r, slot, fragment->body[0], fragment->body + 4, fragment->body_bytes - 4u, account);
 }
 
-/* The priority of the frame itself; negative if the frame has no reader. */
+/* Sets slot->continues and slot->whole. Returns the frame's priority, without that of later frames of its stream;
+ * negative if the frame is a single submessage without a reader. */
 static int32_t preprocess(const tide_receiver_t *r, tide_slot_t *slot, const tide_xrce_submessage_t *first,
                           size_t position, tide_account_t **account) {
   slot->continues = false;
@@ -808,9 +810,9 @@ static bool is_early(const tide_receiver_t *r, const tide_slot_t *slot, next_t *
   return distance_from(next->sequence, slot->sequence) > 0;
 }
 
-/* Chooses the waiting frame to evict when `frame` has taken the last slot. The choice may be `frame` itself, because it
- * waits like the others. It makes only two passes over the slots, because it runs in the critical section for each
- * frame of a flood. */
+/* Chooses the waiting frame to evict when `frame` has taken the last slot. The choice may be `frame` itself, which
+ * waits like the others. The function makes only two passes over the slots, because it runs in the critical section for
+ * each frame of a flood. */
 static tide_slot_t *choose_evicted(const tide_receiver_t *r, const tide_slot_t *frame) {
   const bool frame_is_over = is_over(frame->account);
   /* Streams blocked on a reassembly buffer: their other frames cannot be used until that buffer is free. They are

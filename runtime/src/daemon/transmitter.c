@@ -257,7 +257,7 @@ static inline bool may_take(const tide_transmitter_t *t, claim_t claim, size_t s
 }
 
 /* True if the node is the only one of another level, or of a writer that has starved, provided that there are enough
- * nodes for each of them to have one. */
+ * nodes for each such level and writer to have one. */
 static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, tide_priority_t below) {
   const uint32_t level = bit_of_level(node->priority), levels = count_bits(t->levels[node->size_class]);
   const uint32_t starved = t->starved[node->size_class], count = t->config.classes[node->size_class].count;
@@ -450,7 +450,7 @@ static bool is_waiting_sample(const tide_node_t *node, uint8_t stream) {
          tide_queue_contains(&node->entry);
 }
 
-/* Of the writer's samples in execution_buffer behind this rank, returns the first and counts all. */
+/* Returns the first of the writer's samples that are in execution_buffer behind this rank; *count gets their number. */
 static tide_node_t *oldest_behind(const tide_transmitter_t *t, uint8_t stream, uint16_t writer, int64_t rank,
                                   uint32_t *count) {
   tide_node_t *oldest = NULL;
@@ -494,8 +494,8 @@ static turn_t evict_oldest(tide_transmitter_t *t, tide_node_t *oldest, uint16_t 
   return turn;
 }
 
-/* The oldest sample of the writer that has the most waiting samples, at least two. It makes two passes over the nodes
- * rather than one for each writer, because it runs in the critical section. */
+/* Returns the oldest sample of the writer that has the most waiting samples, at least two. The function makes two
+ * passes over the nodes rather than one for each writer, because it runs in the critical section. */
 static tide_node_t *oldest_of_most(const tide_transmitter_t *t, uint8_t stream, uint32_t bytes,
                                    tide_priority_t priority) {
   uint16_t counts[TIDE_NODE_NO_WRITER] = {0u};
@@ -736,7 +736,8 @@ static void begin_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide
                        tide_frame_parts_t *frame);
 static bool may_hold(const tide_transmitter_t *t);
 
-/* True if no other frame could be sent now, and no level is configured to hold back others until its acknowledgment. */
+/* True if no other frame could be sent now, and no level is configured to hold back others until its messages are
+ * acknowledged. */
 static bool is_quiet(const tide_transmitter_t *t, int64_t now_ns) {
   return !t->busy && !t->paused && !tide_transmitter_has_next(t) && now_ns < t->heartbeat_least_ns && !may_hold(t);
 }
@@ -1280,7 +1281,7 @@ void tide_transmitter_cancel(tide_transmitter_t *t) {
   }
   if (t->current_kind == FRAME_ACKNACK) stream->acknack_due = true;
   if (t->current_kind == FRAME_HEARTBEAT) stream->heartbeat_due = true;
-  t->answers_due = true; /* the next choice finds out whether one is due */
+  t->answers_due = true; /* the next choice finds out whether an ACKNACK or HEARTBEAT is due */
   finish_returning(t, node);
 }
 
@@ -1293,8 +1294,8 @@ static uint32_t elapsed_ticks(const tide_output_stream_t *stream, uint16_t seque
 static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t *stream, uint16_t count,
                                int64_t now_ns) {
   /* Karn's algorithm: repeated messages are not measured. With an adaptive delay, acknowledgments that a HEARTBEAT may
-   * have requested are not measured either. Each of these suggests that the delay is too short for this link, so it is
-   * doubled until the next measurement. */
+   * have requested are not measured either. Such an acknowledgment suggests that the delay is too short for this link,
+   * so the delay is doubled until the next measurement. */
   const uint16_t newest = (uint16_t)(stream->first_unacknowledged + count - 1u);
   if ((stream->resent & low_bits(count)) != 0u) return;
   if (t->busy && t->current_kind == FRAME_NODE && t->current_stream == stream && t->current_sequence == newest) return;
@@ -1303,7 +1304,7 @@ static void measure_round_trip(tide_transmitter_t *t, const tide_output_stream_t
     return;
   }
   /* As in TCP (Jacobson, Congestion Avoidance and Control, 1988): an eighth of each error is added to the mean, and a
-   * quarter to the mean deviation. They are stored times 8 and times 4. */
+   * quarter to the mean deviation. The mean is stored times 8, the deviation times 4. */
   const uint32_t sample_ticks = elapsed_ticks(stream, newest, now_ns);
   if (sample_ticks > ROUND_TRIP_MAXIMUM_TICKS) return;
   t->delay_shift = 0u;

@@ -22,9 +22,9 @@
 
 /* Records which blocks came from the default allocator. Entries are never freed, so lists are read without a lock. A
  * block is a whole allocation, and a program may release it directly with the allocator, as with the stock library. The
- * entry of such a block is dropped when the allocator returns any part of its memory again. Blocks within one region
- * are in that region's list, so that a search does not grow with the number of all blocks. Blocks that cross regions,
- * which are few or large, are in a separate list. */
+ * entry of such a block is dropped when the allocator returns any part of the block's memory again. Blocks within one
+ * region are in that region's list, so that a search does not grow with the number of all blocks. Blocks that cross
+ * regions, which are few or large, are in a separate list. */
 
 #define REGION_BYTES 4096u
 #define REGIONS (TIDE_DESKTOP ? 1024u : 8u) /* when there are more regions, they share lists */

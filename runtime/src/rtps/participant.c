@@ -91,7 +91,7 @@ static verdict_t on_acknack(tide_rtps_proxy_t *proxy, const tide_rtps_repair_t *
     proxy->requested = 0;
   }
   if (base < proxy->next) {
-    /* A reader requests numbers below the first one that concerns it, until a HEARTBEAT tells it that number. */
+    /* A reader requests numbers below the first one that concerns it, until a HEARTBEAT has reported that number. */
     if (base != 0 && proxy->answered) return RESTARTED;
     proxy->due_ns = now;
     return NEW;
@@ -1060,8 +1060,8 @@ static void put_graph(tide_cdr_t *cdr, const tide_participant_t *participant, co
   tide_rtps_extend(cdr, start);
 }
 
-/* The lowest number that the reader lacks and may be sent now: a requested one, or else a new one; 0: none. Nothing is
- * sent to a reliable reader that has not answered a HEARTBEAT: it may not know the writer yet. */
+/* The lowest number that the reader lacks and that may be sent now: a requested one, or else a new one; 0: none.
+ * Nothing is sent to a reliable reader that has not answered a HEARTBEAT: it may not know the writer yet. */
 static int64_t number_to_send(const tide_rtps_proxy_t *proxy, bool reliable, int64_t last) {
   if (reliable && !proxy->answered) return 0;
   if (proxy->requested != 0) return proxy->next + __builtin_ctz(proxy->requested);

@@ -359,7 +359,8 @@ void tide_rtps_get_data(tide_cdr_t *cdr, const tide_rtps_submessage_t *submessag
   if (cdr->status != TIDE_OK) return;
   data->is_key = (submessage->flags & (is_fragment ? TIDE_RTPS_FLAG_FRAGMENT_KEY : TIDE_RTPS_FLAG_KEY)) != 0;
   if (is_fragment) {
-    /* The fragments lie within the sample, and exactly these bytes follow (padding aside). 64 bits: no overflow. */
+    /* The fragments must lie within the sample, and exactly their bytes must follow (padding aside). With 64 bits
+     * nothing overflows. */
     const uint64_t from = ((uint64_t)data->first_fragment - 1) * data->fragment_bytes;
     uint64_t length = (uint64_t)data->fragment_count * data->fragment_bytes;
     if (data->first_fragment == 0 || length == 0 || from >= data->sample_bytes) {

@@ -10,12 +10,12 @@
 
 #define NEVER INT64_MAX
 #define MS INT64_C(1000000)
-#define HEARTBEAT_NS (20 * MS) /* from an unacknowledged frame on; doubled with each try up to 640 ms */
+#define HEARTBEAT_NS (20 * MS) /* from an unacknowledged frame to its HEARTBEAT; doubled with each try up to 640 ms */
 #define HOLD_NS (5000 * MS)    /* how long messages wait for an undiscovered server or client, as in tide's agent */
 #define IDENTITY_BYTES 24u     /* before a service's requests and replies: GUID and number of the request */
 #define REPLY_HEADER_BYTES 4u  /* before a client's replies: the request that is answered */
 #define DATA_HEADER_BYTES (TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + TIDE_XRCE_REQUEST_BYTES)
-#define ANSWERS_OF_A_MESSAGE 2u /* most answers to one message */
+#define ANSWERS_OF_A_MESSAGE 2u /* largest number of answers to one message */
 
 static int64_t earlier(int64_t left, int64_t right) { return left < right ? left : right; }
 
@@ -159,7 +159,7 @@ static void delete_object(tide_rtps_agent_t *agent, uint16_t id) {
   if (input != NULL) {
     tide_participant_remove(&agent->participant, &input->reader.endpoint, agent->now_ns);
     input->object = 0;
-    /* Frames of a reliable stream stay until they are acknowledged: it has no gaps. */
+    /* Frames of a reliable stream stay until they are acknowledged, because the stream must have no gaps. */
     for (size_t i = 0; i < agent->config.frame_count; i++)
       if (agent->config.frames[i].input == input) agent->config.frames[i].input = NULL;
   }
@@ -408,7 +408,7 @@ static tide_rtps_agent_stream_t *stream_of(tide_rtps_agent_t *agent, uint8_t id)
   return found;
 }
 
-/* Each reader has one frame of its own, so that a reader whose callback does not run cannot take all of them. */
+/* Each reader has one frame of its own, so that a reader whose callback does not run cannot take all frames. */
 static bool may_take_frames(const tide_rtps_agent_t *agent, const tide_rtps_input_t *input, size_t wanted) {
   size_t available = 0, owed = 0;
   for (size_t i = 0; i < agent->config.frame_count; i++) available += agent->config.frames[i].bytes == 0;

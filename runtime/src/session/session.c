@@ -50,8 +50,8 @@ enum {
 #define LONG_FRAGMENTS_ENOUGH 32u /* limit for the fragments in all nodes of a long message: two windows */
 #define CLOCK_DRIFT_ALLOWANCE_NS 1000000
 #define CLOCK_STEP_MOST_NS 10000000 /* largest clock step of kernels with a tick clock */
-/* Masking interrupts takes three instructions, a thread lock some twenty, so only with the latter is merging sections
- * worthwhile. */
+/* Masking interrupts takes three instructions, a thread lock some twenty. So merging sections is worthwhile only where
+ * a section is a lock. */
 #define SECTIONS_ARE_DEAR (!TIDE_STATIC_PLATFORM)
 
 _Static_assert(TIDE_XRCE_SESSION_NONE_WITHOUT_KEY + 1u == WITHOUT_KEY_FIRST &&
@@ -744,8 +744,8 @@ static bool may_ask_locked(const tide_session_t *session, const tide_reader_t *r
   return object == NULL || object->state == TIDE_OBJECT_CREATED;
 }
 
-/* Returns the next reader to request, or NULL; next_ns becomes the time of the earliest repeat. The order of
- * the readers does not matter, because readers are independent. */
+/* Returns the next reader for which READ_DATA is due, or NULL; *next_ns becomes the time of the earliest repeat. The
+ * order of the readers does not matter, because readers are independent. */
 static tide_reader_t *reader_in_turn_locked(tide_session_t *session, int64_t now_ns, int64_t *next_ns, bool *waiting) {
   *next_ns = TIDE_FOREVER;
   *waiting = false;
@@ -868,9 +868,9 @@ typedef struct welcome {
                                * else null */
 } welcome_t;
 
-/* True if the next frame can be processed now. Either its reader's queue has room for it; or it or a later frame must
- * replace an old sample; or frames of other readers wait behind it, which must not be delayed by a reader whose history
- * is deeper than its queue. */
+/* True if the next frame can be processed now: its reader's queue has room for it, or it or a later frame must replace
+ * an old sample, or frames of other readers wait behind it. Those must not be delayed by a reader whose history is
+ * deeper than its queue. */
 static bool is_welcome(void *context, const tide_account_t *account, bool is_first) {
   welcome_t *welcome = context;
   tide_session_t *session = welcome->session;
@@ -1069,8 +1069,8 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   const int acquired = !TIDE_LEAN && write->keep_last > 0u
                            ? tide_daemon_acquire_last(&session->daemon, bytes, priority, request->object, &write->node)
                            : tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
-  /* Meanwhile a request may have taken the reserve, so this node must replace it. Otherwise samples could hold all
-   * nodes, no object could be created, and no held sample could ever leave. */
+  /* Meanwhile a request may have taken the reserve. If no other node can replace it, this node is given back. Otherwise
+   * samples could hold all nodes, no object could be created, and no held sample could ever leave. */
   if (!TIDE_SINGLE_CONTEXT && reliable && acquired == TIDE_OK && !keep_reserve(session)) {
     tide_daemon_abandon(&session->daemon, write->node);
     write->node = NULL;
@@ -1884,7 +1884,7 @@ static bool end_run(tide_session_t *session, int64_t next_ns, bool *refused) {
   return ended;
 }
 
-/* One caller does the work, also for callers that arrive meanwhile. Returns true if there were any. */
+/* One caller does the work, also for callers that arrive meanwhile. Returns true if there were such callers. */
 static bool run(tide_session_t *session) {
   if (!begin_run(session)) return false;
   int64_t next_ns = 0;
@@ -2056,7 +2056,7 @@ int tide_session_wait_idle(tide_session_t *session, uint8_t stream, int64_t dead
 
 /* ---- set-up ---- */
 
-/* With TIDE_STATIC_PLATFORM the daemon calls its owner by name, otherwise through pointers. */
+/* With TIDE_STATIC_PLATFORM the daemon calls these functions directly, otherwise through pointers. */
 #if TIDE_STATIC_PLATFORM
 _Static_assert(offsetof(tide_session_t, daemon) + sizeof(tide_daemon_t) <= sizeof(tide_session_t),
                "a daemon lies in its session");
