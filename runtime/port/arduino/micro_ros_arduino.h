@@ -16,7 +16,7 @@
 
 /* The board's first serial line, `Serial`, at 115,200 baud: the agent's side is `tide agent --serial DEVICE`. */
 void set_microros_transports(void);
-/* Any stream of bytes: Serial1, a USB serial port, a software serial line. The sketch calls begin(). */
+/* Any stream of bytes: Serial1, a USB serial port, a software serial line. The sketch must have called its begin(). */
 void set_microros_stream_transport(Stream &stream);
 #if TIDE_ARDUINO_UDP
 /* Any network with Arduino's UDP: EthernetUDP, WiFiUDP. The network must be up. */

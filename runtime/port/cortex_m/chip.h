@@ -25,7 +25,7 @@
 /* A chip's header defines TIDE_CHIP_TICK_NS, TIDE_CHIP_CORE_HZ, TIDE_SOFTWARE_INTERRUPT_FIRST, TIDE_SOFTWARE_INTERRUPTS
  * and, for platform.c:
  *
- *   tide_chip_init()      start the clock; let the wake-up interrupt at TIDE_INTERRUPT_PRIORITY
+ *   tide_chip_init()      start the clock; enable the wake-up interrupt at TIDE_INTERRUPT_PRIORITY
  *   tide_chip_ticks()     a counter of 32 bits that counts up; it is read at least once in each wrap
  *   tide_chip_arm(ns)     the wake-up interrupt comes once, after that time (below 2^30 ns); earlier is harmless
  *   tide_chip_disarm()    called in that interrupt: it does not come again */

@@ -8,20 +8,20 @@
  * use, which `tide footprint` computes. (The idea is that of Super-Simple Tasker, QuantumLeaps.)
  *
  * Priorities. TIDE_SCHEDULING_FIFO: ordered by settings.priority (larger is more urgent), and among equals by
- * least_level. Only the order counts. TIDE_SCHEDULING_INHERIT: below all FIFO lanes, ordered by least_level. Up to
- * TIDE_SOFTWARE_INTERRUPTS - 1 lanes, and ten priorities, of which a budget takes two (TIDE_ERROR_FULL). Other
- * scheduling policies, two lanes of the same least_level (useless on one processor) and TIDE_SINGLE_CONTEXT:
- * TIDE_ERROR_UNSUPPORTED.
+ * least_level. Only the order counts. TIDE_SCHEDULING_INHERIT: below all FIFO lanes, ordered by least_level.
+ * TIDE_ERROR_FULL: more than TIDE_SOFTWARE_INTERRUPTS - 1 lanes, or more than ten priorities, of which a lane with a
+ * budget takes two. TIDE_ERROR_UNSUPPORTED: another scheduling policy, two lanes of the same least_level (useless on
+ * one processor), or TIDE_SINGLE_CONTEXT.
  *
  * TIDE_SCHEDULING_SPORADIC: a budget (tide/budget.h), enforced by the wake-up timer. A lane that exhausts its budget
  * continues at low_priority from the next instruction, even within a callback, and rises when the budget is
  * replenished. ARMv7-M allows changing the priority of an active interrupt. But with one stack, lanes that the callback
  * has preempted cannot continue before it returns. If one of them is more urgent than low_priority, the callback
  * continues at the priority of that lane, and its further time is charged to the exhausted lane's next portions. So in
- * the long run the lane gets only its budget, and yields late by at most one callback. Suppose a less urgent callback
- * runs on top of a lane on the stack, and the lane rises. Then the lane waits for the end of that callback, which
- * meanwhile has the lane's priority. Time of interrupts is charged to the lane that they interrupt; an activation
- * begins when the lane gets the processor.
+ * the long run the lane gets only its budget, and yields late by at most one callback. If a lane rises while a less
+ * urgent callback is above it on the stack, the lane waits for the end of that callback, which meanwhile has the lane's
+ * priority. Time of interrupts is charged to the lane that they interrupt; an activation begins when the lane gets the
+ * processor.
  *
  * A callback must not wait for a less urgent lane. Any other wait (a reliable publish into full pools) also blocks all
  * less urgent lanes. */

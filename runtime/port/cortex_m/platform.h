@@ -16,13 +16,13 @@ void tide_cortex_m_platform_init(void);
 /* Enables an interrupt with the runtime's priority. */
 void tide_cortex_m_enable_interrupt(uint32_t number);
 
-/* Pends an interrupt: its handler runs as soon as its priority allows. From any context. */
+/* Pends an interrupt: its handler runs as soon as its priority allows. Any context may call it. */
 void tide_cortex_m_pend(uint32_t number);
 /* The wake-up interrupt calls the handler at this time at the latest, and possibly at other times. TIDE_FOREVER: no
- * time; null: no handler. From any context. */
+ * time; null: no handler. Any context may call it. */
 void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void));
 
-/* The clock in ticks of the chip (chip.h), from any context; the low half suffices for short differences. */
+/* The clock in ticks of the chip (chip.h). Any context may call it; the low half suffices for short differences. */
 uint64_t tide_cortex_m_clock(void);
 static inline uint32_t tide_cortex_m_ticks(void) { return (uint32_t)tide_cortex_m_clock(); }
 

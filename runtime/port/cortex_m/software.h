@@ -16,7 +16,7 @@ static inline uint32_t tide_software_number(size_t index) { return TIDE_SOFTWARE
 /* From now on handler(index) runs, at that hardware priority, whenever software pends the interrupt. */
 void tide_software_start(size_t index, uint32_t priority, void (*handler)(size_t index));
 void tide_software_stop(size_t index);
-/* Pends the interrupt at this time, in place of the time set before; TIDE_FOREVER: never. From any context. */
+/* Pends the interrupt at this time, in place of the time set before; TIDE_FOREVER: never. Any context may call it. */
 void tide_software_wake_at(size_t index, int64_t time_ns);
 
 /* Sets a function that checks budgets. The function is called with the present time, in the critical section. It is

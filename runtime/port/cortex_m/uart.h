@@ -19,17 +19,18 @@
 #include "tide/port.h"
 
 typedef struct tide_uart_driver {
-  /* Start circular reception into the ring, at `baud`, 8N1. From a thread. Returns 0, or a negative error code. */
+  /* Start circular reception into the ring, at `baud`, 8N1. Called from a thread. Returns 0, or a negative error
+   * code. */
   int (*open)(uint32_t baud, uint8_t *ring, size_t ring_bytes);
   /* Stop both directions. After close returns, no call of tide_uart_* follows or is still running. With several
-   * processors, wait for a handler on another processor. From a thread. */
+   * processors, wait for a handler on another processor. Called from a thread. */
   void (*close)(void);
-  /* Start to send; returns at once. The bytes stay until tide_uart_transmit_complete. From a thread or an interrupt of
-   * the runtime's priority, never while another transmission is under way. On a chip with a data cache: clean the
-   * lines of the bytes first. */
+  /* Start to send; returns at once. The bytes stay until tide_uart_transmit_complete. Called from a thread or an
+   * interrupt of the runtime's priority, never while another transmission is under way. On a chip with a data cache:
+   * clean the lines of the bytes first. */
   void (*start_transmit)(const uint8_t *bytes, size_t count);
-  /* Returns the index in the ring of the next byte to arrive. From the context of tide_uart_received. On a chip with a
-   * data cache: the ring lies in memory that is not cached, or its lines are invalidated here. */
+  /* Returns the index in the ring of the next byte to arrive. Called in the context of tide_uart_received. On a chip
+   * with a data cache: the ring lies in memory that is not cached, or its lines are invalidated here. */
   size_t (*receive_position)(void);
 } tide_uart_driver_t;
 
@@ -51,13 +52,13 @@ extern const tide_uart_driver_t tide_stm32_driver; /* port/stm32/stm32_uart.h */
 #define TIDE_CHIP_UART tide_mps2_uart
 #endif
 
-/* From the driver, in interrupts of the runtime's priority (TIDE_INTERRUPT_PRIORITY). */
+/* The driver calls these two functions, in interrupts of the runtime's priority (TIDE_INTERRUPT_PRIORITY). */
 void tide_uart_transmit_complete(void); /* call when the last stop bit was sent, not when the DMA is done */
 void tide_uart_received(void);          /* call when the line is idle after some bytes, or the ring half full or full */
 
-/* The link of one session, called by runtime/port/rtos/link.c and by the port without a system. Like
- * tide_port_open_link and its companions. With LINK_TASK=1 link.c provides tide_uart_wake_task. uart.c calls it when
- * there is work, from any task or interrupt, even in a critical section. */
+/* The functions of one session's link, like tide_port_open_link and its companions. runtime/port/rtos/link.c and the
+ * port without a system call them. With LINK_TASK=1 link.c provides tide_uart_wake_task. uart.c calls it when there is
+ * work, from any task or interrupt, even in a critical section. */
 int tide_uart_open_link(tide_session_t *session, const tide_link_address_t *address);
 void tide_uart_close_link(tide_session_t *session);
 int tide_uart_link_counters(tide_session_t *session, tide_link_counters_t *counters);

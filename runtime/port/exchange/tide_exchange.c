@@ -105,8 +105,8 @@ static void bind(text_message_t *text) {
   text->message.data.capacity = sizeof text->bytes;
 }
 
-/* ---- messages ----
- * A message contains a number, to the agent also the next expected number, then letters computed from the number. */
+/* ---- messages ---- A message consists of a number, in messages to the agent also the number expected next, and
+ * letters computed from the first number. */
 
 static size_t put_number(char *bytes, uint32_t number) {
   for (size_t digit = DIGITS; digit-- > 0u; number /= 10u) bytes[digit] = (char)('0' + number % 10u);

@@ -32,10 +32,10 @@ extern "C" {
 #define TIDE_FREERTOS_NOTIFICATION 0
 #endif
 
-/* 1: the program defines int64_t tide_freertos_clock_ns(void), monotonic, from any task or interrupt, finer than the
- * tick. 0: time is counted in ticks. It must be read at least once per wrap of the tick counter (49 days at 1 kHz and
- * 32 bits); a session reads it every second. Tickless idle needs 1, because the tick count lags when an interrupt ends
- * the idle time. */
+/* 1: the program defines int64_t tide_freertos_clock_ns(void), which is monotonic, finer than the tick, and callable
+ * from any task or interrupt. 0: time is counted in ticks. The tick count must be read at least once per wrap of the
+ * tick counter (49 days at 1 kHz and 32 bits); a session reads it every second. Tickless idle needs 1, because the tick
+ * count lags when an interrupt ends the idle time. */
 #ifndef TIDE_FREERTOS_CLOCK
 #define TIDE_FREERTOS_CLOCK 0
 #endif
@@ -109,11 +109,11 @@ void tide_freertos_alarm(void);
  *   void tide_freertos_switched_in(void);
  *   #define traceTASK_SWITCHED_IN() tide_freertos_switched_in()
  *
- * Time of interrupts is charged to the lane that they interrupt. For one executor at a time. */
+ * Time of interrupts is charged to the lane that they interrupt. Only one executor at a time may have such lanes. */
 #ifndef TIDE_FREERTOS_BUDGETS
 #define TIDE_FREERTOS_BUDGETS 0
 #endif
-#ifndef TIDE_FREERTOS_REPLENISHMENTS /* most outstanding replenishments of a lane, 16 bytes each */
+#ifndef TIDE_FREERTOS_REPLENISHMENTS /* largest number of outstanding replenishments of a lane, 16 bytes each */
 #define TIDE_FREERTOS_REPLENISHMENTS 8
 #endif
 #if TIDE_FREERTOS_BUDGETS

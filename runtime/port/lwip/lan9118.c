@@ -100,7 +100,7 @@ static void phy_write(chip_t *chip, uint32_t number, uint32_t value) {
   await_phy(chip);
 }
 
-/* Reading the PHY's interrupts clears them. A change while it is handled comes as another interrupt. */
+/* Reading the PHY's interrupts clears them. A change during this function causes another interrupt. */
 static void check_link(struct netif *interface, chip_t *chip) {
   (void)phy_read(chip, PHY_INTERRUPTS);
   if ((phy_read(chip, PHY_STATUS) & PHY_LINK) == 0) {
@@ -176,7 +176,7 @@ void tide_lan9118_input(struct netif *interface) {
 
 err_t tide_lan9118_init(struct netif *interface) {
   chip_t *const chip = interface->state;
-  if ((chip->power & POWER_READY) == 0) chip->byte_test = 0; /* a write ends its sleep */
+  if ((chip->power & POWER_READY) == 0) chip->byte_test = 0; /* a write ends the controller's sleep */
   if (!becomes(&chip->power, POWER_READY, POWER_READY) || chip->byte_test != BYTE_TEST) return ERR_IF;
   chip->hw_config = HW_RESET;
   if (!becomes(&chip->hw_config, HW_RESET, 0) || !becomes(&chip->eeprom_command, EEPROM_BUSY, 0)) return ERR_IF;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The Ethernet controllers LAN9118 and LAN9220 on a 32-bit bus, as an interface of lwIP. QEMU's MPS2 boards have one.
- * Frames pass the controller's FIFOs, without DMA: copying a frame takes about 2 instructions a byte, by the context
- * that runs lwIP. With LWIP_IGMP the MAC passes all multicast frames, and lwIP chooses.
+ * Frames are copied through the controller's FIFOs, without DMA, which takes the context that runs lwIP about 2
+ * instructions a byte. With LWIP_IGMP the MAC passes all multicast frames, and lwIP chooses.
  *
  *   netif_add(&ethernet, &address, &mask, &gateway, (void *)0x40200000, tide_lan9118_init, ethernet_input);
  *
@@ -19,7 +19,7 @@ extern "C" {
 err_t tide_lan9118_init(struct netif *interface);
 /* Passes the received frames to lwIP, and reports to it when the cable is plugged in or out. */
 void tide_lan9118_input(struct netif *interface);
-/* Handler of the controller's interrupt, to be placed in the vector table. One controller in a program. */
+/* Handler of the controller's interrupt, to be placed in the vector table. A program can have only one controller. */
 void tide_lan9118_interrupt(void);
 
 #ifdef __cplusplus

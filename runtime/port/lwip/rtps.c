@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The RTPS wire over lwIP, as a custom transport: the link's context passes datagrams to the participant as they
- * arrive, and waits in its read for the next one, for the agent's next time, and for the program. */
+/* RTPS over lwIP, as a custom transport: the link's context passes datagrams to the participant as they arrive, and
+ * waits in its read for the next one, for the agent's next time, and for the program. */
 #include <lwip/igmp.h>
 #include <lwip/pbuf.h>
 #include <lwip/udp.h>
@@ -14,7 +14,7 @@
 #error "participants announce themselves by multicast, and their endpoints in fragments: LWIP_IGMP 1, IP_REASSEMBLY 1"
 #endif
 
-#define DATAGRAMS_A_READ 4u /* an urgent message of the program waits for at most so many */
+#define DATAGRAMS_A_READ 4u /* an urgent message of the program waits for at most this many */
 #define DOMAIN_MAXIMUM 232u
 
 static struct {
@@ -84,7 +84,7 @@ static bool send_next(int64_t now_ns, int64_t *deadline_ns) {
     memcpy(&host, datagram.to.address, sizeof host);
     ip_addr_copy_from_ip4(address, host);
     pbuf_realloc(frame, (u16_t)datagram.length);
-    /* What is not sent is sent again if it is reliable. */
+    /* A datagram that is not sent is lost; reliable samples in it are repeated. */
     (void)udp_sendto_if(wire.sockets[0], frame, &address, datagram.to.port, tide_lwip_network->interface);
   } else if (datagram.deadline_ns < *deadline_ns) {
     *deadline_ns = datagram.deadline_ns;

@@ -27,7 +27,8 @@
 extern "C" {
 #endif
 
-/* Datagrams of the agent that are kept until the session reads them; more are dropped, and the streams repair that. */
+/* Largest number of the agent's datagrams that are kept until the session reads them. Further ones are dropped;
+ * reliable streams send their messages again. */
 #ifndef TIDE_LWIP_DATAGRAMS
 #define TIDE_LWIP_DATAGRAMS 8
 #endif
@@ -38,13 +39,13 @@ typedef struct tide_lwip_network {
   void (*input)(struct netif *interface);
 } tide_lwip_network_t;
 
-/* The structure stays in use. Before the session is opened. */
+/* Call it before the session is opened. The structure stays in use. */
 void tide_lwip_set_network(const tide_lwip_network_t *network);
-/* From the MAC's interrupt, when frames have arrived; from any context. Without it a frame is noticed a slice later
- * (tide/link_custom.h), or when lwIP's next timer is due. */
+/* The MAC's interrupt calls it when frames have arrived; any other context may call it, too. Without this call a frame
+ * is noticed a slice later (tide/link_custom.h), or when lwIP's next timer is due. */
 void tide_lwip_wake(void);
 
-/* The agent's address is IPv4. RMW_RET_INVALID_ARGUMENT: it is not. One session at a time. */
+/* The agent's address must be IPv4 (else RMW_RET_INVALID_ARGUMENT). Only one session at a time may use it. */
 rmw_ret_t tide_lwip_options_set_agent(rmw_init_options_t *options, const char *address, uint16_t port);
 /* Datagrams of the agent that were dropped: no room, or longer than TIDE_MTU_BYTES. */
 uint32_t tide_lwip_dropped(void);

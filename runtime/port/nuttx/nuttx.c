@@ -233,9 +233,9 @@ void tide_kernel_look_at_masked(int64_t time_ns) {
 }
 
 /* Setting a priority makes the kernel drop inherited priority, and a thread that is demoted inherits none. So no lane
- * is demoted inside a section of the runtime, where others would wait for it. For this, the thread that sets priorities
- * first takes both locks of the platform. Priority that the lane has inherited from a more urgent waiting thread is
- * kept. */
+ * may be demoted inside a section of the runtime, where others would wait for it. For this, the thread that sets
+ * priorities first takes both locks of the platform. Priority that the lane has inherited from a more urgent waiting
+ * thread is kept. */
 void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority) {
   struct sched_param parameters;
   memset(&parameters, 0, sizeof parameters);

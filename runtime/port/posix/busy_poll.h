@@ -16,7 +16,7 @@
  * processor is not taken for twice that maximum, the pause starts again at BUSY_POLL_REST_NS. A polling thread with a
  * real-time policy blocks all others on its processor, so it polls for at most a quarter of the time.
  *
- * Not thread-safe: the owner serialises. Nothing allocates. Cost of a turn: some ten instructions. */
+ * Not thread-safe: the owner serialises. Nothing allocates. Cost of a call: some ten instructions. */
 #ifndef TIDE_PORT_POSIX_BUSY_POLL_H
 #define TIDE_PORT_POSIX_BUSY_POLL_H
 
@@ -41,15 +41,15 @@ typedef struct tide_busy_poll {
 
 /* limit_ns 0: never poll. Must run in the polling thread, whose permitted processors it counts. */
 void tide_busy_poll_init(tide_busy_poll_t *poll, int64_t limit_ns);
-/* A wait starts now. */
+/* Reports that a wait starts now. */
 void tide_busy_poll_start(tide_busy_poll_t *poll, int64_t now_ns);
 /* True: poll, or poll again. False: sleep. */
 bool tide_busy_poll_goes_on(tide_busy_poll_t *poll, int64_t now_ns);
-/* Polling has ended, because the event occurred or it is time to sleep. The calls from start to tide_busy_poll_looked
- * must not interleave with those of another wait; the rest of the waits may overlap. */
+/* Reports that polling has ended, because the event occurred or it is time to sleep. The calls from start to
+ * tide_busy_poll_looked must not interleave with those of another wait; the rest of the waits may overlap. */
 void tide_busy_poll_looked(tide_busy_poll_t *poll, int64_t now_ns, bool found);
-/* A wait has ended, after polling or sleeping. waited_ns: its duration. found: the event occurred; otherwise the
- * deadline passed. */
+/* Reports that a wait has ended, after polling or sleeping. waited_ns: its duration. found: the event occurred;
+ * otherwise the deadline passed. */
 void tide_busy_poll_end(tide_busy_poll_t *poll, int64_t waited_ns, int64_t now_ns, bool found);
 
 #ifdef __cplusplus

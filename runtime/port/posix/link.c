@@ -2,9 +2,9 @@
 /* The links of this port: a descriptor, a thread that acts as the interrupt context, and one outgoing frame. A kind
  * (serial, UDP, TCP) defines how its descriptor is opened and how messages are converted to bytes and back.
  *
- * Two contexts meet here. Submitters call the daemon's start. It writes to the descriptor at once, so that a frame does
- * not wait for a thread to wake. The link's thread does most other work. The daemon's critical section, in which frames
- * start, guards the descriptor and the outgoing frame as well.
+ * Two contexts meet here. A submitter calls, through the daemon, the link's start, which writes to the descriptor at
+ * once, so that a frame does not wait for a thread to wake. The link's thread does most other work. The daemon's
+ * critical section, in which frames start, guards the descriptor and the outgoing frame as well.
  *
  * The transmission of a datagram ends when it starts, because the system takes it at once. So the thread is not woken
  * for datagrams. Otherwise the thread, which has the top priority, would run after each datagram, and no two datagrams
@@ -60,12 +60,13 @@
 #define AWAKE INT64_MIN /* the thread is awake, and checks requests before it sleeps */
 /* Messages sent in a row before the thread checks for received data. */
 #define MESSAGES_A_TURN 32
-/* There is a flood while the leaky bucket has at least this many messages. It holds FLOOD_MESSAGES_MAXIMUM at most. */
+/* There is a flood while the leaky bucket has at least this many messages. The bucket holds FLOOD_MESSAGES_MAXIMUM at
+ * most. */
 #define FLOOD_MESSAGES 64
 #define FLOOD_MESSAGES_MAXIMUM 256
 /* The shortest delay of a HEARTBEAT if the transmitter measures it (tide_transmitter_config_t.heartbeat_delay_ns). */
 #define HEARTBEAT_LEAST_NS INT64_C(2000000)
-/* For this time after it waited or published, a program receives by itself. */
+/* For this time after it waited or published, the program's only thread receives instead of the link's thread. */
 #define ATTENTION_NS HEARTBEAT_LEAST_NS
 /* After a second thread was seen, the link's thread listens for this time. */
 #define SHARED_NS INT64_C(1000000000)
@@ -79,8 +80,8 @@
 #define CONNECT_TIMEOUT_MS 500
 #define LENGTH_BYTES 2u
 #define RECEIVE_CALLS_A_TURN 4
-/* A caller that finds the link's thread receiving sleeps for this long. Usually the thread sets its event by then;
- * otherwise the caller receives the data itself. */
+/* A caller that finds the link's thread receiving sleeps for this long. Usually the link's thread sets the caller's
+ * event by then; otherwise the caller receives the data itself. */
 #define THREAD_RECEIVES_NS INT64_C(500000)
 #define CUSTOM_TURN_NS INT64_C(20000000)
 
@@ -106,7 +107,7 @@ struct link {
   const kind_t *kind;
   tide_session_t *session;
   tide_link_address_t address;
-  link_t *next;        /* next of all links; under links_mutex */
+  link_t *next;        /* in the list of all links, which links_mutex guards */
   atomic_uint holders; /* callers that wait on this link; changed in the critical section */
   tide_posix_thread_t thread;
   pthread_mutex_t receiving;
@@ -121,7 +122,7 @@ struct link {
                                     section */
   tide_posix_link_times_t times; /* copied when the link was created */
 
-  /* Who receives. */
+  /* Members that decide who receives. */
   _Atomic uintptr_t user; /* the thread that published or waited last */
   _Atomic int64_t
       shared_until_ns;   /* until then the program counts as having several threads; TIDE_FOREVER: it has lanes */
@@ -564,7 +565,7 @@ static void set_option(int descriptor, int level, int option, int value) {
   (void)setsockopt(descriptor, level, option, &value, (socklen_t)sizeof value);
 }
 
-/* Waits for the pending connection; 0 when that is established. */
+/* Waits for the pending connection; returns 0 when it is established. */
 static int finish_connect(int descriptor, int timeout_ms) {
   struct pollfd wait = {.fd = descriptor, .events = POLLOUT};
   int error = 0;

@@ -13,7 +13,7 @@ extern "C" {
 
 typedef struct tide_posix_link_times {
   int64_t poll_limit_ns; /* longest interval between polls of the session, for requests that submit no message */
-  /* UDP. In a flood, submitters send for some time more than one message in each flood_gap_ns. */
+  /* UDP: there is a flood while submitters, for some time, send more than one message in each flood_gap_ns. */
   int64_t flood_gap_ns;
   int64_t gather_ns;    /* in a flood a message waits at most this long for others to be sent with it */
   int64_t attention_ns; /* how long the thread does not listen after its program waited or published */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sleeping thread wakes late: the interrupt, the scheduler and, on an idle processor, leaving a sleep state take
- * time, 15 us or more on a virtual processor. Most of this delay occurs at each wake-up. So a sleeping thread requests
- * an earlier wake-up, by the least delay of recent wake-ups, and polls the clock until its time.
+ * time, 15 us or more on a virtual processor. Most of this delay occurs at each wake-up. So a thread that sleeps
+ * requests a wake-up that is earlier by the least delay of recent wake-ups, and then polls the clock until its time.
  *
- * The lead is the least lateness of the last WAKE_UP_WINDOW to twice as many wake-ups, and 0 before the first window
- * has ended. An early wake-up costs polling for the rest. An early wake-up is rare and not repeated. It happens only if
- * a wake-up is less late than all recent ones, and it shortens the lead at once. The lead is at most half of a pause.
- * If the thread is the most urgent of its processor, it blocks others for at most the lead.
+ * The lead is the least lateness of the latest wake-ups (WAKE_UP_WINDOW of them, up to twice as many), and 0 before the
+ * first window has ended. A wake-up comes too early only if it is less late than all recent ones. It then costs polling
+ * for the rest of the time, and shortens the lead at once, so this is rare and not repeated. The lead is at most half
+ * of a pause. If the thread is the most urgent of its processor, it blocks others for at most the lead.
  *
  * Not thread-safe: each thread needs its own. Nothing allocates. Cost: some ten instructions and a reading of the
  * clock. */

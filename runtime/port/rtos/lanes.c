@@ -86,7 +86,7 @@ static void account_masked(lane_budget_t *lane) {
   }
   if (!TIDE_KERNEL_SWITCHES) {
     /* Without reports of switches, the lane is assumed to have run at the end of the interval, after other tasks,
-     * unless it ran all the time. Budget that the lane did not use before it ran is not made up for. */
+     * unless it ran all the time. Budget that it left unused before then is not given back. */
     lane->idle_looks = 0u;
     tide_budget_preempt(&lane->budget, 0, lane->budget.now_ns);
     tide_budget_run(&lane->budget, now_ns - consumed_ns);

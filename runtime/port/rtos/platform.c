@@ -88,8 +88,8 @@ static void event_set(void *context, tide_event_t *event) {
 int tide_rtos_wait(tide_event_t *event, int64_t deadline_ns, void *waiter) {
   for (;;) {
     const bool late = deadline_ns != TIDE_FOREVER && tide_kernel_now_ns(NULL) >= deadline_ns;
-    /* Testing the event and storing the waiter are atomic. So a set between them and the sleep finds the waiter, and
-     * its wake ends the sleep. */
+    /* Testing the event and storing the waiter are atomic. So a set that comes after this section and before the sleep
+     * finds the waiter, and its wake ends the sleep. */
     const uintptr_t state = tide_kernel_enter(NULL);
     const bool set = event->state != 0u;
     event->state = 0u;

@@ -41,8 +41,8 @@ extern "C" {
 
 /* ---- platform.c needs ---- */
 
-/* Like the members of tide_platform_t; from tasks and interrupts. Sections nest. A task that was woken within a section
- * gets the processor when the outermost section ends. */
+/* Like the members of tide_platform_t; called from tasks and interrupts. Sections nest. A task that was woken within a
+ * section gets the processor when the outermost section ends. */
 int64_t tide_kernel_now_ns(void *context);
 uintptr_t tide_kernel_enter(void *context);
 void tide_kernel_exit(void *context, uintptr_t state);
@@ -77,8 +77,8 @@ void *tide_kernel_self(void); /* the running task */
 int tide_kernel_priority(void);
 void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority); /* null: the running task */
 
-/* Budgets. Time that a task has used since the stamp, which is then set to now. If the kernel reports switches: time of
- * any task since the stamp. */
+/* For budgets: returns the time that the task has used since the stamp, and sets the stamp to now. If the kernel
+ * reports switches, it returns the time that passed since the stamp, whatever task ran. */
 int64_t tide_kernel_consumed_ns(tide_kernel_stamp_t *stamp, void *task);
 #ifndef tide_kernel_prepare_budgets
 int tide_kernel_prepare_budgets(
@@ -98,11 +98,11 @@ void tide_kernel_await_look(void);
 
 /* Wait for the event; `waiter` wakes the caller. Returns like tide_platform_t.event_wait. */
 int tide_rtos_wait(tide_event_t *event, int64_t deadline_ns, void *waiter);
-/* From the interrupt of the alarm, or a task in its place. Early and spurious calls are harmless. Cost: linear in the
- * tasks that it wakes. */
+/* The interrupt of the alarm calls it, or a task in its place. Early and spurious calls are harmless. Cost: linear in
+ * the tasks that it wakes. */
 void tide_rtos_alarm(void);
-/* Called by the kernel when it switches to this task. Null: it switches to a task that is not a lane. Masks by itself.
- * O(lanes with a budget). */
+/* Called by the kernel when it switches to this task. Null: it switches to a task that is not a lane. The function
+ * masks interrupts itself. O(lanes with a budget). */
 void tide_rtos_switched(const void *task);
 
 /* ---- a board provides, with TIDE_LINK_SYSTEM=1 ---- */

@@ -57,8 +57,8 @@ static bool has_cache(void) { return !TIDE_STM32_F4 && tide_stm32_line.has_cache
 static volatile uint32_t *received_of(tide_stm32_uart_t *uart) { return &uart->data; }
 static volatile uint32_t *transmit_of(tide_stm32_uart_t *uart) { return &uart->data; }
 
-/* Call it after reading the status. A byte that the DMA has not fetched yet would be lost; the stream repairs the
- * frame. */
+/* Call it after reading the status. A byte that the DMA has not fetched yet would be lost, and its frame with it, which
+ * a reliable stream sends again. */
 static void clear_status(tide_stm32_uart_t *uart, uint32_t flags) {
   if ((flags & (UART_ERRORS | UART_IDLE)) != 0u) (void)uart->data;
   if ((flags & UART_COMPLETE) != 0u) uart->status = ~UART_COMPLETE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sockets of the RTPS wire, as a custom transport: the link's thread waits in its read for datagrams, for the
- * agent's next time, and for the program. */
+/* The sockets of RTPS, as a custom transport: the link's thread waits in its read for datagrams, for the agent's next
+ * time, and for the program. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "tide/rclc_rtps.h"
 
 #define PARTICIPANTS 32u    /* participants of this machine to announce to, as many as in Fast DDS */
-#define DATAGRAMS_A_READ 4u /* an urgent message of the program waits for at most these */
+#define DATAGRAMS_A_READ 4u /* an urgent message of the program waits for at most this many */
 #define DATAGRAM_BYTES_MAXIMUM 65536u
 
 static struct {
