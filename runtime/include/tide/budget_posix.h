@@ -14,9 +14,9 @@
  *   status = tide_posix_budget_attach(&budgets, &lane, thread, &config);
  *
  * Accuracy. Priorities rise at replenishments and fall when the budget is used up. Each change is late by the
- * supervisor's wake-up latency (some 10 us, more in virtual machines). The supervisor checks a lane at most once in 50
- * us, and a lane that does not get the processor at most once in 800 us. So when less budget than that is left, it may
- * be overrun by as much. An overrun is deducted from the next replenishment, so over many periods the lane gets its
+ * supervisor's wake-up latency (some 10 us, more in virtual machines). The supervisor waits at least 50 us between two
+ * checks of a lane, or up to 800 us if the lane does not get the processor. So a lane with less budget left than that
+ * may overrun it by as much. An overrun is deducted from the next replenishment, so over many periods the lane gets its
  * budget to the nanosecond.
  *
  * A thread that sleeps without calling tide_posix_budget_block counts as waiting for the processor. After a sleep
@@ -42,7 +42,7 @@ extern "C" {
 
 struct tide_posix_budgets;
 
-/* A thread with a budget. Zeroed before first use. */
+/* A thread with a budget. Zero it before first use. */
 typedef struct tide_posix_budget {
   struct tide_posix_budgets *owner; /* null: not attached */
   struct tide_posix_budget *next;

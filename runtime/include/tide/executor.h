@@ -285,7 +285,7 @@ typedef struct tide_executor {
   tide_callback_t *always_list;
   tide_callback_t *arrivals, *arrivals_last; /* the callbacks that were notified and that no lane has handled yet */
   bool splits;                               /* the platform excludes lanes and interrupts separately */
-  uintptr_t (*enter)(void *context);         /* guards the members below against lanes and threads */
+  uintptr_t (*enter)(void *context);         /* locks the lists against lanes and threads */
   void (*exit)(void *context, uintptr_t state);
   tide_trigger_t trigger;
   void *trigger_object;
@@ -300,7 +300,7 @@ typedef struct tide_executor {
 /* TIDE_ERROR_UNSUPPORTED: the policy or the build options do not allow these lanes, or two of them share a band on a
  * platform that has lanes_enter. */
 int tide_executor_init(tide_executor_t *executor, const tide_executor_config_t *config);
-/* Set the trigger. Null, and the default: tide_trigger_any. With another trigger, a round whose trigger returns true
+/* Set the trigger; null selects tide_trigger_any, the default. With another trigger, a round whose trigger returns true
  * runs every ready callback once, most urgent first (tide) or in order of registration (batch). Callbacks that become
  * ready meanwhile wait for the next round. TIDE_ERROR_UNSUPPORTED: a trigger other than `any`, and the executor has
  * several lanes or the readyset policy, or the runtime is lean. */

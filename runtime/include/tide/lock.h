@@ -11,7 +11,7 @@
  *   static tide_lock_t map;
  *   tide_lock_set_init(&locks, tide_port_platform(), tide_port_locks());
  *   tide_lock_init(&map, &locks);
- *   tide_lock_allow(&map, &urgent);            each callback that takes it, after tide_executor_add
+ *   tide_lock_allow(&map, &urgent);            for each callback that takes the lock, after tide_executor_add
  *   ...
  *   tide_lock_take(&map, callback);            in a callback; give it before the callback returns
  *   tide_lock_give(&map);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Build options of the runtime. A program short of memory builds the runtime and itself with another profile, set by
- * definitions on the compiler's command line (tide_runtime in runtime/port/cortex_m/CMakeLists.txt); `tide footprint
- * system.toml` prints the definitions that a description needs.
+ * definitions on the compiler's command line (see tide_runtime in runtime/port/cortex_m/CMakeLists.txt); `tide
+ * footprint system.toml` prints the definitions that a description needs.
  *
  *   TIDE_PROFILE=0               full (the default): everything
  *   TIDE_RELIABLE_STREAMS=0      with any profile: best effort only

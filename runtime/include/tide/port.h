@@ -54,7 +54,8 @@ typedef struct tide_link_address {
 /* The platform of this port; always the same pointer. */
 const tide_platform_t *tide_port_platform(void);
 
-/* True if the caller is an interrupt that is not a lane; always false on ports that cannot tell. From any context. */
+/* True if the caller is an interrupt that is not a lane; always false on ports that cannot tell. Any context may call
+ * it. */
 bool tide_port_in_interrupt(void);
 
 /* The clock for execution times (tide/measure.h): a cycle counter if the core has one, the thread's processor clock if
@@ -68,11 +69,11 @@ const tide_measure_clock_t *tide_port_measure_clock(void);
  * has no resources for a thread.
  */
 int tide_port_open_link(tide_session_t *session, const tide_link_address_t *address);
-/* Close the link and drop frames that have not been sent. Not from the link's context. */
+/* Close the link and drop frames that have not been sent. Do not call it from the link's context. */
 void tide_port_close_link(tide_session_t *session);
 
-/* Let the link's context call tide_session_poll now, before the time that poll last returned. From any thread or
- * interrupt, not within a critical section. No effect if the link has no context of its own. */
+/* Let the link's context call tide_session_poll now, before the time that poll last returned. Any thread or interrupt
+ * may call it, but not within a critical section. It has no effect if the link has no context of its own. */
 void tide_port_wake_link(tide_session_t *session);
 
 /* With sockets: send a query to the agents of this network at TIDE_XRCE_DISCOVERY_GROUP and wait for the first answer.
@@ -110,8 +111,8 @@ typedef struct tide_link_counters {
   uint32_t cuts;              /* times the link was lost */
   uint32_t messages_sent;     /* messages sent completely, by the driver's report or by the line's pacing */
   uint32_t messages_lost;     /* messages refused by the system, or lost in a cut */
-  uint32_t writes_partial;    /* the system took only a part: the peer or the line is slower than this side */
-  uint32_t messages_oversize; /* received, longer than the mtu: dropped */
+  uint32_t writes_partial;    /* times the system took only part of a message: the peer or the line is slower */
+  uint32_t messages_oversize; /* received messages that were dropped: longer than the mtu */
   uint64_t bytes_sent, bytes_received;
   uint32_t batches;                 /* UDP: system calls that sent messages; each sent one or more */
   int64_t complete_late_maximum_ns; /* longest delay from the end of a transmission to its report */

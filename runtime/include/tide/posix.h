@@ -11,11 +11,11 @@ extern "C" {
 
 #define TIDE_POSIX_ANY_CPU (-1)
 
-/* Scheduling of the calling thread. policy: SCHED_OTHER, SCHED_FIFO or SCHED_RR of <sched.h>; priority: 0 for
+/* Set the scheduling of the calling thread. policy: SCHED_OTHER, SCHED_FIFO or SCHED_RR of <sched.h>; priority: 0 for
  * SCHED_OTHER, else within sched_get_priority_min..max; cpu: 0-based, or TIDE_POSIX_ANY_CPU to leave the affinity.
  * TIDE_ERROR_ARGUMENT: no such policy, priority or processor. TIDE_ERROR_NOT_PERMITTED: the system refuses (needs
- * CAP_SYS_NICE, or an rtprio limit as set by ulimit -r); nothing was changed then. TIDE_ERROR_UNSUPPORTED: affinity
- * on a system without it. */
+ * CAP_SYS_NICE, or an rtprio limit as set by ulimit -r); nothing was changed then. TIDE_ERROR_UNSUPPORTED: a processor
+ * was requested on a system without affinity. */
 int tide_posix_set_scheduling(int policy, int priority, int cpu);
 
 /* Limit the wake-up lead of all threads of the process, from their next wait on. A thread that waits for a time (an

@@ -26,10 +26,10 @@ typedef struct tide_posix_scheduling {
   int64_t runtime_ns, deadline_ns, period_ns;
 } tide_posix_scheduling_t;
 
-/* Scheduling of the calling thread. TIDE_ERROR_ARGUMENT: no such policy, priority or processor, or a deadline thread
- * that is pinned. TIDE_ERROR_NOT_PERMITTED: the system refuses it (no CAP_SYS_NICE, no rtprio limit, or the deadline
- * threads of the machine have no processor time left); nothing was changed then. TIDE_ERROR_UNSUPPORTED: the system
- * has no such policy. */
+/* Set the scheduling of the calling thread. TIDE_ERROR_ARGUMENT: no such policy, priority or processor, or a deadline
+ * thread that is pinned. TIDE_ERROR_NOT_PERMITTED: the system refuses it (no CAP_SYS_NICE, no rtprio limit, or the
+ * deadline threads of the machine have no processor time left); nothing was changed then. TIDE_ERROR_UNSUPPORTED: the
+ * system has no such policy. */
 int tide_posix_schedule(const tide_posix_scheduling_t *scheduling);
 /* Returns the calling thread's policy and priority, without its processor (TIDE_POSIX_ANY_CPU), for starting another
  * thread. */

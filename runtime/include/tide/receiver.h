@@ -199,8 +199,8 @@ typedef struct tide_receiver {
   uint64_t next_arrival;
   int64_t refused_ns; /* time at which a reliable frame last found no slot; 0: not within TIDE_BURST_NS */
   tide_receiver_config_t config;
-  uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1]; /* bit per stream id: the rest of a message is skipped, which is too large
-                                                or has no reader */
+  uint32_t skipping[TIDE_FRAGMENTS ? 8 : 1];   /* bit per stream id: the rest of a message that is too large or has no
+                                                  reader is skipped */
   uint32_t abandoning[TIDE_FRAGMENTS ? 8 : 1]; /* bit per stream id: part of a message was given up */
   tide_receiver_counters_t counters;
 } tide_receiver_t;

@@ -66,7 +66,7 @@ typedef struct tide_reader {
   uint16_t object;          /* id of its datareader, requester or replier */
   uint16_t request;         /* id of the READ_DATA: samples carry it */
   tide_priority_t priority; /* priority of the callback; the level in it selects the stream */
-  uint8_t owner;            /* number of the executor that processes its frames (TIDE_FRAME_OWNER); 0: none */
+  uint8_t owner;            /* number of the executor that processes its frames (TIDE_FRAME_OWNER); 0: any */
   bool reliable;
   bool keep_all;            /* when `depth` samples are queued, further samples wait, and their stream with them */
   uint8_t keep_last;        /* history depth: beyond it, samples that have waited for more than TIDE_BURST_NS are
@@ -256,10 +256,10 @@ void tide_session_take_done(tide_session_t *session, tide_reader_t *reader);
  *   tide_write_t write;
  *   if (tide_session_write_begin(...) == TIDE_OK) { encode into write.cdr; status = tide_session_write_end(&write); }
  * bytes: the size of the serialised sample, at most 65,531; fewer may be written. While there is no session, or the
- * object is not yet created, reliable samples are kept as long as there are nodes. One node always stays free for the
- * creation of objects, so give reliable writers two or more nodes. Best-effort samples are then refused. All samples
- * are refused while the session is closing. TIDE_ERROR_DISCONNECTED: refused for one of these reasons. TIDE_ERROR_FULL:
- * no node is free. TIDE_ERROR_REFUSED: the agent refused the object. */
+ * object is not yet created, reliable samples are kept as long as there are nodes, and best-effort samples are refused.
+ * One node always stays free for the creation of objects, so give reliable writers two or more nodes. All samples are
+ * refused while the session is closing. TIDE_ERROR_DISCONNECTED: refused for one of these reasons. TIDE_ERROR_FULL: no
+ * node is free. TIDE_ERROR_REFUSED: the agent refused the object. */
 typedef struct tide_write {
   tide_session_t *session;
   tide_node_t *node;

@@ -41,10 +41,10 @@ typedef struct tide_input_stream {
 } tide_input_stream_t;
 
 void tide_input_stream_init(tide_input_stream_t *stream, uint8_t id, uint8_t window);
-/* Call when a message of this stream arrived. Best effort: DELIVER when newer than the last, else DUPLICATE. Reliable:
- * the verdict says what to do; HOLD marks the message as held. Sets acknowledge for every reliable message. O(1). After
- * DELIVER the message counts as missing until tide_input_stream_advance. If it cannot be delivered, drop it, and the
- * peer sends it again. */
+/* Call this when a message of this stream has arrived. Best effort: DELIVER when newer than the last, else DUPLICATE.
+ * Reliable: the verdict says what to do; HOLD marks the message as held. Sets acknowledge for every reliable message.
+ * O(1). After DELIVER the message counts as missing until tide_input_stream_advance. If it cannot be delivered, drop
+ * it, and the peer sends it again. */
 tide_stream_verdict_t tide_input_stream_arrive(tide_input_stream_t *stream, uint16_t sequence);
 /* Report that the next message was delivered. True: the new next message is held; deliver it, too. */
 bool tide_input_stream_advance(tide_input_stream_t *stream);

@@ -150,7 +150,7 @@ typedef enum tide_node_outcome {
   TIDE_NODE_SENT,         /* best effort: the last byte has left the wire */
   TIDE_NODE_ACKNOWLEDGED, /* reliable: the peer has received all of it */
   TIDE_NODE_EXPIRED,      /* not acknowledged (or not sent) in its time */
-  TIDE_NODE_EVICTED,      /* replaced by a more urgent message */
+  TIDE_NODE_EVICTED,      /* replaced by a more urgent message, or by a newer one of its level */
   TIDE_NODE_DISCARDED,    /* dropped by a reset */
   TIDE_NODE_PACKED        /* the node's message is sent in the preceding node and shares its outcome */
 } tide_node_outcome_t;
