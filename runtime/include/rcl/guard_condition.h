@@ -23,7 +23,8 @@ rcl_guard_condition_options_t rcl_guard_condition_get_default_options(void);
 rcl_ret_t rcl_guard_condition_init(rcl_guard_condition_t *guard_condition, rcl_context_t *context,
                                    const rcl_guard_condition_options_t options);
 rcl_ret_t rcl_guard_condition_fini(rcl_guard_condition_t *guard_condition);
-/* Wakes the executor of the guard condition; no trigger is lost. Any thread or interrupt may call it. */
+/* Wakes the executor of the guard condition. The callback begins at least once after each trigger; several triggers
+ * before it begins count as one. Any thread or interrupt may call it. */
 rcl_ret_t rcl_trigger_guard_condition(rcl_guard_condition_t *guard_condition);
 
 #ifdef __cplusplus

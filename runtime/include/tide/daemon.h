@@ -9,14 +9,14 @@
  * The wire never waits for a preempted thread. A single critical section of the platform covers the event that makes a
  * frame ready or the wire free, and the start of the most urgent frame. So outside of the section the wire is never
  * idle while a frame could be sent. An urgent frame is delayed by no more than the rest of the frame on the wire and
- * one start. Rejected: calling start outside of the section. A less urgent thread that is preempted inside start would
- * then block the wire until it runs again. Letting another thread use the wire meanwhile would need a second buffer,
- * and in every link a start that can be aborted.
+ * one start. Calling start outside of the section was rejected: a less urgent thread that is preempted inside start
+ * would then block the wire until it runs again. To let another thread use the wire meanwhile, every link would need a
+ * second buffer and a start that can be aborted.
  *
  * Critical sections are short and bounded. They contain no on_submessage and at most one start of the link. They copy
- * no message, except one that is packed into another. They compute no checksum, except of frames that commit handles at
- * once, and of frames that are evicted or acknowledged early. Two lanes never deliver frames of the same stream at the
- * same time, so a stream keeps its order.
+ * no message, except one that is packed into another. They compute no checksum, except of frames that
+ * tide_receiver_commit handles at once, and of frames that are evicted or acknowledged early. Two lanes never deliver
+ * frames of the same stream at the same time, so a stream keeps its order.
  *
  * Memory (Cortex-M7): tide_daemon_t about 1 KiB, plus the memory named in the configurations of its two halves. */
 #ifndef TIDE_DAEMON_H
@@ -62,12 +62,12 @@ typedef enum tide_wait {
 typedef struct tide_link {
   void *context;
   int (*start)(void *context, const tide_frame_parts_t *frame);
-  /* Optional: waits for an event that a message of this link sets, like event_wait of the platform. The link may let
-   * the caller receive meanwhile, so that an answer wakes one thread instead of two in turn. Called from any thread,
-   * never with the critical section held. It returns at deadline_ns even when the link is closed meanwhile. `hold` is
-   * called before `wait`, with the critical section held. From then until `wait` returns, the context must stay valid.
-   * With TIDE_WAIT_NOT there is no event, and the call never waits. A submitter with many unacknowledged messages makes
-   * this call, so that acknowledgments need not wake the link's context. */
+  /* Optional: waits for an event that a message of this link sets, like event_wait of the platform. Meanwhile the link
+   * may let the caller receive; an answer then wakes one thread rather than two in turn. Called from any thread, never
+   * with the critical section held. It returns at deadline_ns even when the link is closed meanwhile. `hold` is called
+   * before `wait`, with the critical section held. From then until `wait` returns, the context must stay valid. With
+   * TIDE_WAIT_NOT there is no event, and the call never waits. A submitter with many unacknowledged messages makes this
+   * call, so that acknowledgments need not wake the link's context. */
   int (*wait)(void *context, tide_event_t *event, int64_t deadline_ns, tide_wait_t kind);
   void (*hold)(void *context);
   int64_t heartbeat_floor_ns; /* replaces the transmitter's value while this link is attached */
@@ -142,8 +142,8 @@ int tide_daemon_acquire_for(tide_daemon_t *daemon, uint32_t bytes, tide_priority
                             tide_node_t **node);
 /* Like tide_transmitter_acquire_own. */
 int tide_daemon_acquire_own(tide_daemon_t *daemon, uint32_t bytes, tide_node_t **node);
-/* KEEP_LAST of a best-effort writer: as tide_transmitter_acquire_last and, within the platform's critical section,
- * tide_transmitter_keep_last. */
+/* For best-effort writers with KEEP_LAST: like tide_transmitter_acquire_last and tide_transmitter_keep_last. Call the
+ * second one within the platform's critical section. */
 int tide_daemon_acquire_last(tide_daemon_t *daemon, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                              tide_node_t **node);
 void tide_daemon_keep_last_locked(tide_daemon_t *daemon, tide_node_t *node, uint8_t stream, uint16_t depth);

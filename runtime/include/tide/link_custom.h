@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A link over four functions of the program, as in micro-ROS's custom transports, so that a radio, a CAN tunnel or a
- * vendor's driver can serve as a link. The link has no context of its own: a waiting caller runs it, so the link needs
- * neither threads nor interrupts. The functions are called only from tide_custom_link_open, run and close, so they need
- * not be safe against each other. */
+/* A link that uses four functions of the program, as in micro-ROS's custom transports, so that a radio, a CAN tunnel or
+ * a vendor's driver can serve as a link. The link has no context of its own: a waiting caller runs it, so the link
+ * needs neither threads nor interrupts. The functions are called only from tide_custom_link_open, run and close, so
+ * they need not be safe against each other. */
 #ifndef TIDE_LINK_CUSTOM_H
 #define TIDE_LINK_CUSTOM_H
 

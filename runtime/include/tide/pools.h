@@ -68,9 +68,9 @@
 #ifndef TIDE_ACTION_RESULT_BYTES
 #define TIDE_ACTION_RESULT_BYTES 256
 #endif
-/* Parameter servers (rclc_parameter), each with six services and a publisher on top of the numbers above. Then the
- * number of all their parameters (at most 254) and the bytes of a name and of a description, including NUL. 0 bytes: no
- * descriptions. */
+/* Parameter servers (rclc_parameter), each with six services and a publisher on top of the numbers above. The next
+ * numbers are those of all their parameters together (at most 254), and the sizes of a name and of a description in
+ * bytes, including NUL. 0 bytes: no descriptions. */
 #ifndef TIDE_PARAMETER_SERVERS
 #define TIDE_PARAMETER_SERVERS 0
 #endif

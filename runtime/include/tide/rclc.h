@@ -11,8 +11,7 @@
  * So the agent sends no more frames than the slots hold. Frames that belong to no lane (answers to requests,
  * subscriptions in no executor) are processed by any lane that is not asleep. Subscriptions of the same level share a
  * stream of the agent, which keeps its order. So a frame of one executor may wait behind a frame of the same level for
- * another executor. Give their chains different levels if that matters, and do not leave an executor that has
- * subscriptions unspun.
+ * another executor. Give their chains different levels if that matters, and spin every executor that has subscriptions.
  *
  * Sharing data between lanes. Callbacks of different lanes run at the same time or preempt each other at any
  * instruction. Callbacks of one lane never do, and no callback overlaps itself. So with a lane for each level, data
@@ -46,9 +45,9 @@ typedef enum tide_send {
                               also waits until the frame has left the wire */
 } tide_send_t;
 
-/* Call it before handles are added; default TIDE_POLICY_TIDE. The other policies are baselines. TIDE_POLICY_BATCH
- * behaves like rclc, with one lane. TIDE_POLICY_READYSET behaves like rclcpp's executors, with any number of lanes of
- * one level, the default trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). */
+/* Set the executor's policy, before handles are added. Default: TIDE_POLICY_TIDE. The other policies are baselines.
+ * TIDE_POLICY_BATCH behaves like rclc, with one lane. TIDE_POLICY_READYSET behaves like rclcpp's executors, with any
+ * number of lanes of one level, the default trigger and handles ON_NEW_DATA (TIDE_ERROR_UNSUPPORTED otherwise). */
 rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t policy);
 /* Set the lanes of an executor, before handles are added; needs TIDE_EXECUTOR_LANES of <tide/pools.h>. Pass the lanes
  * with rising least_level; settings are copied. rclc_executor_spin then starts a thread for each lane. All threads have
@@ -59,11 +58,11 @@ rcl_ret_t tide_rclc_executor_set_policy(rclc_executor_t *executor, tide_policy_t
  *       {.scheduling = TIDE_SCHEDULING_FIFO, .priority = 10},                    everything else
  *       {.scheduling = TIDE_SCHEDULING_FIFO, .priority = 30, .least_level = 2}}; chains of level 2 and above
  *
- * The preemptive form: rising priorities on one processor, below that of the link's thread. An urgent timer or frame
- * then waits for nothing less urgent, except the runtime's critical sections (microseconds; a mutex with priority
- * inheritance). If the system refuses real-time scheduling, rclc_executor_spin fails with TIDE_ERROR_NOT_PERMITTED
- * before any callback has run. Run as root or with CAP_SYS_NICE, raise the limit (ulimit -r, or rtprio in
- * /etc/security/limits.conf), or set may_run_normally and accept what its comment says.
+ * For preemption, give the lanes rising priorities on one processor, below the priority of the link's thread. An urgent
+ * timer or frame then waits for nothing less urgent, except the runtime's critical sections (microseconds; a mutex with
+ * priority inheritance). If the system refuses real-time scheduling, rclc_executor_spin fails with
+ * TIDE_ERROR_NOT_PERMITTED before any callback has run. Run as root or with CAP_SYS_NICE, raise the limit (ulimit -r,
+ * or rtprio in /etc/security/limits.conf), or set may_run_normally and accept what its comment says.
  *
  * Requires the default trigger, handles ON_NEW_DATA and a policy other than batch (TIDE_ERROR_UNSUPPORTED otherwise).
  * With several lanes rclc_executor_spin_some and spin_period return TIDE_ERROR_UNSUPPORTED, because one caller cannot
@@ -100,21 +99,21 @@ rcl_ret_t tide_rclc_guard_condition_set_group(rcl_guard_condition_t *guard, cons
 /* How every publisher of this support sends. */
 rcl_ret_t tide_rclc_support_set_send(rclc_support_t *support, tide_send_t send);
 
-/* Delay (at most 1,000 ms) of the HEARTBEAT that requests a missing acknowledgment, from the end of the last frame that
- * its level can send now. Agents acknowledge without a request, so the default (-1: measured; 20 ms before the first
- * measurement) costs nothing while nothing is lost. 0 (at once, as PoDS) detects a loss soonest, but costs a HEARTBEAT
- * and its answer on the wire for every message. Any thread may call it at any time. */
+/* Delay (at most 1,000 ms) of the HEARTBEAT that requests a missing acknowledgment. It counts from the end of the last
+ * frame that the level can send now. Agents acknowledge without a request, so the default (-1: measured; 20 ms before
+ * the first measurement) costs nothing while nothing is lost. 0 (at once, as PoDS) detects a loss soonest, but costs a
+ * HEARTBEAT and its answer on the wire for every message. Any thread may call it at any time. */
 rcl_ret_t tide_rclc_support_set_heartbeat_delay(rclc_support_t *support, int64_t delay_ns);
 /* Whether small reliable samples share a frame while they wait for the agent's acknowledgments (pack in
  * tide_transmitter_config_t). Off by default; useful for programs that send more than sixteen small samples per round
- * trip. Samples then reach ROS 2 in bursts, and a reader with a small depth may miss some. Not for serial lines, where
- * more urgent frames would wait for the longer frames. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0. Any thread
- * may call it at any time. */
+ * trip. Samples then reach ROS 2 in bursts, and a reader with a small depth may miss some. Do not use it on serial
+ * lines, where more urgent frames would wait for the longer frames. TIDE_ERROR_UNSUPPORTED: built with TIDE_PACKING=0.
+ * Any thread may call it at any time. */
 rcl_ret_t tide_rclc_support_set_packing(rclc_support_t *support, bool pack);
 /* Whether all less urgent levels are held back while a reliable message of this level waits for its acknowledgment, as
  * PoDS does for all levels. A retransmission of this level then never waits for a less urgent frame, but less urgent
- * levels wait a round trip for each reliable message of this level. Default: off for all levels; the wire is never idle
- * while a frame could leave. Any thread may call it at any time. */
+ * levels wait a round trip for each reliable message of this level. Default: off for all levels; then the wire is never
+ * idle while a frame could leave. Any thread may call it at any time. */
 rcl_ret_t tide_rclc_support_hold_level(rclc_support_t *support, uint8_t level, bool hold);
 
 /* The session of the support, for its state, counters and time. Valid until rclc_support_fini. */
@@ -132,8 +131,8 @@ rcl_ret_t tide_rclc_timer_set_priority(rcl_timer_t *timer, tide_priority_t prior
 rcl_ret_t tide_rclc_subscription_set_priority(rcl_subscription_t *subscription, tide_priority_t priority);
 rcl_ret_t tide_rclc_publisher_set_priority(rcl_publisher_t *publisher, tide_priority_t priority);
 
-/* How long rcl_publish may wait for a free buffer (node) of the pool. Default: 1,000 ms reliable, 0 (not at all) best
- * effort.
+/* How long rcl_publish may wait for a free buffer (node) of the pool. Default: 1,000 ms for a reliable publisher, 0 (no
+ * wait) for a best-effort one.
  */
 rcl_ret_t tide_rclc_publisher_set_wait_ms(rcl_publisher_t *publisher, int32_t wait_ms);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of DDSI-RTPS 2.x as ROS 2 nodes send them over UDP: submessages, inline QoS, and the parameter lists of
  * discovery. Everything here works on the caller's buffers, is re-entrant and allocates nothing; decoded values point
- * into the message. Cost proportional to the bytes.
+ * into the message. The cost is proportional to the number of bytes.
  *
  * A message is written through one cursor (tide_cdr_writer) over the whole datagram. Every submessage starts at a
  * multiple of 4 and is little-endian. Both byte orders are read. */
@@ -38,7 +38,7 @@ enum { /* flags of a submessage */
        TIDE_RTPS_FLAG_FRAGMENT_KEY = 0x04
 };
 
-/* Entity ids: three octets of key and one of kind, first octet highest. */
+/* Entity ids: three octets of key and one of kind; the first octet is the most significant. */
 enum { TIDE_RTPS_KIND_WRITER = 0x03, TIDE_RTPS_KIND_READER = 0x04 }; /* user-defined, without a key */
 #define TIDE_RTPS_ENTITY_UNKNOWN 0u
 #define TIDE_RTPS_ENTITY_PARTICIPANT 0x000001C1u

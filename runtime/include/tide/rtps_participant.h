@@ -23,7 +23,8 @@
 extern "C" {
 #endif
 
-/* Datagrams sent are at most this long unless configured otherwise: Ethernet's payload of UDP over IPv4. */
+/* Datagrams sent are at most this long unless configured otherwise: the UDP payload that fits an Ethernet frame
+ * (IPv4). */
 #define TIDE_RTPS_DATAGRAM_BYTES 1472u
 #define TIDE_RTPS_DATAGRAM_BYTES_MINIMUM 768u /* an announcement fits, with 300 characters of names */
 #define TIDE_RTPS_FRAGMENTS 256u              /* largest number of fragments of a received sample */
@@ -66,8 +67,9 @@ typedef struct tide_rtps_writer {
    * reader of the replies. null: the writer of a topic. */
   tide_rtps_sample_identity_t *related;
   uint32_t depth, slot_bytes;
-  /* For services and clients: a volatile reader that is matched within this time after a sample was written still gets
-   * the sample, if it is a request that no reader has got yet or a reply to this reader. 0: never. */
+  /* For services and clients: how long after it was written a sample still goes to a volatile reader that is matched
+   * later. The reader gets the sample if no reader was matched before, or if the sample is a reply to this reader. 0:
+   * never. */
   int64_t hold_ns;
   int64_t first, last; /* numbers of the samples in the slots; first = last + 1: none */
 } tide_rtps_writer_t;

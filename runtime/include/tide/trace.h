@@ -87,7 +87,7 @@ typedef struct tide_trace_ring {
 int tide_trace_init(tide_trace_ring_t *ring, tide_trace_record_t *records, uint32_t count,
                     tide_trace_instances_t *instances, uint16_t place, uint16_t source);
 
-/* Takes bytes, all or none: TIDE_OK, or a negative code that ends the drain. */
+/* Takes all bytes and returns TIDE_OK, or takes none and returns a negative code, which ends the drain. */
 typedef int (*tide_trace_sink_t)(void *context, const uint8_t *bytes, size_t count);
 
 #define TIDE_TRACE_BLOCK_HEADER_BYTES 24u
@@ -105,8 +105,8 @@ int tide_trace_drain(tide_trace_ring_t *ring, uint32_t most_blocks, tide_trace_s
 #define TIDE_TRACE_ALL_LEVELS (-1)
 size_t tide_trace_next_block(const tide_trace_ring_t *ring, int left_out, uint8_t *bytes, size_t capacity,
                              uint32_t *passed);
-/* Remove the block's records from the ring, after the block was delivered or turned out empty. Only the ring's consumer
- * may call this function and tide_trace_next_block. */
+/* Remove the block's records from the ring, after the block was delivered, or if it has no record (bytes is 0). Only
+ * the ring's consumer may call this function and tide_trace_next_block. */
 void tide_trace_pass(tide_trace_ring_t *ring, size_t bytes, uint32_t passed);
 
 /* Write a record. False: the ring was full, and the record is counted in dropped. */
