@@ -17,8 +17,8 @@ extern "C" {
  * any spinning executor does. The clock may step back by less than 16 s, as micros() of several cores does while
  * interrupts are masked. */
 uint32_t tide_bare_clock_us(void);
-/* Called repeatedly while the runtime waits: yield() of Arduino, a watchdog, or a sleep. The sleep must end after
- * most_us, and at any interrupt that calls the runtime, including one that came just before. */
+/* Called repeatedly while the runtime waits, for example to call yield() of Arduino, to feed a watchdog, or to sleep. A
+ * sleep must end after most_us, and at any interrupt that calls the runtime, including one that came just before. */
 void tide_bare_idle(uint32_t most_us);
 /* Mask interrupts that call rcl_publish or rcl_trigger_guard_condition, and restore the mask. */
 uintptr_t tide_bare_mask(void);

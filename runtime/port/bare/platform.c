@@ -18,8 +18,8 @@ static void critical_exit(void *context, uintptr_t state) {
   tide_bare_unmask(state);
 }
 
-/* Several cores combine a counter with an overflow interrupt, which is masked here, so their clock may step back by a
- * few ticks. A step back below this limit is not a wrap: the time stays unchanged. */
+/* The clock of several Arduino cores combines a counter with an overflow interrupt. This interrupt is masked here, so
+ * the clock may step back by a few ticks. A step back below this limit is not a wrap: the time stays unchanged. */
 #define STEP_BACK_US (UINT32_C(1) << 24)
 
 /* Interrupts are masked, so that an interrupt that also reads the clock cannot count a wrap twice. */

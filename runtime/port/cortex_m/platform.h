@@ -26,7 +26,7 @@ void tide_cortex_m_set_alarm(int64_t time_ns, void (*handler)(void));
 uint64_t tide_cortex_m_clock(void);
 static inline uint32_t tide_cortex_m_ticks(void) { return (uint32_t)tide_cortex_m_clock(); }
 
-/* Built with TIDE_MEASURE_MASKED=1: the longest critical section since the last call, in ticks of the timer. */
+/* In a build with TIDE_MEASURE_MASKED=1: the longest critical section since the last call, in ticks of the timer. */
 uint32_t tide_cortex_m_masked_maximum(void);
 /* Like tide_cortex_m_masked_maximum, for sections that exclude lanes only. */
 uint32_t tide_cortex_m_lanes_locked_maximum(void);

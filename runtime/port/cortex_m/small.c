@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small versions of functions that compilers call implicitly: about 200 bytes instead of the 2.3 kB of newlib and
- * libgcc, which unroll for speed. Linked before the C library if flash matters more than the speed of copying. A
+ * libgcc, which unroll for speed. Link them before the C library if flash matters more than the speed of copying. A
  * division of 64-bit numbers takes about 700 instructions here. */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@ int memcmp(const void *a, const void *b, size_t count);
 size_t strlen(const char *text);
 int strcmp(const char *a, const char *b);
 
-/* Otherwise the compiler turns the loop of memcpy into a call of memcpy. */
+/* Without this option the compiler turns the loop of memcpy into a call of memcpy. */
 #pragma GCC optimize("no-tree-loop-distribute-patterns")
 
 void *memcpy(void *restrict to, const void *restrict from, size_t count) {

@@ -51,8 +51,8 @@
 #define STM32_APB2_HZ 84000000u
 
 /* Interrupt numbers pended by software: those of OTG_HS, the camera, the cryptographic processor, the random number
- * generator and the floating-point unit. A program that needs these interrupts defines another first number, of eight
- * free interrupts. */
+ * generator and the floating-point unit. A program that needs these interrupts defines another number, the first of
+ * eight free interrupts. */
 #ifndef TIDE_SOFTWARE_INTERRUPT_FIRST
 #define TIDE_SOFTWARE_INTERRUPT_FIRST 74u
 #define TIDE_SOFTWARE_INTERRUPTS 8u

@@ -92,7 +92,7 @@ void tide_kernel_wake_locked(void *waiter) {
 }
 
 /* With the tick clock the deadline falls on the last of these ticks. A finer clock may be anywhere within the current
- * tick, so one more is needed. A task that wakes early checks again. */
+ * tick, so one more tick is needed. A task that wakes early checks again. */
 static TickType_t ticks_of(int64_t left_ns) {
   const int64_t longest = (int64_t)(portMAX_DELAY / 2u);
   if (left_ns >= SLEEP_MAXIMUM_NS) left_ns = SLEEP_MAXIMUM_NS;

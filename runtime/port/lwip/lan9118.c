@@ -29,7 +29,7 @@ typedef struct chip {
 #define RX_ERROR (1u << 15)
 #define TX_FIRST (1u << 13)
 #define TX_LAST (1u << 12)
-#define TX_OVERHEAD_BYTES 12u /* two commands a piece, and its padding */
+#define TX_OVERHEAD_BYTES 12u /* for each piece: two commands, and padding */
 #define EEPROM_BUSY (1u << 31)
 
 #define MAC_BUSY (1u << 31)
@@ -144,7 +144,7 @@ static struct pbuf *receive(chip_t *chip) {
   struct pbuf *frame = NULL;
   if ((status & RX_ERROR) == 0 && bytes > 4) frame = pbuf_alloc(PBUF_RAW, (u16_t)(bytes - 4), PBUF_POOL);
   for (struct pbuf *piece = frame; piece != NULL; piece = piece->next) {
-    for (uint32_t at = 0; at < piece->len; at += 4, words--) { /* pieces but the last are of whole words */
+    for (uint32_t at = 0; at < piece->len; at += 4, words--) { /* all pieces but the last consist of whole words */
       const uint32_t word = chip->rx_data;
       memcpy((uint8_t *)piece->payload + at, &word, piece->len - at < 4 ? piece->len - at : 4);
     }
@@ -202,7 +202,7 @@ err_t tide_lan9118_init(struct netif *interface) {
   chip->rx_config = 0;
   mac_write(chip, MAC_CONTROL, control);
   chip->irq_config = IRQ_ENABLED_HIGH_PUSH_PULL;
-  chip->interrupts = ~0u; /* before those of the PHY, whose state the first input reads */
+  chip->interrupts = ~0u; /* cleared before the PHY causes any; the first input reads the PHY's state */
   phy_write(chip, PHY_ENABLED, PHY_DOWN | PHY_NEGOTIATED);
   phy_write(chip, PHY_CONTROL, PHY_NEGOTIATE);
   chip->enabled = INTERRUPT_RECEIVED | INTERRUPT_PHY;

@@ -24,8 +24,8 @@ static struct {
   bool is_woken;
 } wire;
 
-/* A datagram that lwIP put together from fragments is copied into one buffer, if lwIP's heap has room. Otherwise ROS 2
- * sends again what is reliable. */
+/* A datagram that lwIP put together from fragments is copied into one buffer, if lwIP's heap has room. Otherwise the
+ * datagram is lost, and ROS 2 repeats its reliable samples. */
 static void receive(void *context, struct udp_pcb *socket, struct pbuf *datagram, const ip_addr_t *from, u16_t port) {
   (void)context;
   (void)socket;

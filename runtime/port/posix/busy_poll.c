@@ -15,7 +15,7 @@
 /* Each successful poll adds one to the confidence; at zero the thread sleeps. */
 #define CONFIDENCE_MAXIMUM 8
 #define LOST_BY_A_LONG_WAIT 4
-/* A real-time thread polls for at most one part in this many of the time. */
+/* The polling time of a real-time thread is at most the elapsed time divided by this number. */
 #define BUSY_POLL_REAL_TIME_PARTS 4
 #define POLICY_DEADLINE 6 /* SCHED_DEADLINE, which not every C library names */
 

@@ -96,7 +96,8 @@ tide_posix_scheduling_t tide_posix_own_scheduling(void) {
   return scheduling;
 }
 
-/* A separate stack frame, which is released before function runs, so the touched memory is what function will use. */
+/* Its stack frames are released before the thread's function runs, so that function uses the memory that was touched
+ * here. */
 __attribute__((noinline)) static void touch_stack(size_t bytes) {
   volatile uint8_t page[PAGE_BYTES];
   page[0] = 0u;

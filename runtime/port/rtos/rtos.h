@@ -68,8 +68,8 @@ typedef struct tide_rtos_task {
 /* Task slots besides those of lanes; a lane's slot is its index. */
 enum { TIDE_RTOS_LINK = TIDE_KERNEL_LANES, TIDE_RTOS_KEEPER };
 
-/* A task that calls run(argument) once. Its priority is a separate argument, because it may differ from the settings.
- * TIDE_ERROR_ARGUMENT: there is no such processor. TIDE_ERROR_FULL: no memory. */
+/* Starts a task that calls run(argument) once. Its priority is a separate argument, because it may differ from the
+ * settings. TIDE_ERROR_ARGUMENT: there is no such processor. TIDE_ERROR_FULL: no memory. */
 int tide_kernel_start(tide_rtos_task_t *task, size_t slot, const tide_lane_settings_t *settings, int priority);
 /* Waits until run has returned, and frees the task's memory at once, not in an idle task. */
 void tide_kernel_join(tide_rtos_task_t *task);
@@ -78,7 +78,7 @@ int tide_kernel_priority(void);
 void tide_kernel_set_priority(const tide_rtos_task_t *task, int priority); /* null: the running task */
 
 /* For budgets: returns the time that the task has used since the stamp, and sets the stamp to now. If the kernel
- * reports switches, it returns the time that passed since the stamp, whatever task ran. */
+ * reports switches, the function returns the time that has passed since the stamp, whichever task ran. */
 int64_t tide_kernel_consumed_ns(tide_kernel_stamp_t *stamp, void *task);
 #ifndef tide_kernel_prepare_budgets
 int tide_kernel_prepare_budgets(

@@ -57,8 +57,8 @@ static bool has_cache(void) { return !TIDE_STM32_F4 && tide_stm32_line.has_cache
 static volatile uint32_t *received_of(tide_stm32_uart_t *uart) { return &uart->data; }
 static volatile uint32_t *transmit_of(tide_stm32_uart_t *uart) { return &uart->data; }
 
-/* Call it after reading the status. A byte that the DMA has not fetched yet would be lost, and its frame with it, which
- * a reliable stream sends again. */
+/* Call it after reading the status. A byte that the DMA has not fetched yet is lost here, and its frame with it; a
+ * reliable stream sends the frame again. */
 static void clear_status(tide_stm32_uart_t *uart, uint32_t flags) {
   if ((flags & (UART_ERRORS | UART_IDLE)) != 0u) (void)uart->data;
   if ((flags & UART_COMPLETE) != 0u) uart->status = ~UART_COMPLETE;
@@ -164,8 +164,8 @@ static int open(uint32_t baud, uint8_t *ring, size_t ring_bytes) {
   uart->control3 = UART_DMA_RECEIVE | UART_DMA_TRANSMIT | UART_ERROR_INTERRUPT;
   clear_status(uart, UART_ERRORS | UART_IDLE | UART_COMPLETE);
   stop(&tide_stm32_line.transmit);
-  /* A line of the ring that the CPU wrote (zeroed memory) and that was not written back could overwrite the DMA's
-   * data. */
+  /* The CPU has written the ring (zeroed memory). A cache line that was not written back yet could overwrite the DMA's
+   * data later. */
   if (has_cache()) tide_stm32_cache_invalidate(ring, ring_bytes);
   start_receiving();
   uart->control1 = UART_ENABLE_BITS | UART_IDLE_INTERRUPT;
@@ -179,7 +179,7 @@ static void close(void) {
   stop(&tide_stm32_line.transmit);
 }
 
-/* Cleans the lines that hold the bytes; the DMA reads memory, not the cache. */
+/* Cleans the cache lines that hold the bytes, because the DMA reads memory, not the cache. */
 static void clean(const uint8_t *bytes, size_t count) {
   const uintptr_t before = (uintptr_t)bytes % CACHE_LINE_BYTES;
   const size_t lines = (before + count + CACHE_LINE_BYTES - 1u) / CACHE_LINE_BYTES;
@@ -205,8 +205,8 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
   channel->stream->control |= DMA_ENABLE;
 }
 
-/* Invalidates whole lines, from the line in which the last reading ended, because the DMA has written to it since, to
- * the line with the last byte. */
+/* Invalidates whole cache lines, up to the line with the last byte. The first one is the line in which the last reading
+ * ended, because the DMA has written to it since. */
 static void invalidate(size_t from, size_t to) {
   from -= from % CACHE_LINE_BYTES;
   const size_t lines = (to - from + CACHE_LINE_BYTES - 1u) / CACHE_LINE_BYTES;
@@ -253,7 +253,8 @@ void tide_stm32_uart_interrupt(void) {
     if ((status & (UART_ERRORS | UART_IDLE)) != 0u) clear_status(uart, status & (UART_ERRORS | UART_IDLE));
     if ((status & UART_IDLE) != 0u) tide_uart_received();
   }
-  /* The status keeps its bit after the end. So only an enabled interrupt shows that a transmission waits for it. */
+  /* The status bit stays set after the end of a transmission. So only the enabled interrupt shows that a transmission
+   * waits for its end. */
   if ((uart->control1 & UART_COMPLETE_INTERRUPT) != 0u && (uart->status & UART_COMPLETE) != 0u) {
     uart->control1 &= ~UART_COMPLETE_INTERRUPT;
     clear_status(uart, UART_COMPLETE);

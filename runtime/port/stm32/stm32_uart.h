@@ -18,8 +18,8 @@
  *   void DMA1_Stream1_IRQHandler(void) { tide_stm32_receive_interrupt(); }
  *
  * The ring lies in memory that the DMA reaches (not the DTCM of an F7 or H7, unless its DMA does), begins at a multiple
- * of 32 and is a multiple of 64 long. No other data may share its cache lines, because invalidating these lines would
- * discard a neighbouring write.
+ * of 32, and its length is a multiple of 64. No other data may share its cache lines, because invalidating these lines
+ * would discard a neighbouring write.
  *
  * Callers: a thread calls open and close. A thread or an interrupt of the runtime's priority calls start_transmit, with
  * the daemon's critical section held, so there are never two calls at once. receive_position is called within

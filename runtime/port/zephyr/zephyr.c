@@ -19,10 +19,10 @@ static struct {
 static uintptr_t enter_section(void) { return (uintptr_t)irq_lock(); }
 static void leave_section(uintptr_t state) { irq_unlock((unsigned int)state); }
 #else
-/* Not irq_lock, because with several processors it locks all of them. A thread that is switched out by k_sched_unlock
- * also releases it on behalf of its holder (observed in Zephyr 4.3). So this is a separate recursive spinlock. An
- * interrupt has the identity of the interrupted thread, but that thread cannot be inside, where interrupts are
- * locked. */
+/* This is a recursive spinlock of the port. irq_lock is not used, because with several processors it locks all of them.
+ * Besides, a thread that is switched out by k_sched_unlock releases irq_lock on behalf of its holder (observed in
+ * Zephyr 4.3). An interrupt has the identity of the interrupted thread, but that thread cannot be inside a section,
+ * because interrupts are locked there. */
 static struct k_spinlock section_lock;
 static k_spinlock_key_t section_key;
 static k_tid_t section_owner; /* null: no owner */

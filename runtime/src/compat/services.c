@@ -346,7 +346,7 @@ static bool respond(tide_service_handle_t *service) {
   }
   if (status == TIDE_ERROR_FULL) {
     tide_support_t *support = service->end.support;
-    const uintptr_t critical = tide_compat_enter(); /* keeps the function of actions, which retries services, too */
+    const uintptr_t critical = tide_compat_enter(); /* keeps actions' retry function, which also retries services */
     if (support->retry_responses == NULL) support->retry_responses = tide_compat_retry_services;
     tide_compat_leave(critical);
     set_waiting(service, true);
@@ -557,7 +557,7 @@ static int64_t note(tide_client_handle_t *client, uint16_t request) {
       place = other;
       break;
     }
-    if (other->sequence_number < place->sequence_number) place = other; /* free entries, then the oldest */
+    if (other->sequence_number < place->sequence_number) place = other; /* a free entry (0), else the oldest */
   }
   if (place->sequence_number != 0) client->forgotten++;
   const int64_t number = ++client->sequence_number;

@@ -538,8 +538,8 @@ uint8_t *tide_participant_write_begin(tide_participant_t *participant, tide_rtps
 
 int64_t tide_participant_write_end(tide_participant_t *participant, tide_rtps_writer_t *writer, size_t length,
                                    const tide_rtps_sample_identity_t *related, int64_t now) {
-  /* The last octet is the number of padding octets that follow the sample, up to a multiple of 4. None follow a sample
-   * in fragments. */
+  /* The last octet is the number of padding octets that follow the sample, up to a multiple of 4. A sample in fragments
+   * has no padding. */
   const bool is_whole = length + ENCAPSULATION_BYTES <= participant->fragment_bytes;
   const uint8_t little_endian[ENCAPSULATION_BYTES] = {0, 1, 0, is_whole ? (uint8_t)(0u - length) & 3u : 0u};
   const int64_t number = ++writer->last;

@@ -99,7 +99,7 @@ int tide_rtps_next(const uint8_t *message, size_t length, size_t *position, tide
   submessage->body = bytes + 4;
   const bool little = (bytes[1] & TIDE_RTPS_FLAG_LITTLE_ENDIAN) != 0;
   size_t announced = little ? (size_t)(bytes[2] | bytes[3] << 8) : (size_t)(bytes[2] << 8 | bytes[3]);
-  /* 0 means up to the end of the message, except in the two kinds whose body may be empty. */
+  /* A length of 0 means up to the end of the message, except in the two kinds whose body may be empty. */
   if (announced == 0 && bytes[0] != TIDE_RTPS_PAD && bytes[0] != TIDE_RTPS_INFO_TS) announced = room;
   if (announced > room) return TIDE_ERROR_MALFORMED;
   submessage->body_bytes = announced;
@@ -570,7 +570,7 @@ static tide_rtps_text_t get_text(tide_cdr_t *cdr) {
   return text;
 }
 
-/* The default partition is no name or one empty name. */
+/* A list without names, or with one empty name, means the default partition. */
 static bool get_partition(tide_cdr_t *cdr) {
   const uint32_t count = tide_cdr_get_count(cdr, 4);
   return count > 1 || (count == 1 && get_text(cdr).length != 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A number each second on /nuttx_int32_publisher, until the agent has acknowledged the number given as argument. */
+/* Publishes a number each second on /nuttx_int32_publisher, until the agent has acknowledged the number given as
+ * argument. */
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>

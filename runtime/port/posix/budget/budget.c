@@ -127,7 +127,7 @@ static bool is_real_time_priority(int priority) {
   return priority >= sched_get_priority_min(SCHED_FIFO) && priority <= sched_get_priority_max(SCHED_FIFO);
 }
 
-/* The mutex stays from the first start on: a lane's call may reach it while the budgets are stopped. */
+/* The mutex exists from the first start on, because a lane's call may reach it while the budgets are stopped. */
 static void prepare(tide_posix_budgets_t *budgets, int priority) {
   pthread_mutexattr_t mutex;
   pthread_condattr_t condition;

@@ -133,7 +133,7 @@ static void receive_some(int64_t now_ns) {
       socklen_t from_bytes = sizeof from;
       const ssize_t length =
           recvfrom(wire.sockets[i], wire.received, sizeof wire.received, 0, (struct sockaddr *)&from, &from_bytes);
-      if (length < 0) break; /* nothing is there, or a port that was sent to has no socket */
+      if (length < 0) break; /* nothing has arrived, or an earlier datagram went to a port without a socket */
       uint8_t address[4];
       memcpy(address, &from.sin_addr, sizeof address);
       tide_participant_receive(&wire.agent.participant, wire.received, (size_t)length, address, now_ns);

@@ -24,8 +24,8 @@
 #define TIDE_KERNEL_BUDGETS 0
 #endif
 /* With several processors waits do not use the kernel's timeouts. A timeout may be expiring on one processor while the
- * thread is woken on another and waits again. The expiring timeout then ends that wait and leaves the thread queued (an
- * assertion in Zephyr 4.3). So all waits share one timer, as do budgets. */
+ * thread is woken on another and waits again. The expiring timeout then ends the new wait but leaves the thread queued,
+ * which fails an assertion in Zephyr 4.3. So all waits share one timer, as do budgets. */
 #define TIDE_KERNEL_ALARM (!TIDE_KERNEL_LANES_LOCK || TIDE_KERNEL_BUDGETS)
 
 /* 1 is the least urgent preemptible priority: a lane is never as low as the idle thread. Priorities above MOST are
