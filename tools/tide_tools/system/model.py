@@ -252,8 +252,8 @@ class Chain(_Entry):
         Field(
             gt=0,
             lt=1,
-            description="For chains with messages over a link with measured delays: the least probability of meeting "
-            "the deadline that suffices for each instance. Absent: no probability suffices.",
+            description="For chains with messages over a link with measured delays: the deadline counts as met if each "
+            "instance meets it with at least this probability. Absent: no probability suffices.",
         ),
     ] = None
     deadline_from: Annotated[
@@ -290,8 +290,8 @@ class Chain(_Entry):
     hold: Annotated[
         bool,
         Field(
-            description="true: while a reliable message of this chain waits for its acknowledgment, no less urgent "
-            "message leaves the microcontroller (as in the PoDS paper)."
+            description="true: while a reliable message of this chain waits for its acknowledgment, messages of less "
+            "urgent chains do not leave the microcontroller (as in the PoDS paper)."
         ),
     ] = False
     link: Name | None = None
@@ -345,8 +345,8 @@ class Chain(_Entry):
 
 
 class DataPath(_Entry):
-    """A path of data over chains of different periods. Each chain stores a value at its end. On the same executor, the
-    timer of the next chain reads the latest value."""
+    """A path of data over chains of different periods. Each chain stores a value at its end; the timer of the next
+    chain, on the same executor, reads the latest value."""
 
     name: Name
     chains: Annotated[
@@ -399,8 +399,8 @@ class CriticalSection(_Entry):
 
 class Lock(_Entry):
     """Data that callbacks share but only one of them may use at a time (tide/lock.h). On a board with preemptive lanes
-    the holder is as urgent as the most urgent callback that takes the lock; on the host callbacks get it in order of
-    arrival."""
+    the holder is as urgent as the most urgent callback that takes the lock; on the host callbacks get the lock in order
+    of arrival."""
 
     name: Name
     sections: Annotated[

@@ -78,8 +78,8 @@ class Load(_Entry):
             ge=0,
             le=512,
             description="For a load that sends the agent a request and waits for the answer: the bytes of the longer "
-            "of these two messages, 24 for a ping or a time synchronisation. The wait is part of execution_ms. 0: it "
-            "sends no request.",
+            "of these two messages, 24 for a ping or a time synchronisation. The wait is part of execution_ms. 0: the "
+            "load sends no request.",
         ),
     ] = 0
     source: Source = "estimated"
@@ -113,9 +113,9 @@ class Executor(_Entry):
     policy: Annotated[
         BoardPolicy | None,
         Field(
-            description="Boards only: tide (most urgent first; preemptive if it has lanes), or rclc's rounds with a "
-            "send mode: batch (publishing never waits), batch_stock (a reliable publish waits), batch_blocking (each "
-            "publish waits). Absent: tide."
+            description="Boards only. tide: the most urgent callback first, preemptive if the board has several lanes. "
+            "batch, batch_stock, batch_blocking: rclc's rounds, in which publishing never waits, waits for reliable "
+            "messages, or always waits. Absent: tide."
         ),
     ] = None
     lanes: Annotated[int, Field(ge=1, le=64, description="Threads that run callbacks.")] = 1
@@ -137,8 +137,8 @@ class Executor(_Entry):
     interrupt_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="CPU time of the interrupt of one frame. Over RTPS: to send or receive one datagram, with the "
-            "work of the agent on the board."
+            description="CPU time of the interrupt for one frame. Over RTPS: CPU time to send or receive one datagram, "
+            "including the work of the agent on the board."
         ),
     ] = Decimal(0)
     loads: Annotated[
@@ -160,7 +160,7 @@ class Executor(_Entry):
         str | None,
         Field(
             min_length=1,
-            description="Program that tide run starts as this executor, in the folder of this file: a client of the "
+            description="Command that tide run executes as this executor, in the folder of this file: a client of the "
             "agent on POSIX, a ROS 2 node, a launch file. {device}, {baud}, {port} and {domain} are replaced by the "
             "values of the run. Absent: tide run simulates the executor.",
         ),
@@ -189,7 +189,7 @@ class Line(_Entry):
     name: Name
     kind: Literal["serial", "usb_cdc"]
     mtu_bytes: Annotated[
-        int, Field(ge=MTU_MINIMUM, le=65535, description="Largest message; longer ones go in fragments.")
+        int, Field(ge=MTU_MINIMUM, le=65535, description="Largest message; longer messages are sent in fragments.")
     ] = 512
     quantum_bytes: Annotated[
         int,
@@ -295,8 +295,8 @@ class UsbLink(Line):
     poll_ms: Annotated[
         MillisecondsOrZero,
         Field(
-            description="Longest time from a ready frame to its first packet. The default is the length of a USB "
-            "frame at full speed."
+            description="Longest time from the moment at which a frame is ready to its first packet. The default is "
+            "the length of a USB frame at full speed."
         ),
     ] = Decimal(1)
 
@@ -341,7 +341,11 @@ class UdpLink(_Entry):
         ),
     ] = ()
     return_quantiles_ms: Annotated[
-        DelayQuantiles, Field(description="The same from a node's publish until the board receives the message.")
+        DelayQuantiles,
+        Field(
+            description="As agent_quantiles_ms, for the delay from a node's publish until the board receives the "
+            "message. return_ms remains the longest delay."
+        ),
     ] = ()
     source: Source = "estimated"
     heartbeat_delay_ms: Annotated[
@@ -367,7 +371,12 @@ class RtpsLink(_Entry):
     mbit_per_s: Annotated[int, Field(ge=1, le=100_000, description="Rate of the board's interface.")] = 100
     mtu_bytes: Annotated[
         int,
-        Field(ge=MTU_MINIMUM, le=65535, description="TIDE_MTU_BYTES of the board: messages fit with 48 bytes more."),
+        Field(
+            ge=MTU_MINIMUM,
+            le=65535,
+            description="TIDE_MTU_BYTES of the board. Longer messages are sent in fragments, which have no bound over "
+            "RTPS.",
+        ),
     ] = 512
     datagram_bytes: Annotated[
         int,
@@ -378,8 +387,8 @@ class RtpsLink(_Entry):
         Field(
             ge=1,
             le=1000,
-            description="Datagrams that the board's network stack holds before they leave. A more urgent datagram "
-            "waits for so many of them.",
+            description="Largest number of datagrams that wait in the board's network stack. A more urgent datagram "
+            "waits for all of them.",
         ),
     ] = 1
     more_readers: Annotated[
@@ -396,8 +405,8 @@ class RtpsLink(_Entry):
         Field(
             ge=1,
             le=10_000,
-            description="Most datagrams of discovery that the board sends and receives in 3 s while no node starts or "
-            "ends. Each takes interrupt_ms, and the interface holds at most queued_datagrams of them before a sample.",
+            description="Largest number of datagrams of discovery that the board sends and receives in 3 s while no "
+            "node starts or ends. Each takes interrupt_ms, and a sample waits for at most queued_datagrams of them.",
         ),
     ] = 64
     to_host_ms: Annotated[

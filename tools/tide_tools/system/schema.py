@@ -34,13 +34,13 @@ _DESCRIPTIONS = {
     "UsbLink.kind": "A serial port over USB, CDC ACM.",
     "UdpLink.kind": "UDP or TCP on IPv4. Networks guarantee no bound: agent_ms and return_ms are taken as given.",
     "UdpLink.port": "UDP port of the agent.",
-    "UdpLink.mtu_bytes": "Largest message; longer ones go in fragments.",
+    "UdpLink.mtu_bytes": "Largest message; longer messages are sent in fragments.",
     "UdpLink.quantum_bytes": "Largest frame. A more urgent frame waits for at most one frame of this size. 0: the MTU.",
     "RtpsLink.name": f"Chains refer to their link by this name. {_NAME}",
     "RtpsLink.kind": "RTPS over UDP, without an agent. Networks guarantee no bound: to_host_ms and to_board_ms are "
     "taken as given.",
-    "Publication.topic": "ROS 2 topic, for example brake/request. Several callbacks may publish the topic. Then the "
-    "topic's subscriptions, with the same names, follow each of these callbacks.",
+    "Publication.topic": "ROS 2 topic, for example brake/request. If several callbacks publish one topic, the topic's "
+    "subscriptions, with the same names, must follow each of these callbacks.",
     "Publication.type": "ROS 2 type, for example std_msgs/msg/String.",
     "Request.service": "ROS 2 name of the service, for example gripper/close.",
     "Request.type": "ROS 2 type, for example std_srvs/srv/Trigger.",
