@@ -75,8 +75,9 @@ def check(
             metavar="NAME",
             help="Executor of the boards: tide, lanes (tide with preemptive lanes), batch (rclc; publishing never "
             "waits), batch_stock (rclc; a reliable publish waits), batch_blocking (rclc; each publish waits). For a "
-            "system without boards: default (ready sets, timers as they expire), priority, rclcpp (stock: cached "
-            "timers, groups may starve), any_order. Default: the described executor.",
+            "system without boards: default (ready sets; timers run whenever they expire), priority (most urgent "
+            "callback first), rclcpp (stock; timers run once in a ready set, groups may starve), any_order. Default: "
+            "the described executor.",
         ),
     ] = None,
     losses: Annotated[int, typer.Option(min=0, max=16, help="Largest number of frames an instance may lose.")] = 0,

@@ -61,7 +61,8 @@ def soak(
         typer.Option(
             min=3,
             max=1_000_000,
-            help="Number of messages each way, as fast as the line takes them, only counted; replaces --minutes.",
+            help="Number of messages to send each way as fast as the line allows; they are only counted. "
+            "Replaces --minutes.",
         ),
     ] = None,
     kill_agent: Annotated[
@@ -71,7 +72,7 @@ def soak(
     unplug: Annotated[
         int | None,
         typer.Option(
-            min=0, max=10, help="Number of times that you are asked to unplug the board. Default: 1; --messages: 0."
+            min=0, max=10, help="Number of times that you are asked to unplug the board. Default: 1; 0 with --messages."
         ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=0, max=10_000, help="Sessions to open and close at the end.")] = 20,
@@ -87,13 +88,13 @@ def soak(
 ) -> None:
     """Soak-test a board for an hour, and write one page of results to send back.
 
-    Messages go both ways while the agent is killed and the cable is unplugged. Then sessions are opened and closed, and
-    the board reports its memory before and after. The board runs tide_exchange (runtime/port/exchange; the packages for
-    Zephyr and NuttX contain it). A board that is to be unplugged needs its own power supply. The page shows latency and
-    data age next to their bounds, without messages that a kill or an unplugged cable delayed.
+    Messages are sent both ways while the agent is killed and the cable is unplugged. Then sessions are opened and
+    closed, and the board reports its memory before and after. The board runs tide_exchange (runtime/port/exchange; the
+    packages for Zephyr and NuttX contain it). A board that is to be unplugged needs its own power supply. The page
+    shows latency and data age next to their bounds, without messages that a kill or an unplugged cable delayed.
 
-    Exit status: 1 if a message is lost, changed, out of order or beyond its bound, if memory is lost, or if a test was
-    not made; else 0.
+    Exit status: 1 if a message is lost, changed, out of order or later than its bound, if memory is lost, or if a test
+    was not run; else 0.
 
     Examples:
 

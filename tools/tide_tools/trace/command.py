@@ -47,10 +47,10 @@ def record(
     """Record the traces that boards publish over their own links, until Ctrl-C.
 
     A board publishes its trace if it is built with TIDE_TRACE and calls tide_rclc_trace_init. The recorder changes
-    nothing in the system. Boards may come, go and restart during the recording. With a trace of the agent in the same
-    folder (tide-agent --trace FOLDER/agent.trace) the boards' clocks are estimated more exactly.
+    nothing in the system. Boards may appear, disappear and restart during the recording. With a trace of the agent in
+    the same folder (tide-agent --trace FOLDER/agent.trace) the boards' clocks are estimated more exactly.
 
-    Exit status: 0, 1 if no board published a trace, 130 after Ctrl-C, or 2 if the folder cannot be written.
+    Exit status: 0 success; 1 no board published a trace; 2 the folder cannot be written; 130 after Ctrl-C.
 
     Examples:
 
@@ -135,8 +135,9 @@ def describe(
 ) -> None:
     """Build a system description from a ROS 2 trace: periods, execution times, chains.
 
-    Each deadline equals the period, and chains with shorter deadlines get higher priorities. Exit status: 0, or 2 if
-    the trace has no chain.
+    The deadline of each chain is its period, and chains with shorter deadlines get higher priorities.
+
+    Exit status: 0 success; 2 the trace has no chain.
 
     Examples:
 
@@ -245,7 +246,7 @@ def export(
 ) -> None:
     """Convert every recorded instance to the format of another tool.
 
-    Exit status: 0, or 2 if nothing was recorded.
+    Exit status: 0 success; 2 nothing was recorded.
 
     Examples:
 
