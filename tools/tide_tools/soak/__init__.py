@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Soak-test a board at a serial port for an hour, and write one page of results."""
+"""Soak-test a board for an hour, and write one page of results."""
