@@ -20,12 +20,12 @@ namespace {
 constexpr int64_t kFramingBytes = 7;  // a flag, two addresses, the length, the checksum
 constexpr int64_t kHeaderBytes = 4, kSubmessageBytes = 4, kRequestBytes = 4;
 constexpr int64_t kAnswerBytes = kHeaderBytes + kSubmessageBytes + 5;
-constexpr int64_t kAnswerEscapes = 7;   // the two numbers, the stream and the checksum may be escaped; the other bytes
-                                        // have known values
-constexpr int64_t kQuestionBytes = 32;  // of GET_INFO and INFO, rounded up
+constexpr int64_t kAnswerEscapes = 7;   // bytes that may need escaping: two numbers, the stream and the checksum; all
+                                        // others have known values
+constexpr int64_t kQuestionBytes = 32;  // size of GET_INFO and of INFO, rounded up
 constexpr time_ns kSecondNs = 1'000'000'000;
-// A datagram of one sample: the header of RTPS, INFO_DST, INFO_TS, DATA and the encapsulation; the shortest one has no
-// INFO_TS.
+// A datagram with one sample contains the RTPS header, INFO_DST, INFO_TS, DATA and the encapsulation. The shortest one
+// has no INFO_TS.
 constexpr int64_t kRtpsBytes = 20 + 16 + 12 + 24 + 4, kLeastRtpsBytes = kRtpsBytes - 12;
 constexpr int64_t kEncapsulationBytes = 4, kFragmentBytes = 12;  // by which DATA_FRAG is longer than DATA
 constexpr int64_t kInternetBytes = 28, kEthernetBytes = 38, kLeastEthernetPayload = 46;  // 38: with preamble and gap
@@ -40,7 +40,7 @@ int64_t padded(Direction direction, int64_t bytes) { return direction == Directi
 }  // namespace
 
 int64_t message_limit(const Line &line, Direction direction) {
-  // A client announces four bytes less than its slots can hold (SESSION_ANNOUNCED_LESS_BYTES).
+  // A client announces an MTU that is four bytes less than its slots can hold (SESSION_ANNOUNCED_LESS_BYTES).
   if (direction == Direction::down) return (line.mtu_bytes - 4) / 4 * 4;
   const int64_t quantum = line.quantum_bytes > 0 ? line.quantum_bytes : line.mtu_bytes - 4;
   return std::min(quantum, line.mtu_bytes - 4) / 4 * 4;
@@ -106,11 +106,13 @@ time_ns question_frame_ns(const Line &line) { return frame_ns(line, kQuestionByt
 namespace {
 
 constexpr time_ns kMostTimeNs = 1'000'000'000'000;        // about 17 minutes, so that no sum overflows
-constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as for the host
+constexpr time_ns kMostPeriodNs = 1'000'000'000'000'000;  // eleven days, as for executors of the host (model.h)
 constexpr size_t kMostChains = 1000;
 constexpr int64_t kMostPayloadBytes = 1'000'000;
-constexpr int64_t kUnansweredQuestions = 8;  // PINGS_UNANSWERED_MAXIMUM of the session, each for half its silence limit
-constexpr int64_t kMostFragments = 15;       // fragments of one message; all may be in transit, plus one more frame
+constexpr int64_t kUnansweredQuestions = 8;  // PINGS_UNANSWERED_MAXIMUM: probes that the session sends half a silence
+                                             // apart before it gives up
+constexpr int64_t kMostFragments = 15;       // of one message; the window of 16 frames holds them all and one frame
+                                             // more
 
 class Checker {
  public:
@@ -242,7 +244,8 @@ class Checker {
       fits(where, Direction::down, chain.downlink_reliable, callback.payload_bytes);
   }
 
-  // A client probes an agent that has been silent. The probe and its answer each wait for a frame that has begun.
+  // A client probes an agent that has been silent. The probe and its answer each wait for a frame whose transmission
+  // has begun.
   void silence() {
     const Line &line = system_.line;
     const time_ns limit_ns = kUnansweredQuestions * (system_.protocol.silence_ns / 2);
@@ -279,8 +282,8 @@ class Checker {
                        [](const LinkCallback &one) { return one.place == kOnClient; });
   }
 
-  // The wire and the executor cannot order chains of equal level; the batch baseline ignores levels. Chains that share
-  // a level have to declare it.
+  // Neither the link nor the executor orders chains of equal priority, so chains that have the same priority must
+  // declare it (shares_level). The batch executor ignores priorities.
   void levels() {
     std::map<int64_t, const LinkChain *> owners;
     std::set<std::string> names;
@@ -309,8 +312,8 @@ std::vector<std::string> check(const LinkSystem &system) { return Checker(system
 
 // ---- the model on which bounds are computed ----
 // A `visit` is a chain's execution on the client between two waits for the line. A Load is the demand of one instance.
-// All demands are functions of a window that begins at the release. The bound is the shortest window that holds its
-// demand, plus the release jitter. The times in `responses_` count from the nominal expiry.
+// All demands are functions of the length of a window that begins at the release. The bound is the shortest window that
+// is at least as long as its demand, plus the release jitter. The times in `responses_` count from the nominal expiry.
 
 namespace {
 
@@ -318,38 +321,41 @@ namespace {
 struct Traffic {
   int64_t messages = 0, frames = 0;
   int64_t control = 0;   // ACKNACKs and HEARTBEATs
-  int64_t receipts = 0;  // of these: ACKNACKs that immediately follow a message of the other direction
-  int64_t asks = 0;      // of these: HEARTBEATs; the other direction has as many answers to them
+  int64_t receipts = 0;  // those of `control` that are ACKNACKs which immediately follow a message of the other
+                         // direction
+  int64_t asks = 0;      // those of `control` that are HEARTBEATs; the other direction has as many answers
   time_ns total_ns = 0, unit_ns = 0, least_ns = 0;
-  time_ns plain_ns = 0;  // total_ns if no byte is escaped
+  time_ns plain_ns = 0;  // total_ns without escaped bytes
 };
 
 struct Load {
   int64_t visits = 0;
-  time_ns client_ns = 0;              // everything on the client
-  time_ns unit_ns = 0;                // longest piece that is not preempted
+  time_ns client_ns = 0;              // all execution on the client
+  time_ns unit_ns = 0;                // longest part that a cooperative executor does not preempt
   time_ns visit_ns = 0;               // longest visit
-  time_ns first_ns = 0, last_ns = 0;  // the first and the last visit of a pair
-  time_ns taking_ns = 0;              // processing of the frames before the last visit
-  bool pair = false;                  // starts and ends on the client, and is elsewhere in between
-  time_ns tail_line_ns = 0;           // time on the line of the message of its last callback; the response ends before
-                                      // it
+  time_ns first_ns = 0, last_ns = 0;  // the two visits of a pair
+  time_ns taking_ns = 0;              // processing of the received frames at the beginning of the last visit
+  bool pair = false;                  // two visits: the chain starts and ends on the client, and is elsewhere in
+                                      // between
+  time_ns tail_line_ns = 0;           // time on the line of the last callback's message, which the response to the
+                                      // callback's end excludes
   Traffic up, down;
   std::vector<time_ns> hosts_ns;           // by host executor
-  std::vector<bool> visits_host;           // by host executor; a callback without execution time waits for a lane, too
-  time_ns host_ns = 0, host_least_ns = 0;  // time in the agent and in the chain's own host callbacks
-  time_ns up_wait_ns = 0, down_wait_ns = 0;  // time that an ACKNACK waits and is transmitted
-  time_ns taking_most_ns = 0;                // from the arrival of an answer until it is taken
+  std::vector<bool> visits_host;           // by host executor: true even for a callback without execution time, which
+                                           // also waits for a lane
+  time_ns host_ns = 0, host_least_ns = 0;  // greatest and least time in the agent and in the chain's own host callbacks
+  time_ns up_wait_ns = 0, down_wait_ns = 0;  // time for which an ACKNACK waits and is transmitted
+  time_ns taking_most_ns = 0;                // from the arrival of an answer until its callback takes it
   time_ns answer_ns = 0;                     // from the end of a message to its acknowledgment
   time_ns receipt_ns = 0;                    // from the arrival of an answer to its acknowledgment
   time_ns settling_ns = 0;                   // from the end of an instance to the end of its ACKNACKs and HEARTBEATs
   bool answers_first = false;                // ACKNACKs of an instance may precede a later message of its own
-  time_ns hold_ns = 0;                       // longest time for which it may hold the line
+  time_ns hold_ns = 0;                       // longest time for which the chain may hold the line
   time_ns interrupts_ns = 0;
   time_ns losses_ns = 0;
-  time_ns new_data_ns = 0;  // batch: time that stored samples wait for the next event
+  time_ns new_data_ns = 0;  // batch: time for which stored samples wait for the next event
   time_ns before_ns = 0;    // shortest time from the release to the arrival of an answer
-  time_ns behind_ns = 0;    // shortest time from taking the last answer to the end
+  time_ns behind_ns = 0;    // shortest time from the last answer's processing to the end
   time_ns remote_least_ns() const { return up.least_ns + host_least_ns + down.least_ns; }
 };
 
@@ -359,15 +365,16 @@ struct Load {
 using SharedKey = std::array<int64_t, 3>;
 constexpr int64_t kSends = std::numeric_limits<int64_t>::min();
 
-// The part of a chain's load that does not count for another chain, because it is counted elsewhere.
+// The part of a chain's load that another chain must not count, because it is counted with a third chain, or with the
+// other chain itself.
 struct Cut {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0, up_plain_ns = 0, down_plain_ns = 0;
   int64_t up_frames = 0, down_frames = 0;
   std::vector<bool> callbacks;  // callbacks that other chains count
 };
 
-// A callback or a message in transit, as one step of a chain. Each stage serves the instances of the chain one after
-// the other; only in a delay do they overlap.
+// One step of a chain: a callback, or a message in transit. A stage serves the instances of the chain one after the
+// other, except that in a delay they may overlap.
 struct Stage {
   enum class Kind { client, up, down, host, delay } kind = Kind::delay;
   size_t host = 0;
@@ -384,10 +391,10 @@ struct Stage {
 // no work that is more urgent than the chain or of its level is pending at the stage.
 using Arrival = std::optional<time_ns>;
 
-// Demand of one instance of a chain, as it is counted for another chain.
+// Demand of one instance of a chain, as far as it is counted for another chain.
 struct Seen {
   time_ns client_ns = 0, up_ns = 0, down_ns = 0;
-  int64_t up_frames = 0, down_frames = 0;  // includes frames that were sent and wait for their acknowledgment
+  int64_t up_frames = 0, down_frames = 0;  // including frames that were sent and wait for their acknowledgment
   int64_t up_control = 0, down_control = 0, up_asks = 0, down_asks = 0;
 };
 
@@ -410,15 +417,16 @@ Linear share(time_ns load_ns, time_ns period_ns, time_ns span_ns, time_ns window
 
 constexpr time_ns kMillisecondNs = 1'000'000;
 constexpr time_ns kLongestDelayNs = 2000 * kMillisecondNs;  // limit of a measured HEARTBEAT delay
-constexpr time_ns kLongestEventNs = 1000 * kMillisecondNs;  // time after which a batch executor checks again
-constexpr int64_t kAgentSilences = 30;                      // silence of the agent before it probes, as a multiple of
+constexpr time_ns kLongestEventNs = 1000 * kMillisecondNs;  // time after which a batch executor checks for data even
+                                                            // without an event
+constexpr int64_t kAgentSilences = 30;                      // silence after which the agent probes, as a multiple of
                                                             // the client's
 
 time_ns first_step_ns(const Questions &questions) {
   return questions.delay_ns < 0 ? questions.floor_ns : questions.delay_ns;
 }
 
-// Number of HEARTBEATs for one frame that waits this long for its acknowledgment.
+// Number of HEARTBEATs for one frame whose acknowledgment takes this long.
 int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
   const time_ns wait_ns = std::min(pending_ns, kLongestWaitNs);
   const bool measured = questions.delay_ns < 0;
@@ -433,9 +441,9 @@ int64_t heartbeats(const Questions &questions, time_ns pending_ns) {
   return at_ns <= wait_ns ? count + 1 + (wait_ns - at_ns) / step_ns : count;
 }
 
-// Number of HEARTBEATs of one stream in a window, however many messages wait. At most one HEARTBEAT is outstanding, and
-// the next one follows a period later, unless the delay was restarted in between. `beginnings` is the maximum number of
-// restarts; -1 means unknown.
+// Number of HEARTBEATs of one stream in a window, however many of its messages are unacknowledged. At most one
+// HEARTBEAT is outstanding, and the next one follows a period later, unless the delay was restarted in between.
+// `beginnings` is the maximum number of restarts; -1 means unknown.
 int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, time_ns window_ns) {
   const time_ns first_ns = first_step_ns(questions);
   const time_ns apart_ns = std::min(first_ns, questions.period_ns);
@@ -448,7 +456,7 @@ int64_t heartbeats_of_stream(const Questions &questions, int64_t beginnings, tim
   return std::min(by_distance, add(multiply(beginnings, sooner), window_ns / questions.period_ns + 1));
 }
 
-// Longest time until a side sends a HEARTBEAT for a lost frame, for the first time or again.
+// Longest time until a side sends its first or its next HEARTBEAT for a lost frame.
 time_ns silence_ns(const Questions &questions) {
   return std::max(questions.delay_ns < 0 ? kLongestDelayNs : questions.delay_ns, questions.period_ns);
 }
@@ -475,10 +483,10 @@ constexpr Stage kClient{Stage::Kind::client}, kUp{Stage::Kind::up}, kDown{Stage:
 constexpr int kMostBusyPasses = 64;
 
 constexpr int kMostPasses = 2000, kExactPasses = 40;
-constexpr int64_t kMostInstances = 100;  // largest number of instances of one chain that are under way at once, or
-                                         // follow each other without a gap
+constexpr int64_t kMostInstances = 100;  // most instances of one chain that may be under way at once, or follow each
+                                         // other without a gap
 constexpr int kMostSteps = 200'000;
-constexpr int kMostArrivals = 500;  // number of instances of one chain that are tried in a busy window
+constexpr int kMostArrivals = 500;  // most arrivals that are tried in a busy window
 
 // Milliseconds as text, rounded up to a microsecond; shorter times are rounded up to a nanosecond.
 std::string milliseconds(time_ns time) {
@@ -540,7 +548,7 @@ class LinkModel {
         time_ns reached_ns = 0;
         settled_ = settled_ && pass < kMostPasses;
         time_ns found_ns = settled_ ? solve(chain, reached_ns) : kNeverNs;
-        // A larger window that suffices is also a bound, and is found sooner.
+        // A value above the found one is also a bound, and with it the iteration ends sooner.
         if (several_[chain] && pass > kExactPasses && found_ns > responses_[chain])
           found_ns = std::min(add(found_ns, found_ns / 16), kNeverNs);
         if (found_ns == kNeverNs) fail(chain, reached_ns);
@@ -587,14 +595,14 @@ class LinkModel {
     Linear up, down, host, remote;
     LinkParts parts;
   };
-  // When a response ends: when its last callback's message was sent, or when that callback has ended.
+  // When a response ends: when the last callback's message was sent, or when the last callback ends.
   enum class Until { sent, ended };
   struct Spacing {
     time_ns apart_ns = 0, longest_ns = 0;
   };
   struct Once {
     Linear sum;
-    time_ns again_ns = 0;   // additional demand if one instance interferes with both of its visits
+    time_ns again_ns = 0;   // additional demand if both visits of one instance interfere
     time_ns latest_ns = 0;  // the longest round trip over the line of any chain
   };
 
@@ -607,7 +615,7 @@ class LinkModel {
     return other != chain && (is_batch() || system_.chains[other].priority > system_.chains[chain].priority ||
                               shares_level(other, chain));
   }
-  // True for equally urgent chains that share their streams; the order of arrival then decides which goes first.
+  // True for two chains of the same priority that share their streams: their messages go in the order of arrival.
   bool shares_level(size_t other, size_t chain) const {
     return other != chain && system_.chains[other].shares_level && system_.chains[chain].shares_level &&
            system_.chains[other].priority == system_.chains[chain].priority;
@@ -620,7 +628,7 @@ class LinkModel {
     }
     return found;
   }
-  // How long an instance is under way, as far as this is known.
+  // Time for which an instance is under way, as far as known in this pass.
   time_ns about_ns(size_t chain) const {
     const bool longer = several_[chain] && responses_[chain] != kNeverNs;
     return longer ? responses_[chain] : std::min(responses_[chain], period(chain));
@@ -646,7 +654,7 @@ class LinkModel {
     return one_release(other, chain) ? inside_.at({other, chain}) : outside_[other];
   }
 
-  // Like cut_for, but in a window of `chain`, in which elements that begin only after `chain` has ended do not count.
+  // Like cut_for, but for a window of `chain`: elements that begin only after the end of `chain` do not count there.
   const Cut &cut_within(size_t other, size_t chain) const {
     const auto found = within_.find({other, chain});
     return found == within_.end() || may_meet(other, chain) ? cut_for(other, chain) : found->second;
@@ -677,7 +685,7 @@ class LinkModel {
     return system_.client.dispatch_ns + (callback.payload_bytes > 0 ? system_.client.submit_ns : 0);
   }
 
-  // Sums the load along the chain.
+  // The load of the chain: the sum over its callbacks and messages.
   Load visit_load(const LinkChain &chain) const {
     const Client &client = system_.client;
     const Line &line = system_.line;
@@ -688,7 +696,8 @@ class LinkModel {
       const LinkCallback &callback = chain.callbacks[index];
       const bool has_next = index + 1 < chain.callbacks.size();
       const bool here = callback.place == kOnClient;
-      // A callback without execution time also waits for a lane, so the window must be long enough for its start.
+      // A callback without execution time also waits for a lane. It counts as 1 ns, so that the window includes its
+      // start.
       const bool is_alone = !here && system_.hosts[static_cast<size_t>(callback.place)].own_cores;
       const time_ns execution_ns = std::max<time_ns>(callback.execution_ns, is_alone ? 0 : 1);
       const time_ns least_ns = callback.least_ns + (here && client.fixed_costs ? costs_ns(callback) : 0);
@@ -759,7 +768,7 @@ class LinkModel {
         delay(callback.hop_ns.value_or(line.host_hop_ns), 0);
       }
       if (here) {
-        // Messages for a later instance may be processed first.
+        // Messages for a later instance may be processed first, so `others_ns` also contains the processing.
         const time_ns taking_ns =
             before == nullptr ? 0 : message(line, Direction::down, before->payload_bytes).frames * client.process_ns;
         const time_ns own_ns = costs_ns(callback) + std::max<time_ns>(callback.execution_ns, 1) + taking_ns;
@@ -792,8 +801,7 @@ class LinkModel {
     return stages;
   }
 
-  // True if the shorter chain is a prefix of the longer chain's path, including the message with which the shorter
-  // chain ends.
+  // True if chain `shorter`, including the message with which it ends, is a prefix of chain `longer`.
   bool begins_alike(size_t longer, size_t shorter) const {
     const auto &of = system_.chains[longer].callbacks, &begin = system_.chains[shorter].callbacks;
     return of.size() >= begin.size() &&
@@ -849,7 +857,7 @@ class LinkModel {
         goes_on_[chain] = goes_on_[chain] || (alike && (!begins_alike(chain, other) || other < chain));
       }
     }
-    // Elements that begin only after the chain has ended; they are on longer paths that continue the chain.
+    // By chain: elements that begin only after the chain has ended, on longer paths that continue it.
     std::vector<std::set<SharedKey>> behind(size());
     for (size_t chain = 0; chain < size(); chain++) {
       for (size_t longer = 0; longer < size() && goes_on_[chain]; longer++) {
@@ -857,7 +865,7 @@ class LinkModel {
         behind[chain].insert(keys[longer].begin() + static_cast<ptrdiff_t>(keys[chain].size()), keys[longer].end());
       }
     }
-    // An element is counted on the first of its paths that no other path continues.
+    // An element that is on several paths is counted on one of them: the first that no other path continues.
     for (const bool goes_on : {false, true}) {
       for (size_t chain = 0; chain < size(); chain++) {
         if (goes_on_[chain] != goes_on) continue;
@@ -898,7 +906,7 @@ class LinkModel {
         less.down_frames = cut.down_frames;
       }
     }
-    // For each chain: the paths from the same timer that contain every host callback counted for the chain.
+    // For each chain: the paths from its timer that contain every host callback which is counted for the chain.
     lies_on_.assign(size(), {});
     for (size_t chain = 0; chain < size(); chain++) {
       const std::vector<LinkCallback> &callbacks = system_.chains[chain].callbacks;
@@ -915,9 +923,9 @@ class LinkModel {
     }
   }
 
-  // Frames that are counted elsewhere cause no separate HEARTBEATs and acknowledgments. If the other chain continues
-  // this one, its present instance has not executed yet, so only acknowledgments and unacknowledged frames of its
-  // preceding instance remain.
+  // The demand of one instance of `other` in a window of `chain`. Frames that are counted elsewhere add no HEARTBEATs
+  // and acknowledgments here. If `other` continues `chain`, its present instance has not executed its own part yet, so
+  // only acknowledgments and unacknowledged frames of its preceding instance remain.
   Seen seen(size_t other, size_t chain) const {
     const Load &load = loads_[other];
     const Cut &cut = cut_within(other, chain);
@@ -930,14 +938,16 @@ class LinkModel {
     seen.down_frames = load.down.frames - cut.down_frames;
     seen.up_asks = seen.up_frames > 0 ? load.up.asks : 0;
     seen.down_asks = seen.down_frames > 0 ? load.down.asks : 0;
-    const int64_t asks = load.up.asks - seen.up_asks + load.down.asks - seen.down_asks;  // each with one answer
+    const int64_t asks = load.up.asks - seen.up_asks + load.down.asks - seen.down_asks;  // asks that are counted
+                                                                                         // elsewhere; each causes one
+                                                                                         // answer
     seen.up_control = load.up.control - asks - std::min(load.up.receipts, cut.down_frames);
     seen.down_control = load.down.control - asks - std::min(load.down.receipts, cut.up_frames);
     return seen;
   }
 
-  // Execution times by exclusive group, named by views of the system's strings; the empty name holds callbacks in no
-  // group. The result is valid until the next call.
+  // Execution times by mutually exclusive group. The names are views of the system's strings; callbacks in no group
+  // have the empty name. The result of seen_on_host is valid until its next call.
   using ByGroup = std::vector<std::pair<std::string_view, time_ns>>;
   const ByGroup &seen_on_host(size_t other, size_t chain, size_t place) const {
     if (!shares_[other]) return on_host_[other][place];
@@ -966,15 +976,15 @@ class LinkModel {
     return found;
   }
 
-  // Time from the nominal expiry until all elements of the chain have ended, including those after a join that a path
-  // through another input makes ready.
+  // Time from the nominal expiry until all elements of the chain have ended. An element after a join may end later than
+  // the chain's response, because a path through another input of the join makes it ready.
   time_ns latest_ns(size_t chain) const {
     time_ns latest_ns = responses_[chain];
     for (const size_t other : as_late_[chain]) latest_ns = std::max(latest_ns, responses_[other]);
     return latest_ns;
   }
 
-  // True if a window of this chain may contain an instance of the other chain that a different expiry released.
+  // True if a window of `chain` may contain an instance of `other` from a different expiry.
   bool may_meet(size_t other, size_t chain) const {
     return !one_release(other, chain) || several_[chain] || latest_ns(other) > period(other);
   }
@@ -990,8 +1000,8 @@ class LinkModel {
     return std::min(behind_ns, latest_ns(chain));
   }
 
-  // Work that another chain executes or sends at this stage in a window of this chain. `arrival`: the window is a
-  // busy one, so all of this work has also arrived in it.
+  // Work that `other` executes or sends at this stage in a window of `chain`. `arrival` is given for a busy window, in
+  // which all of this work has also arrived.
   Linear within(size_t other, size_t chain, const Stage &at, time_ns load_ns, time_ns window_ns,
                 Arrival arrival) const {
     if (!may_meet(other, chain) && system_.protocol.losses == 0) return constant(load_ns);
@@ -999,8 +1009,8 @@ class LinkModel {
     return arrival ? lesser(executed, arrived_before(other, chain, at, window_ns, *arrival), window_ns) : executed;
   }
 
-  // Like within, but limited by arrivals alone: where work leaves in order of arrival, only work that arrived no later
-  // than this chain's precedes it.
+  // Like within, but limited by arrivals alone. If work leaves in order of arrival, only the work that arrives no later
+  // than that of `chain` counts.
   Linear arrived_before(size_t other, size_t chain, const Stage &at, time_ns window_ns, time_ns arrival_ns) const {
     if (arrival_ns < window_ns && leaves_in_order(other, chain, at))
       return constant(arrived(other, at, arrival_ns + 1).value);
@@ -1018,8 +1028,8 @@ class LinkModel {
            asked_[other].up.messages == 1;
   }
 
-  // The next time after `after_ns`, both counted from the beginning of a busy window, at which a message may arrive
-  // that goes before this chain's message only when it arrives earlier.
+  // The next arrival after `after_ns` of a message from a chain for which leaves_in_order holds. Both times count from
+  // the beginning of a busy window.
   time_ns next_arrival_ns(size_t chain, const Stage &at, time_ns after_ns) const {
     time_ns next_ns = kNeverNs;
     for (const size_t other : here_) {
@@ -1030,8 +1040,8 @@ class LinkModel {
     return next_ns;
   }
 
-  // Work that arrives at the stage's processor or direction in a window that begins at any nominal expiry. kNeverNs:
-  // unknown, because work that also waits for something other than this stage may have arrived before the window.
+  // Work of the chain that arrives at the stage's processor or direction in any window of this length. kNeverNs:
+  // unknown, because some of the work waits for something other than this stage and may have arrived before the window.
   Linear arrived(size_t chain, const Stage &at, time_ns window_ns) const {
     if (!is_plain_[chain] || !windows_suffice_ || holds(chain) || system_.protocol.losses > 0)
       return constant(kNeverNs);
@@ -1043,8 +1053,8 @@ class LinkModel {
     return sum;
   }
 
-  // How long after the response the last callback's message may still be sent: at most a period, because it leaves
-  // before the same message of the next instance.
+  // Longest time from the end of the response until the last callback's message is sent: a period, because the message
+  // leaves before the same message of the next instance.
   time_ns tail_ns(size_t chain) const {
     const LinkCallback &last = system_.chains[chain].callbacks.back();
     return last.place == kOnClient && last.payload_bytes > 0 ? period(chain) : 0;
@@ -1090,8 +1100,8 @@ class LinkModel {
 
   // ---- what the client executes besides its callbacks (docs/analysis/link.md, "Loads") ----
 
-  // Greatest execution of the loads in a window that may begin anywhere. `masking` selects only the loads that also
-  // stop the line.
+  // Greatest execution of the client's loads in any window of this length. `masking`: only of the loads that mask
+  // interrupts, and so also stop the line.
   Linear loads(time_ns window_ns, bool masking) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {
@@ -1101,8 +1111,8 @@ class LinkModel {
     return sum;
   }
 
-  // How long the loads' frames in this direction occupy the line; they may be sent and received while the load waits or
-  // is late.
+  // Longest time for which frames of the client's loads occupy the line in this direction. A frame may be sent or
+  // received at any time of its load's period.
   Linear loads_on_line(Direction direction, time_ns window_ns) const {
     Linear sum;
     for (const ClientLoad &load : system_.client.loads) {
@@ -1138,9 +1148,9 @@ class LinkModel {
                        [](const ClientLoad &load) { return load.masks || load.payload_bytes > 0; });
   }
 
-  // Time until the last of `own` ACKNACKs and HEARTBEATs of this chain is sent, including its wait for a frame that has
-  // begun and for more urgent frames. With batch, all messages use one stream, and none of them precedes an ACKNACK.
-  // `known_ns` is a lower limit of the time.
+  // Time until the last of `own` ACKNACKs and HEARTBEATs of this chain is sent. It waits for one frame whose
+  // transmission has begun, and for more urgent frames. With batch, all messages use one stream, and none of them
+  // precedes an ACKNACK. `known_ns` is a lower limit of the time.
   time_ns control_wait_ns(size_t chain, Direction direction, int64_t own, time_ns known_ns) const {
     const bool up = direction == Direction::up;
     const time_ns frame_ns = answer_ns_ + (up ? gap_ns_ : 0);
@@ -1162,8 +1172,8 @@ class LinkModel {
         next_ns = add(next_ns, share_of(add(sent_ns, multiply(control, frame_ns))));
         const int64_t asked = asks_within(other, direction, window_ns);
         next_ns = add(next_ns, std::min(share_of(multiply(asks, frame_ns)), multiply(asked, frame_ns)));
-        // One more answer may be waiting since before the window; a HEARTBEAT that arrives while an answer waits adds
-        // no further one.
+        // One answer may already be waiting when the window begins. A HEARTBEAT that arrives while an answer waits
+        // causes no additional answer.
         const int64_t asked_back =
             asks_within(other, up ? Direction::down : Direction::up, add(window_ns, system_.line.acknowledges_ns()));
         next_ns = add(next_ns, std::min(share_of(multiply(answers, frame_ns)), multiply(asked_back + 1, frame_ns)));
@@ -1198,9 +1208,10 @@ class LinkModel {
     return system_.chains[chain].downlink_reliable && loads_[chain].down.messages > 0;
   }
 
-  // Number of instances whose lost frames may delay one of this chain, including itself. On a shared stream a message
-  // waits for the messages ahead of it, which belong to at most one instance of each other chain. A lost message behind
-  // it, again of one instance of each, may postpone its HEARTBEAT (docs/analysis/services.md).
+  // Number of instances whose lost frames may delay one instance of this chain, itself included. On a shared stream, a
+  // message waits for the messages ahead of it, which belong to at most one instance of each other chain. Lost messages
+  // behind it, also of at most one instance of each other chain, may postpone its HEARTBEAT
+  // (docs/analysis/services.md).
   int64_t lossy_instances(size_t chain) const {
     if (is_batch()) return static_cast<int64_t>(size());
     const auto others = static_cast<int64_t>(sharers(chain).size());
@@ -1225,8 +1236,8 @@ class LinkModel {
                                        asks_agent(chain) ? silence_ns(protocol.agent) : 0);
     const int64_t lost = protocol.losses * lossy_instances(chain);
     // A repair consists of a HEARTBEAT, its answer and the retransmitted frame, in either direction; it comes after the
-    // chain's own HEARTBEATs and answers. More urgent frames precede these frames as well. For a direction for which
-    // the chain itself waits, the demand of a response already includes the more urgent frames.
+    // chain's own HEARTBEATs and answers. More urgent frames precede these frames, too. If the chain itself waits for a
+    // direction, its demand already includes the more urgent frames of that direction.
     time_ns up_unit_ns = load.up.unit_ns, down_unit_ns = load.down.unit_ns;
     for (const size_t other : sharers(chain)) {
       up_unit_ns = std::max(up_unit_ns, loads_[other].up.unit_ns);
@@ -1245,7 +1256,7 @@ class LinkModel {
     Traffic up = load.up, down = load.down;
     up.control = down.control = up.receipts = down.receipts = up.asks = down.asks = 0;
     const auto count = [&](const Questions &questions, const Traffic &sent, time_ns message_pending_ns) {
-      // With several instances under way, the HEARTBEAT follows the frame that left last.
+      // With several instances under way, a HEARTBEAT may follow each frame.
       if (several_[chain]) {
         const int64_t each = questions.delay_ns < 0
                                  ? message_pending_ns / std::min(questions.floor_ns, questions.period_ns)
@@ -1258,13 +1269,14 @@ class LinkModel {
     };
     time_ns settling_ns = 0;
     if (self.uplink_reliable && up.messages > 0) {
-      // Repeated frames may be held back, but the message arrives before the response ends in any case.
+      // A chain that holds the line may hold back retransmitted frames, but the message arrives before the response
+      // ends in any case.
       const bool held = std::any_of(here_.begin(), here_.end(),
                                     [&](size_t other) { return goes_first(other, chain) && holds(other); });
       const time_ns held_ns = held && lost > 0 ? late_ns : 0;
       load.answer_ns = add(add(way_ns, asking_ns), add(repair_ns, held_ns));
-      // While the line is held, only an answer that has begun may delay the HEARTBEAT, because more urgent frames hold
-      // the line themselves.
+      // While the chain holds the line, its HEARTBEAT waits at most for a frame whose transmission has begun. More
+      // urgent frames do not count, because they hold the line themselves.
       load.hold_ns = add(way_ns + (asked ? delay_ns + 2 * control_ns : 0), repair_ns);
       up.asks = count(protocol.client, up, load.answer_ns);
       up.control += up.asks;
@@ -1290,8 +1302,8 @@ class LinkModel {
     count_interrupts(load);
   }
 
-  // More HEARTBEATs make waits longer, which causes more HEARTBEATs, so an iteration of its own counts them until their
-  // number settles.
+  // HEARTBEATs make waits longer, and longer waits cause more HEARTBEATs. They are therefore counted again and again
+  // until their number settles.
   void count_control() {
     const bool reliable = std::any_of(system_.chains.begin(), system_.chains.end(), [](const LinkChain &chain) {
       return chain.uplink_reliable || chain.downlink_reliable;
@@ -1316,10 +1328,10 @@ class LinkModel {
     const LinkChain &self = system_.chains[chain];
     Load &load = loads_[chain];
     load.hold_ns = add(load.up.total_ns, holds(chain) ? multiply(load.up.messages, load.hold_ns) : 0);
-    // Waiting for the window also delays the acknowledgment of the chain's stream.
+    // Waiting for a full window also delays the acknowledgments of the chain's messages.
     if (holds(chain) && responses_[chain] != kNeverNs)
       load.hold_ns = add(load.hold_ns, window_wait(chain, Direction::up, load.up.messages, responses_[chain]).value);
-    // A publish that waits blocks all other callbacks.
+    // While a publish waits, no other callback runs.
     time_ns waiting_ns = 0;
     if (waits_for_line(self) || waits_for_answer(self)) {
       waiting_ns = load.up.total_ns;
@@ -1328,7 +1340,7 @@ class LinkModel {
     if (waits_for_answer(self)) waiting_ns = add(waiting_ns, multiply(load.up.messages, load.answer_ns));
     load.client_ns = add(load.client_ns, waiting_ns);
     load.visit_ns = add(load.visit_ns, waiting_ns);
-    // Samples are stored outside of a wait of the executor only while a publish waits for its acknowledgment.
+    // Samples arrive while the executor is not in rmw_wait only if a publish waits for its acknowledgment.
     const bool stored = std::any_of(system_.chains.begin(), system_.chains.end(),
                                     [this](const LinkChain &other) { return waits_for_answer(other); });
     if (stored && client.waits_for_new_data) {
@@ -1350,8 +1362,7 @@ class LinkModel {
         load.up.total_ns += system_.protocol.losses * load.up.unit_ns;
         load.down.total_ns += system_.protocol.losses * load.down.unit_ns;
       }
-      // Responses grow from pass to pass, and control traffic with them, so the counts of the last pass are lower
-      // limits.
+      // Responses and control traffic only grow from pass to pass, so the counts of the last pass are lower limits.
       for (const auto &[fresh, before] : {std::pair{&load.up, &loads_[chain].up}, {&load.down, &loads_[chain].down}}) {
         fresh->control = before->control;
         fresh->asks = before->asks;
@@ -1373,7 +1384,7 @@ class LinkModel {
     find_downlink_waits();
   }
 
-  // True if each side receives messages so often that neither sends probes.
+  // True if both sides receive messages often enough never to send probes.
   bool is_alive_anyway() const {
     const Protocol &protocol = system_.protocol;
     if (protocol.silence_ns == 0) return true;
@@ -1390,8 +1401,8 @@ class LinkModel {
     return client_hears && agent_hears;
   }
 
-  // Number of probes and of answers to them in a window: probes are at least half a silence apart. The agent may delay
-  // an answer, and a batch executor processes it after all ready callbacks.
+  // Number of probes, and also of answers, in a window. Probes are at least half a silence apart. The agent may delay
+  // its answer, and a batch executor processes the answer after all ready callbacks.
   Linear signs_of_life(time_ns window_ns) const {
     const time_ns silence_ns = system_.protocol.silence_ns;
     time_ns late_ns = system_.line.acknowledges_ns();
@@ -1402,8 +1413,8 @@ class LinkModel {
 
   // ---- waiting for the line, and when no chain waits (docs/analysis/link.md, "The line keeps up") ----
 
-  // Number of instances of each chain that can have frames in one busy interval of a direction; empty if no end of the
-  // interval is found.
+  // For each chain: number of instances that can have frames in one busy interval of a direction. Empty if the search
+  // finds no end of the interval.
   std::vector<int64_t> busy_instances(Direction direction) const {
     std::vector<int64_t> instances(size(), 0);
     time_ns length_ns = 0;
@@ -1427,9 +1438,9 @@ class LinkModel {
     return {};
   }
 
-  // Least distance and greatest length of the messages to the agent, known only if one processor creates all of them,
-  // one callback after the other, and no chain holds the line. A distance of 0 means that they may be arbitrarily
-  // close.
+  // Least distance and greatest length of the messages to the agent. They are known only if one processor creates all
+  // messages, one callback after the other, and no chain holds the line. A distance of 0 means that messages may be
+  // arbitrarily close.
   Spacing message_spacing() const {
     const Client &client = system_.client;
     if (client.policy == ClientPolicy::lanes || client.processors > 1) return {};
@@ -1452,9 +1463,9 @@ class LinkModel {
     return spacing;
   }
 
-  // A message waits at most for the ACKNACKs and HEARTBEATs of the busy interval; the ACKNACK for the answer to the
-  // last message is excluded, because it comes later. Each preceding message adds the time by which the longest message
-  // exceeds the least distance between messages.
+  // Longest wait of the chain's messages if the line keeps up. A message waits at most for the ACKNACKs and HEARTBEATs
+  // of its busy interval, except for the ACKNACK of the answer to the last message, which comes later. Each preceding
+  // message adds the time by which the longest message exceeds the least distance between messages.
   time_ns uplink_wait(size_t chain, const Spacing &spacing, const std::vector<int64_t> &instances) const {
     const time_ns control_ns = answer_ns_ + gap_ns_;
     const Load &self = loads_[chain];
@@ -1479,7 +1490,7 @@ class LinkModel {
     const time_ns rest_ns = all_ns - std::min(all_ns, spared_ns);
     if (self.pair && all_ns <= spacing.apart_ns && rest_ns <= soonest_ns) all_ns = rest_ns;
     if (all_ns == 0) return 0;
-    // The argument holds only if this message is sent before the next one is made.
+    // This bound is valid only if the message is sent before the next one is created.
     const time_ns until_last_ns = add(all_ns, self.up.frames > self.up.messages ? self.up.total_ns : 0);
     return until_last_ns < spacing.apart_ns ? multiply(self.up.messages, all_ns) : kNeverNs;
   }
@@ -1494,8 +1505,8 @@ class LinkModel {
     }
   }
 
-  // The least time between the ends of two messages to the agent, provided that each causes one answer and its direct
-  // consequences; 0 if they may be arbitrarily close.
+  // The least time between the ends of two messages to the agent, provided that a message causes at most one answer; 0
+  // if the messages or their answers may be arbitrarily close.
   time_ns answers_apart_ns() const {
     time_ns apart_ns = kNeverNs;
     for (size_t chain = 0; chain < size(); chain++) {
@@ -1517,7 +1528,8 @@ class LinkModel {
   }
 
   // Every answer follows a message that came over the line. If messages are farther apart than the time for the host,
-  // the answer and its receipt, each message finds host and line free, except for HEARTBEATs and their answers.
+  // the answer and the acknowledgments, each message finds the host idle, and only HEARTBEATs and their answers on the
+  // line.
   void find_downlink_waits() {
     down_waits_.assign(size(), kNeverNs);
     hosts_keep_up_ = false;
@@ -1541,10 +1553,12 @@ class LinkModel {
 
   // ---- demands ----
 
-  // `messages` is the number of its own messages for which the chain waits.
+  // Time for which the chain's messages to the agent wait. `messages` is the number of those that the response
+  // includes.
   Linear uplink(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts) const {
     parts.line_interference_ns.assign(size(), 0);
-    // A publish that waits blocks all other callbacks, and it waits behind frames of publishes that do not wait.
+    // While a publish waits for its acknowledgment, no other callback runs, and its frame waits behind those of
+    // best-effort publishes.
     const bool somebody_waits = std::any_of(system_.chains.begin(), system_.chains.end(),
                                             [this](const LinkChain &other) { return waits_for_answer(other); });
     if (messages == 0 && !somebody_waits) return {};
@@ -1588,8 +1602,8 @@ class LinkModel {
       Linear frames;
       if (waited) {
         frames = {};
-      } else if (load.hold_ns > load.up.total_ns) {  // also for frames that are counted in other chains, unless these
-                                                     // chains count all of them
+      } else if (load.hold_ns > load.up.total_ns) {  // The line is held even for frames that other chains count, unless
+                                                     // those chains count all of them.
         frames = share(goes_on_[other] ? 0 : load.hold_ns, period(other), std::max(span, load.hold_ns), window_ns);
       } else if (!may_meet(other, chain) || several_[other]) {
         frames = within(other, chain, kUp, part.up_ns, window_ns, arrival);
@@ -1602,7 +1616,8 @@ class LinkModel {
       parts.control_ns = add(parts.control_ns, control.value);
       sum = sum + frames + control;
     }
-    // The window of a single stage begins later than the release.
+    // A window of one stage (`arrival`) begins later than the release, so that control frames of several instances may
+    // be in it.
     const bool by_span = several_[chain] || arrival;
     if (by_span || self.answers_first || add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain)) {
       const time_ns own_ns = self.up.control * control_ns;
@@ -1643,7 +1658,7 @@ class LinkModel {
   Linear downlink_by_level(size_t chain, int64_t messages, time_ns window_ns, LinkParts &parts,
                            Arrival arrival = {}) const {
     const Load &self = loads_[chain];
-    // The chain's own acknowledgments may precede its answer, and so may the acknowledgments of its preceding instance.
+    // The acknowledgments of this instance may precede its answer, and so may those of the chain's preceding instance.
     const bool late_answer = add(add(window_ns, jitter(chain)), self.settling_ns) > period(chain);
     const time_ns own_ns = self.down.control * answer_ns_;
     Linear sum = several_[chain] || arrival ? share(own_ns, period(chain), span_ns(chain), window_ns)
@@ -1682,7 +1697,7 @@ class LinkModel {
   Linear client_interference(size_t chain, time_ns window_ns, LinkParts &parts, Arrival arrival = {}) const {
     Linear sum;
     parts.client_interference_ns.assign(size(), 0);
-    if (loads_[chain].visits == 0) return sum;  // the chain never waits on the client
+    if (loads_[chain].visits == 0) return sum;  // the chain has no callback on the client
     for (const size_t other : here_) {
       if (!goes_first(other, chain)) continue;
       const time_ns load_ns = seen(other, chain).client_ns;
@@ -1709,8 +1724,9 @@ class LinkModel {
       sum = sum + share(interrupts_ns, period(other), span_ns(other), window_ns);
     }
     if (alive_) return sum;
-    // Answers to probes are processed as the least urgent frames (client_blocking). A batch executor processes them in
-    // any order, and a publish that waits for its acknowledgment may also wait for them.
+    // Answers to probes are the least urgent frames, so their processing counts as blocking (client_blocking). A batch
+    // executor processes frames in any order, and a publish that waits for its acknowledgment may also wait for a probe
+    // and its answer.
     time_ns each_ns = gap_ns_;
     if (is_batch()) each_ns += system_.client.process_ns;
     if (is_batch() && system_.client.send != Send::asynchronous)
@@ -1718,7 +1734,7 @@ class LinkModel {
     return sum + scale(signs_of_life(window_ns), each_ns);
   }
 
-  // Adds the execution time to the first unit that shares one of these paths, or makes it a new unit.
+  // Adds the execution time to the first unit that has one of these paths; if there is none, makes a new unit.
   static void add_on_paths(std::vector<std::pair<std::vector<size_t>, time_ns>> &units,
                            const std::vector<size_t> &paths, time_ns executed_ns) {
     for (auto &[of_unit, sum_ns] : units) {
@@ -1733,16 +1749,16 @@ class LinkModel {
   }
 
   // While a callback waits, all lanes of its executor run other callbacks, or the callback's group is busy
-  // (docs/analysis/link.md, "Lanes of the host"). Three kinds of units run one callback at a time: a group, a chain,
-  // and those parts of a timer's paths that lie on one path. None of these units therefore executes for longer than the
-  // wait.
+  // (docs/analysis/link.md, "Lanes of the host"). A unit runs only one callback at a time: a group, a chain, or those
+  // parts of a timer's paths that lie on one path. No unit can therefore execute for longer than the wait.
   Linear lanes_wait(size_t chain, size_t place, time_ns window_ns) const {
     ByGroup &groups = groups_;
     std::vector<time_ns> &units = units_;
     groups.clear();
     units.clear();
-    std::vector<std::pair<std::vector<size_t>, time_ns>> on_paths;  // execution on one of these paths of a timer
-    time_ns rest_ns = 0;  // execution of chains that are not a unit, because several of their instances may run at once
+    std::vector<std::pair<std::vector<size_t>, time_ns>> on_paths;  // execution of units, each with the paths of a
+                                                                    // timer that contain it
+    time_ns rest_ns = 0;  // execution of chains that are no unit, because several of their instances may run at once
     for (size_t other = 0; other < size(); other++) {
       if ((other == chain && !several_[chain]) || loads_[other].hosts_ns[place] == 0) continue;
       for (const auto &[group, load_ns] : seen_on_host(other, chain, place)) {
@@ -1766,7 +1782,8 @@ class LinkModel {
       const bool is_own =
           std::any_of(own.begin(), own.end(), [name = group](const auto &one) { return one.first == name; });
       if (is_own) excluded_ns = add(excluded_ns, executed_ns);
-      // If all of the chain's callbacks are in the group, the group is not counted among the other units.
+      // If all callbacks of the chain are in this group, the group is not a unit, because its execution counts in full
+      // (excluded_ns).
       if (!is_own || own.size() > 1) units.push_back(executed_ns);
     }
     for (const auto &[paths, executed_ns] : on_paths) units.push_back(executed_ns);
@@ -1811,7 +1828,7 @@ class LinkModel {
     return reliable && !is_foreign(other) && (other == chain || is_batch() || shares_level(other, chain));
   }
 
-  // Unacknowledged frames of the chain's stream, its own included, when one of its messages is published.
+  // Most unacknowledged frames of the chain's stream, those of the chain included, when it publishes a message.
   Linear unacknowledged(size_t chain, Direction direction, time_ns window_ns) const {
     Linear frames;
     for (const size_t other : here_) {
@@ -1820,9 +1837,10 @@ class LinkModel {
       if (traffic.frames == 0 || !in_one_stream(other, chain, direction)) continue;
       int64_t count = traffic.frames;
       if (other != chain) count = up ? seen(other, chain).up_frames : seen(other, chain).down_frames;
-      // The chain's own response may still grow in this iteration.
+      // The chain's own response may still grow, so its instances are counted in the window.
       const time_ns own_ns = add(add(jitter(chain), loads_[chain].settling_ns), tail_ns(chain));
-      const bool by_window = other == chain && !any_several_;  // otherwise the window may be that of a single stage
+      const bool by_window = other == chain && !any_several_;  // with several instances, the window may be that of a
+                                                               // single stage
       const Linear instances = by_window ? stair(window_ns, own_ns, period(chain))
                                          : constant(std::max<int64_t>(divide_up(span_ns(other), period(other)), 1));
       frames = frames + scale(instances, count);
@@ -1830,9 +1848,9 @@ class LinkModel {
     return frames;
   }
 
-  // Longest time for which this many of the chain's messages wait for their window. Of the unacknowledged frames ahead,
-  // one window has been sent; each further window must wait for the last acknowledgment of the previous one, and by
-  // then a less urgent frame may have begun.
+  // Longest time for which this many of the chain's messages wait because the window of their stream is full. Of the
+  // unacknowledged frames, as many as fit into one window have been sent. Each further windowful waits for the last
+  // acknowledgment of the previous one; then transmission of a less urgent frame may have begun.
   Linear window_wait(size_t chain, Direction direction, int64_t messages, time_ns window_ns) const {
     const bool up = direction == Direction::up;
     if (messages == 0 || !in_one_stream(chain, chain, direction)) return {};
@@ -1882,8 +1900,9 @@ class LinkModel {
     return longest_ns;
   }
 
-  // For each visit: one piece of less urgent work that has begun. One execution blocks only one visit, because it has
-  // ended when the chain runs. A callback therefore blocks at most as often as its chain has instances in the window.
+  // Blocking of all visits together. Each visit waits for at most one callback or frame of less urgent chains that has
+  // begun. One execution blocks only one visit, because it has ended when the chain runs. A callback therefore blocks
+  // at most as often as its chain has instances in the window.
   Linear client_blockings(size_t chain, time_ns window_ns) const {
     const int64_t visits = loads_[chain].visits;
     if (visits < 2 || system_.client.policy != ClientPolicy::tide)
@@ -1920,7 +1939,7 @@ class LinkModel {
   }
 
   // The longest critical section of a less urgent chain under a lock that this chain or a more urgent one also takes.
-  // It blocks at most once for each visit, because no less urgent chain begins another section while this one waits
+  // It blocks at most once for each visit: while this chain waits, less urgent chains do not begin another section
   // (docs/analysis/locks.md).
   time_ns lock_blocking(size_t chain) const {
     if (system_.client.policy != ClientPolicy::lanes || loads_[chain].visits == 0) return 0;
@@ -1945,14 +1964,15 @@ class LinkModel {
     return longest_ns;
   }
 
-  // True if no busy interval of the client can contain both visits of an instance of a more urgent chain. It suffices
-  // to examine a pair that encloses no other pair: between its visits, every other instance has at most one visit.
+  // True if no busy interval of the client can contain both visits of one instance of a more urgent pair. It suffices
+  // to count one visit of every other pair: among all pairs in the interval, one encloses no other pair, and between
+  // its visits every other instance has at most one visit.
   bool pairs_are_apart(size_t chain, time_ns window_ns, time_ns more_ns) const {
     const Load &self = loads_[chain];
     const bool preemptive = system_.client.policy == ClientPolicy::lanes;
     for (size_t pair = 0; pair < size(); pair++) {
       if (!goes_first(pair, chain) || !loads_[pair].pair) continue;
-      // Of the chain's own execution, only the part that may lie between two interfering visits counts.
+      // Of the chain's own execution, only the part that may lie between the two visits counts.
       time_ns between_ns = more_ns + (preemptive ? self.client_ns : self.taking_ns);
       for (const size_t other : here_) {
         if (other == pair || !goes_first(other, chain) || goes_on_[other]) continue;
@@ -1981,9 +2001,8 @@ class LinkModel {
     return demand_;
   }
 
-  // The result is valid until the next call of demand or demand_at. `instances` is the number of consecutive instances
-  // of this chain that the window covers, beginning with the first; it is 1 if each instance ends before the next
-  // release.
+  // The chain's demand in a window that begins at the release of the first of `instances` consecutive instances; 1 if
+  // each instance ends before the next release. The result is valid until the next call of demand or demand_at.
   const Demand &demand(size_t chain, time_ns window_ns, Until until = Until::sent, int64_t instances = 1) const {
     const Load &self = loads_[chain];
     const LinkChain &described = system_.chains[chain];
@@ -2000,7 +2019,8 @@ class LinkModel {
     const Linear down = downlink(chain, window_ns, parts);
     const Linear host_wait = host(chain, window_ns);
     const time_ns blocking_ns = client_blocking(chain);
-    // A publish that waits has already sent the frame, and its acknowledgment may arrive after the answer.
+    // The time of a publish that waits is part of client_ns, including its frame. The acknowledgment may arrive after
+    // the answer.
     const time_ns line_ns =
         self.down.total_ns + (waited ? 0 : self.up.total_ns - (without_tail ? self.tail_line_ns : 0));
     const time_ns losses_ns = without_tail && !crosses ? 0 : self.losses_ns;
@@ -2020,8 +2040,9 @@ class LinkModel {
     parts.window_ns = window.value;
     const Linear base = constant(self.client_ns + self.new_data_ns + parts.lock_blocking_ns) + blockings + interrupt;
     const Linear generic = base + result.remote + client;
-    // An interrupted critical section continues between the visits of a more urgent chain, which the lemmas on pairs
-    // exclude. The lemmas also say nothing about equally urgent chains. In both cases only the generic demand applies.
+    // The following cases rest on the lemmas on pairs. Without their premises, only the generic demand applies: several
+    // instances, an interrupted critical section (it continues between the visits of a more urgent chain), or chains of
+    // equal priority.
     if (several_[chain]) {
       const Linear own = own_instances(chain, until, instances, window_ns);
       parts.own_ns = own.value;
@@ -2034,16 +2055,18 @@ class LinkModel {
       result.cases = {generic};
       return result;
     }
-    // Case 1: the client is busy throughout, with this chain or more urgent ones, so the line does not count.
+    // Case 1: the client executes this chain or more urgent ones all the time, so the time on the line does not count.
     const Linear executed = constant(self.client_ns) + interrupt + client;
     const Linear busy = executed + constant(blocking_ns);
     if (!pairs_are_apart(chain, window_ns, interrupt.value)) {
       result.cases = {lesser(busy, generic, window_ns), generic};
       return result;
     }
-    // Case 2: the client is not busy throughout. Then each instance of a more urgent chain interferes once ...
+    // Case 2: the client is idle in between. Then each instance of a more urgent chain interferes with at most one
+    // visit ...
     const Once once = visits_once(chain, window_ns);
-    // ... or some interfere twice, and then the answer of the first of these arrived soon after its first interference.
+    // ... or some interfere with both visits, and the answer of the first of these arrived soon after its first
+    // interference.
     const Linear way = constant(self.first_ns) + result.remote;
     const Linear latest = constant(once.latest_ns);
     const bool preemptive = system_.client.policy == ClientPolicy::lanes;
@@ -2054,8 +2077,8 @@ class LinkModel {
     const bool alone = below < size() && pairs_are_apart(chain, window_ns, interrupt.value + loads_[below].visit_ns);
     Linear blocked = blockings;
     if (alone) {
-      // One instance of the less urgent chain `below` can block both visits of this chain only by the processing of its
-      // frames, or with both of its own visits (the last two cases).
+      // One instance of the less urgent chain `below` can block both visits of this chain only in two ways: the second
+      // time only by the processing of its frames (counted here), or with both of its own visits (the last two cases).
       const Load &load = loads_[below];
       blocked = {load.unit_ns + load.taking_ns, 0, stair(window_ns, responses_[below], period(below)).until_ns};
       parts.client_blocking_ns = blocked.value;
@@ -2063,7 +2086,7 @@ class LinkModel {
     const Linear idle = constant(self.last_ns) + interrupt + blocked;
     result.cases = {busy, lesser(idle + way + once.sum, generic, window_ns), lesser(idle + twice, generic, window_ns)};
     if (alone) {
-      // Both visits of that instance block, the second as soon as its answer has arrived.
+      // Both visits of that instance block; the second one blocks as soon as its answer has arrived.
       const Linear both = constant(loads_[below].client_ns);
       const Linear late = constant(self.last_ns + remotes_[below]) + interrupt + once.sum;
       result.cases.push_back(lesser(executed + both, generic, window_ns));
@@ -2072,7 +2095,7 @@ class LinkModel {
     return result;
   }
 
-  // Interference if at most one visit of each instance of a more urgent chain falls into the window.
+  // Interference if only one of the two visits of each more urgent pair falls into the window.
   Once visits_once(size_t chain, time_ns window_ns) const {
     Once once;
     for (const size_t other : here_) {
@@ -2088,8 +2111,8 @@ class LinkModel {
     return once;
   }
 
-  // The only less urgent chain of a cooperative executor, provided that at most one instance of it and no probe is in
-  // the window; otherwise size().
+  // The less urgent chain on a cooperative executor, if there is only one, at most one instance of it is in the window,
+  // and no probes are sent; otherwise size().
   size_t only_less_urgent(size_t chain, time_ns window_ns) const {
     size_t found = size();
     if (system_.client.policy != ClientPolicy::tide || !alive_) return found;
@@ -2126,9 +2149,9 @@ class LinkModel {
     return stages;
   }
 
-  // Work that the chain's other instances add to one path through all stages, in a window of this many instances. If
-  // the chain has several stages on one resource, all its work there counts; at any other stage, its instances arrive
-  // in order.
+  // Work that the chain's other instances add to the critical path through all stages, in a window of this many
+  // instances. If the chain has several stages on one resource, all its work there counts. At any other stage its
+  // instances are served in order, so all other instances together add only the longest stage each.
   Linear own_instances(size_t chain, Until until, int64_t instances, time_ns window_ns) const {
     using Kind = Stage::Kind;
     const std::vector<Stage> stages = stages_until(chain, until);
@@ -2149,7 +2172,7 @@ class LinkModel {
     return sum + constant(multiply(instances - 1, longest_ns));
   }
 
-  // Time that one of the chain's messages waits for its window at this stage.
+  // Time for which one of the chain's messages waits at this stage because the window of its stream is full.
   time_ns full_window_ns(size_t chain, const Stage &stage, time_ns window_ns) const {
     if (stage.kind != Stage::Kind::up && stage.kind != Stage::Kind::down) return 0;
     const Direction direction = stage.kind == Stage::Kind::up ? Direction::up : Direction::down;
@@ -2171,8 +2194,8 @@ class LinkModel {
     return lesser(executed, came, window_ns);
   }
 
-  // Demand of this many instances at one stage, from a moment at which nothing more urgent waits there. The last of
-  // them arrives at the given time.
+  // Demand of this many instances at one stage, in a window that begins when nothing of this chain or more urgent waits
+  // there. The last of the instances arrives at `arrival_ns`, counted from the beginning of the window.
   const Demand &demand_at(size_t chain, const Stage &stage, time_ns window_ns, int64_t instances,
                           time_ns arrival_ns) const {
     using Kind = Stage::Kind;
@@ -2219,13 +2242,13 @@ class LinkModel {
     return result;
   }
 
-  // How long after its arrival an instance leaves a stage, within a busy window of this length.
+  // behind_ns: longest time from the arrival of an instance until it leaves the stage; with the window and the arrival
+  // for which it was found.
   struct Latest {
     time_ns behind_ns = 0, window_ns = 0, arrival_ns = kNeverNs;
   };
 
-  // The longest such delay over all arrivals from the given one to the end of the busy window; kNeverNs if there are
-  // too many arrivals.
+  // The maximum over all arrivals from first_ns to the end of the busy window; kNeverNs if there are too many arrivals.
   template <class Least>
   Latest latest_in_order(size_t chain, const Stage &stage, time_ns first_ns, time_ns whole_ns,
                          const Least &least_ns) const {
@@ -2241,7 +2264,7 @@ class LinkModel {
   }
 
   // Longest time from an instance's arrival at a stage until it leaves the stage, if it arrives at most late_ns after
-  // the nominal expiry; kNeverNs: this time has no bound. `parts` receives the parts of this time.
+  // the nominal expiry; kNeverNs: no bound. `parts` receives the parts of this time.
   time_ns stage_ns(size_t chain, const Stage &stage, time_ns late_ns, LinkParts *parts) const {
     if (stage.kind == Stage::Kind::delay) {
       if (parts != nullptr) parts->host_ns += stage.own_ns;
@@ -2258,8 +2281,8 @@ class LinkModel {
       };
       window_ns = least_ns(window_ns, kNeverNs);
       if (window_ns == kNeverNs) return kNeverNs;
-      // The delay over the whole busy window or, if the order of arrival gives less, over each part of the window that
-      // follows an arrival.
+      // The time in the whole busy window or, if the order of arrival gives a shorter time, the maximum over all
+      // arrivals.
       Latest latest{window_ns - earlier_ns, window_ns, kNeverNs};
       if (next_arrival_ns(chain, stage, earlier_ns) < kNeverNs) {
         const Latest in_order = latest_in_order(chain, stage, earlier_ns, window_ns, least_ns);
@@ -2269,13 +2292,13 @@ class LinkModel {
         longest_ns = latest.behind_ns;
         if (parts != nullptr) *parts = demand_at(chain, stage, latest.window_ns, instances, latest.arrival_ns).parts;
       }
-      // The next instance meets none of these instances at the stage.
+      // All these instances have left the stage when the next instance arrives.
       if (add(late_ns, window_ns) <= add(earlier_ns, period(chain)) + stage.early_ns) return longest_ns;
     }
     return kNeverNs;
   }
 
-  // The bound as the sum over stages; earlier stages affect a stage only by making the arrivals there later.
+  // The bound as a sum over stages. Earlier stages affect a later stage only because they delay the arrivals there.
   time_ns by_stages_ns(size_t chain, Until until, LinkParts *parts = nullptr) const {
     time_ns late_ns = jitter(chain);
     for (const Stage &stage : stages_until(chain, until)) {
@@ -2303,8 +2326,9 @@ class LinkModel {
     return changed;
   }
 
-  // The bound by one window over all stages; the window begins with the first of several instances that follow each
-  // other without a gap. `most` is their number if it is known; `found` receives it otherwise.
+  // The bound by one window over all stages. The window begins with the release of the first of several instances that
+  // follow each other without a gap. `most`: the number of these instances, if known. `found`, if not null, receives
+  // this number.
   time_ns by_window_ns(size_t chain, Until until, LinkParts *parts = nullptr, int64_t most = 0,
                        int64_t *found = nullptr) const {
     time_ns longest_ns = 0, window_ns = 1, unused_ns = 0;
@@ -2325,7 +2349,7 @@ class LinkModel {
     return kNeverNs;
   }
 
-  // True if the chain's timer is never late by a whole period, which would make the executor skip an expiry.
+  // True if the chain's timer is never late by a whole period. The executor skips an expiry of a timer that is.
   bool timer_keeps_up(size_t chain) const {
     const Stage &first = stages_[chain].front();
     if (system_.chains[chain].sporadic || first.kind == Stage::Kind::delay) return true;
@@ -2382,7 +2406,8 @@ class LinkModel {
            latest_ns(other) != kNeverNs;
   }
 
-  // `reached_ns` receives the last window tried, if any: a lower limit of the response if the chain itself is late.
+  // The chain's response with the values of this pass; kNeverNs if there is no bound. `reached_ns` receives the last
+  // window tried, if any, which is a lower limit of the response without jitter if the chain itself is late.
   time_ns solve(size_t chain, time_ns &reached_ns) {
     if (!control_counted_ || loads_[chain].settling_ns >= kLongestWaitNs) return kNeverNs;
     for (const size_t other : dependences(chain)) {
@@ -2402,7 +2427,8 @@ class LinkModel {
     return found_ns > multiply(kMostInstances, period(chain)) ? kNeverNs : std::max(found_ns, responses_[chain]);
   }
 
-  // The least window, from the given one on, that holds all the demand in it; kNeverNs if there is none up to most_ns.
+  // The least window, from from_ns on, that is as long as the greatest of its cases of demand; kNeverNs if there is
+  // none up to most_ns.
   template <class Ask>
   static time_ns least_window(const Ask &ask, time_ns from_ns, time_ns most_ns, time_ns &reached_ns) {
     time_ns window_ns = from_ns;
@@ -2419,7 +2445,8 @@ class LinkModel {
     return kNeverNs;
   }
 
-  // Notes why the chain has no bound. A chain that depends on a late chain has the late chain's root cause.
+  // Records why the chain has no bound. If the chain depends on a chain without a bound, it gets the root cause of that
+  // chain.
   void fail(size_t chain, time_ns reached_ns) {
     roots_[chain] = chain;
     for (const size_t other : dependences(chain)) {
@@ -2436,7 +2463,8 @@ class LinkModel {
     reached_parts_[chain] = std::move(made.parts);
   }
 
-  // A step of the search beyond a corner may go slightly too far, so this shortens the window while it still suffices.
+  // Shortens a window that suffices as long as the shorter one still suffices, because a step of the search beyond a
+  // corner may go slightly too far.
   template <class Ask>
   static time_ns settled(const Ask &ask, time_ns window_ns) {
     for (int step = 0; step < kMostSteps; step++) {
@@ -2448,8 +2476,8 @@ class LinkModel {
     return window_ns;
   }
 
-  // The response to the end of the chain's last callback, without that callback's message. Call this only for a chain
-  // that has a bound.
+  // The response until the last callback ends, without the transmission of its message. Call this only for a chain that
+  // has a bound.
   time_ns end_ns(size_t chain) const {
     if (several_[chain]) return std::min(beyond_period_ns(chain, Until::ended), responses_[chain]);
     if (loads_[chain].tail_line_ns == 0) return responses_[chain];
@@ -2467,16 +2495,16 @@ class LinkModel {
     return window_ns == kNeverNs ? kNeverNs : add(jitter(chain), window_ns);
   }
 
-  // The bound by stages. It is used only if other chains have several instances under way, because their work adds up
-  // more in one long window than at any single stage.
+  // The bound by stages, or kNeverNs if it is not used. It helps only if some chain has several instances under way,
+  // because their work adds up to more in one long window than at any single stage.
   time_ns staged_ns(size_t chain, Until until) const {
     return any_several_ && alone(chain).empty() ? by_stages_ns(chain, until) : kNeverNs;
   }
 
   // ---- shorter delays of an instance (docs/analysis/link.md, "Measured delays") ----
 
-  // The demand of an instance in its window is generic, with shorter delays of its own. All else in it, the responses
-  // of other instances included, remains as it is with the longest delays.
+  // Bounds for shorter delays. Only the delays of the instance itself are shorter, and its demand is the generic one of
+  // demand(). Everything else, including the responses of other instances, keeps the longest delays.
   void bound_shorter(size_t chain, LinkResult &result) {
     const Line &line = system_.line;
     const LinkChain &described = system_.chains[chain];
@@ -2508,7 +2536,7 @@ class LinkModel {
     shorter_ns_ = 0;
   }
 
-  // Number of instances that one path through all stages may contain; 0: unknown.
+  // Number of instances in the longest window of by_window_ns; 0: unknown.
   int64_t instances_in_window(size_t chain) const {
     int64_t instances = 0;
     return by_window_ns(chain, Until::ended, nullptr, 0, &instances) == kNeverNs ? 0 : instances;
@@ -2516,9 +2544,9 @@ class LinkModel {
 
   // ---- parts and assumptions of a bound ----
 
-  // Load of this chain and of all chains that precede it, however long they wait: as shares of the directions that the
-  // chain uses (with escapes as described, and without any), of the client, and of each host executor that the chain
-  // visits.
+  // Utilisation by this chain and all chains that go first, without any waiting: of the line's directions that the
+  // chain uses (with escaped bytes as described, and without any), of the client, and of each host executor that the
+  // chain visits.
   Shares asked(size_t chain) const {
     Shares shares;
     shares.hosts.assign(system_.hosts.size() + 1, 0);  // the last entry is unused
@@ -2561,7 +2589,7 @@ class LinkModel {
     return shares;
   }
 
-  // The most urgent chain at which the load exceeds the capacity: this chain, or one that precedes it.
+  // The most urgent chain, among this chain and those that go first, at which the load exceeds the capacity.
   std::optional<size_t> overloaded(size_t chain) const {
     for (const size_t other : order_) {
       if ((other == chain || goes_first(other, chain)) && asks_too_much(other)) return other;
@@ -2569,8 +2597,8 @@ class LinkModel {
     return std::nullopt;
   }
 
-  // True if the load of this chain and of those that precede it reaches the capacity of anything that the chain uses.
-  // The result is stored, because it changes only if chains share elements (has_trees_).
+  // True if this chain and those that go first reach the capacity of something that the chain uses. The result is
+  // cached, because it changes only if chains share elements (has_trees_).
   bool asks_too_much(size_t chain) const {
     std::optional<bool> &known = too_much_[chain];
     if (!known || has_trees_) {
@@ -2606,8 +2634,8 @@ class LinkModel {
     return is_batch() ? "all chains ask for " : alone ? "it asks for " : "it and the more urgent chains ask for ";
   }
 
-  // The load of line, client and host counted for a chain, as text. It is used when the iteration does not settle
-  // although none of them is overloaded.
+  // Text with the load of line, client and host that is counted for a chain, for an iteration that does not settle
+  // although nothing is overloaded.
   std::string load(size_t chain) const {
     const Shares shares = asked(chain);
     const double line = std::max(shares.up, shares.down);
@@ -2646,8 +2674,9 @@ class LinkModel {
     return who + percent(up ? shares.up : shares.down) + line + "; raise 'baud' or send less";
   }
 
-  // A skipped expiry has no instance, so the chain has no bound. Its runs are some of its expiries, and end within its
-  // response, so other chains have bounds (docs/analysis/link.md, "Beyond the period").
+  // The chain's timer may skip expiries, and there is no bound for a skipped one, so the chain has none. The executed
+  // instances end within the computed response, so the bounds of other chains hold (docs/analysis/link.md, "Beyond the
+  // period").
   void blame_timer(size_t chain, LinkResult &result) const {
     result.root = chain;
     result.reached_ns = add(jitter(chain), timer_ns(chain));
@@ -2660,7 +2689,7 @@ class LinkModel {
       result.reason += "; if one run may stand for several expiries, begin the chain with kind = \"event\"";
   }
 
-  // The reason why a chain has no bound although several of its instances may be under way.
+  // The reason why a chain has no bound although several of its instances were allowed to be under way.
   std::string why_beyond(size_t chain) const {
     if (const auto text = full_window(chain)) return *text;
     const std::vector<Stage> &stages = stages_[chain];
@@ -2760,16 +2789,19 @@ class LinkModel {
       parts.line_interference_ns.assign(size(), 0);
       parts.client_blocking_ns = client_blocking(chain);
     }
-    // Work that the sum of parts counts twice is subtracted from the interference, the least urgent chain first.
+    // The parts may add up to more than the bound. The surplus is subtracted from the interference, the least urgent
+    // chain first.
     time_ns surplus_ns = parts.total_ns() - response_ns;
-    if (surplus_ns < 0) parts.client_blocking_ns -= std::exchange(surplus_ns, 0);  // the last cases of demand()
+    if (surplus_ns < 0)
+      parts.client_blocking_ns -= std::exchange(surplus_ns, 0);  // blocked by both visits: the last
+                                                                 // cases of demand()
     std::vector<size_t> order(size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::sort(order.begin(), order.end(), [this](size_t left, size_t right) {
       return system_.chains[left].priority < system_.chains[right].priority;
     });
-    // Before that, the time from the window's beginning to the release of the instance under analysis is subtracted
-    // from the part of the chain's other instances.
+    // First, the time from the beginning of the window to the release of the instance under analysis is subtracted from
+    // the part of the chain's other instances.
     const time_ns earlier_ns = std::clamp<time_ns>(surplus_ns, 0, parts.own_ns);
     parts.own_ns -= earlier_ns;
     surplus_ns -= earlier_ns;
@@ -2849,8 +2881,8 @@ class LinkModel {
     list.push_back({"pools", "pools never run full", {{"window", system_.protocol.window}}});
     list.push_back({"line_alone", "nobody else uses the line", {}});
     if (alive_ && system_.protocol.silence_ns > 0) {
-      // A message must have returned within the silence, so the first release must be earlier by the time that its
-      // answer takes.
+      // The first answer must arrive within the silence, so the first release must come earlier by the time until that
+      // answer.
       const time_ns silence_ns = system_.protocol.silence_ns;
       size_t soonest = size();
       for (size_t chain = 0; chain < size(); chain++) {
@@ -2882,13 +2914,14 @@ class LinkModel {
   const LinkSystem &system_;
   const int most_passes_;
   std::vector<size_t> order_;       // most urgent first
-  std::vector<size_t> here_;        // chains that may delay others on the client and its line; with batch, all chains
+  std::vector<size_t> here_;        // chains that may delay others on the client and the line: those that are not
+                                    // foreign; with batch, all chains
   std::vector<time_ns> responses_;  // counted from the nominal expiry; kNeverNs: no bound
   std::vector<size_t> roots_;       // for a chain without a bound: the chain that was late first
-  std::vector<time_ns> reached_;    // of a chain that was late by itself: lower limit of its response
+  std::vector<time_ns> reached_;    // for a chain that was late by itself: lower limit of its response
   std::vector<LinkParts> reached_parts_;
-  std::vector<std::string> why_;  // reasons of chains of which several instances may be under way
-  std::vector<bool> several_;     // an instance may be under way when the next one is released
+  std::vector<std::string> why_;  // for a chain with several_: why it has no bound
+  std::vector<bool> several_;     // by chain: an instance may still be under way when the next one is released
   bool any_several_ = false;
   bool settled_ = true;           // false if bounds raised each other without end
   std::vector<time_ns> remotes_;  // from the end of the first visit until the arrival of the answer
@@ -2897,31 +2930,35 @@ class LinkModel {
   std::vector<std::vector<Stage>> stages_;
   std::vector<std::vector<ByGroup>> on_host_;  // by chain and host executor
   mutable ByGroup seen_on_host_;
-  // Memory for demand() and the functions that it calls. It is kept because they are evaluated for thousands of
+  // Memory for demand() and the functions that it calls. It is reused because they are evaluated for thousands of
   // windows.
   mutable Demand demand_;
   mutable LinkParts by_level_;
   mutable ByGroup groups_;
   mutable std::vector<time_ns> units_;
   mutable std::vector<std::pair<time_ns, int64_t>> pieces_;
-  std::vector<bool> shares_;  // a part of the chain is in other chains, too
-  bool has_trees_ = false;    // true if any chain has such a part
+  std::vector<bool> shares_;  // by chain: true if it has elements that may be in other chains, too
+  bool has_trees_ = false;    // true if shares_ is true for any chain
   mutable std::vector<std::optional<bool>> too_much_;
-  std::vector<bool> is_plain_;                       // no part of it is counted elsewhere, and it is bounded here
-  std::vector<int64_t> roots_of_;                    // number of the first callback
+  std::vector<bool> is_plain_;                       // by chain: it shares no elements and is not foreign
+  std::vector<int64_t> roots_of_;                    // by chain: `shared` of its first callback
   std::vector<std::vector<size_t>> lies_on_;         // by chain: the paths that contain its part of the host load
-  std::vector<bool> goes_on_;                        // this chain is a prefix of another one
-  std::vector<Cut> outside_;                         // by chain: the parts already counted in others
-  std::map<std::pair<size_t, size_t>, Cut> inside_;  // by chain and other chain of its timer: what they share
-  std::map<std::pair<size_t, size_t>, Cut> within_;  // inside_, plus what begins only after the other has ended
-  std::vector<std::vector<size_t>> as_late_;  // by chain: other paths to its elements, by another input of a join
+  std::vector<bool> goes_on_;                        // by chain: it is a prefix of another one
+  std::vector<Cut> outside_;                         // by chain: the part that is counted with other chains
+  std::map<std::pair<size_t, size_t>, Cut> inside_;  // by two chains of one timer: the part of the first that a window
+                                                     // of the second must not count
+  std::map<std::pair<size_t, size_t>, Cut> within_;  // inside_, plus elements that begin only after the second chain
+                                                     // has ended
+  std::vector<std::vector<size_t>> as_late_;  // by chain: other paths that lead to its elements, through another input
+                                              // of a join
   time_ns answer_ns_ = 0, gap_ns_ = 0, load_span_ns_ = 0;
   std::vector<time_ns> up_waits_, down_waits_;  // by chain: wait of one instance if the line keeps up; else kNeverNs
   bool hosts_keep_up_ = false, alive_ = false;
-  bool is_shorter_ = false;  // demand() leaves shorter_ns_ out of the chain's own delays, and uses no lemma on pairs
+  bool is_shorter_ = false;  // true in bound_shorter: demand() subtracts shorter_ns_ from the chain's delays and uses
+                             // only the generic demand
   time_ns shorter_ns_ = 0;
-  bool windows_suffice_ = true;   // no stream ever has to wait for an acknowledgment
-  bool control_counted_ = false;  // false: loads_ are incomplete, and no chain has a bound
+  bool windows_suffice_ = true;   // no message ever waits because a window is full
+  bool control_counted_ = false;  // false: the numbers of HEARTBEATs have not settled, so no chain has a bound
 };
 
 }  // namespace

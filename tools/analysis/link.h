@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains between a microcontroller and ROS 2 executors over one serial line: input and results of the analysis of the
-// link.
+// Analysis of chains between one board (the client) and ROS 2 executors (the host) that are connected by a serial line,
+// or by Ethernet with RTPS: input and results.
 //
-// A chain begins with a timer; the message of each callback makes the next callback ready.
-// A message between the two sides crosses the line once. A message between two callbacks of the client goes to the
-// agent and back. One between two host executors takes `host_hop_ns`.
+// A chain begins with a timer or an event; the message of each callback makes the next callback ready.
+// A message between client and host crosses the line once. A message between two callbacks of the client goes to the
+// agent and back. A message between two callbacks of the host takes `host_hop_ns`, unless the receiving callback has
+// its own `hop_ns`.
 //
-// These bounds are not published elsewhere (docs/analysis/link.md has the argument). They cover the TIDE executor,
-// cooperative or with preemptive lanes, with the daemon that sends for it, and for comparison the batch executor with
-// its send modes.
+// These bounds are not published elsewhere; docs/analysis/link.md has the proofs. They cover the policy `tide`,
+// cooperative or with preemptive lanes, together with the daemon that sends its messages, and for comparison rclc's
+// policy `batch` with its send modes.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ namespace tide::analysis {
 
 // ---- the system ----
 
-// tide: the most urgent callback first, one in each round, without preemption. lanes: the same with a preemptive lane
-// for each level. batch: the executor of rclc, in any order.
+// tide: one callback in each round, the most urgent one, without preemption. lanes: the most urgent callback first,
+// with a preemptive lane for each level. batch: the executor of rclc; the analysis assumes no order of its callbacks.
 enum class ClientPolicy { tide, lanes, batch };
 // Send modes of the batch executor. stock: a reliable publish waits until it is acknowledged. blocking: a best-effort
 // publish also waits until the last byte was sent.
@@ -32,18 +33,19 @@ enum class Send { asynchronous, stock, blocking };
 // always: the agent acknowledges every reliable message. asked: it acknowledges only when a HEARTBEAT requests it.
 enum class Acknowledges { always, asked };
 
-// Work of the client besides its callbacks: an interrupt, a task, the program's loop between rounds. A load preempts
-// everything else, and each of its executions ends before the next one begins.
+// Work of the client besides its callbacks: an interrupt, a task, or the program's loop between rounds. A load preempts
+// all callbacks, and each of its executions ends before its next one begins.
 struct ClientLoad {
   time_ns execution_ns = 0, period_ns = 0;
   bool masks = false;         // the load masks interrupts, so the client neither starts nor receives a frame
-  int64_t payload_bytes = 0;  // size of a frame to the agent and of the awaited frame back; 0: none
+  int64_t payload_bytes = 0;  // payload of the message that it sends to the agent, and of the answer for which it
+                              // waits; 0: none
 };
 
 struct Client {
   ClientPolicy policy = ClientPolicy::tide;
   Send send = Send::asynchronous;
-  bool waits_for_new_data = true;  // only for batch: as in the stock rmw_wait
+  bool waits_for_new_data = true;  // only for batch: rmw_wait returns only for new data, as the stock one does
   time_ns submit_ns = 0;           // time to encode and submit one message
   time_ns process_ns = 0;          // time to verify and process one received frame
   time_ns dispatch_ns = 0;         // time to choose a callback
@@ -51,35 +53,41 @@ struct Client {
   time_ns interrupt_receive_ns = 0, interrupt_complete_ns = 0;
   std::string name = "client";  // name of its executor
   std::vector<ClientLoad> loads = {};
-  // Number of processors to which its callbacks are bound. The assignment is unknown, so each callback counts as if all
-  // were on one processor.
+  // Number of processors among which the client's callbacks are distributed. The analysis does not know the
+  // distribution, and therefore counts all callbacks as if they were on one processor.
   int64_t processors = 1;
 };
 
 struct Line {
   int64_t baud = 115200;
   int64_t mtu_bytes = 512;
-  int64_t quantum_bytes = 0;                 // longest piece sent before an urgent frame may pass; 0: the MTU
+  int64_t quantum_bytes = 0;                 // largest frame to the agent, so that more urgent frames may go between
+                                             // the fragments of a message; 0: the MTU
   std::optional<int64_t> escaped_bytes;      // most escaped bytes in one frame; unset: all bytes may be escaped
   bool exact_sizes = false;                  // true: message sizes are exact; false: they are upper limits
-  time_ns agent_least_ns = 0, agent_ns = 0;  // from the last byte on the line until a ROS 2 node has the message
-  std::optional<time_ns> turn_ns;            // from the last byte until the acknowledgment can be sent; unset: agent_ns
-  time_ns return_ns = 0;                     // from a node's publish until the agent may send the frame
-  // Shorter values of agent_ns and return_ns for which instances are bounded, too: see Shorter.
+  time_ns agent_least_ns = 0, agent_ns = 0;  // least and greatest time from a message's last byte on the line until a
+                                             // ROS 2 node has the message
+  std::optional<time_ns> turn_ns;            // from a message's last byte until its acknowledgment can be sent; unset:
+                                             // agent_ns
+  time_ns return_ns = 0;                     // from a node's publish call until the agent can send the frame
+  // Shorter values of agent_ns and return_ns, one pair for each entry, for which instances are also bounded: see
+  // Shorter.
   std::vector<time_ns> shorter_agent_ns = {}, shorter_return_ns = {};
-  time_ns host_hop_ns = 0;  // between two callbacks of the host that give no value of their own
-  // More than 0: the board speaks RTPS over an interface of this rate, so a message to the host is a datagram to each
-  // of its readers, and what comes from the host takes return_ns alone.
+  time_ns host_hop_ns = 0;  // between two callbacks of the host, if the second one has no hop_ns
+  // More than 0: the board speaks RTPS over an interface of this rate. A message to the host is then one datagram for
+  // each of its readers, and a message from the host takes return_ns and no time on the line.
   int64_t rtps_mbit_per_s = 0;
-  int64_t rtps_datagram_bytes = 1472;  // of the longest datagram, also of discovery
-  int64_t rtps_queued = 1;             // datagrams that the interface holds, which no more urgent one passes
+  int64_t rtps_datagram_bytes = 1472;  // size of the longest datagram, including those of discovery
+  int64_t rtps_queued = 1;             // datagrams that the interface may hold; a more urgent datagram cannot overtake
+                                       // them
 
   time_ns acknowledges_ns() const { return turn_ns.value_or(agent_ns); }
 };
 
 // Timing of one side's HEARTBEATs for unacknowledged reliable messages.
 struct Questions {
-  time_ns delay_ns = -1;  // from the end of the message; -1: measured, between the floor and 2 s, doubled each time
+  time_ns delay_ns = -1;  // from the end of the message to the first HEARTBEAT; -1: measured, between the floor and 2
+                          // s, and doubled after each HEARTBEAT
   time_ns floor_ns = 0;   // minimum of a measured delay
   time_ns period_ns = 0;  // between two HEARTBEATs
 };
@@ -90,11 +98,12 @@ struct Protocol {
   Questions agent{100'000'000, 2'000'000, 100'000'000};  // of tide-agent on a serial line
   int64_t losses = 0;                                    // most lost frames of one instance
   int64_t window = 16;                                   // most unacknowledged frames of one stream
-  time_ns silence_ns = 1'000'000'000;                    // silence after which a client probes the agent; 0: no session
+  time_ns silence_ns = 1'000'000'000;                    // silence after which the client probes the agent; 0: never
+                                                         // (no session)
 };
 
-// own_cores: every callback has its own processor and its instances may overlap, so it is only a delay. Otherwise
-// `lanes` threads take ready callbacks in any order.
+// own_cores: every callback has its own processor and its instances may overlap, so the analysis treats it as a pure
+// delay. Otherwise `lanes` threads take ready callbacks in any order.
 struct HostExecutor {
   std::string name;
   int64_t lanes = 1;
@@ -103,8 +112,9 @@ struct HostExecutor {
 
 inline constexpr int kOnClient = -1;
 
-// Longest time for which a callback holds a lock of the client. With lanes, the callback's lane is as urgent during
-// this time as the most urgent chain that takes the lock; without lanes, callbacks do not overlap.
+// Longest time for which a callback holds a lock of the client. With lanes, the callback's lane meanwhile has the
+// priority of the most urgent chain that takes the lock. Without lanes, callbacks do not overlap, so locks block
+// nothing.
 struct CriticalSection {
   std::string lock;
   time_ns section_ns = 0;
@@ -112,21 +122,22 @@ struct CriticalSection {
 
 struct LinkCallback {
   std::string name;
-  int place = kOnClient;  // the client, or the index of a host executor
+  int place = kOnClient;  // kOnClient, or the index of a host executor
   time_ns execution_ns = 0;
   time_ns least_ns = 0;       // shortest execution
   int64_t payload_bytes = 0;  // size of its message; 0: none
   std::vector<CriticalSection> sections = {};
   std::optional<time_ns> hop_ns = std::nullopt;  // transfer time on the host from the preceding callback
-  // If several chains of one timer contain the same number, it denotes one callback, which is executed once for each
-  // instance, whichever chain continues from it. If two successive callbacks are shared, the message between them is
-  // shared too, provided that `message` is equal. 0: the callback is in this chain only.
+  // Number of a callback that several chains of one timer have in common. The callback is executed once for each expiry
+  // of the timer, although each of these chains lists it. If two successive callbacks are shared, the message between
+  // them is shared too, provided that `message` is equal. 0: the callback is in this chain only.
   int64_t shared = 0;
-  bool repeats = false;    // on the client: this run, with all its messages, is counted in another chain of its level
-  int64_t message = 0;     // index of the message among those of one run; the time to make the others is execution
-  int64_t readers = 1;     // of its message, if the board speaks RTPS
-  std::string group = {};  // on the host: the group of callbacks that exclude each other even if lanes are free; empty:
-                           // none
+  bool repeats = false;    // on the client: this execution, with all its messages, is counted in another chain of the
+                           // same level
+  int64_t message = 0;     // index of its message among all that one execution sends; the time to send the others is
+                           // part of execution_ns
+  int64_t readers = 1;     // number of readers of its message, if the board speaks RTPS
+  std::string group = {};  // on the host: the mutually exclusive group of the callback; empty: none
 };
 
 struct LinkChain {
@@ -136,15 +147,18 @@ struct LinkChain {
   time_ns deadline_ns = 0;
   bool uplink_reliable = false, downlink_reliable = false;
   std::vector<LinkCallback> callbacks;
-  time_ns jitter_ns = 0;  // latest release after the nominal expiry
-  // Only for a chain that is bounded elsewhere and has just its host part here: its bound, counted from its own nominal
-  // expiry; kNeverNs: no bound.
+  time_ns jitter_ns = 0;  // longest time from the nominal expiry to the release
+  // Only for a chain that is bounded elsewhere, of which this system contains just the host part: the bound, counted
+  // from the chain's nominal expiry; kNeverNs: no bound.
   std::optional<time_ns> response_ns = std::nullopt;
-  bool hold = false;          // no less urgent frame to the agent starts until its messages are acknowledged
-  bool sporadic = false;      // released by events: the period is the least time between two, and no event need occur
-  bool shares_level = false;  // shares its streams with the other chains of the same priority that set this, too
+  bool hold = false;          // until this chain's messages are acknowledged, frames of less urgent chains to the agent
+                              // do not start
+  bool sporadic = false;      // released by events: the period is the least time between two events, and there may be
+                              // none
+  bool shares_level = false;  // shares its streams with the other chains of the same priority that have this flag
   std::string alone = {};     // why an instance must end before the next one is released; empty: it need not
-  // By entry of Line::shorter_agent_ns: how much shorter its host callbacks without a lane are, too; empty: not at all.
+  // By entry of Line::shorter_agent_ns: by how much its delays on executors with own_cores are shorter, too; empty: by
+  // 0.
   std::vector<time_ns> shorter_away_ns = {};
 };
 
@@ -156,15 +170,16 @@ struct LinkSystem {
   std::vector<LinkChain> chains;
 };
 
-// Errors, each with the entry concerned; empty if the system can be analysed.
+// Returns the errors, each of which names the entry concerned; empty if the system can be analysed.
 std::vector<std::string> check(const LinkSystem &system);
 
 // ---- messages as frames ----
-// Transmission times on a serial line, 8N1: headers, fragments, padding and escaped bytes; or of RTPS on Ethernet.
+// Transmission times: on a serial line (8N1) with headers, fragments, padding and escaped bytes; or of RTPS datagrams
+// on Ethernet.
 
 enum class Direction { up, down };
 
-// One message as frames.
+// Number of frames of one message, and their transmission times.
 struct Message {
   int64_t frames = 0;
   time_ns total_ns = 0;  // upper limit: all its frames
@@ -178,7 +193,8 @@ int64_t message_limit(const Line &line, Direction direction);
 // Transmission time of a frame that contains an XRCE message of this many bytes.
 time_ns frame_ns(const Line &line, int64_t message_bytes);
 Message message(const Line &line, Direction direction, int64_t payload_bytes, int64_t readers = 1);
-// Transmission time of a datagram on Ethernet, with its headers and the gap behind it.
+// Transmission time of a datagram on Ethernet, including its headers and the gap behind it. `datagram_bytes`: its UDP
+// payload.
 time_ns datagram_ns(const Line &line, int64_t datagram_bytes);
 // Transmission times of an ACKNACK or a HEARTBEAT, and of a liveness probe.
 time_ns answer_frame_ns(const Line &line);
@@ -188,59 +204,61 @@ time_ns question_frame_ns(const Line &line);
 
 // Parts of a bound. All of them except `lateness_ns` add up to the bound.
 struct LinkParts {
-  time_ns jitter_ns = 0;                        // from the nominal expiry of its timer to the release
+  time_ns jitter_ns = 0;                        // from the nominal expiry of the chain's timer to the release
   time_ns execution_ns = 0;                     // the chain's own callbacks on the client, with their costs
-  time_ns line_ns = 0;                          // its own frames
+  time_ns line_ns = 0;                          // the chain's own frames
   time_ns host_ns = 0;                          // agent, DDS and the chain's callbacks on the host
-  std::vector<time_ns> client_interference_ns;  // by chain: callbacks that go first
-  std::vector<time_ns> line_interference_ns;    // by chain: frames that go first or hold the line
-  time_ns client_blocking_ns = 0;               // less urgent callbacks that have started
-  time_ns new_data_ns = 0;                      // batch: samples that arrived during a publish wait for the next timer
+  std::vector<time_ns> client_interference_ns;  // by chain: callbacks that run first
+  std::vector<time_ns> line_interference_ns;    // by chain: frames that are sent first, and time for which the chain
+                                                // holds the line
+  time_ns client_blocking_ns = 0;               // less urgent callbacks that started before
+  time_ns new_data_ns = 0;                      // batch: a sample that arrived during a publish waits for the next
+                                                // timer
   time_ns lock_blocking_ns = 0;                 // critical sections of less urgent callbacks
-  time_ns line_blocking_ns = 0;                 // less urgent frames that have started
-  time_ns control_ns = 0;                       // acknowledgments, HEARTBEATs, signs of life
-  time_ns window_ns = 0;                        // waiting for the window of the chain's stream
+  time_ns line_blocking_ns = 0;                 // less urgent frames whose transmission started before
+  time_ns control_ns = 0;                       // acknowledgments, HEARTBEATs, liveness probes
+  time_ns window_ns = 0;                        // waiting because the window of the chain's stream is full
   time_ns interrupts_ns = 0;
   time_ns host_wait_ns = 0;  // other callbacks of the host executors
   time_ns own_ns = 0;        // other instances of the chain
-  time_ns losses_ns = 0;     // until lost frames have been sent again
+  time_ns losses_ns = 0;     // until lost frames have been retransmitted
   time_ns lateness_ns = 0;   // the part of the interference that exists only because other chains may be late
   time_ns total_ns() const;
   void include(const LinkParts &more);  // Adds the parts of another stage of the chain.
 };
 
-// Largest use of one direction by a chain at a time: instances with messages that are queued, in transit or
-// unacknowledged; and unacknowledged frames of its stream, including those of other chains.
+// Greatest use of one direction at any time. instances: those of the chain that have messages queued, in transit or
+// unacknowledged. frames: unacknowledged frames of the chain's stream, including those of other chains.
 struct StreamUse {
   int64_t instances = 0, frames = 0;
 };
 
-// The bound of an instance if its own messages to the agent, and those of the preceding `instances` - 1, take at most a
-// shorter time. The messages of all other instances may take agent_ns and return_ns.
+// The bound of an instance if the messages of this instance and of the preceding `instances` - 1 instances take at most
+// the shorter times. The messages of all other instances may take agent_ns and return_ns.
 struct Shorter {
   time_ns response_ns = 0;
   int64_t instances = 1;
 };
 
 struct LinkResult {
-  std::optional<time_ns> response_ns;      // from the nominal expiry to the end of the last callback; none: no bound
+  std::optional<time_ns> response_ns;      // from the nominal expiry to the end of the last callback; unset: no bound
   StreamUse up, down;                      // only for a chain that has a bound
   std::vector<Shorter> shorter;            // by entry of Line::shorter_agent_ns; only for a chain that has a bound
-  int64_t up_frames = 0, down_frames = 0;  // frames of one instance on which its response depends
+  int64_t up_frames = 0, down_frames = 0;  // frames of one instance that its last callback needs
   bool met = false;
   LinkParts parts;
-  bool hidden = false;  // the time on the line is hidden behind callbacks that run meanwhile
-  // Only without a bound: the chain that failed first (possibly this one), a lower limit of its response, the limit,
-  // and the parts. A reached_ns of 0 means that the response was not evaluated.
+  bool hidden = false;  // the bound does not include the time on the line, because more urgent callbacks run meanwhile
+  // Only without a bound: the chain that failed first (possibly this one), a lower limit of that chain's response, the
+  // limit that this response exceeds, and its parts. A reached_ns of 0 means that the response was not evaluated.
   size_t root = 0;
   time_ns reached_ns = 0, limit_ns = 0;
   LinkParts reached_parts;
-  std::string reason;              // why there is no bound, as a sentence
-  std::vector<size_t> depends_on;  // chains whose bounds this one needs
+  std::string reason;              // why there is no bound, as a sentence for the user
+  std::vector<size_t> depends_on;  // chains whose bounds the bound of this chain needs
 };
 
-// An assumption of the bounds that a run can check. `id` is one of those in docs/analysis/link.md; the values have the
-// names used in system.toml or the names of the limited quantities.
+// An assumption of the bounds that a run can check. `id` is listed in docs/analysis/link.md. Each of `values` has the
+// name of its key in system.toml or of the quantity that it limits.
 struct Assumption {
   std::string id, text;
   std::vector<std::pair<std::string, int64_t>> values;
@@ -252,8 +270,8 @@ struct LinkResults {
   std::vector<Assumption> assumptions;
 };
 
-// The system must have passed check(). `most_passes` limits the iterations that count HEARTBEATs and answers; beyond it
-// there is no bound.
+// The system must have passed check(). `most_passes` limits the iterations that count HEARTBEATs and their answers; if
+// the counts have not settled by then, no chain has a bound.
 LinkResults bound_link(const LinkSystem &system, int most_passes = 2000);
 
 }  // namespace tide::analysis

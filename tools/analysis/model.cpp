@@ -33,7 +33,7 @@ class Checker {
  private:
   void error(const std::string &where, const std::string &what) { errors_.push_back(where + ": " + what); }
 
-  // Reports a time that is not from least_ns to kLongestTimeNs.
+  // Reports a time outside of [least_ns, kLongestTimeNs].
   void time(const std::string &where, const char *field, time_ns value_ns, time_ns least_ns) {
     if (value_ns < least_ns) {
       error(where, std::string(field) + " is " + std::to_string(value_ns) + ", but must be at least " +
@@ -181,7 +181,8 @@ class Checker {
   std::map<std::string, const ChainEntry *> chains_;
   std::set<std::string> used_;
   std::map<std::string, std::pair<std::string, std::string>>
-      own_priorities_;  // by executor: a callback with a priority of its own, and one without; empty: none so far
+      own_priorities_;  // by executor: where a callback with its own priority was found, and where one without; empty:
+                        // nowhere so far
   std::set<std::string> mixed_;
 };
 
@@ -324,7 +325,8 @@ Chain make_chain(const std::vector<time_ns> &execution_ns, time_ns period_ns, ti
 
 namespace {
 
-// The lane's least supply in a window, as a linear piece: nothing for twice the gap, then budget and gap in turn.
+// The lane's least supply in a window, as a linear piece: first no supply for twice the gap (period less budget), then
+// a budget and a gap alternately.
 Linear least_piece(const Lane &lane, time_ns window_ns) {
   if (lane.dedicated()) return {window_ns, 1, kNeverNs};
   const time_ns starved_ns = 2 * (lane.period_ns - lane.budget_ns);
@@ -374,9 +376,9 @@ Linear Supply::least(time_ns window_ns) const {
 time_ns Supply::window_for_ns(time_ns supply_ns) const {
   if (supply_ns <= 0) return 0;
   if (alike_) return analysis::window_for_ns(lanes_.front(), divide_up(supply_ns, lanes()));
-  time_ns high_ns = kNeverNs;  // one lane alone supplies this much by this time
+  time_ns high_ns = kNeverNs;  // by this time, even one lane alone supplies enough
   for (const Lane &lane : lanes_) high_ns = std::min(high_ns, analysis::window_for_ns(lane, supply_ns));
-  time_ns low_ns = 0;  // until then all lanes together supply less
+  time_ns low_ns = 0;  // by this time, all lanes together supply too little
   while (high_ns - low_ns > 1) {
     const time_ns middle_ns = low_ns + (high_ns - low_ns) / 2;
     (least(middle_ns).value >= supply_ns ? high_ns : low_ns) = middle_ns;

@@ -36,16 +36,16 @@ inline time_ns multiply(time_ns left, time_ns right) {
 inline time_ns divide_up(time_ns dividend, time_ns divisor) { return (dividend + divisor - 1) / divisor; }
 
 // ---- functions of a window ----
-// A function of the window's length, described at one point: its value there, its slope, and up to which window both
-// are valid.
+// A function of the window's length, described at one window: its value, its slope, and the longest window up to which
+// this description is exact.
 //
-// Demand and supply are piecewise linear. Because each piece is known, the solver can go from corner to corner.
-// When demand grows as fast as supply, stepping from candidate to candidate would advance by one nanosecond per step.
+// Demand and supply are piecewise linear. Because each piece is known, the solver can go from corner to corner;
+// otherwise, when demand grows as fast as supply, it would advance by one nanosecond per step.
 
 struct Linear {
   time_ns value = 0;
   time_ns slope = 0;
-  time_ns until_ns = kNeverNs;  // the last window for which value + slope * (window - here) is exact
+  time_ns until_ns = kNeverNs;  // the longest window for which value + slope * (window - here) is exact
 };
 
 inline Linear operator+(const Linear &left, const Linear &right) {
@@ -56,7 +56,7 @@ inline Linear operator-(const Linear &left, const Linear &right) {
   return {left.value - right.value, left.slope - right.slope, std::min(left.until_ns, right.until_ns)};
 }
 
-// Multiplies by a constant. If the factor is a stair, the caller limits until_ns to the stair's.
+// Multiplies by a constant. If the factor is the value of a stair, the caller must limit until_ns to that of the stair.
 inline Linear scale(const Linear &function, time_ns factor) {
   return {multiply(function.value, factor), multiply(function.slope, factor), function.until_ns};
 }
@@ -84,9 +84,9 @@ inline Linear stair(time_ns window_ns, time_ns offset_ns, time_ns period_ns) {
 // ---- executors and chains ----
 
 // Which ready callback a free lane takes. any_order: an arbitrary one. ready_set: one from a cached set that contains
-// each callback once, except that timers are added as they expire (TIDE_POLICY_READYSET; the model of Casini et al.
-// 2019 and Blass et al. 2021). wait_set: the same with cached timers (rclcpp of Jazzy on one thread). priority: always
-// the most important one.
+// each callback once, while timers enter the set as they expire (TIDE_POLICY_READYSET; the model of Casini et al. 2019
+// and Blass et al. 2021). wait_set: one from such a set in which timers are cached, too (rclcpp of Jazzy on one
+// thread). priority: always the most important one.
 enum class Policy { any_order, ready_set, wait_set, priority };
 
 // True if a bound proved for one policy also holds for an executor with another policy. The bound for ready_set holds
@@ -100,7 +100,7 @@ constexpr bool holds_for(Policy proved, Policy executor) {
 const char *name_of(Policy policy);
 std::optional<Policy> policy_of(std::string_view name);
 
-// A thread of an executor: budget_ns of processor time in every period_ns. If both values are equal, the thread has a
+// A thread of an executor. It gets budget_ns of processor time in every period_ns; if both values are equal, it has a
 // dedicated core.
 struct Lane {
   time_ns budget_ns = 1;
@@ -127,9 +127,9 @@ struct Callback {
   time_ns least_ns = 0;      // shortest execution
 };
 
-// Callbacks that start one another. The first callback is released by a timer or an event, at most once every
-// period_ns, except that a release may be late by jitter_ns. deadline_ns counts from the release of the first callback
-// to the completion of the last.
+// A sequence of callbacks, each of which makes the next one ready. A timer or an event releases the first callback at
+// most once every period_ns; each release may be late by up to jitter_ns. deadline_ns counts from the release of the
+// first callback to the completion of the last.
 struct Chain {
   std::string name;
   std::vector<Callback> callbacks;
@@ -137,12 +137,12 @@ struct Chain {
   time_ns deadline_ns = 0;
   time_ns jitter_ns = 0;
   int64_t priority = 0;  // larger is more important
-  bool timer = false;    // the first callback is a timer, so the chain's first callback never overlaps itself
+  bool timer = false;    // the first callback is a timer and so never overlaps itself
   // Derived:
   time_ns execution_ns = 0;  // total of all callbacks
   time_ns least_ns = 0;      // sum of the shortest times of all callbacks
-  time_ns longest_ns = 0;    // of the longest callback
-  time_ns last_ns = 0;       // of the last callback
+  time_ns longest_ns = 0;    // execution time of the longest callback
+  time_ns last_ns = 0;       // execution time of the last callback
 };
 
 struct Member {
@@ -220,7 +220,7 @@ struct GroupEntry {
   std::string executor;
 };
 
-// A chain over several executors: each segment is a chain of its own, with a propagation delay between successive
+// A chain over several executors. Each segment is an entry of `chains`; there is a propagation delay between successive
 // segments.
 struct PathEntry {
   std::string name;
@@ -290,13 +290,14 @@ class Supply {
 
   time_ns lanes() const { return static_cast<time_ns>(lanes_.size()); }
   bool dedicated() const { return dedicated_; }
-  // The sum of the least supplies: valid for independent lanes.
+  // The sum of the lanes' least supplies; a lower limit whatever the phases of the lanes.
   Linear least(time_ns window_ns) const;
   time_ns window_for_ns(time_ns supply_ns) const;
-  // As window_for_ns, for the worst single lane: the longest time that a started callback needs.
+  // Like window_for_ns, for the slowest single lane: the longest time that a callback of this length needs once it has
+  // started.
   time_ns worst_window_for_ns(time_ns supply_ns) const;
-  // The most supply of all lanes that can pass while one of them executes a callback of this length: the lane that runs
-  // it may be out of budget while the others are not.
+  // Greatest supply of all lanes together while one of them executes a callback of this length. The executing lane may
+  // be out of budget while the others are not.
   time_ns passing_ns(time_ns execution_ns) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The analysis as a module of Python (tools/tide_tools/analysis/native.pyi is its manual): descriptions in, immutable
-// results out. Other Python threads run while bounds are computed.
+// The analysis as a Python module; tools/tide_tools/analysis/native.pyi documents it. It reads documents and returns
+// immutable results. Other Python threads can run while bounds are computed.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -21,9 +21,9 @@ using namespace nb::literals;
 namespace tide::analysis {
 namespace {
 
-// ---- reading ---- A document is a dictionary with the members of Description (model.h) or LinkSystem (link.h); absent
-// members have the default values given there. An executor has either `threads` on dedicated cores, or `lanes`. A
-// callback of a link is on the client unless its `executor` names a host.
+// ---- reading ---- A document is a dictionary with the members of Description (model.h) or LinkSystem (link.h), with
+// the same default values. An executor has either `threads` on dedicated cores, or `lanes`. A callback of a LinkSystem
+// is on the client unless its `executor` names a host executor.
 
 [[noreturn]] void refuse(const std::vector<std::string> &errors) {
   std::string text;
@@ -31,7 +31,8 @@ namespace {
   throw std::invalid_argument(text);
 }
 
-// Reads the members of one dictionary. A member that was not read is an error; each error names the entry.
+// Reads the members of one dictionary and collects errors, each with the name of the entry. A member that nothing has
+// read is an error.
 class Fields {
  public:
   Fields(nb::handle entry, std::string where, std::vector<std::string> &errors)
@@ -111,7 +112,8 @@ class Fields {
     handle(inner);
   }
 
-  // `kind` is the kind of an entry. Errors name the entry within this one, unless this is the whole document.
+  // `kind` is the kind of an entry, as errors call it. If this dictionary is not the whole document, errors also name
+  // its own entry.
   template <class Handle>
   void each(const char *name, const std::string &kind, Handle handle) {
     const nb::object value = member(name);
@@ -125,7 +127,7 @@ class Fields {
     }
   }
 
-  // A list of plain values.
+  // Reads a list of numbers or strings.
   template <class Value>
   void list(const char *name, std::vector<Value> &target, const char *expected) {
     const nb::object value = member(name);
@@ -341,14 +343,14 @@ LinkSystem link_system_of(const nb::dict &document) {
 
 // ---- bounding ----
 
-using Share = std::pair<std::string, time_ns>;  // a chain or a reason, and its share
+using Share = std::pair<std::string, time_ns>;  // a chain or a term of the demand, and its share of the bound
 
 struct NamedBreakdown {
   Breakdown parts;
   std::vector<Share> interference_ns;
 };
 
-// The shortfall, with names instead of indexes.
+// A Shortfall with names instead of indexes.
 struct ShortfallAnswer {
   std::string kind, executor, chain, part, part_chain;
   Shortfall whole;
@@ -390,8 +392,8 @@ struct LinkChainAnswer {
   StreamUse up, down;
   std::vector<std::pair<time_ns, int64_t>> shorter;
   int64_t up_frames = 0, down_frames = 0;
-  // Name and time of a part, and its chain if it belongs to one. reached_parts: the parts of the root chain, if there
-  // is no bound.
+  // Name and time of a part, and the chain to which it belongs (may be empty). reached_parts: without a bound, the
+  // parts of the root chain's response.
   std::vector<std::pair<Share, std::string>> parts, reached_parts;
   std::vector<std::string> depends_on;
 };
@@ -538,8 +540,8 @@ LinkAnswer answer(const LinkSystem &system) {
 
 // ---- random sets ----
 
-// How many of the random chain sets each analysis finds schedulable. The analyses for arbitrary deadlines get the same
-// sets with doubled deadlines.
+// Counts for each analysis how many of the random chain sets it finds schedulable. Analyses for arbitrary deadlines get
+// the same sets with doubled deadlines.
 struct Judge {
   const Analysis *analysis = nullptr;
   Options options;
@@ -547,8 +549,8 @@ struct Judge {
   int64_t met = 0;
 };
 
-// only_safe: runs the four safe analyses and only for the verdict. Otherwise each analysis runs as published, safe and
-// tight.
+// only_safe: only the four safe analyses, which stop as soon as the verdict is known. Otherwise each analysis in three
+// forms: published, safe, and tight.
 std::vector<Judge> judges_of(bool only_safe) {
   Options verdict, refined, tight;
   verdict.only_verdict = true;
@@ -624,7 +626,7 @@ nb::tuple tuple_of(const std::vector<Value> &values) {
   return nb::tuple(list);
 }
 
-// A property that shows a vector as a tuple.
+// A read-only property that returns a vector as a tuple.
 template <class Owner, class Value>
 auto as_tuple(std::vector<Value> Owner::*member) {
   return [member](const Owner &owner) { return tuple_of(owner.*member); };
@@ -639,7 +641,8 @@ nb::tuple parts_of(const std::vector<std::pair<Share, std::string>> &parts) {
   return nb::tuple(list);
 }
 
-// The window, divided in proportion to the parts of its demand. What rounding leaves counts with the last callback.
+// Divides the window in proportion to the parts of its demand. The remainder of the rounding is added to the last
+// callback.
 nb::tuple window_parts_of(const ChainAnswer &answer) {
   if (!answer.breakdown) return nb::make_tuple();
   __extension__ typedef __int128 Wide;
@@ -760,7 +763,7 @@ void bind_results(nb::module_ &module) {
 
 NB_MODULE(native, module) {
   using namespace tide::analysis;
-  nb::set_leak_warnings(false);  // results may live until the interpreter ends and are then not freed
+  nb::set_leak_warnings(false);  // nanobind would report results that are still alive when the interpreter ends
   bind_results(module);
   module.def(
       "bound_executors",

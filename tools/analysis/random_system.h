@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small random executors and schedules: small, so that coincidences are frequent.
+// Random executors and schedules. They are small and have short times, so that events often coincide.
 #pragma once
 
 #include <algorithm>
@@ -83,11 +83,11 @@ class RandomSystem {
     return {"family", Policy::priority, std::vector<Lane>(2), std::move(chains)};
   }
 
-  // Releases that keep to period and jitter, execution times within the worst case, and budgets anywhere in their
-  // periods.
+  // A random scenario: releases that keep to period and jitter, execution times up to the worst case, and budgets
+  // anywhere in their periods.
   Scenario scenario(const Executor &executor, time_ns end) {
     Scenario scenario;
-    const bool heavy = chance(50);  // all releases as frequent and all executions as long as allowed
+    const bool heavy = chance(50);  // if true, all releases are as frequent and all executions as long as allowed
     for (const Chain &chain : executor.chains()) {
       scenario.releases.emplace_back();
       const bool dense = heavy || chance(60);
@@ -135,8 +135,8 @@ class RandomSystem {
   }
 
  private:
-  // Delays release `first` and all later ones by `by`, so that no two come closer. With `first` 0, a negative `by`
-  // makes all releases earlier.
+  // Delays release `first` and all later ones by `by`, so the distances among them stay. A negative `by` is allowed
+  // only if `first` is 0; it makes all releases earlier.
   static void delay(std::vector<Release> &releases, size_t first, time_ns by) {
     for (size_t index = first; index < releases.size(); ++index) releases[index].at_ns += by;
   }

@@ -13,9 +13,10 @@ namespace {
 // ---- busy windows ----
 // Intervals in which an executor with one thread is never idle.
 
-// Limit of the search: if demand and supply grow at the same rate, no window suffices.
+// Limit of the search, which would not end if demand and supply grow at the same rate.
 constexpr int kMostWindowSteps = 100'000;
-// Limit of the instances of a chain in one busy window, so that all chains together take at most a second.
+// Most instances of a chain that are examined in one busy window. The limit keeps the analysis of all chains below a
+// second.
 constexpr time_ns kMostInstances = 5'000;
 time_ns longest_window_ns(const Executor &executor) {
   time_ns longest_ns = 0, sum_ns = 0;
@@ -26,7 +27,7 @@ time_ns longest_window_ns(const Executor &executor) {
   return add(sum_ns, 4 * longest_ns);
 }
 
-// Instances of a chain that are released in a window which begins when none of them is pending.
+// Most instances of a chain that can be released in a window of this length.
 time_ns arrivals(const Chain &chain, time_ns window_ns) {
   return window_ns <= 0 ? 0 : divide_up(add(window_ns, chain.jitter_ns), chain.period_ns);
 }
@@ -45,7 +46,7 @@ std::optional<time_ns> supplied_window(const Supply &supply, time_ns most_ns, De
 
 // ---- analyses as published ---- docs/analysis/single_thread.md names the sources.
 
-// Demand of all chains, or of all but one, in a window.
+// Demand of all chains except `but` in a window; every chain counts if `but` is no index.
 time_ns requested_ns(const Executor &executor, time_ns window_ns, size_t but) {
   time_ns sum_ns = 0;
   for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
@@ -55,7 +56,7 @@ time_ns requested_ns(const Executor &executor, time_ns window_ns, size_t but) {
   return sum_ns;
 }
 
-// A callback as the round-robin-aware analysis sees it.
+// A callback in the round-robin-aware analysis.
 struct Polled {
   time_ns period_ns = 0, jitter_ns = 0;  // period and jitter of its activations
   time_ns execution_ns = 0;
@@ -86,7 +87,8 @@ class RoundRobin {
   }
 
  private:
-  // The response of each single callback; its activation is late by the response of the preceding callback.
+  // Finds the response of each single callback. The jitter of its activations is the response of the preceding
+  // callback.
   bool settle() {
     for (int round = 0; round < kMostRounds; ++round) {
       carry_jitter();
@@ -138,7 +140,7 @@ class RoundRobin {
   Supply supply_;
   time_ns most_ns_;
   std::vector<Polled> callbacks_;
-  std::vector<size_t> first_;  // number of each chain's first callback, and one past the last callback
+  std::vector<size_t> first_;  // by chain: index of its first callback in callbacks_; then callbacks_.size()
 };
 
 // Casini, Blass, Luetkebohle, Brandenburg 2019, Lemma 8: a chain on one executor.
@@ -165,13 +167,14 @@ std::optional<time_ns> casini_lemma8(const Executor &executor, size_t index) {
     });
     if (!found_ns) return std::nullopt;
     worst_ns = std::max(worst_ns, *found_ns - offset_ns);
-    offset_ns = arrivals(chain, offset_ns + 1) * chain.period_ns - chain.jitter_ns;  // offset of the next release
+    offset_ns = arrivals(chain, offset_ns + 1) * chain.period_ns - chain.jitter_ns;  // offset of the chain's next
+                                                                                     // release
   }
   return worst_ns;
 }
 
-// Blass, Casini, Bozhko, Brandenburg 2021, Theorem 2: each polling point runs each callback once. The theorem needs
-// the response times of all callbacks; here they are those of its own least fixed point.
+// Blass, Casini, Bozhko, Brandenburg 2021, Theorem 2: after each polling point, each callback runs at most once. The
+// theorem needs the response times of all callbacks; this function takes those of the theorem's own least fixed point.
 std::optional<time_ns> blass_theorem2(const Executor &executor, size_t chain) {
   return RoundRobin(executor).bound(chain);
 }
@@ -202,8 +205,8 @@ std::optional<time_ns> picas_theorem1(const Executor &executor, size_t index) {
 }
 
 // Nothing is pending at the start of a busy window, so every activation of a callback in the window comes from a
-// release of its chain in the window. So activations follow the chain's arrival curve, without the response times of
-// preceding callbacks (Definition 4 of Blass et al. 2021).
+// release of its chain in the window. The arrival curve of the chain therefore bounds the activations, and the response
+// times of preceding callbacks are not needed (Definition 4 of Blass et al. 2021).
 struct Activated {
   const Chain *chain = nullptr;
   time_ns execution_ns = 0;
@@ -233,7 +236,7 @@ class BusyWindowAware {
   }
 
  private:
-  // Finds the response of each single callback, from which polling points are counted.
+  // Finds the response of each single callback, which determines how many polling points are counted.
   bool settle() {
     for (int round = 0; round < kMostRounds; ++round) {
       bool changed = false;
@@ -294,7 +297,9 @@ class BusyWindowAware {
   // The offsets at which the number of activations of some callback changes.
   std::vector<time_ns> offsets(const Chain &own, time_ns until_ns) const {
     std::vector<time_ns> all{0};
-    if (until_ns > 1) all.push_back(1);  // from here on, activations at the window's start precede the offset
+    if (until_ns > 1)
+      all.push_back(1);  // from this offset on, activations at the start of the window are earlier than
+                         // the offset
     for (const Chain &chain : executor_.chains()) {
       for (time_ns at_ns = chain.period_ns - chain.jitter_ns; at_ns < until_ns; at_ns += chain.period_ns) {
         if (at_ns < 0) continue;
@@ -313,10 +318,10 @@ class BusyWindowAware {
   Supply supply_;
   time_ns most_ns_;
   std::vector<Activated> callbacks_;
-  std::vector<size_t> first_;  // number of each chain's first callback, and one past the last callback
+  std::vector<size_t> first_;  // by chain: index of its first callback in callbacks_; then callbacks_.size()
 };
 
-// Theorem 3 of the same paper counts activations from the start of a busy window, where nothing is pending.
+// Theorem 3 of Blass et al. 2021 counts activations from the start of a busy window, when nothing is pending.
 std::optional<time_ns> blass_theorem3(const Executor &executor, size_t chain) {
   return BusyWindowAware(executor).bound(chain);
 }
@@ -329,7 +334,8 @@ struct Found {
   Breakdown parts;
 };
 
-// Remaining effort of the search: each step costs the number of chains. When it is used up, there is no bound.
+// Remaining effort of the search. Each step costs as much as there are chains; when the effort is used up, there is no
+// bound.
 struct Effort {
   int64_t left = std::numeric_limits<int64_t>::max();
   bool spend(const Executor &executor) {
@@ -338,8 +344,8 @@ struct Effort {
   }
 };
 
-// The least window, of from_ns or longer, whose supply exceeds the demand. The caller knows that no window shorter than
-// from_ns suffices.
+// The least window, of from_ns or longer, whose supply exceeds the demand. The caller guarantees that no window shorter
+// than from_ns suffices.
 template <class Demand>
 std::optional<time_ns> least_window(const Executor &executor, Effort &effort, time_ns most_ns, Demand demand,
                                     time_ns from_ns = 1) {
@@ -347,12 +353,13 @@ std::optional<time_ns> least_window(const Executor &executor, Effort &effort, ti
   return supplied_window(Supply(executor.lanes()), most_ns, more, from_ns);
 }
 
-// Once the last callback has started, nothing else runs, so the lane must supply the preceding work and that callback.
+// Response whose last callback starts after `before_ns` of work: nothing else runs after that start, so the lane must
+// supply this work and the last callback.
 time_ns end_ns(const Executor &executor, const Chain &chain, time_ns before_ns) {
   return Supply(executor.lanes()).window_for_ns(add(before_ns, chain.last_ns));
 }
 
-// Breaks a bound down into parts.
+// Completes the parts of a bound.
 Found found(const Executor &executor, size_t index, time_ns bound_ns, Breakdown parts) {
   const Chain &chain = executor.chains()[index];
   parts.finish_ns = std::min(chain.last_ns, bound_ns);
@@ -362,9 +369,9 @@ Found found(const Executor &executor, size_t index, time_ns bound_ns, Breakdown 
   return {bound_ns, std::move(parts)};
 }
 
-// The worst instance of a busy window. `goes_first` is the demand of others in the window, with their shares on
-// request. `own` is the chain's own demand in a window that ends when the last callback of instance `number` starts,
-// including that callback.
+// The bound of the worst instance in a busy window. `goes_first` is the demand of other chains in the window; it also
+// stores their shares if asked to. `own` is the chain's own demand in a window that ends when the last callback of
+// instance `number` starts, including that callback.
 template <class GoesFirst, class Own>
 std::optional<Found> worst_instance(const Executor &executor, size_t index, Effort &effort, GoesFirst goes_first,
                                     Own own, time_ns blocking_ns = 0) {
@@ -386,7 +393,7 @@ std::optional<Found> worst_instance(const Executor &executor, size_t index, Effo
     };
     const auto started_ns = least_window(executor, effort, add(most_ns, *length_ns), before, from_ns);
     if (!started_ns) return std::nullopt;
-    from_ns = *started_ns;  // a lower limit for the next instance
+    from_ns = *started_ns;  // the next instance does not start earlier
     const time_ns late_ns = std::max<time_ns>(0, number * chain.period_ns - chain.jitter_ns);
     const time_ns response_ns = end_ns(executor, chain, before(*started_ns)) - late_ns;
     if (response_ns <= worst_ns) continue;
@@ -403,7 +410,7 @@ std::optional<Found> worst_instance(const Executor &executor, size_t index, Effo
   return found(executor, index, worst_ns, std::move(parts));
 }
 
-// Execution of the instances of the chains selected by `counts` that are released in a window.
+// Execution of all instances released in a window, of those chains that `counts` selects.
 template <class Counts>
 time_ns released_ns(const Executor &executor, time_ns window_ns, std::vector<time_ns> *shares_ns, Counts counts) {
   time_ns sum_ns = 0;
@@ -417,8 +424,8 @@ time_ns released_ns(const Executor &executor, time_ns window_ns, std::vector<tim
   return sum_ns;
 }
 
-// Holds for any order: everything released in the busy window may go first, including the chain's own later instances
-// without their last callback, because that callback runs the instances in order.
+// Holds for any order. Everything released in the busy window may go first, even later instances of the chain itself,
+// but without their last callback: instances pass each callback in order.
 std::optional<Found> any_order_found(const Executor &executor, size_t index, Effort &effort) {
   const Chain &chain = executor.chains()[index];
   return worst_instance(
@@ -432,7 +439,7 @@ std::optional<Found> any_order_found(const Executor &executor, size_t index, Eff
       });
 }
 
-// Counts more important chains, and one less important callback that has started.
+// For priorities: counts more important chains, and one less important callback that has started.
 std::optional<Found> by_priority_found(const Executor &executor, size_t index, Effort &effort) {
   time_ns blocking_ns = 0;
   for (size_t other = 0; other < executor.chains().size(); ++other) {
@@ -449,9 +456,10 @@ std::optional<Found> by_priority_found(const Executor &executor, size_t index, E
       blocking_ns);
 }
 
-// A set runs each of its callbacks once; live timers run as often as they are released. A callback that becomes ready
-// during a set joins the next one. A chain of n callbacks therefore ends after the rest of one set and n more sets, and
-// an instance of another chain advances by at most one callback in each set.
+// For ready sets. Each callback runs at most once in a set; only live timers run as often as they are released. A
+// callback that becomes ready while a set is executed joins the next set. A chain of n callbacks therefore ends at the
+// latest after the rest of one set and n more sets, and an instance of another chain advances by at most one callback
+// in each set.
 class ReadySets {
  public:
   ReadySets(const Executor &executor, Effort &effort, bool live_timers)
@@ -473,7 +481,7 @@ class ReadySets {
       for (size_t other = 0; other < executor_.chains().size(); ++other) {
         if (other == index) continue;
         time_ns instances = instances_[other];
-        // Instances that are pending at the start were released at most their own bound earlier.
+        // An instance that is pending at the start of the window was released earlier by at most its bound.
         if (plain_ns[other])
           instances = std::min(instances, arrivals(executor_.chains()[other], add(window_ns, *plain_ns[other])));
         const time_ns share_ns = in_sets_ns(other, sets(chain), instances, rows);
@@ -501,8 +509,8 @@ class ReadySets {
     return live_timers_ && chain.timer ? chain.callbacks.front().execution_ns : 0;
   }
 
-  // For a number of sets: the greatest execution of that many successive callbacks of each chain (without a live
-  // timer), and of all chains together.
+  // By number of sets. longest_ns: for each chain, greatest execution of that many successive callbacks (without a live
+  // timer). all_ns: execution of all chains together.
   struct Rows {
     std::vector<time_ns> longest_ns;
     time_ns all_ns = 0;
@@ -535,13 +543,13 @@ class ReadySets {
                                                    multiply(instances, rows.longest_ns[index])));
   }
 
-  // The bound is proved only if no earlier instance of the chain is pending, so only if it ends before the next
-  // release.
+  // The bound is proved only if no earlier instance of the chain is pending at the release, so it must not exceed the
+  // period.
   static std::optional<time_ns> within_period(const Chain &chain, time_ns response_ns) {
     return add(response_ns, chain.jitter_ns) > chain.period_ns ? std::nullopt : std::optional(response_ns);
   }
 
-  // Greatest execution of any `count` successive callbacks, of those from `first` on.
+  // Greatest execution of any `count` successive callbacks from index `first` on.
   static time_ns longest_row_ns(const Chain &chain, time_ns count, size_t first) {
     const std::vector<Callback> &callbacks = chain.callbacks;
     time_ns row_ns = 0, longest_ns = 0;
@@ -577,7 +585,7 @@ std::optional<time_ns> bound_of(const Executor &executor, size_t index) {
   return found ? std::optional(found->bound_ns) : std::nullopt;
 }
 
-// The bounds for one thread do not depend on whether other chains are on time.
+// Bounds for one thread hold whether or not other chains meet their deadlines.
 ChainResult chain_result(const Executor &executor, size_t index, const std::optional<Found> &found,
                          const SingleThreadAnalysis &analysis) {
   ChainResult chain;

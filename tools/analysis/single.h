@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors with one thread: bounds from busy windows, which depend on no other chain's deadline.
+// Executors with one thread: bounds from busy windows. These bounds hold whether or not other chains meet their
+// deadlines.
 //
-// For the model of model.h: one lane, with or without a budget, no exclusive groups. The safe analyses are this
-// project's own formulations; the published ones are those of the literature (docs/analysis/single_thread.md).
+// The executor (model.h) must have one lane, with or without a budget, and no exclusive groups. The safe analyses are
+// this project's own; the published ones are implemented as printed in the literature (docs/analysis/single_thread.md).
 #pragma once
 
 #include <optional>
@@ -29,7 +30,7 @@ const SingleThreadAnalysis *find_single_thread_analysis(std::string_view name);
 // True if the executor has one lane and no groups.
 bool is_single_thread(const Executor &executor);
 
-// Analyses all chains by one analysis. Only a safe analysis gives guarantees and the parts of its bounds.
+// Applies one analysis to all chains. Results of published analyses have no parts, and `guaranteed` is false.
 Result single_thread_result(const SingleThreadAnalysis &analysis, const Executor &executor);
 
 // The least of all safe bounds that hold for the executor's policy; unset if there is no bound.
@@ -39,8 +40,8 @@ std::optional<time_ns> single_thread_bound(const Executor &executor, size_t chai
 // threads. `work` is the remaining effort, which is counted down.
 std::vector<ChainResult> single_thread_results(const Executor &executor, int64_t &work);
 
-// Replaces each bound of a safe result by that of `alone` where the latter is lower, or where the former holds only if
-// other chains are on time.
+// Replaces a bound in `result`, which must come from a safe analysis, by the bound in `alone` if the latter is lower,
+// or if the bound in `result` holds only while other chains meet their deadlines.
 Result sharpened(const std::vector<ChainResult> &alone, Result result);
 // As above, with `alone` from single_thread_results().
 Result sharpened(const Executor &executor, Result result);

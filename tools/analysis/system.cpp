@@ -26,10 +26,10 @@ namespace {
 // ---- callbacks with priorities of their own ---- For executors whose callbacks have priorities that do not come from
 // their chains (Callback::priority).
 //
-// Each chain is bounded in an order of its own: a callback that is not below all of the chain's callbacks may go first.
-// Callbacks below all of them delay the chain only if they have started before. A chain that has both kinds is
-// therefore split in two. Each half has its own execution time and the whole chain's deadline, because it executes
-// within the response of the whole chain.
+// Each chain is bounded in an order of its own (a view): callbacks of other chains that have at least the priority of
+// the chain's least important callback may go first. All others delay the chain only if they have started before.
+// Another chain that has both kinds of callbacks is therefore split in two. Each half has its own execution time and
+// the whole chain's deadline, because it executes within the response of the whole chain.
 
 constexpr int64_t kBeside = int64_t{1} << 40, kAbove = int64_t{1} << 41;
 
@@ -43,7 +43,7 @@ int64_t lowest(const Chain &chain) {
 struct View {
   Executor executor;
   std::vector<size_t> origin;  // index in the executor of each of these chains
-  size_t subject = 0;          // the chain whose order this is
+  size_t subject = 0;          // index, in the view, of the chain under analysis
 };
 
 View view_of(const Executor &executor, size_t subject) {
@@ -74,7 +74,7 @@ View view_of(const Executor &executor, size_t subject) {
           place};
 }
 
-// For each chain, the executor as seen in that chain's order.
+// The view of each chain.
 std::vector<View> own_order_views(const Executor &executor) {
   std::vector<View> views;
   for (size_t chain = 0; chain < executor.chains().size(); ++chain) views.push_back(view_of(executor, chain));
@@ -92,21 +92,23 @@ time_ns before_ns(const Executor &executor, size_t other, size_t chain) {
   return sum_ns;
 }
 
-// ---- one executor ---- Bounds of one executor that hold whether or not its deadlines are met, and the reason why a
-// chain has none.
+// ---- one executor ---- Bounds of one executor that hold whether or not its deadlines are met, and the reasons why
+// chains have no bound.
 //
-// A bound assumes how late the other chains may be. Any values are valid, deadlines or others, if the resulting bounds
-// stay within them: then there is no first moment at which a response exceeds one of them. If the deadlines are
-// exceeded, the least valid values are searched from below.
+// A bound rests on an assumed greatest response of each other chain. Assumed responses, whether deadlines or other
+// values, are valid if no resulting bound exceeds the chain's assumed response: then there is no first moment at which
+// a response exceeds the assumed one. The deadlines are tried first. If bounds exceed them, the least valid values are
+// searched from below.
 
 constexpr int kMostRaises = 400;
-constexpr int kExactPasses = 24;  // afterwards values are raised a little more, to limit the passes
+constexpr int kExactPasses = 24;  // later passes raise values by a little more than needed, to limit the number of
+                                  // passes
 
 time_ns longest_response_ns(time_ns deadline_ns, time_ns period_ns) {
   return multiply(kMostTimesLate, std::max(deadline_ns, period_ns));
 }
 
-// The bounds of an executor, for non-decreasing release jitters.
+// The bounds of an executor. Jitters must not decrease from one find() to the next.
 class Confirmed {
  public:
   // `number` is the index of the executor in its system. `work` is the remaining effort, which is counted down.
@@ -137,7 +139,8 @@ class Confirmed {
     if (is_lost(chain)) return;
     lost_[chain] = 1;
     lose_from(chain,
-              why);  // other chains may have bounds although this one has none, but not if its releases are unknown
+              why);  // unlike a chain without a bound, one with unknown releases leaves no bound to the chains that it
+                     // delays
   }
 
   void find(const std::vector<time_ns> &jitter_ns) {
@@ -169,12 +172,13 @@ class Confirmed {
 
   bool is_lost(size_t chain) const { return lost_[chain] != 0; }
 
-  // A chain is `sound` exactly if it has a `response_ns`; `met` and `guaranteed` refer to its deadline.
+  // In the result, `sound` is true exactly if `response_ns` is set; `met` and `guaranteed` refer to the deadline.
   const Result &result() const { return result_; }
   const std::optional<Shortfall> &why(size_t chain) const { return why_[chain]; }  // reason why a chain has no bound
 
  private:
-  // In the long run, only more important chains take processor time from a chain.
+  // In the long run, a chain gets the time that more important chains leave; if they demand all supply, it has no
+  // bound.
   void find_overload() {
     using Share = long double;
     Share given = 0;
@@ -194,8 +198,8 @@ class Confirmed {
     }
   }
 
-  // Removes the bound of this chain, and of every chain before which it may run. alone: bounds that do not depend on
-  // whether other chains are on time remain.
+  // Removes the bound of this chain, and of every chain before which it may run. `alone`: bounds of other chains in
+  // alone_ remain.
   void lose_from(size_t chain, const Shortfall &why, bool alone = false) {
     for (size_t other = 0; other < why_.size(); ++other) {
       if (why_[other] || before_ns(executor_, chain, other) <= 0) continue;
@@ -210,7 +214,7 @@ class Confirmed {
     return late;
   }
 
-  // presume: assumes deadlines of the others that will be confirmed later.
+  // presume: takes deadlines as met; the caller confirms them later (Options::presume).
   Result analysed(const Executor &executor, bool presume) {
     Options options = options_;
     options.most_work = std::max<int64_t>(work_, 0);
@@ -290,7 +294,7 @@ class Confirmed {
     } else {
       why.reached_ns = std::max(why.reached_ns, why.limit_ns);
     }
-    // Scales a part of the demand to the window.
+    // Scales a part of the demand so that the parts add up to the window.
     const auto scaled = [&one](time_ns value_ns) {
       __extension__ typedef __int128 Wide;
       if (one.breakdown.demand_ns == 0) return value_ns;
@@ -331,7 +335,7 @@ class Confirmed {
     return changed;
   }
 
-  // True if each chain that still has a bound stays within its assumed response.
+  // True if the bound of each chain that still has one is at most the chain's assumed response.
   bool confirmed(const Result &result) const {
     for (size_t chain = 0; chain < why_.size(); ++chain) {
       if (!why_[chain] && !result.chains[chain].sound) return false;
@@ -339,7 +343,7 @@ class Confirmed {
     return true;
   }
 
-  // Restores the deadlines of the description.
+  // Judges the results by the described deadlines, which assumed responses had replaced.
   void conclude() {
     std::optional<Shortfall> first;
     for (const size_t chain : executor_.order()) {
@@ -369,7 +373,7 @@ class Confirmed {
   std::unique_ptr<Executor> unordered_executor_;
   std::unique_ptr<Confirmed> unordered_;  // the same executor with Policy::any_order; null without views_
   std::vector<std::optional<Shortfall>> why_;
-  std::vector<time_ns> allowed_ns_;  // assumed response of each chain, if deadlines are not met
+  std::vector<time_ns> allowed_ns_;  // assumed response of each chain, while values are searched from below
   bool from_below_ = false;
 };
 
@@ -404,9 +408,9 @@ class Composition {
   const std::optional<Shortfall> &why(const Place &place) const { return executors_[place.executor].why(place.chain); }
   time_ns &jitter_ns(const Place &place) { return jitter_ns_[place.executor][place.chain]; }
 
-  // True if a segment is released later than assumed, or if its lateness is unknown. The jitter of a segment is the
-  // distance between its latest and its earliest release; the earliest is that of a path whose callbacks all take their
-  // shortest time.
+  // Raises the jitters of segments to what the preceding segments cause. Returns true if a jitter was raised, or if it
+  // became unknown because the preceding segment has no bound. The jitter of a segment is the distance between its
+  // latest and its earliest release; the earliest release follows if all preceding callbacks take their shortest time.
   bool carry_jitter(bool further) {
     bool changed = false;
     for (const Path &path : system_.paths()) {
@@ -421,7 +425,8 @@ class Composition {
           changed = true;
           continue;
         }
-        // A segment without a bound gets a jitter, too, because its releases affect the bounds of other chains.
+        // This also sets the jitter of a segment that has no bound itself, because its releases affect the bounds of
+        // other chains.
         late_ns = add(late_ns, add(*at(before).response_ns, path.delays_ns[segment - 1]));
         time_ns &known_ns = jitter_ns(place);
         if (late_ns - early_ns <= known_ns) {
@@ -442,8 +447,8 @@ class Composition {
 
   void lose(const Place &place, const Shortfall &why) { executors_[place.executor].lose(place.chain, why); }
 
-  // The jitters have not settled, so all segments but the first may be released later than computed, and lose their
-  // bounds.
+  // Called if the jitters have not settled: every segment except the first may be released later than computed, and so
+  // loses its bound.
   void give_up() {
     for (const Path &path : system_.paths()) {
       const Place &first = path.segments.front();

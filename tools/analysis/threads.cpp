@@ -5,7 +5,8 @@
 
 namespace tide::analysis {
 
-// ---- the terms of the demand ---- Each term is a function of the window; docs/analysis explains why it is a bound.
+// ---- the terms of the demand ---- Each term is a function of the window. docs/analysis/multithreaded.md explains why
+// their sum is an upper limit.
 
 namespace {
 
@@ -16,7 +17,8 @@ void note_share(const Situation &situation, size_t chain, time_ns share_ns) {
   if (situation.shares_ns != nullptr) (*situation.shares_ns)[chain] = share_ns;
 }
 
-// Waiting time that the window can contain, counted once for each of `copies` instances that can be active.
+// Upper limit of a waiting time that lies in the window, multiplied by `copies`, the number of instances that can be
+// active.
 Linear room(const Situation &situation, time_ns copies, time_ns window_ns) {
   const Chain &self = situation.self();
   return scale({window_ns - (self.execution_ns - self.last_ns), 1, kNeverNs}, copies);
@@ -34,13 +36,13 @@ Linear share_of(const Situation &situation, size_t chain, Workload workload, tim
   return lesser(whole, room(situation, under_way(situation, chain), window_ns), window_ns);
 }
 
-// Supply that the chain cannot use while a callback of this length holds a group.
+// Supply of all lanes that the chain cannot use while a callback of this length holds its group.
 time_ns holding_ns(const Situation &situation, time_ns execution_ns) {
   return situation.supply.passing_ns(execution_ns);
 }
 
-// The sum of the `size` longest callbacks that can block at the same time. Each counts one unit less, because it must
-// have started.
+// The sum of the `size` longest blocking callbacks that can run at the same time. Each counts one unit less, because it
+// must have started.
 template <class Copies>
 Linear pool(const Situation &situation, time_ns size, time_ns window_ns, Copies copies) {
   Linear sum;
@@ -64,17 +66,17 @@ Linear safe_pool(const Situation &situation, Deadlines deadlines, time_ns size, 
     // A chain that may be late can have any number of active instances.
     if (situation.trusted[blocker] == 0) return constant(size);
     if (deadlines == Deadlines::constrained) return constant(1);
-    // All callbacks that block a stage run at the same moment, each of them in a separate instance. (With
-    // whole_instances, as in the worked examples, all instances that touch the window count.)
+    // All callbacks that block a stage run at the same moment, each in a separate instance, so only active instances
+    // count. (With whole_instances, as in the worked examples, all instances that touch the window count.)
     if (!situation.options.whole_instances) return constant(under_way(situation, blocker));
     return stair(window_ns, situation.slack_ns[blocker] + chain.execution_ns, chain.period_ns);
   });
 }
 
-// Other instances of the callback under analysis go first only if they were released earlier and are still active when
-// the one under analysis is released, whatever the window's length. (The number of instances in the window, less one,
-// omits them if the window is shorter than the callback. For a longer window that number is higher, and worked examples
-// count whole instances this way.)
+// Number of other instances of the callback under analysis that go first: whatever the window, only those that were
+// released earlier and are still active when the one under analysis is released. (With whole_instances, as in the
+// worked examples: all instances in the window less one. In a window shorter than the callback, this would omit the
+// earlier ones; therefore the maximum of both numbers counts.)
 Linear itself_before(const Situation &situation, const Linear &in_window) {
   const Chain &self = situation.self();
   const time_ns before = divide_up(situation.slack_ns[situation.chain] + self.execution_ns, self.period_ns) - 1;
@@ -83,7 +85,7 @@ Linear itself_before(const Situation &situation, const Linear &in_window) {
   return {before, 0, in_window.until_ns};
 }
 
-// The sum of `count` numbers, of which the first is first_ns and each next one is smaller by step_ns.
+// The sum of `count` numbers: the first is first_ns, and each next one is smaller by step_ns.
 time_ns series_ns(time_ns first_ns, time_ns step_ns, time_ns count) {
   __extension__ using wide = __int128;
   const wide sum_ns =
@@ -91,8 +93,8 @@ time_ns series_ns(time_ns first_ns, time_ns step_ns, time_ns count) {
   return sum_ns > kNeverNs ? kNeverNs : static_cast<time_ns>(sum_ns);
 }
 
-// Execution that remains of earlier instances when the one under analysis is released. Each ends within its allowed
-// response, so the instance that is k periods earlier has that time less k periods.
+// Execution that remains of earlier instances when the one under analysis is released. Each instance ends within its
+// allowed response, so the one that was released k periods earlier has at most this response less k periods left.
 time_ns left_of_earlier_ns(const Chain &chain, time_ns slack_ns) {
   const time_ns allowed_ns = slack_ns + chain.execution_ns;
   const time_ns earlier = divide_up(allowed_ns, chain.period_ns) - 1;
@@ -101,8 +103,8 @@ time_ns left_of_earlier_ns(const Chain &chain, time_ns slack_ns) {
              series_ns(allowed_ns - (whole + 1) * chain.period_ns, chain.period_ns, earlier - whole));
 }
 
-// Execution of later instances: the first of them can be released a period later, less the jitter of the one under
-// analysis.
+// Execution of later instances in the window. The first of them can be released one period after the instance under
+// analysis, less that instance's jitter.
 Linear later_workload(const Chain &chain, time_ns window_ns) {
   const time_ns from_ns = chain.period_ns - chain.jitter_ns;
   if (window_ns < from_ns) return {0, 0, from_ns};
@@ -138,13 +140,13 @@ Linear constrained_workload(const Chain &chain, time_ns slack_ns, time_ns window
   return {add(whole_ns, rest_ns), 1, window_ns + corner_ns};
 }
 
-// Counts every instance that touches the window, in full (Lemma 6).
+// Counts every instance that touches the window in full (Lemma 6 of Sobhani et al. 2023).
 Linear whole_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   return scale(stair(window_ns, slack_ns, chain.period_ns), chain.execution_ns);
 }
 
-// At most the minimum of constrained_workload and whole_workload: overlapping instances cannot fill the same part of
-// the window.
+// Never more than constrained_workload or whole_workload: instances that overlap cannot both fill the same part of the
+// window.
 Linear sharp_workload(const Chain &chain, time_ns slack_ns, time_ns window_ns) {
   const time_ns length_ns = window_ns + slack_ns;
   const time_ns count = length_ns / chain.period_ns;
@@ -219,10 +221,10 @@ Linear groups_published(const Situation &situation, Policy policy, Deadlines dea
 
 struct GroupTerms {
   Linear demand;
-  Linear stages;  // number of further stages at which the chain may wait
+  Linear stages;  // number of additional stages at which the chain may wait
 };
 
-// The terms of the chain's groups. A chain with a timer and no group counts as a group, because instances of one timer
+// The terms of the chain's groups. The timer of a chain counts as a group even if it is in none, because its instances
 // exclude each other.
 GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines deadlines, time_ns window_ns) {
   GroupTerms terms;
@@ -230,7 +232,7 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
   const auto charge = [&](const Member &member, bool itself) {
     const Chain &chain = executor.chains()[member.chain];
     const time_ns execution_ns = chain.callbacks[member.callback].execution_ns;
-    // The other callbacks of an instance may take almost no time, so this callback may begin earlier by their execution
+    // The instance's other callbacks may take almost no time, and then this callback begins earlier by their execution
     // times.
     const time_ns offset_ns = situation.slack_ns[member.chain] + chain.execution_ns - execution_ns;
     Linear count = stair(window_ns, offset_ns, chain.period_ns);
@@ -261,10 +263,10 @@ GroupTerms groups_safe(const Situation &situation, Policy policy, Deadlines dead
       }
       charge(member, own && member.callback == number);
     }
-    // A callback that already holds the group took it at least one unit ago and, on a dedicated core, has executed that
-    // unit.
+    // A less important callback that holds the group at the release has held it for at least one unit and, on a
+    // dedicated core, has executed this unit.
     if (less_important_ns <= (situation.supply.dedicated() ? 1 : 0)) continue;
-    // One less important member may already hold the group, even while other lanes are idle.
+    // One less important member may hold the group when the chain is released, even if other lanes are idle.
     const time_ns held_ns = situation.supply.dedicated() ? multiply(situation.supply.lanes(), less_important_ns - 1)
                                                          : holding_ns(situation, less_important_ns);
     terms.demand = terms.demand + constant(held_ns);
@@ -280,7 +282,8 @@ Linear blocking_published(const Situation &situation, Deadlines deadlines, time_
   });
 }
 
-// more_important: execution that can take the lane that a callback of the chain has just freed.
+// more_important: execution of more important chains, which can take the lane that a callback of the chain has just
+// freed.
 Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Linear &more_important,
                      const Linear &group_stages, time_ns window_ns) {
   const time_ns lanes = situation.supply.lanes();
@@ -302,10 +305,10 @@ Linear blocking_safe(const Situation &situation, Deadlines deadlines, const Line
 
 }  // namespace
 
-// ---- the theorems ---- Sobhani, Choi and Kim 2023: the default multi-threaded executor and the priority-driven one,
-// by theorem: 1 and 2: constrained deadlines, reentrant callbacks. 3 and 4: arbitrary deadlines. 5 and 6: with mutually
-// exclusive groups. The terms of a bound depend on the policy, on the deadlines, and on whether the theorem covers
-// groups.
+// ---- the theorems ---- Theorems of Sobhani, Choi and Kim 2023. Odd numbers are for the default multi-threaded
+// executor, even numbers for the priority-driven one. 1 and 2: constrained deadlines, reentrant callbacks. 3 and 4:
+// arbitrary deadlines, reentrant callbacks. 5 and 6: mutually exclusive groups. The terms of a bound depend on the
+// policy, on the deadlines, and on whether the theorem covers groups.
 
 namespace {
 
@@ -343,7 +346,7 @@ Terms safe(const Situation &situation, time_ns window_ns) {
   return terms;
 }
 
-// A theorem's published bound and its safe one.
+// The published and the safe bound of a theorem.
 #define THEOREM(number, title, policy, deadlines, groups)                                                      \
   {"theorem" number "-published",       title ", as published", policy, deadlines, Variant::published, groups, \
    published<policy, deadlines, groups>},                                                                      \
@@ -400,10 +403,11 @@ namespace {
 // If the solver needs more steps than this, there is no bound, which is always safe.
 constexpr int kMostSteps = 2'000'000;
 
-// The bound is the least window whose supply exceeds its demand. Below a solution, both are linear up to the nearer
-// corner, so the next candidate is their intersection or the first window past that corner. If the demand never falls,
-// the window that supplies the present demand is another lower bound of the solution. `work` is counted down; at 0
-// there is no bound. `last_ns` is the last window tried, and `next_ns` the next one to try.
+// The least window whose supply exceeds its demand. From each candidate below the solution, demand and supply are
+// linear up to the nearer of their corners, so the next candidate is their intersection or the first window past that
+// corner. If the demand never falls, the window that supplies the present demand is another lower limit of the
+// solution. `work` is counted down; at 0 there is no bound. `last_ns` receives the last window tried, and `next_ns` the
+// next one to try.
 std::optional<time_ns> least_window(const Supply &supply, const Situation &situation, const Analysis &analysis,
                                     time_ns limit_ns, int64_t &work, time_ns &last_ns, time_ns &next_ns) {
   const Chain &self = situation.self();
@@ -421,9 +425,9 @@ std::optional<time_ns> least_window(const Supply &supply, const Situation &situa
     if (given.slope > demand.slope) {
       next_ns = std::min(next_ns, window_ns + gap_ns / (given.slope - demand.slope) + 1);
     }
-    // Only here may the demand fall: when whole instances are counted, the share of the instance under analysis is
-    // subtracted, and this share grows up to its execution time. In this case the plain iteration is used, as for
-    // published figures; it may skip sufficient windows.
+    // The demand may fall only if whole instances are counted: the share of the instance under analysis is then
+    // subtracted, and this share grows with the window up to the execution time. This case uses the plain iteration,
+    // which may skip windows that suffice, as the published figures do.
     const bool may_fall = situation.options.whole_instances && analysis.variant == Variant::safe &&
                           analysis.deadlines == Deadlines::arbitrary && window_ns < self.execution_ns;
     if (may_fall) next_ns = 0;
@@ -494,8 +498,9 @@ class Run {
     return std::max<time_ns>(0, (safe() ? chain.jitter_ns : 0) + response_ns - chain.execution_ns);
   }
 
-  // Assumptions until they are confirmed: chains meet their deadlines or, which is stronger, end before their next
-  // release. The stronger one is tried because bounds are far lower if it is true.
+  // Sets the assumptions of a pass, to be confirmed by its results: chains meet their deadlines or, with
+  // within_periods, even end before their next release. The stronger assumption is tried because bounds are far lower
+  // if it is true.
   void assume(bool within_periods) {
     assumes_periods_ = within_periods;
     assumed_ns_.clear();
@@ -543,8 +548,7 @@ class Run {
     });
   }
 
-  // True if the chain waits only while all lanes are busy: it never waits for a group, nor for an earlier instance of
-  // its own.
+  // True if the chain waits only while all lanes are busy, and never for a group or for an earlier instance of its own.
   bool waits_for_lanes_only(size_t index) const {
     const Chain &chain = executor_.chains()[index];
     bool excludes_itself = chain.timer;
@@ -586,7 +590,7 @@ class Run {
     if (late_ != nullptr && (*late_)[index] != 0) result.met = false;
   }
 
-  // Call this before the slacks change, because the window was found with the present ones.
+  // Call this before slack_ns changes, because the window was found with its present values.
   void break_down(Breakdown &breakdown) {
     breakdown.interference_ns.assign(chains_.size(), 0);
     situation_.shares_ns = &breakdown.interference_ns;
@@ -615,7 +619,8 @@ class Run {
         return false;
       }
       more_important_met = more_important_met && chains_[index].met;
-      // This bound depends only on more important chains, which all meet their deadlines, so it may be used at once.
+      // This bound depends only on more important chains, and they all meet their deadlines, so this pass may already
+      // use it.
       if (options_.refine && by_priority() && more_important_met) {
         situation_.slack_ns[index] = slack_ns(index, *chains_[index].response_ns);
       }
@@ -623,7 +628,8 @@ class Run {
     return all_met;
   }
 
-  // Chains that turn out to be late, and less important ones, are no longer assumed to meet their deadlines.
+  // From now on, chains that turned out to be late, and all less important ones, are not assumed to meet their
+  // deadlines.
   void settle_trust() {
     if (options_.presume) {
       for (size_t index = 0; late_ != nullptr && index < chains_.size(); ++index)
@@ -701,7 +707,7 @@ class Run {
   std::vector<time_ns> refined_slack_ns_;
   time_ns limit_ns_ = 0;
   bool all_met_ = false;
-  bool stopped_ = false;  // only a verdict was requested, and it is already known
+  bool stopped_ = false;  // true if only a verdict was requested and it is known
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every analysis has one signature and an entry in the registry; analyse() applies one to an executor.
+// Executors with any number of threads. Every analysis has the same signature (Demand) and an entry in the registry
+// analyses(); analyse() applies one of them to an executor.
 //
 // An analysis gives the demand that may keep the executor's lanes busy or unavailable in a window. The window reaches
 // from the release of the chain until its last callback gets its first unit of time. The solver finds the least window
@@ -25,11 +26,11 @@ enum class Variant { published, safe };
 enum class Deadlines { constrained, arbitrary };
 
 struct Options {
-  // After a pass in which the chains meet their deadlines, uses their bounds instead of their deadlines, and repeats
-  // the pass.
+  // After a pass in which all chains meet their deadlines, the analysis repeats the pass with their bounds in place of
+  // their deadlines.
   bool refine = false;
   int refine_passes = 16;
-  // Lets less important chains block for at most their total execution time. This requires that they meet their
+  // Limits blocking by less important chains to their total execution time. This requires that they meet their
   // deadlines.
   bool joint = false;
   // Applies to the safe bound of a chain without a shared group, on lanes with dedicated cores: the chain waits only
@@ -39,11 +40,13 @@ struct Options {
   bool sharpen = false;
   // Counts whole instances, as the published theorems for arbitrary deadlines do.
   bool whole_instances = false;
-  // Minimum range of the search for windows; 0: the deadlines determine it.
+  // Windows are searched at least up to this length; 0: the deadlines alone determine the range.
   time_ns search_ns = 0;
-  // Effort after which the search is given up and chains have no bound. Each step costs the number of chains.
+  // Effort after which the search ends, so that the remaining chains have no bound. Each step of the search costs as
+  // much effort as there are chains.
   int64_t most_work = std::numeric_limits<int64_t>::max();
-  // The caller will confirm the deadlines of all chains except those in `late`, which are not relied on.
+  // Deadlines may be assumed to be met, because the caller confirms them afterwards. This excludes the chains in `late`
+  // (see analyse()).
   bool presume = false;
   // The one chain that is bounded; unset: all chains.
   size_t only = std::numeric_limits<size_t>::max();
@@ -51,7 +54,7 @@ struct Options {
   bool only_verdict = false;
 };
 
-// The chain under analysis, and the known values of the others.
+// Input of a Demand: the chain under analysis, and what the current pass knows about the other chains.
 struct Situation {
   const Executor &executor;
   const Supply &supply;
@@ -59,17 +62,18 @@ struct Situation {
   std::vector<time_ns> slack_ns;              // slack of each chain within its allowed response
   std::vector<char> trusted;                  // by chain: 1 if it is assumed to meet its deadline
   size_t chain = 0;                           // index of the chain under analysis
-  time_ns precedence_ns = 0;                  // what the variant charges for preceding callbacks
+  time_ns precedence_ns = 0;                  // time that the variant (published or safe) counts for preceding
+                                              // callbacks of the chain
   std::vector<size_t> blockers;               // less important chains, those with the longest callback first
   bool caps = false;                          // true if options.cap_running applies to the chain under analysis
-  std::vector<time_ns> *shares_ns = nullptr;  // on request: the interference by chain
+  std::vector<time_ns> *shares_ns = nullptr;  // if not null, receives the interference by chain
 
   const Chain &self() const { return executor.chains()[chain]; }
 };
 
 // The demand in units of executor supply.
 struct Terms {
-  Linear precedence;    // supply that the chain cannot use while its own callbacks run
+  Linear precedence;    // supply that the chain cannot use while its preceding callbacks run
   Linear interference;  // execution of other chains that may go first
   Linear own;           // other instances of the same chain
   Linear blocking;      // less important callbacks that have started and cannot be preempted
@@ -134,7 +138,7 @@ struct Result {
   int64_t work = 0;  // effort used, in the unit of most_work
 };
 
-// `late`, if given, marks chains of which nothing but their importance is known. They count as missing their deadlines.
+// `late`, if given, marks chains of which only the importance is known. They count as missing their deadlines.
 Result analyse(const Analysis &analysis, const Executor &executor, const Options &options = {},
                const std::vector<char> *late = nullptr);
 

@@ -12,8 +12,8 @@ namespace tide::analysis {
 
 namespace {
 
-constexpr int kMostPoints = 20'000;  // number of points drawn before uniformity is given up
-constexpr int kMostRescales = 200;   // scalings of one point, limited by its precision
+constexpr int kMostPoints = 20'000;  // points drawn before points are scaled regardless of uniformity
+constexpr int kMostRescales = 200;   // scalings of one point; more would lose its precision
 
 class Rescale {
  public:
@@ -24,7 +24,7 @@ class Rescale {
     std::fill(box_.begin(), box_.end(), sum_);
     for (int round = 0; round < kMostRescales; ++round) {
       if (within(point)) return true;
-      double exceeded = 0;  // sum of the limits that are violated
+      double exceeded = 0;  // sum of the violated limits
       for (size_t part = 0; part < point.size(); ++part) {
         if (point[part] > limits_[part]) exceeded += limits_[part];
       }
@@ -65,10 +65,10 @@ class Rescale {
 
   double sum_;
   const std::vector<double> &limits_;
-  std::vector<double> box_;  // the point is uniform in the simplex below these limits
+  std::vector<double> box_;  // the point is uniform in that part of the simplex that keeps to these limits
 };
 
-// A part with limit 0 is excluded.
+// A point that is uniform in the whole simplex of the parts whose limit is not 0.
 std::vector<double> flat_dirichlet(Random &random, double sum, const std::vector<double> &limits) {
   const auto parts =
       static_cast<size_t>(std::count_if(limits.begin(), limits.end(), [](double limit) { return limit > 0; }));
@@ -106,8 +106,8 @@ std::vector<double> uunifast(Random &random, size_t parts, double sum) {
 std::vector<double> dirichlet_rescale(Random &random, double sum, const std::vector<double> &limits) {
   const double room = std::accumulate(limits.begin(), limits.end(), 0.0);
   if (sum >= room) return limits;
-  // If the parts are distributed uniformly, so are their distances from the limits. Of the two, the one with the
-  // smaller sum is drawn, because fewer of its draws violate a limit.
+  // If the parts are distributed uniformly, so are their distances from the limits. Of these two points, the one with
+  // the smaller sum is drawn, because it violates limits less often.
   const bool mirrored = room - sum < sum;
   const double drawn_sum = mirrored ? room - sum : sum;
   Rescale rescale(drawn_sum, limits);
@@ -141,8 +141,8 @@ std::vector<double> utilisations_of(const Recipe &recipe, Random &random) {
   return dirichlet_rescale(random, recipe.utilisation, most);
 }
 
-// The sum is rounded only once: otherwise ten callbacks of a chain that executes for its whole period would exceed that
-// period.
+// The sum is rounded only once. If each execution time were rounded, those of a chain that executes for its whole
+// period could add up to more than the period.
 std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double total_ns) {
   std::vector<time_ns> executions_ns;
   const auto count = static_cast<time_ns>(recipe.callbacks);
@@ -151,7 +151,8 @@ std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double 
   time_ns taken_ns = 0;
   for (const double part_ns : uunifast(random, recipe.callbacks, total_ns)) {
     sum_ns += part_ns;
-    const time_ns behind = count - static_cast<time_ns>(executions_ns.size()) - 1;  // each needs a nanosecond
+    const time_ns behind = count - static_cast<time_ns>(executions_ns.size()) - 1;  // callbacks that follow; each needs
+                                                                                    // at least 1 ns
     const time_ns wanted_ns = behind == 0 ? left_ns : std::llround(sum_ns) - taken_ns;
     executions_ns.push_back(std::clamp<time_ns>(wanted_ns, 1, left_ns - behind));
     left_ns -= executions_ns.back();
@@ -160,7 +161,7 @@ std::vector<time_ns> executions_of(const Recipe &recipe, Random &random, double 
   return executions_ns;
 }
 
-// The chains in order of importance, most important first.
+// Indexes of the chains, the most important first.
 std::vector<size_t> importance(const Recipe &recipe, Random &random, const std::vector<time_ns> &periods_ns) {
   std::vector<size_t> order(periods_ns.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -197,8 +198,8 @@ namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-// A callback of a chain, with a FIFO queue of waiting instances. An instance waits at one callback at a time, so the
-// queues are linked lists of instances.
+// A callback of a chain, with a FIFO queue of waiting instances. An instance waits at only one callback at a time, so
+// each queue can be a linked list through the instances.
 struct Station {
   size_t chain = 0;
   size_t callback = 0;
@@ -264,8 +265,8 @@ class Machine {
   }
 
  private:
-  // Sorts callbacks by the importance of their chains and, within a chain, later callbacks first; or by priorities of
-  // their own.
+  // Sorts callbacks by the importance of their chains and, within a chain, later callbacks first. If callbacks have
+  // their own priorities, sorts by these.
   void arrange_by_priority() {
     if (executor_.own_priorities()) {
       arrange_by_registration();
@@ -322,11 +323,11 @@ class Machine {
     }
   }
 
-  // Returns whether the lane is supplied now; also tells until when this holds.
+  // Returns whether the lane is supplied now, and the time until which this holds.
   std::pair<bool, time_ns> edge(size_t lane, time_ns now_ns) {
     if (lane >= scenario_.lanes.size() || scenario_.lanes[lane].empty()) return {true, kNeverNs};
     const Slots &slots = scenario_.lanes[lane];
-    size_t &slot = slots_[lane];  // time never goes back
+    size_t &slot = slots_[lane];  // now_ns never decreases, so earlier slots are not needed again
     while (slot < slots.size() && slots[slot].second <= now_ns) ++slot;
     if (slot == slots.size()) return {false, kNeverNs};
     if (now_ns < slots[slot].first) return {false, slots[slot].first};
@@ -436,7 +437,7 @@ class Machine {
   size_t waiting_ = 0;
   std::vector<Running> lanes_;
   std::vector<size_t> slots_;     // current or next supply slot of each lane
-  std::vector<int> held_;         // number of running members of each group
+  std::vector<int> held_;         // by group: number of its members that run
   std::vector<size_t> released_;  // number of released instances of each chain
   Schedule schedule_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The minimal systems whose real schedules exceed the published bounds, and never the safe ones.
+// Minimal systems in which a real schedule exceeds a published bound, but no safe one.
 #include <gtest/gtest.h>
 
 #include "analysis/threads.h"
@@ -16,7 +16,7 @@ std::vector<time_ns> bounds(std::string_view name, const Executor &executor, con
   return all;
 }
 
-// Releases every chain from its offset on, once a period, until the end.
+// Every chain is released at its offset and then once a period, until end_ns.
 Scenario periodic(const Executor &executor, const std::vector<time_ns> &offsets_ns, time_ns end_ns) {
   Scenario scenario;
   for (size_t chain = 0; chain < executor.chains().size(); ++chain) {
@@ -112,7 +112,7 @@ TEST(Counterexample, X3ABudgetRunsOutWhileOtherLanesAreSupplied) {
   scenario = periodic(three, {0}, 100);
   scenario.lanes = {{{0, 1}, {19, 20}, {20, 21}, {39, 40}, {49, 50}}};
   EXPECT_EQ(observed(three, scenario), (std::vector<time_ns>{42}));
-  scenario.lanes = slots;  // the slow lane supplies the third callback as well
+  scenario.lanes = slots;  // the slow lane also supplies the third callback
   EXPECT_EQ(observed(three, scenario), (std::vector<time_ns>{60}));
   EXPECT_EQ(bounds("theorem1-safe", three), (std::vector<time_ns>{61}));
 }
@@ -132,13 +132,13 @@ TEST(Counterexample, X4TheSameWithArbitraryDeadlines) {
   EXPECT_EQ(bounds("theorem4-published", twelve)[3], 185);
   const auto seen = observed(twelve, periodic(twelve, offsets, 2000));
   EXPECT_EQ(seen[3], 221);
-  EXPECT_EQ(bounds("theorem4-safe", twelve)[3], 369);  // 375 if all instances that touch the window counted
+  EXPECT_EQ(bounds("theorem4-safe", twelve)[3], 369);  // it would be 375 if all instances that touch the window counted
   expect_within(seen, bounds("theorem4-safe", twelve));
 
   const Executor twenty = three_heavy(20);
   EXPECT_EQ(bounds("theorem4-published", twenty)[3], 230);
   EXPECT_EQ(observed(twenty, periodic(twenty, offsets, 2000))[3], 381);
-  EXPECT_EQ(bounds("theorem4-safe", twenty)[3], 543);  // 553 if all instances that touch the window counted
+  EXPECT_EQ(bounds("theorem4-safe", twenty)[3], 543);  // it would be 553 if all instances that touch the window counted
 }
 
 TEST(Counterexample, X5JitterIsNotInTheSlack) {
@@ -155,15 +155,17 @@ TEST(Counterexample, X5JitterIsNotInTheSlack) {
   EXPECT_EQ(bounds("theorem2-published", system(14, 20), refine)[1], 11);
   EXPECT_EQ(bounds("theorem2-safe", system(0, 20), refine)[1], 11);
   EXPECT_EQ(bounds("theorem2-safe", system(14, 20), refine)[1], 21);
-  // With a deadline as short as the execution, the published slack is 0 and the safe one exactly the jitter.
+  // If the deadline equals the execution time, the published slack is 0, and the safe slack equals the jitter.
   EXPECT_EQ(bounds("theorem2-published", system(14, 5))[1], 11);
   EXPECT_EQ(bounds("theorem2-safe", system(14, 5))[1], 16);
 }
 
-// This project's first repair counted the callback's instances in the window, less the one under analysis. In a window
-// shorter than the callback, that omits the earlier instance that holds the group. The hunt found this with seed 5529.
+// The first repair of this theorem counted the callback's instances in the window, less the one under analysis. In a
+// window shorter than the callback, this omits an earlier instance that holds the group. A hunt found the error with
+// seed 5529.
 TEST(Counterexample, X6EarlierInstancesOfOneTimer) {
-  std::vector<Chain> chains{make_chain({4}, 3, 5, 1)};  // more than a timer can do, as it never overlaps itself
+  std::vector<Chain> chains{make_chain({4}, 3, 5, 1)};  // no timer could keep up with this load, because it never
+                                                        // overlaps itself
   chains[0].timer = true;
   Scenario scenario;
   scenario.releases = {{{0, {}}, {3, {}}, {6, {}}, {9, {}}}};

@@ -21,10 +21,11 @@ TEST(Generate, UUniFastSplitsEvenly) {
       means[part] += shares[part] / kRounds;
     }
   }
-  for (const double mean : means) EXPECT_NEAR(mean, 0.5, 0.02);  // no position is favoured
+  for (const double mean : means) EXPECT_NEAR(mean, 0.5, 0.02);  // all positions have the same mean
 }
 
-// When ten callbacks were rounded one by one, one chain in four of a thousand executed for longer than its period.
+// An earlier version rounded each of ten callbacks; a quarter of a thousand chains then executed for longer than their
+// periods.
 TEST(Generate, AChainThatFillsItsPeriodFitsIntoIt) {
   Recipe recipe;
   recipe.chains = 1;
@@ -35,13 +36,13 @@ TEST(Generate, AChainThatFillsItsPeriodFitsIntoIt) {
     EXPECT_EQ(executor.chains()[0].execution_ns, executor.chains()[0].period_ns) << seed;
     for (const Callback &callback : executor.chains()[0].callbacks) EXPECT_GE(callback.execution_ns, 1);
   }
-  recipe.utilisation = 1e-12;  // nevertheless at least a nanosecond for each callback
+  recipe.utilisation = 1e-12;  // each callback gets at least 1 ns nevertheless
   EXPECT_EQ(generate(recipe, 1).chains()[0].execution_ns, 10);
 }
 
 double sum_of(const std::vector<double> &shares) { return std::accumulate(shares.begin(), shares.end(), 0.0); }
 
-// Sums and limits hold for any limits, even if they leave almost no freedom.
+// The parts keep to sum and limits for any limits, even if these leave almost no freedom.
 TEST(Generate, DirichletRescaleKeepsSumsAndLimits) {
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     Random random(seed);
@@ -61,8 +62,8 @@ TEST(Generate, DirichletRescaleKeepsSumsAndLimits) {
   }
 }
 
-// The drawn points are compared with those points of the whole simplex that are within the limits: each cell of a grid
-// must contain the same share of both, by Pearson's chi-squared test.
+// The drawn points are compared with points that are drawn from the whole simplex and rejected if they violate a limit.
+// By Pearson's chi-squared test, each cell of a grid must contain the same share of the points of both kinds.
 TEST(Generate, DirichletRescaleIsUniform) {
   struct Case {
     double sum;
@@ -121,7 +122,7 @@ TEST(Generate, ChainsOfASetKeepToOneCoreByDirichletRescale) {
     const Executor free = generate(other, seed);
     for (const Chain &chain : free.chains()) above += chain.execution_ns > chain.period_ns ? 1 : 0;
   }
-  EXPECT_GT(above, 20);  // UUniFast does not keep to the limit
+  EXPECT_GT(above, 20);  // UUniFast ignores the limit
 }
 
 TEST(Generate, ASetIsWhatTheRecipeSays) {
@@ -170,7 +171,8 @@ TEST(Generate, LawsOfPeriodsAndPriorities) {
     const auto &order = executor.order();
     inverted += executor.chains()[order[0]].period_ns > executor.chains()[order[1]].period_ns ? 1 : 0;
   }
-  EXPECT_NEAR(short_ones, 1000, 120);  // half of them, because it is one decade of two
+  EXPECT_NEAR(short_ones, 1000, 120);  // half of the periods, because the range has two decades and the short periods
+                                       // are one
   EXPECT_NEAR(inverted, 200, 50);
 }
 

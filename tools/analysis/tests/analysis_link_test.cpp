@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames to the nanosecond, small systems by hand, errors that name the entry, and the file.
+// Analysis of the link: times of frames to the nanosecond, bounds of small systems computed by hand, and error
+// messages.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -64,7 +65,8 @@ TEST(LinkFrames, Fragments) {
   EXPECT_EQ(sent.total_ns, 2 * frame_ns(line, 64) + frame_ns(line, 8 + 48));
 }
 
-// A client announces four bytes less than the MTU: an agent that observes this cuts 6000 bytes into 13 frames, not 12.
+// A client announces an MTU that is four bytes less than its own, so the agent cuts 6000 bytes into 13 frames instead
+// of 12.
 TEST(LinkFrames, FromTheAgentAreFourBytesShorter) {
   Line line;
   EXPECT_EQ(message(line, Direction::down, 6000).frames, 13);
@@ -85,8 +87,8 @@ TEST(LinkBound, AloneIsWhatItDoesItself) {
 TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("battery", 1, 10 * kMs, 10 * kMs, 90));
-  // The line keeps up, so only callbacks block. Of each instance of the only less urgent chain, only one callback
-  // blocks, because its other callback follows at once.
+  // The line keeps up, so only callbacks block. There is only one less urgent chain, and only one callback of each of
+  // its instances blocks, because its other callback follows at once.
   EXPECT_EQ(bound_of(system), bound_of(alone()) + 10 * kMs);
   LinkSystem crowded = system;
   crowded.chains.push_back(round_trip("lamp", 0, 10 * kMs, 10 * kMs, 90));
@@ -95,7 +97,8 @@ TEST(LinkBound, ALessUrgentChainBlocksOnceAVisit) {
   EXPECT_EQ(bound_of(system), bound_of(alone()) + message(system.line, Direction::up, 90).unit_ns);
 }
 
-// Sixteen frames are unacknowledged, and the ACKNACK for the first waits behind one large frame of a less urgent chain.
+// Sixteen frames are unacknowledged, so the window is full, and the ACKNACK for the first frame waits behind one large
+// frame of a less urgent chain.
 TEST(LinkBound, NoBoundWhereAWindowRunsFull) {
   LinkSystem system;
   system.line.baud = 921'600;
@@ -154,7 +157,7 @@ TEST(LinkBound, TheLastCallbackEndsBeforeWhatItSends) {
   EXPECT_GE(bound_link(system).chains[1].parts.line_interference_ns[0], 9'982'639);
 }
 
-// Over a network, acknowledgments also take the return delay; data does not.
+// `turn_ns` is the time of acknowledgments over a network. It does not delay data, so the bound stays.
 TEST(LinkBound, OnlyAcknowledgmentsTakeTheWayBack) {
   LinkSystem system = alone();
   system.chains[0].callbacks = {{"sample", kOnClient, 1 * kMs, 1 * kMs, 96}, {"hear", 0, 0, 0, 0}};
@@ -166,7 +169,7 @@ TEST(LinkBound, OnlyAcknowledgmentsTakeTheWayBack) {
   EXPECT_EQ(bound_link(system).chains[0].parts.host_ns, 2 * kMs);
 }
 
-// A reason names percentages only if the described load itself exceeds 100 %, not if waits make chains late.
+// The reason names percentages only if the described load exceeds 100 %, and not if waiting makes chains late.
 TEST(LinkBound, PercentagesAreOfWhatIsAskedFor) {
   LinkSystem system = alone();
   system.client.policy = ClientPolicy::batch;
@@ -198,7 +201,7 @@ TEST(LinkBound, OverloadTakesTheBoundsOfWhatIsLessUrgent) {
   system.chains.push_back(round_trip("late", 2, 300 * kMs, 300 * kMs));
   system.chains.push_back(round_trip("below", 1, 1 * kMs, 1 * kMs));
   const LinkResults results = bound_link(system);
-  EXPECT_GT(results.chains[0].response_ns, 600 * kMs);  // blocked for 300 ms twice, which exceeds the period
+  EXPECT_GT(results.chains[0].response_ns, 600 * kMs);  // blocked twice for 300 ms, so the bound exceeds the period
   EXPECT_FALSE(results.chains[1].response_ns);
   EXPECT_EQ(results.chains[1].reason, "it and the more urgent chains ask for 124.0 % of the microcontroller");
   EXPECT_FALSE(results.chains[2].response_ns);
@@ -218,8 +221,8 @@ LinkChain stream(const std::string &name, int64_t priority, time_ns period_ns, i
           {{"sample", kOnClient, 1 * kMs, 0, payload_bytes}, {"filter", 0, 1 * kMs, 0, 0}}};
 }
 
-// At 100,000 bits a second, a byte of a frame takes 0.1 ms, so a frame of 63 bytes (41 of payload, 3 of padding, 19
-// others) takes 6.3 ms.
+// At 100,000 bits/s, a byte of a frame takes 0.1 ms, so a frame of 63 bytes (41 bytes of payload, 3 of padding, 19 of
+// headers and framing) takes 6.3 ms.
 constexpr int64_t kBytes = 41;
 constexpr time_ns kFrame = 6'300'000;
 
@@ -234,7 +237,7 @@ LinkSystem streams() {
   return system;
 }
 
-// Instances that follow each other at a distance do not delay each other, however long their path takes.
+// If instances are far enough apart at each stage, they do not delay each other, however long the whole chain takes.
 TEST(BeyondThePeriod, ADelayIsNoLoad) {
   EXPECT_EQ(message(streams().line, Direction::up, kBytes).total_ns, kFrame);
   EXPECT_EQ(bound_of(streams()), 1 * kMs + kFrame + 25 * kMs + 1 * kMs);
@@ -259,7 +262,8 @@ TEST(BeyondThePeriod, AFrameInFrontDelaysSeveralInstances) {
   EXPECT_NE(bound_link(system).chains[0].reason.find("of the line to the agent"), std::string::npos);
 }
 
-// For a less urgent chain: two instances of the other chain may precede it, the second one because the first was late.
+// Two instances of the more urgent chain may precede an instance of the less urgent one: the first because it is late,
+// and the second.
 TEST(BeyondThePeriod, InstancesOfOthersComeLateOneBehindTheOther) {
   LinkSystem system = streams();
   system.chains[0].jitter_ns = 8 * kMs;
@@ -269,7 +273,7 @@ TEST(BeyondThePeriod, InstancesOfOthersComeLateOneBehindTheOther) {
   EXPECT_GE(*log.response_ns, 1 * kMs + 1 * kMs + 2 * kFrame + kFrame + 25 * kMs + 1 * kMs);
 }
 
-// The timer's callback must begin before the next expiry, or that expiry is skipped.
+// The timer's callback must end before the next expiry, or an expiry may be skipped.
 TEST(BeyondThePeriod, ALateTimerSkipsExpiries) {
   LinkSystem system = streams();
   system.chains.push_back(stream("slow", 1, 1000 * kMs, 8));
@@ -283,7 +287,7 @@ TEST(BeyondThePeriod, ALateTimerSkipsExpiries) {
   system.client.policy = ClientPolicy::lanes;
   EXPECT_TRUE(bound_link(system).chains[0].response_ns);
   system.client.policy = ClientPolicy::tide;
-  system.chains[0].sporadic = true;  // events that coincide run once
+  system.chains[0].sporadic = true;  // an event is not skipped
   EXPECT_TRUE(bound_link(system).chains[0].response_ns);
 }
 
@@ -298,7 +302,7 @@ TEST(BeyondThePeriod, AnExecutorOfTheHostMayBeOverloaded) {
   EXPECT_TRUE(late.reason.starts_with("the callbacks of executor 'node' ask for 110.0 % of it")) << late.reason;
 }
 
-// On two lanes a second instance runs beside the first, so one chain alone may keep another one from both lanes.
+// On two lanes, a second instance may run beside the first, so a single chain may keep another one from both lanes.
 TEST(BeyondThePeriod, InstancesOfOneChainTakeSeveralLanes) {
   LinkSystem system = streams();
   system.hosts[0].lanes = 2;
@@ -311,7 +315,7 @@ TEST(BeyondThePeriod, InstancesOfOneChainTakeSeveralLanes) {
   EXPECT_EQ(bound_link(system).chains[1].parts.host_wait_ns, 0);
 }
 
-// If a chain has no bound because its instances must not overlap, the reason says so.
+// Some chains have no bound only because their instances must not overlap; the reason says so.
 TEST(BeyondThePeriod, SomeMustBeOverBefore) {
   LinkSystem system = streams();
   system.chains[0].alone = "it asks a service";
@@ -321,7 +325,8 @@ TEST(BeyondThePeriod, SomeMustBeOverBefore) {
        {+[](LinkSystem &of) { of.protocol.losses = 1; }, +[](LinkSystem &of) { of.chains[0].hold = true; }}) {
     system = streams();
     change(system);
-    EXPECT_TRUE(bound_link(system).chains[0].response_ns);  // with best effort, which repairs and holds nothing
+    EXPECT_TRUE(bound_link(system).chains[0].response_ns);  // with best effort, nothing is repaired and no chain holds
+                                                            // the line
     system.chains[0].uplink_reliable = true;
     EXPECT_FALSE(bound_link(system).chains[0].response_ns);
   }
@@ -358,8 +363,8 @@ TEST(LinkBound, MoreOfAnythingIsNeverFaster) {
   EXPECT_GT(sum(more), reliable_ns);
 }
 
-// An answer is unacknowledged until its callback begins and its ACKNACK has crossed the line. Each HEARTBEAT within
-// that time adds itself and an ACKNACK to the load.
+// An answer is unacknowledged until its callback has begun and the ACKNACK has crossed the line. Each HEARTBEAT of this
+// time adds its own frame and that of an ACKNACK to the load.
 TEST(LinkBound, QuestionsCountFromTheirDelayOn) {
   LinkSystem system = alone();
   system.chains.push_back(round_trip("battery", 1, 10 * kMs, 10 * kMs, 90));
@@ -391,7 +396,8 @@ LinkSystem back_and_forth(int64_t chains, int callbacks, time_ns period_ns) {
   return system;
 }
 
-// 1,900 crossings: if there were a HEARTBEAT for each message, each HEARTBEAT would cause more than one other.
+// Messages cross the line 1,900 times. If there were a HEARTBEAT for each message, the delay by each HEARTBEAT would
+// cause more than one further HEARTBEAT.
 TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
   LinkSystem many = back_and_forth(100, 20, 100'000 * kMs);
   const LinkResults results = bound_link(many);
@@ -399,8 +405,8 @@ TEST(LinkBound, QuestionsOfManyMessagesAreCountedByStream) {
   // A message that a host publishes at the end stays on the host.
   for (LinkChain &chain : many.chains) chain.callbacks.back().payload_bytes = 20;
   EXPECT_EQ(bound_link(many).chains[0].response_ns, results.chains[0].response_ns);
-  // A stream sends at most one HEARTBEAT within its delay, however many messages it has. Here one chain crosses the
-  // line 24 times, and at each crossing the agent waits for longer than its delay.
+  // A stream sends at most one HEARTBEAT in each delay, however many messages it has. Here one chain crosses the line
+  // 24 times, and each time the agent waits for its acknowledgment for longer than the delay.
   LinkSystem system = back_and_forth(1, 25, 100'000 * kMs);
   for (LinkCallback &callback : system.chains[0].callbacks) callback.execution_ns *= callback.place == 0 ? 1 : 500;
   system.protocol.agent = {100 * kMs, 100 * kMs, 100 * kMs};
@@ -424,7 +430,7 @@ TEST(LinkBound, NoBoundWhereTheCountOfQuestionsDoesNotSettle) {
   }
 }
 
-// A chain whose ACKNACKs are never sent has no bound, while more urgent chains keep theirs.
+// A chain whose ACKNACKs may never be sent has no bound; more urgent chains have one.
 TEST(LinkBound, OnlyTheStarvedHaveNone) {
   LinkSystem system = back_and_forth(3, 3, 1'000 * kMs);
   system.hosts[0].own_cores = true;
@@ -458,7 +464,7 @@ TEST(LinkBound, NoBoundSaysWhy) {
   for (const LinkResult &one : late.chains) {
     EXPECT_EQ(one.root, 0U);
     EXPECT_GT(one.reached_ns, one.limit_ns);
-    EXPECT_EQ(one.reached_parts.execution_ns, 490 * kMs);  // both of its callbacks
+    EXPECT_EQ(one.reached_parts.execution_ns, 490 * kMs);  // the chain's two callbacks
   }
 }
 
@@ -471,7 +477,7 @@ TEST(LinkBound, AHostExecutorIsShared) {
   EXPECT_GE(bound_of(system), apart_ns + 8 * kMs);
 }
 
-// In a window that other callbacks fill completely, a callback without execution time has not run yet.
+// A callback without execution time waits like any other: in a window that other callbacks fill, it has not run.
 TEST(LinkBound, WhatTakesNoTimeWaitsForItsTurn) {
   LinkSystem system = alone();
   system.hosts[0].own_cores = false;
@@ -484,7 +490,7 @@ TEST(LinkBound, WhatTakesNoTimeWaitsForItsTurn) {
   EXPECT_GE(bound_of(system, 1), 8 * kMs);
 }
 
-// Answers that arrive over the line find the host free, unless a chain begins on the host.
+// Messages from the line find the host idle, unless a chain begins on the host.
 TEST(LinkBound, WhatTakesNoTimeOnTheHostWaitsBehindAnswers) {
   LinkSystem system = alone();
   system.hosts[0].own_cores = false;
@@ -494,7 +500,7 @@ TEST(LinkBound, WhatTakesNoTimeOnTheHostWaitsBehindAnswers) {
   EXPECT_EQ(bound_of(system, 1), 6 * kMs + 1);
 }
 
-// Times from zero to the longest allowed; the sanitizers detect overflows.
+// Random times between zero and the longest allowed; the sanitizers detect overflows.
 TEST(LinkBound, ExtremeSystemsGetABoundOrNone) {
   std::mt19937_64 random(7);
   const auto below = [&random](uint64_t count) { return static_cast<int64_t>(random() % count); };

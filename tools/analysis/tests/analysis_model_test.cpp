@@ -17,7 +17,7 @@ Description two_chains() {
   return description;
 }
 
-// The only error of a description that was correct before one change.
+// Applies one change to a correct description and returns the one error that results.
 template <class Change>
 std::string error_of(Change change) {
   Description description = two_chains();
@@ -91,7 +91,8 @@ TEST(Model, AllErrorsAreReportedTogether) {
   description.chains[0].period_ns = 0;
   description.chains[1].deadline_ns = 0;
   description.executors[1].lanes.clear();
-  EXPECT_EQ(System::build(description).errors.size(), 4U);  // the path now has two periods as well
+  EXPECT_EQ(System::build(description).errors.size(), 4U);  // the fourth error: the segments of the path now have
+                                                            // different periods
   EXPECT_EQ(System::build({}).errors.size(), 2U);
 }
 

@@ -7,7 +7,7 @@
 namespace tide::analysis {
 namespace analysis_path_test {
 
-// Two executors of one core each; the path goes from the first to the second, where it meets a local chain.
+// Two executors with one core each. A path goes from the first to the second, which also has a local chain.
 Description two_executors(time_ns upstream_ns, time_ns delay_ns) {
   Description description;
   description.executors = {{"first", Policy::priority, {{1, 1}}}, {"second", Policy::priority, {{1, 1}}}};
@@ -31,7 +31,7 @@ TEST(Path, AddsBoundsAndDelays) {
   const SystemResult result = analysed(two_executors(10, 4));
   ASSERT_TRUE(result.settled);
   const PathResult &path = result.paths[0];
-  // sense: 9 of blocking before its own 8; act: 2 of blocking by a local callback before its own 5.
+  // sense: blocked for 9, then its own 8. act: blocked for 2 by a local callback, then its own 5.
   EXPECT_EQ(path.segments_ns[0], 17);
   EXPECT_EQ(path.segments_ns[1], 7);
   EXPECT_EQ(path.response_ns, 17 + 4 + 7);
@@ -41,7 +41,8 @@ TEST(Path, AddsBoundsAndDelays) {
 }
 
 TEST(Path, JitterReachesTheChainsBelow) {
-  // Once the jitter of the path's chain is long enough, two of its releases fall into the window of the local chain.
+  // If the jitter of the path's second segment is long enough, two of its releases fall into the window of the local
+  // chain.
   const time_ns calm = *analysed(two_executors(10, 4)).executors[1].chains[1].response_ns;
   const time_ns late = *analysed(two_executors(10, 70)).executors[1].chains[1].response_ns;
   EXPECT_EQ(calm, 11);
@@ -62,7 +63,7 @@ TEST(Path, NoBoundUpstreamTakesTheGuaranteeDownstream) {
   EXPECT_FALSE(result.guaranteed);
   EXPECT_FALSE(result.executors[1].chains[1].response_ns);
   EXPECT_FALSE(result.executors[1].chains[1].guaranteed);
-  // Both have the same root cause: the overloaded executor.
+  // The path and the local chain have the same root cause: the overloaded executor.
   for (const auto &why : {result.paths[0].why, result.why[1][1]}) {
     ASSERT_TRUE(why);
     EXPECT_EQ(why->kind, Shortfall::Kind::overload);
@@ -118,7 +119,7 @@ TEST(Path, WhatTheShortestRunsTakeIsNoJitter) {
             std::vector<std::string>{"chain 'sense', callback 'a': least_ns must be from 0 to its execution_ns"});
 }
 
-// If a long run precedes a short one, two releases of the next segment are closer together than a period.
+// If a long execution precedes a short one, the next segment has two releases that are closer together than a period.
 TEST(Path, ALongRunBeforeAShortOneIsMet) {
   Description description;
   description.executors = {{"first", Policy::priority, {{1, 1}}}, {"second", Policy::priority, {{1, 1}}}};
@@ -130,7 +131,8 @@ TEST(Path, ALongRunBeforeAShortOneIsMet) {
     description.chains[0].callbacks[0].least_ns = least_ns;
     const System system = *System::build(description).system;
     const Executor &second = system.executors()[1];
-    // The first run takes 10, the second one least_ns; the local chain is released at the end of the first run.
+    // The first execution takes 10, the second one least_ns. The local chain is released at the end of the first
+    // execution.
     const Scenario played{{{{10, {}}, {20 + least_ns, {}}}, {{10, {}}}}, {}, {}};
     const time_ns bound_ns = *analysed(description).executors[1].chains[1].response_ns;
     const time_ns observed_ns = run_schedule(second, played).worst_ns(1);
@@ -161,7 +163,8 @@ TEST(Path, ARingSettlesWhereRunsAreNeverShort) {
   }
 }
 
-// The two executors are run one after the other: the ends in the first are the releases in the second.
+// The schedules of the two executors are computed one after the other: the ends in the first are the releases in the
+// second.
 TEST(Path, NoScheduleExceedsItsBound) {
   int checked = 0;
   for (uint64_t seed = 1; seed <= 2000; ++seed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bounds of threads.cpp a second time, as plainly as in docs/analysis/multithreaded.md: every window is tried, and
-// only the model is shared with the code under test.
+// A second implementation of the bounds of threads.cpp, as plain as docs/analysis/multithreaded.md: it tries every
+// window and shares only the model with the code under test. Both must give the same bounds.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -65,7 +65,7 @@ class Reference {
     return t;
   }
 
-  static time_ns most(const Lane &lane, time_ns t) {  // a late budget first, then early ones
+  static time_ns most(const Lane &lane, time_ns t) {  // the first budget as late, all others as early as possible
     time_ns sum = 0;
     for (time_ns slot = 0; slot < t; ++slot) {
       const time_ns place = slot < lane.budget_ns ? 0 : (slot - lane.budget_ns) % lane.period_ns;
@@ -94,8 +94,9 @@ class Reference {
     return std::max<time_ns>(0, (safe_ ? chain.jitter_ns : 0) + chain.deadline_ns - chain.execution_ns);
   }
 
-  // The execution of an instance within the window is at most the overlap of two boxes: one as long as its execution
-  // time, the other as long as the window and the slack. Instances are a period apart, at any offset.
+  // An instance executes in the window for at most the overlap of two intervals: one as long as its execution time, the
+  // other as long as the window and the slack together. The intervals of successive instances are a period apart, at
+  // any offset.
   time_ns workload(size_t j, time_ns t) const {
     const Chain &chain = chains_[j];
     const time_ns length = t + slack(j);
@@ -126,7 +127,7 @@ class Reference {
     }
   }
 
-  // How long the chain can have waited, if it waits only while all lanes are busy with other chains.
+  // Longest wait of the chain in a window of t, if it waits only while all lanes are busy with other chains.
   time_ns room(size_t i, time_ns t) const {
     bool itself = chains_[i].timer;
     bool shares = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors with one thread: examples by hand, published examples. The hunt is in analysis_hunt_test.
+// Executors with one thread: examples computed by hand, and published ones. The comparison with schedules is in
+// analysis_hunt_test.
 #include "analysis/single.h"
 
 #include <gtest/gtest.h>
@@ -23,15 +24,18 @@ time_ns bound_of(const char *name, const Executor &executor, size_t chain) {
 TEST(SingleThread, ByHand) {
   const std::vector<Chain> chains{make_chain({2, 1}, 20, 20, 2), make_chain({4, 3}, 50, 50, 1)};
   const Executor priority = one_thread(Policy::priority, chains);
-  EXPECT_EQ(bound_of("single-priority", priority, 0), 3 + 3);  // of the blocking callback's 4, one has been executed
+  EXPECT_EQ(bound_of("single-priority", priority, 0), 3 + 3);  // blocked for 3, because 1 of the blocking callback's 4
+                                                               // has been executed
   EXPECT_EQ(bound_of("single-priority", priority, 1), 7 + 3);  // no chain is less important
   const Executor any = one_thread(Policy::ready_set, chains);
   EXPECT_EQ(bound_of("single-any-order", any, 0), 3 + 7);
-  EXPECT_EQ(bound_of("single-ready-sets", any, 1), 7 + 3);  // one instance of the other chain in a busy window of 10
+  EXPECT_EQ(bound_of("single-ready-sets", any, 1), 7 + 3);  // a busy window of 10 contains one instance of the other
+                                                            // chain
 }
 
 TEST(SingleThread, AFrequentChainIsInEachReadySetOnce) {
-  // The other callbacks become ready five and four times, but a chain of one callback waits for only two sets.
+  // The callbacks of the other chains become ready five and four times, but a chain of one callback waits for only two
+  // sets.
   const Executor executor = one_thread(
       Policy::ready_set, {make_chain({1}, 100, 100, 3), make_chain({3}, 7, 100, 2), make_chain({4}, 8, 100, 1)});
   EXPECT_EQ(bound_of("single-any-order", executor, 0), 5 * 3 + 4 * 4 + 1);
@@ -39,8 +43,8 @@ TEST(SingleThread, AFrequentChainIsInEachReadySetOnce) {
   EXPECT_EQ(single_thread_bound(executor, 0), 15);
 }
 
-// The second chain's callback has started when the first chain is released. A cached timer then runs once; a live timer
-// runs as often as it has expired until then.
+// The second chain's callback has started when the first chain is released. In the following set, a cached timer runs
+// once, and a live timer as often as it has expired.
 TEST(SingleThread, ALiveTimerRunsManyTimesInAReadySet) {
   std::vector<Chain> chains{make_chain({1, 1}, 100, 100, 3), make_chain({1}, 4, 100, 2), make_chain({16}, 100, 100, 1)};
   for (Chain &chain : chains) chain.timer = true;
@@ -54,7 +58,7 @@ TEST(SingleThread, ALiveTimerRunsManyTimesInAReadySet) {
   EXPECT_LE(run_schedule(live, scenario).worst_ns(0), live_ns);
 }
 
-// A bound is used only for executors for whose order it is proved.
+// A bound is used only for executors that have the order for which it is proved.
 TEST(SingleThread, ABoundIsUsedWhereItHolds) {
   const std::vector<Policy> policies{Policy::any_order, Policy::ready_set, Policy::wait_set, Policy::priority};
   const bool holds[4][4] = {
@@ -93,8 +97,8 @@ TEST(SingleThread, PartsAreTheWholeDemand) {
         EXPECT_EQ(sum_ns, parts.demand_ns);
         EXPECT_EQ(parts.window_ns + parts.finish_ns, *one.response_ns);
         EXPECT_EQ(parts.finish_ns, executor.chains()[chain].last_ns) << seed;
-        // On a dedicated core, the demand equals the window plus the time between the start of the busy window and a
-        // later instance's release.
+        // On a dedicated core, the demand equals the window plus the time from the start of the busy window to the
+        // release of the instance.
         EXPECT_GE(sum_ns, parts.window_ns) << seed << ", " << one.analysis;
       }
     }
@@ -109,8 +113,8 @@ TEST(SingleThread, AnInstanceComesNoFurtherThanACallbackInEachReadySet) {
 }
 
 TEST(SingleThread, InstancesThatArePendingAtTheReleaseCount) {
-  // In a busy window of 38 the second chain runs twice. It may also run twice in a window of 21, because an
-  // instance that is pending when the window begins was released up to 10, the chain's bound, earlier.
+  // In a busy window of 38, the second chain runs twice. It may also run twice in a window of 21, because an instance
+  // that is pending at the beginning was released up to 10 earlier, where 10 is the chain's bound.
   const Executor executor =
       one_thread(Policy::ready_set, {make_chain({1, 1, 1, 1}, 100, 100, 3), make_chain({2}, 30, 30, 2),
                                      make_chain(std::vector<time_ns>(10, 3), 100, 100, 1)});
@@ -124,8 +128,8 @@ TEST(SingleThread, ABudgetDelays) {
 }
 
 TEST(SingleThread, LaterInstancesOfABusyWindowCount) {
-  // Delayed by a callback that is not preempted, the second instance of the chain takes longer than the first (Davis et
-  // al. 2007).
+  // A callback that is not preempted delays the first instance, and so the second instance takes longer than the first
+  // (Davis et al. 2007).
   const Executor executor =
       one_thread(Policy::priority,
                  {make_chain({100}, 250, 250, 3), make_chain({100}, 350, 325, 2), make_chain({100}, 350, 350, 1)});
@@ -165,8 +169,8 @@ TEST(SingleThread, PublishedExamples) {
   EXPECT_EQ(bound_of("blass2021-busy-published", polled, 2), 3 * 10 + 190 + 230 - 1);
 }
 
-// Computed by hand as blocking, execution, and the more important work that arrives meanwhile. If the sum exceeds the
-// period, the bound is one period more.
+// Computed by hand: the sum of blocking, execution, and the more important work that arrives meanwhile. If this sum
+// exceeds the period, the published bound adds one period.
 TEST(SingleThread, PublishedWithPriorities) {
   const Executor executor = one_thread(
       Policy::priority, {make_chain({2, 1}, 10, 10, 3), make_chain({2, 2}, 20, 20, 2), make_chain({1, 4}, 25, 25, 1)});
@@ -177,8 +181,8 @@ TEST(SingleThread, PublishedWithPriorities) {
                    ->bound(one_thread(Policy::priority, {with_jitter(make_chain({1}, 10, 10, 1), 1)}), 0));
 }
 
-// The published bound counts one instance of the chain and adds a period. That is not enough, because at 98 % load the
-// chain's instances pile up.
+// The published bound counts one instance of the chain and adds a period. At a load of 98 %, more instances than that
+// accumulate, so the bound is exceeded.
 TEST(SingleThread, ThePublishedBoundWithPrioritiesIsExceeded) {
   const Executor executor = one_thread(
       Policy::priority, {make_chain({9}, 16, 16, 3), make_chain({11}, 40, 40, 2), make_chain({1}, 7, 50, 1)});
@@ -193,7 +197,8 @@ TEST(SingleThread, ThePublishedBoundWithPrioritiesIsExceeded) {
   EXPECT_GE(bound_of("single-priority", executor, 2), worst_ns);
 }
 
-// The chain's own later instances count without their last callback, because instances run in order.
+// The safe bound counts later instances of the chain without their last callback, because instances pass each callback
+// in order.
 TEST(SingleThread, NoBoundForAnyOrderIsAboveThePublishedOne) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     RandomSystem random(seed);

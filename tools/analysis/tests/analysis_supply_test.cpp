@@ -10,16 +10,15 @@ namespace analysis_supply_test {
 
 constexpr Lane kThreeOfFive{3, 5};
 
-// Supply of the worst or best placement of the budget that the rules allow, counted slot by slot over all phases. The
-// budget of a period may lie anywhere in it, so the extreme windows start right after an early budget or right before a
-// late one.
+// Least or greatest supply in a window, counted time unit by time unit for all phases. The budget may lie anywhere in
+// its period, so the least supply follows right after an early budget, and the greatest begins with a late budget.
 time_ns counted(const Lane &lane, time_ns window_ns, bool least) {
   time_ns extreme = least ? kNeverNs : 0;
   for (time_ns start = 0; start < 2 * lane.period_ns; ++start) {
     time_ns given = 0;
     for (time_ns slot = start; slot < start + window_ns; ++slot) {
       const time_ns place = slot % lane.period_ns;
-      const bool first = slot < lane.period_ns;  // the first budget is early or late, and all others are the opposite
+      const bool first = slot < lane.period_ns;  // if the first budget is early, all others are late, and vice versa
       const bool early = first == least;
       given += early ? place < lane.budget_ns : place >= lane.period_ns - lane.budget_ns;
     }
@@ -94,7 +93,7 @@ TEST(Supply, WhatPassesWhileALaneHoldsACallback) {
   const std::vector<Lane> cores(3);
   EXPECT_EQ(Supply(cores).passing_ns(5), 15);
   const std::vector<Lane> mixed{{1, 10}, {10, 10}};
-  // The first lane gets its second unit 20 after its first one; the other lane is always supplied.
+  // The first lane gets its second unit up to 20 after the first; the other lane is always supplied.
   EXPECT_EQ(Supply(mixed).passing_ns(2), 2 + 1 + window_for_ns(mixed[0], 1));
 }
 

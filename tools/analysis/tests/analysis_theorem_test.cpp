@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worked examples, each to the nanosecond.
+// The worked examples of the documentation, exact to the nanosecond.
 #include <gtest/gtest.h>
 
 #include "analysis/threads.h"
@@ -29,7 +29,8 @@ std::vector<time_ns> bounds(std::string_view name, const Executor &executor, con
 
 std::vector<Lane> cores(size_t count) { return std::vector<Lane>(count); }
 
-// A = (1, 2) above B = (3, 4); with a lock, their first callbacks share a group.
+// Chain A with execution times 1 and 2, and the less important chain B with 3 and 4. With `lock`, the first callbacks
+// of both are in one group.
 Executor two_chains(std::vector<Lane> lanes, time_ns period_ns = 20, bool lock = false) {
   std::vector<Chain> chains{make_chain({1, 2}, period_ns, period_ns, 2), make_chain({3, 4}, period_ns, period_ns, 1)};
   if (lock) {
@@ -45,8 +46,8 @@ struct Row {
   const char *theorem;
   size_t lanes;
   Pair published;
-  Pair safe;        // bounds with whole instances, where the theorem has the choice
-  Pair safe_sharp;  // bounds without whole instances
+  Pair safe;        // safe bounds with Options::whole_instances
+  Pair safe_sharp;  // safe bounds without it; empty: not compared
 };
 
 TEST(Theorems, ReentrantExample) {
@@ -113,8 +114,8 @@ TEST(Theorems, ReservationExample) {
 }
 
 TEST(Theorems, WorkedByHand) {
-  // A's own callback before its last one takes 1. In the window of 16, lengthened by B's slack of 13, two instances of
-  // B execute 3 + 4 each.
+  // A's first callback takes 1. In A's window of 16, lengthened by B's slack of 13, two instances of B execute for 3 +
+  // 4 each.
   const Result result = analyse(*find_analysis("theorem1-published"), two_chains(cores(1)));
   const Breakdown &a = result.chains[0].breakdown;
   EXPECT_EQ(a.window_ns, 16);
@@ -135,8 +136,8 @@ TEST(Theorems, VerdictsSayWhatTheyDependOn) {
   EXPECT_FALSE(analyse(*find_analysis("theorem2-published"), executor).chains[1].guaranteed);
 }
 
-// The less important chain is far too slow, so no bound may rely on it, and with the default executor no chain is
-// guaranteed.
+// The less important chain is far too late, so no bound may rely on its deadline. On the default executor, where every
+// bound relies on all chains, no chain is guaranteed.
 TEST(Theorems, ALateChainTakesTheGuaranteeOfThoseThatDependOnIt) {
   const std::vector<Chain> chains{make_chain({1, 2}, 40, 40, 2), make_chain({3, 30}, 40, 30, 1)};
   const Executor executor("e", Policy::priority, cores(3), chains);
@@ -146,7 +147,7 @@ TEST(Theorems, ALateChainTakesTheGuaranteeOfThoseThatDependOnIt) {
   const Result by_priority = analyse(*find_analysis("theorem2-safe"), executor);
   EXPECT_TRUE(by_priority.chains[0].guaranteed);
   EXPECT_TRUE(by_priority.chains[0].depends_on.empty());
-  EXPECT_EQ(by_priority.chains[0].breakdown.blocking_ns, 3 * 29);  // one instance on every lane
+  EXPECT_EQ(by_priority.chains[0].breakdown.blocking_ns, 3 * 29);  // one instance of the late chain on each lane
   EXPECT_FALSE(by_priority.chains[1].guaranteed);
 }
 
@@ -178,7 +179,7 @@ TEST(Theorems, OverloadHasNoBound) {
   EXPECT_EQ(bounds("theorem1-safe", executor)[1], kNone);
 }
 
-// Deadlines that are twice as long do not make a chain set lose its guarantee, whatever form of bound is used.
+// Whatever options are used, a guaranteed chain set is still guaranteed with deadlines twice as long.
 TEST(Theorems, LongerDeadlinesRefuseNothing) {
   Options tight;
   tight.refine = tight.joint = tight.cap_running = true;
@@ -203,7 +204,7 @@ TEST(Theorems, LongerDeadlinesRefuseNothing) {
   EXPECT_GT(met, 150);
 }
 
-// Times are in nanoseconds, and demand grows as fast as supply: stepping one by one would take hours.
+// Long times in nanoseconds, with a demand that grows as fast as the supply: steps of 1 ns would take hours.
 TEST(Theorems, FullLoadIsSolvedByCorners) {
   constexpr time_ns kMs = 1'000'000;
   const std::vector<Chain> chains{make_chain({3 * kMs, 30 * kMs}, 100 * kMs, 100 * kMs, 3),
@@ -213,7 +214,8 @@ TEST(Theorems, FullLoadIsSolvedByCorners) {
   EXPECT_EQ(bounds("theorem2-safe", executor), (Pair{66 * kMs - 1, 132 * kMs - 1, 165 * kMs}));
 }
 
-// A member of the group that blocks began at least 1 ns earlier, so a member of 1 ns has ended and blocks nothing.
+// A less important member of the group began at least 1 ns before the release, so a member that takes 1 ns has ended
+// and does not block.
 TEST(Theorems, ALessImportantGroupMateOfOneUnitHoldsNothing) {
   const auto bound_ns = [](time_ns mate_ns) {
     std::vector<Chain> chains{make_chain({2, 3}, 100, 100, 3), make_chain({mate_ns}, 100, 100, 2),
