@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tide-sim: the shipped runtime in virtual time, with all checks enabled. Its modes simulate different systems;
-// campaigns, the replay of a seed and the server of plans work the same in all modes that have them.
+// tide-sim: the shipped runtime in virtual time, with all checks enabled. Its modes simulate different kinds of
+// systems. Campaigns and the replay of a seed work in the same way in all modes.
 #include <unistd.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ uint64_t number(const std::string &text) {
   return value;
 }
 
-// Options of a mode by name; flags have an empty value. `words` are the other arguments.
+// Options by name (flags have an empty value), and all other arguments as `words`.
 struct Arguments {
   std::map<std::string, std::string> options;
   std::vector<std::string> words;
@@ -169,13 +169,13 @@ class Json {
   bool fresh_ = true;
 };
 
-// One line of --serve. `chains` gives for each chain the worst response, the numbers of instances that ended and that
-// did not, and the instance that took longest.
+// The answer to one line of --serve. `chains`: for each chain its worst response, the numbers of instances that ended
+// and that did not, and the number of the instance with the worst response.
 struct Answer {
   std::vector<std::string> full;
   std::vector<std::vector<int64_t>> chains;
   std::vector<std::string> violations;
-  std::vector<std::vector<std::vector<Time>>> recorded;  // by chain, by instance
+  std::vector<std::vector<std::vector<Time>>> recorded;  // by chain and instance
   bool has_record = false;
   Records records;
 };
@@ -214,7 +214,7 @@ struct Run {
   std::string executor;  // a name of --systems, or the policy of the first executor
   Plan plan;
   Result result;
-  std::vector<std::optional<Time>> bounds;  // by chain, or empty
+  std::vector<std::optional<Time>> bounds;  // by chain; empty: not computed
 };
 
 void write_chain(Json &json, const ChainResult &chain, std::optional<Time> bound, bool each) {
@@ -313,7 +313,7 @@ Plan plan_of(const Arguments &arguments) {
   return plan;
 }
 
-// The plan with the executor that `name` selects (for --systems). For batch, the send mode is that of the plan.
+// The plan with the executor that `name` selects (for --systems). `batch` keeps the send mode of the plan.
 Plan as_system(Plan plan, const std::string &name) {
   if (name == "batch") {
     plan.policy = Policy::kBatch;
@@ -365,7 +365,7 @@ int run_plan(const Plan &plan, const Arguments &arguments) {
   for (std::string name; std::getline(names, name, ',');) {
     Plan variant = systems.empty() ? plan : as_system(plan, name);
     variant.trace = variant.trace || arguments.has("--trace");
-    if (!board.image.empty()) {  // its executions have costs that the plan does not contain, so there are no bounds
+    if (!board.image.empty()) {  // a binary has costs that the plan does not contain, so there are no bounds
       runs.push_back({name, variant, run_board(variant, board), {}});
       continue;
     }
@@ -488,7 +488,7 @@ int run_actions(const Arguments &arguments) {
 
 struct Mode {
   const char *name;
-  const char *options;               // options that it has
+  const char *options;               // options of this mode
   int (*run)(const Arguments &);     // simulates a plan, or the system of a seed
   std::string (*failure)(uint64_t);  // describes the failure of a seed of the campaign; empty if it passes
 };
@@ -502,7 +502,7 @@ constexpr Mode kModes[] = {
 #endif
 };
 
-std::string last_words;  // printed if a broken invariant ends the process: the seed that replays it
+std::string last_words;  // printed if a broken invariant ends the process: the command that replays the seed
 void say_last_words(int number) {
   (void)!write(STDERR_FILENO, last_words.data(), last_words.size());
   std::signal(number, SIG_DFL);
@@ -568,8 +568,8 @@ int run(std::vector<std::string> words) {
 }  // namespace
 }  // namespace tide::sim
 
-// Answers one line of --serve, for a process that runs the simulation itself (lab/hunt). The answer is valid until the
-// next call; only one thread may call it.
+// Answers one line of --serve in the caller's process (lab/hunt). The answer is valid until the next call. Only one
+// thread may call this function.
 extern "C" const char *tide_sim_answer(const char *line);
 const char *tide_sim_answer(const char *line) {
   static std::string text;

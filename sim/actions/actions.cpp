@@ -85,10 +85,10 @@ std::vector<std::string> Ledger::violations() const {
   return found;
 }
 
-// The ROS 2 side: a server and a client of an action, and a server and a client of a service. The server executes a
-// goal once, however often its request arrives. For a goal that it knows, it answers "accepted", as a board does; a
-// strict server refuses the goal, as servers of rclcpp and rclpy do. The client repeats requests that were lost with
-// the agent.
+// The ROS 2 side: a server and a client of an action, and a server and a client of a service. The action server
+// executes a goal once, however often the request arrives. To a repeated request it answers "accepted", as a board
+// does, or, if it is strict, "refused", as servers of rclcpp and rclpy do. The clients repeat requests that were lost
+// with the agent.
 
 namespace {
 
@@ -117,7 +117,7 @@ GoalId id_of(const Payload &bytes) {
   return id;
 }
 
-// The id of the nodes' goal with this number.
+// The goal id of the nodes' goal with this number.
 GoalId id_of(int32_t number) {
   GoalId id{};
   for (size_t octet = 0; octet < kIdBytes; octet++) id[octet] = static_cast<uint8_t>(number + 7 * octet);
@@ -156,7 +156,7 @@ class Nodes {
     });
   }
 
-  // Repeats unanswered requests for goals and results; the first request may still be answered as well.
+  // Repeats unanswered requests for goals and results; the first request may still be answered, too.
   void ask_again() {
     for (const auto &[number, goal] : ledger_.goals_of_nodes) {
       if (goal.answers == 0) {
@@ -167,7 +167,7 @@ class Nodes {
     }
   }
 
-  // Gives up the requests that have no answer yet.
+  // Marks the requests that have no answer yet as given up.
   void give_up() {
     for (auto &[number, request] : ledger_.requests_of_nodes) request.given_up = request.answers == 0;
   }
@@ -298,7 +298,7 @@ class Program {
   bool is_set_up() const { return set_up_; }
   bool is_finished() const { return task_.is_finished(); }
   void stop() { stopping_ = true; }
-  // The goal is sent at the program's next check, as soon as there is room for it.
+  // Requests that a goal is sent: at the next check of the program at which there is room for it.
   void send_goal(int32_t number) { goals_due_.push_back(number); }
   void ask(int32_t number) { requests_due_.push_back(number); }
   bool has_sent_all() const { return goals_due_.empty() && requests_due_.empty(); }
@@ -429,7 +429,7 @@ class Program {
     }
   }
 
-  // Gives up requests that have waited for kPatience, and drops answered ones from the list.
+  // Gives up requests that have waited for kPatience, and removes answered ones from the list.
   void give_up() {
     const Time since = machine_.engine().now() - kPatience;
     std::erase_if(asked_, [&](const Asked &asked) {
@@ -451,7 +451,7 @@ class Program {
     });
   }
 
-  // Releases everything that is still in use, because the next board would lack it.
+  // Releases everything that is still in use, because a later board of this process needs it.
   void fini() {
     must(rclc_executor_fini(&executor_), "fini of the executor");
     must(rclc_action_server_fini(&server_, &node_), "fini of the server");
@@ -501,7 +501,7 @@ Program *Program::in_use = nullptr;
 
 // ---- a run ----
 
-constexpr uint64_t kBaud = 0;  // frames take no time, so a run does not depend on how goal ids are escaped
+constexpr uint64_t kBaud = 0;  // frames take no time, so the number of escaped bytes in goal ids has no influence
 constexpr Time kSpan = 4 * kSecond, kSetUpLimit = 30 * kSecond, kSettleLimit = 120 * kSecond;
 constexpr Time kAskAgain = 2 * kSecond, kRest = kSecond, kEndLimit = 30 * kSecond;
 
@@ -607,7 +607,7 @@ class System {
     schedule(plan_.requests_of_nodes, [this](int32_t number) { nodes_.ask(number); });
   }
 
-  // Ends the faults, lets waiting clients repeat their requests, and leaves time for late messages.
+  // Ends the faults, lets clients repeat unanswered requests, and waits for late messages.
   void settle() {
     up_.set_faults({});
     down_.set_faults({});
@@ -631,7 +631,7 @@ class System {
   Line up_, down_;
   AgentHost host_;
   Machine machine_;
-  std::vector<std::unique_ptr<Link>> links_;  // the last link is in use; events of others may still arrive
+  std::vector<std::unique_ptr<Link>> links_;  // the last link is in use; events may still refer to the others
   Port port_;
   Ledger ledger_;
   Nodes nodes_;
@@ -662,7 +662,7 @@ ActionResult simulate(const ActionPlan &plan) { return System(plan).run(); }
 
 namespace {
 
-// The result that the process of a run passes to the process that started it.
+// The result that the separate process passes back.
 struct Left {
   ActionCounts counts;
   char violation[400];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions and services of a program on rclc, with faults, in virtual time: each goal is executed at most once and has
-// one answer and, if accepted, one result, even if the agent dies; each request is executed once and answered once
-// while the agent lives.
+// Actions and services of a program on rclc, with faults, in virtual time. The rules: even if the agent ends, each goal
+// is executed at most once and gets one answer and, if accepted, one result. While the agent lives, each request is
+// executed once and answered once.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace tide::sim {
 
-// The outcome of each goal and request, as both sides see it, and the conditions that it must meet. A goal or request
-// is identified by its number, not by its id in messages.
+// The Ledger records the outcome of each goal and request on both sides, and checks it against the rules. Goals and
+// requests are identified by their numbers, not by their ids in messages.
 //
-// Every fourth goal is refused, however often it is requested.
+// The servers refuse every fourth goal, however often it is requested.
 constexpr bool is_refused(int32_t number) { return number % 4 == 0; }
 
 struct GoalRecord {
-  int executed = 0;              // number of times that its server accepted it as a new goal
+  int executed = 0;              // how often its server accepted it as a new goal
   int answers = 0, results = 0;  // number received by its client
   bool accepted = false, succeeded = false;
 };
@@ -30,10 +30,10 @@ struct RequestRecord {
 };
 
 struct Ledger {
-  std::map<int32_t, GoalRecord> goals_of_board, goals_of_nodes;  // by the side that has the client
+  std::map<int32_t, GoalRecord> goals_of_board, goals_of_nodes;  // named by the side of the client
   std::map<int32_t, RequestRecord> requests_of_board, requests_of_nodes;
-  std::vector<std::string> broken;  // violations that were seen during the run
-  bool renewed = false;             // the session or the agent was renewed, so messages may be lost or repeated
+  std::vector<std::string> broken;  // rules violated during the run
+  bool renewed = false;             // true: there was a new session or a new agent, so messages may be lost or repeated
 
   void note(const std::string &what) { broken.push_back(what); }
   bool all_goals_settled() const;
@@ -48,12 +48,12 @@ struct Incident {
 struct ActionPlan {
   uint64_t seed = 0;
   Faults up, down;
-  std::vector<Incident> cuts, restarts;  // when the line is cut, and when the agent is restarted
+  std::vector<Incident> cuts, restarts;  // cuts of the line, and restarts of the agent
   Time agent_most = 0;                   // longest delay from the line to the agent
-  // Times of sending; the number of each goal or request is its position here, from 1.
+  // Times at which goals and requests are sent. The number of a goal or request is its position in the list, from 1.
   std::vector<Time> goals_of_board, goals_of_nodes, requests_of_board, requests_of_nodes;
   std::vector<Time> questions;  // times at which the nodes repeat unanswered requests
-  bool strict = false;          // the nodes' server refuses a repeated id, like those of rclcpp and rclpy
+  bool strict = false;          // true: the nodes' server refuses a repeated goal id, as servers of rclcpp and rclpy do
 };
 
 struct ActionResult {
@@ -67,8 +67,8 @@ struct ActionResult {
 ActionPlan draw_actions(uint64_t seed);
 ActionResult simulate(const ActionPlan &plan);
 
-// A run in a separate process. Within a process, goal ids continue from one board to the next, so only the first run of
-// a process can be replayed by its seed alone. A crash of the process is also a violation.
+// A run in a separate process (simulate_apart). Goal ids continue from one board of a process to the next, so only the
+// first run of a process can be replayed by its seed alone. A crash of the separate process is also a violation.
 struct ActionCounts {
   uint64_t goals = 0, accepted = 0, requests = 0, given_up = 0, restarts = 0, frames = 0, events = 0;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with a service, a client, an action server and an action client. All pools but that of results are small, so
- * that they fill up. */
+/* Pools of a board with a service, a client, an action server and an action client. All pools except the one for
+ * results are small, so that they fill up. */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 0
 #define TIDE_SUBSCRIPTIONS 0

@@ -29,22 +29,22 @@ extern char **environ;
 namespace tide::sim {
 namespace {
 
-// 16 ns per instruction (62.5 MIPS) make a message cost the binary about as much as it costs the board of the PoDS
-// paper. For other programs an instruction takes 32 ns, as in runs in which the emulator has to keep pace with an
-// agent.
+// With 16 ns per instruction (62.5 MIPS), a message costs the binary about as much time as it costs the board of the
+// PoDS paper. For other programs an instruction takes 32 ns, as in runs in which the emulator has to keep pace with a
+// real agent.
 constexpr int kInstructionShift = 4, kProgramInstructionShift = 5;
 
-// Structures are copied without conversion, because board and machine are both little-endian.
+// Structures are copied without conversion, which requires that this machine is little-endian, as the board is.
 static_assert(std::endian::native == std::endian::little);
 static_assert(sizeof(world_plan_t) == 48 && sizeof(world_chain_t) == 112);
 static_assert(static_cast<int>(Send::kAnswered) == WORLD_SEND_ANSWERED);
 
-// A folder with two pipes and the plan; it exists while the board runs.
+// The folder with the two pipes and the plan, which exists while the board runs.
 class Meeting {
  public:
   Meeting() {
     std::string pattern = (std::filesystem::temp_directory_path() / "tide-board-").string();
-    pattern.append(6, 'X');  // mkdtemp replaces this part
+    pattern.append(6, 'X');  // mkdtemp replaces the X
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
     folder_ = pattern;
     for (const char *name : {"up", "down"}) {
@@ -62,7 +62,8 @@ class Meeting {
   Meeting &operator=(const Meeting &) = delete;
 
   const std::filesystem::path &folder() const { return folder_; }
-  // Each pipe is opened for reading and writing, so that opening it does not wait for a board that never starts.
+  // Opens each pipe for reading and writing, because opening it in one direction would wait for a board that may never
+  // start.
   void open() {
     up_ = ::open((folder_ / "up").c_str(), O_RDWR | O_CLOEXEC);
     down_ = ::open((folder_ / "down").c_str(), O_RDWR | O_CLOEXEC);
@@ -291,7 +292,7 @@ class BoardRun {
     });
   }
 
-  // Returns false if the board has ended.
+  // Reads from the board. Returns false if the board has ended.
   bool try_to_read(void *place, size_t count) {
     auto *next = static_cast<uint8_t *>(place);
     while (count > 0) {
@@ -405,7 +406,7 @@ class BoardRun {
   std::vector<std::unique_ptr<HostCallback>> nodes_;
   std::deque<Line::Bytes> arrived_;
   tide_framing_reader_t reader_{};
-  std::vector<uint8_t> message_, frame_;  // the frame that is being sent: without and with its framing
+  std::vector<uint8_t> message_, frame_;  // the frame that is being sent, without and with its framing
   LineCounters up_counters_;
   Time first_release_ = -1;
   std::vector<std::vector<Instance>> instances_;

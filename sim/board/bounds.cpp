@@ -9,15 +9,19 @@
 namespace tide::sim {
 namespace {
 
-// Samples consist of dots and two small numbers. Bytes that may need an escape: the low bytes of the sequence number,
-// of two lengths and of the sample's number, the object's four bytes, and the checksum.
+// Most escaped bytes of a frame from an image in QEMU. Its samples consist of dots and two small numbers, so escapes
+// may be needed only for the low bytes of the sequence number, of two lengths and of the sample's number, for the four
+// bytes of the object's id, and for the checksum.
 constexpr std::int64_t kEscapes = 10;
-constexpr uint32_t kMostPeriods = 10'000;  // keeps the high bytes of numbers below the escaped values
+constexpr uint32_t kMostPeriods = 10'000;  // limit for plans of such images, so that the high bytes of numbers need no
+                                           // escapes
 
 bool is_covered(const Plan &plan, const analysis::LinkSystem &system) {
   if (plan.up.any() || plan.down.any() || plan.cuts > 0 || plan.restarts > 0) return false;
   if (plan.send == Send::kAnswered || !plan.boards.empty() || !plan.callbacks.empty()) return false;
-  if (plan.send != Send::kAsynchronous && plan.policy != Policy::kBatch) return false;  // analysed only for batch
+  if (plan.send != Send::kAsynchronous && plan.policy != Policy::kBatch)
+    return false;  // the analysis knows other send
+                   // modes only with batch
   if (plan.policy == Policy::kReadyset || plan.lanes_a_band > 1) return false;
   for (const ChainPlan &chain : plan.chains) {
     if (chain.group != 0 || chain.local_depth > 0) return false;

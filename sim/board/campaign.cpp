@@ -93,7 +93,7 @@ Plan draw_plan(uint64_t seed) {
     plan.outage_maximum = random.between(0, 500) * kMillisecond;
   }
   plan.settle = 120 * kSecond;
-  if (random.chance(0.1)) plan.slots = 2;  // one to fill while the other one is used
+  if (random.chance(0.1)) plan.slots = 2;  // the least possible: one slot is filled while the other one is used
   if (random.chance(0.5)) plan.agent_heartbeat_delay = random.chance(0.5) ? -1 : random.between(0, 80) * kMillisecond;
   if (random.chance(0.3)) {
     for (ChainPlan &chain : plan.chains) chain.jitter = random.between(0, chain.period / 4);
@@ -119,10 +119,11 @@ namespace {
 constexpr Time kUnit = 100'000;                              // execution times are multiples of this
 constexpr uint32_t kMtu = 512, kLargest = 900, kFrames = 2;  // sizes of an answer, and of its frames
 
-// Execution time of a lane for one instance: before the message is sent, and after its answer has arrived.
+// Execution time of a lane for one instance: until the message is sent, and after its answer has arrived.
 struct Demand {
   Time sample, act;
-  // Demand of one lane in a window shorter than a period; in it, one answer may arrive late and the next one early.
+  // Greatest demand of the lane in a window shorter than a period: a late answer and the next early answer may both
+  // arrive in it.
   Time of_a_period() const { return sample + 2 * act; }
 };
 
@@ -130,9 +131,9 @@ Demand demand_of(const Plan &plan, const ChainPlan &chain) {
   return {plan.dispatch + chain.sample + plan.submit, kFrames * plan.process + plan.dispatch + chain.act};
 }
 
-// The first time at which the lane has executed this much, if all more urgent lanes begin their budgets together with
-// it. (A corrected sporadic server takes no more time than a periodic task with the same budget and period.) Returns -1
-// if that is later than `limit`.
+// The time until the lane has executed for `demand`, if all more urgent lanes begin to use their budgets at the same
+// time. (A corrected sporadic server takes no more time than a periodic task with the same budget and period.) Returns
+// -1 if this time exceeds `limit`.
 Time finish(Time demand, const std::vector<ChainPlan> &above, Time limit) {
   Time time = demand;
   for (Time before = -1; time != before && time <= limit;) {
@@ -170,8 +171,8 @@ ChainPlan draw_budgeted_chain(Random &random, const Plan &plan, unsigned number)
   return chain;
 }
 
-// The bound of a chain. Returns -1 if its demand exceeds its budget, if the lanes above leave too little time, or if
-// the bound exceeds the period.
+// The bound of a chain's response. Returns -1 if the chain's demand exceeds its budget, if more urgent lanes leave too
+// little time, or if the bound would exceed the period.
 Time bound_of(const Plan &plan, size_t index) {
   const ChainPlan &chain = plan.chains[index];
   const std::vector<ChainPlan> above(plan.chains.begin() + static_cast<long>(index) + 1, plan.chains.end());
@@ -182,9 +183,10 @@ Time bound_of(const Plan &plan, size_t index) {
   return each < 0 || bound > chain.period ? -1 : bound;
 }
 
-// True if the chain's lane always has work, so that it must get its whole budget: its timer is always overdue. A lane
-// that only falls behind with its answers still waits for each answer. Levels rise with the number of the chain, so
-// later chains are more urgent.
+// True if the chain's lane must get its whole budget. For this it must always have work, which is certain only if its
+// timer is always overdue: a lane that only falls behind with its answers still waits for each answer. The budgets of
+// more urgent lanes must also leave enough time. Levels rise with the index of the chain, so later chains are more
+// urgent.
 bool has_share(const Plan &plan, size_t index) {
   if (plan.chains[index].sample <= plan.chains[index].period) return false;
   const std::vector<ChainPlan> above(plan.chains.begin() + static_cast<long>(index) + 1, plan.chains.end());
@@ -204,8 +206,8 @@ Overload try_to_draw(Random &random, uint64_t seed) {
   plan.dispatch = random.between(0, 20'000);
   plan.agent_most = random.between(0, 500'000);
   const auto chains = static_cast<unsigned>(random.between(2, 5));
-  // Each reader has as many slots as its largest answer has frames, because otherwise the answer would have to be
-  // repeated.
+  // Each reader has as many slots as its largest answer has frames; with fewer, frames of the answer would have to be
+  // retransmitted.
   plan.slots = 2 + kFrames * chains + static_cast<unsigned>(random.below(12));
   plan.nodes = chains + 1 + static_cast<unsigned>(random.below(8));
   plan.reassemblies = chains + static_cast<unsigned>(random.below(3));
@@ -225,8 +227,8 @@ bool is_of_use(const Overload &drawn) {
   return std::any_of(drawn.bounds.begin(), drawn.bounds.end(), [](Time bound) { return bound >= 0; });
 }
 
-// Processor time that the chain's lane must get: its budget in each whole budget period of the run, except the first
-// and the last.
+// Processor time that the chain's lane must get in the run: its budget in each whole budget period except two, the
+// first and the last.
 Time share_of(const ChainPlan &chain, uint32_t instances) {
   const Time windows = instances * chain.period / chain.budget_period - 2;
   return std::max<Time>(windows, 0) * chain.budget;
@@ -288,7 +290,8 @@ CallbackPlan &add_callback(Plan &plan, Random &random, Time period, unsigned gro
   return plan.callbacks.back();
 }
 
-// A callback sends one message, which goes to all callbacks that follow it in some chain.
+// Makes `receiver` follow `sender` in a chain. A callback sends one message, to all callbacks that follow it in any
+// chain.
 void follow(Plan &plan, const std::string &sender, const std::string &receiver, uint32_t depth) {
   const auto same = [&sender](const MessagePlan &one) { return one.from == sender; };
   auto message = std::find_if(plan.messages.begin(), plan.messages.end(), same);
@@ -335,7 +338,7 @@ Plan draw_host(uint64_t seed) {
     PathPlan path;
     path.name = "chain" + std::to_string(chains);
     Time period = random.between(500, 20'000) * kMicrosecond;
-    if (!plan.paths.empty() && random.chance(0.25)) {  // the chain begins like another one
+    if (!plan.paths.empty() && random.chance(0.25)) {  // the chain begins with callbacks of another chain
       const std::vector<std::string> &other = plan.paths[random.below(plan.paths.size())].callbacks;
       path.callbacks.assign(other.begin(), other.begin() + random.between(1, static_cast<int64_t>(other.size())));
       for (const CallbackPlan &callback : plan.callbacks)

@@ -10,25 +10,25 @@
 
 namespace tide::sim {
 
-// Draws a random system with its faults; the seed determines it.
+// Draws a random system and its faults. The same seed gives the same plan.
 Plan draw_plan(uint64_t seed);
 
-// Boards on which some lanes are overloaded and the others are not. Each level of chains has a lane and a budget. A
-// lane that stays within its budget answers within a bound, which depends on more urgent lanes only through their
-// budgets; an overloaded lane still gets its budget. The line loses nothing, so that all delays are caused by other
-// lanes.
+// A board on which some lanes are overloaded. Each level of chains has a lane with a budget. A lane whose demand stays
+// within its budget answers within a bound that depends on more urgent lanes only through their budgets; an overloaded
+// lane still gets its budget. The line loses nothing, so that only other lanes cause delays.
 struct Overload {
   Plan plan;
-  std::vector<Time> bounds;  // bounds of the response of each chain; -1: its lane is overloaded
+  std::vector<Time> bounds;  // by chain: bound of its response; -1: no bound (see bound_of in campaign.cpp)
 };
 
-// The same seed gives the same system.
+// The same seed gives the same system. At least one chain has a bound.
 Overload draw_overload(uint64_t seed);
 
-// The promises that the run has broken; empty if there are none.
+// Chains that exceeded their bound, and lanes that got less than their budget; empty if there are none.
 std::vector<std::string> broken_promises(const Overload &overload, const Result &result);
 
-// Chains on shipped executors of the host, whose lanes pause between two critical sections.
+// Chains on shipped executors of the host, whose lanes sometimes pause between two critical sections. The same seed
+// gives the same system.
 Plan draw_host(uint64_t seed);
 
 }  // namespace tide::sim

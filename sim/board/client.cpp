@@ -14,7 +14,8 @@ namespace tide::sim {
 namespace {
 
 constexpr uint32_t kClientKey = 0x74696465;
-constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // headers of a WRITE_DATA, and spare room
+constexpr uint32_t kWriteOverheadBytes = 16 + TIDE_SAMPLE_IDENTITY_BYTES;  // headers of a WRITE_DATA with the identity
+                                                                           // of a request, and a margin
 constexpr uint16_t kReplenishments = 100;
 constexpr Time kSetUpLimit = 120 * kSecond;
 constexpr Time kBeforeRelease = 50 * kMillisecond;
@@ -48,7 +49,7 @@ Mark MarkReader::read(std::span<const uint8_t> payload, size_t padding) {
   uint32_t value = 0;
   for (size_t octet = 0; octet < count; octet++) value |= uint32_t{payload[before + octet]} << 8 * octet;
   if (before > 0) return {static_cast<uint16_t>(payload[0] | payload[1] << 8), value};
-  // Only multiples of `step` were sent, so the search begins with those nearest to the expected instance.
+  // Only multiples of `step` were sent. Tries these in the order of their distance from the expected instance.
   const auto root = static_cast<uint16_t>(*message_.roots.begin());
   const uint64_t span = uint64_t{1} << 8 * count;
   for (uint64_t apart = 0; apart <= span; apart++) {
@@ -73,7 +74,7 @@ std::vector<Time> event_times(const CallbackPlan &callback, size_t count, Time f
   const Time period = callback.period, last = first + static_cast<Time>(count - 1) * period;
   const size_t burst = callback.burst;
   std::vector<Time> times;
-  bool whole = false;  // all events of this burst come at once, which rarely happens by chance in a long burst
+  bool whole = false;  // true: all events of this burst come at once, which would rarely happen by chance
   for (Time next = first; times.size() < count;) {
     if (times.size() >= burst) next = std::max(next, times[times.size() - burst] + static_cast<Time>(burst) * period);
     if (next > last) break;
@@ -251,15 +252,14 @@ void Client::describe_topic(Topic &topic, bool writer, bool reliable) {
   endpoint.parent = topic.group.id;
   endpoint.topic = topic.topic.id;
   endpoint.has_qos = true;
-  // Reliable readers keep all messages, so that every loss is the client's and is counted by the client.
+  // Reliable readers of the agent keep all messages, so that only the client can drop messages, which it counts.
   endpoint.qos_flags = reliable ? TIDE_XRCE_QOS_RELIABLE : TIDE_XRCE_QOS_KEEP_LAST;
   endpoint.has_depth = true;
   endpoint.depth = static_cast<uint8_t>(writer && plan_.rtps_mbit > 0 ? plan_.rtps_history : plan_.depth);
   tide_session_add_object(&session_, &topic.endpoint);
 }
 
-// Finds or creates a service. The client's side passes the message of the request; the server's side passes the reader
-// of requests or the message of the reply.
+// Finds or creates the service to which the request message belongs. `asks`: the board is the client.
 Client::Service *Client::service_of(const MessagePlan &request, bool asks) {
   auto &service = services_[&request];
   if (service != nullptr) return service.get();
@@ -316,7 +316,7 @@ void Client::create_objects() {
   }
 }
 
-// Batch: 0, because the baseline ignores priorities.
+// 0 for batch, which ignores priorities.
 tide_priority_t Client::priority_of(const Callback &callback) const {
   const CallbackPlan &plan = *callback.plan;
   return plan_.policy == Policy::kBatch || plan.level == 0 ? 0 : TIDE_PRIORITY(plan.level, plan.position);
@@ -351,7 +351,7 @@ void Client::set_priorities() {
   }
 }
 
-// A single lane runs cooperatively. Several lanes are preemptive: one for each level, or lanes that share all
+// One cooperative lane, or several preemptive lanes: one or more for each level, or with readyset lanes that share all
 // callbacks.
 void Client::choose_lanes() {
   std::vector<unsigned> levels;
@@ -459,8 +459,8 @@ void Client::set_up_locks() {
   }
 }
 
-// Starts each lane's task with its own priority. These priorities are above the low ones, of which each lane uses one
-// when its budget is used up.
+// Starts the task of each lane with a priority of its own. Below all these priorities, each lane has a low priority for
+// the time in which its budget is used up.
 void Client::start_lanes() {
   const int low = static_cast<int>(lanes_.size());
   for (size_t index = 0; index < lanes_.size(); index++) {
@@ -470,7 +470,7 @@ void Client::start_lanes() {
   }
 }
 
-// The budget of a lane is that of the first callback with a budget on its level.
+// Gives a lane the budget of the first callback with a budget on the lane's level, if there is one.
 void Client::give_budget(size_t lane) {
   budgets_.push_back(nullptr);
   for (const auto &callback : callbacks_) {
@@ -533,8 +533,8 @@ void Client::release_events(Callback &callback) {
   }
 }
 
-// The interrupt counts its events, because a guard condition has only one trigger; the callback then runs once for each
-// event.
+// The interrupt of an event. It stores the event, because a guard condition remembers only one trigger and the callback
+// must run once for each event.
 void Client::trigger(Callback &callback, Time event) {
   callback.events.push_back(event);
   if (!tide_callback_is_ready(&callback.timer.callback)) tide_executor_notify(&callback.timer.callback);
@@ -548,7 +548,7 @@ void Client::run() {
   tide_session_open(&session_);
   const Time limit = machine_.engine().now() + kSetUpLimit;
   int status = tide_session_wait_state(&session_, TIDE_SESSION_READY, limit, nullptr);
-  // Frames that set up the connection may still be on the line, but the measured part must begin with an idle line.
+  // Waits for frames that set up the session, because the measured part must begin with an idle line.
   if (status == TIDE_OK) status = tide_session_wait_idle(&session_, 0, limit, nullptr);
   while (status == TIDE_OK && is_discovered && !is_discovered() && machine_.engine().now() < limit)
     Task::current()->block(machine_.engine().now() + kDiscoveryTurn);
@@ -617,7 +617,7 @@ int Client::source_process_oldest(void *context) {
   return static_cast<Client *>(context)->process(tide_daemon_process_oldest_of, kAllFrames);
 }
 
-// ---- the work of callbacks, and their waits if the policy has any ----
+// ---- the work of callbacks, and the waits of their publishes (Plan::send) ----
 
 namespace {
 
@@ -631,7 +631,7 @@ uint32_t header_bytes(const MessagePlan &message) {
 
 }  // namespace
 
-// Counts the callbacks that run inside an exclusive group.
+// Exists while a callback runs; checks that only one callback of its exclusive group runs.
 class Client::Inside {
  public:
   Inside(Client &client, const Callback &callback)
@@ -655,11 +655,13 @@ void Client::begin(Callback &callback) {
   Engine &engine = machine_.engine();
   Task::current()->execute(plan_.dispatch);
   const Time start = engine.now();
-  // The instance is identified by the expiry, because a late callback may start in the next period.
+  // A timer's instance is identified by the expiry, not by the start, because a late callback may start in the next
+  // period.
   const bool is_event = plan.burst > 0;
   const Time since = callback.timer.callback.ready_ns - first_release_ - plan.phase;
   const auto index = is_event ? callback.begun++ : static_cast<uint32_t>(since / plan.period);
-  // An event that came after this callback was chosen but before it started has already made the callback ready again.
+  // If further events wait, makes the callback ready again, unless an event between the choice of this run and its
+  // start has done so.
   const bool is_next = is_event && callback.begun < callback.events.size();
   if (is_next && !tide_callback_is_ready(&callback.timer.callback)) tide_executor_notify(&callback.timer.callback);
   if (plan.jitter > 0) release(callback, int64_t{index} + 1);
@@ -687,14 +689,16 @@ void Client::take(InputState &input) {
   const bool has_header = sample->length >= header;
   const std::span<const uint8_t> payload(sample->bytes + (has_header ? header : 0),
                                          has_header ? sample->length - header : 0);
-  const Mark mark = has_header ? input.marks.read(payload, header > 0 ? 3 : 0) : kNoMark;  // 3: a board may pad
+  const Mark mark = has_header ? input.marks.read(payload, header > 0 ? 3 : 0) : kNoMark;  // 3: a board may pad a
+                                                                                           // message to a multiple of
+                                                                                           // four octets
   std::array<uint8_t, TIDE_SAMPLE_IDENTITY_BYTES> identity{};
   if (has_header) std::copy_n(sample->bytes, std::min<size_t>(header, identity.size()), identity.begin());
   if (input.message.carry == Carry::kReply && !(mark != kNoMark && answers_it(input, *sample, mark))) {
     tide_session_take_done(&session_, &input.reader);
     return;
   }
-  // A join stores every message but the last of an instance, which takes no time.
+  // At a join, only the last message of an instance starts the callback; earlier ones take no execution time.
   const bool runs = is_last(callback, mark);
   if (runs) execute(callback, input.callback);
   tide_session_take_done(&session_, &input.reader);
@@ -710,7 +714,8 @@ void Client::take(InputState &input) {
   observer_.ran(callback.number, input.number, mark, start, engine.now());
 }
 
-// Runs a callback for a local message. If there is a single root, checks that its messages arrive in order and once.
+// Runs a callback for a local message. If all instances of the message come from one root, checks that its messages
+// arrive in order and only once.
 void Client::hear(InputState &input) {
   Callback &callback = *input.of;
   const Inside inside(*this, callback);
@@ -759,7 +764,8 @@ void Client::hold(Callback &callback, const tide_callback_t &runs, Lock &lock, T
   tide_lock_give(&lock.lock);
 }
 
-// Sends the messages of a callback at its end. `identity` is that of the answered request.
+// Sends the messages of a callback at its end. `identity`: of the request that the callback answers; empty if there is
+// none.
 void Client::send(Callback &callback, const Mark &mark, tide_priority_t priority, std::span<const uint8_t> identity) {
   for (const auto &output : callback.outputs) {
     if (mark.index % output->message->step != 0) continue;
@@ -814,7 +820,7 @@ bool Client::write(Output &output, const Mark &mark, tide_priority_t priority, s
   return true;
 }
 
-// Like rcl_take_response: drops a reply to which no request is open.
+// Returns true if the reply belongs to an open request; if not, it is dropped, as rcl_take_response does.
 bool Client::answers_it(InputState &input, const tide_sample_t &sample, const Mark &mark) {
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, sample.bytes, TIDE_REPLY_HEADER_BYTES, false);

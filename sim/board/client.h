@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of a simulated board: the shipped session, daemon and executor, and the board's callbacks and messages of
-// the graph, with tide_session and tide_executor.
+// The program of a simulated board: its callbacks and messages of the graph, on the shipped session, daemon and
+// executor.
 #pragma once
 
 #include <cstdint>
@@ -25,20 +25,21 @@ namespace tide::sim {
 
 // The instance to which a message or a run of a callback belongs; payloads begin with this mark.
 struct Mark {
-  uint16_t root = UINT16_MAX;  // number of the timer or event that began it (Graph::roots)
+  uint16_t root = UINT16_MAX;  // number of the timer or event that began the instance (Graph::roots)
   uint32_t index = UINT32_MAX;
   auto operator<=>(const Mark &) const = default;
 };
 constexpr Mark kNoMark;
 
-// Fills the payload. If it is too short for a mark, it gets only the low octets of the instance.
+// Fills the payload. A payload that is too short for a mark gets only the low octets of the instance's number.
 void put_mark(std::span<uint8_t> payload, const Mark &mark);
-// Reads the marks of one message at one receiver. From a short payload, which has only the low octets of the instance's
-// number, it takes the instance with these octets that is nearest to the successor of the previous one.
+// Reads the marks of one message at one receiver. A short payload has only the low octets of the instance's number. Of
+// all instances with these octets, the reader chooses the one nearest to the instance that follows the previous one.
 class MarkReader {
  public:
   explicit MarkReader(const MessagePlan &message) : message_(message) {}
-  // The sender may have added up to `padding` octets. kNoMark means that the payload has another length.
+  // `padding`: greatest number of octets that the sender may have added. Returns kNoMark if the payload has a wrong
+  // length.
   Mark read(std::span<const uint8_t> payload, size_t padding);
 
  private:
@@ -46,19 +47,21 @@ class MarkReader {
   uint32_t next_ = 0;
 };
 
-// Draws how late the callback's timer starts an instance: from 0 to the jitter, and often exactly 0 or the jitter.
+// Draws the release delay of the callback's timer for one instance: from 0 to the jitter, and often exactly 0 or the
+// jitter.
 Time lateness(const CallbackPlan &callback, Random &random);
-// Draws the times of the events that start the callback: mostly as close as permitted, now and then after a pause, and
-// none after the last release that a timer would have.
+// Draws the times of at most `count` events that start the callback. They are mostly as close as permitted, with a
+// pause now and then, and none is later than the last of `count` releases of a timer would be.
 std::vector<Time> event_times(const CallbackPlan &callback, size_t count, Time first, Random &random);
 
-// The topic on which a message is published, and the topic to which the reader of an input subscribes.
+// Name of the topic on which a message is published; of the topic to which the reader of an input subscribes.
 std::string topic_of(const MessagePlan &message);
 std::string topic_of(const Graph &graph, size_t input);
 
 constexpr tide_frame_share_t kAllFrames{0, UINT16_MAX, 0};
 
-// Executes with critical sections at random positions, in their order and shortened to fit; then sleeps.
+// Executes for `duration`, with the callback's critical sections in their order at random positions; sections that do
+// not fit are shortened. Then sleeps for the callback's `sleep`.
 void execute_sections(const CallbackPlan &callback, Time duration, Random &random,
                       const std::function<void(unsigned lock, Time held)> &hold);
 
@@ -68,23 +71,23 @@ class Client {
   struct Observer {
     std::function<void(const tide_executor_t &executor, const tide_callback_t &callback)> callback_start;
     std::function<void(const Mark &mark, Time release)> released;
-    // A callback ran. `input` is the message that started it; it is none if a timer did.
+    // A callback ran. `input` is the message that started it; SIZE_MAX if a timer or an event did.
     std::function<void(size_t callback, size_t input, const Mark &mark, Time start, Time end)> ran;
     std::function<void(size_t message, const Mark &mark, bool accepted)> sent;
-    std::function<void(size_t input, const Mark &mark)> took;  // a message from the line was taken
+    std::function<void(size_t input, const Mark &mark)> took;  // a callback took a message from the line
     std::function<void(size_t input)> strange_sample;
-    std::function<void(size_t callback, const char *what)> broken;  // a rule was violated, as seen from inside
+    std::function<void(size_t callback, const char *what)> broken;  // a check within the program failed
     std::function<void(const char *what)> event;
   };
 
-  // `board` is the board's number in the graph.
+  // `board`: the board's number in the graph.
   Client(Machine &machine, Line &up, const Plan &plan, const Graph &graph, int board, Observer observer);
   Client(const Client &) = delete;
   Client &operator=(const Client &) = delete;
 
-  // True if all objects exist and the first release is known.
+  // True if all objects of the session exist and the first release is known.
   bool is_set_up() const { return first_release_ >= 0; }
-  // The session's objects exist; the program waits until this returns true. May be empty.
+  // When the session's objects exist, the program waits until this returns true. May be empty.
   std::function<bool()> is_discovered;
   Time first_release() const { return first_release_; }
   void stop();
@@ -94,17 +97,17 @@ class Client {
   Link &link() { return link_; }
   // True if no callback that a timer has started is running.
   bool is_settled() const { return running_ == 0; }
-  // Number of messages of an input from the line that its queue has dropped.
+  // Number of messages from the line that the queue of this input has dropped.
   uint32_t dropped(size_t input) const { return inputs_.at(input)->reader.dropped; }
   const tide_executor_t &executor() const { return executor_; }
   // Level and budget state of each lane with a budget.
   std::vector<std::pair<unsigned, const tide_budget_t *>> budgets();
-  // Number of local messages that did not arrive although their queues did not drop them.
+  // Number of local messages that neither arrived nor were dropped by a queue.
   int64_t unheard() const;
   uint32_t publish_failures() const { return publish_failures_; }
   uint32_t publish_waits() const { return publish_waits_; }
 
-  // For Send::kAnswered: counts the HEARTBEATs that were sent, and those that were answered.
+  // For Send::kAnswered: sets the number of answered HEARTBEATs, and counts a sent one.
   void note_heartbeats_answered(uint64_t count);
   void note_heartbeat() { heartbeats_++; }
 
@@ -117,7 +120,7 @@ class Client {
   struct Service {
     std::string name, request_topic, reply_topic;
     tide_object_t object{};
-    std::map<uint16_t, Mark> asked;  // by the ids of the requests
+    std::map<uint16_t, Mark> asked;  // by id of the request
   };
   struct Callback;
   struct Output {
@@ -137,12 +140,12 @@ class Client {
     size_t number;
     MarkReader marks;
     tide_callback_t callback{};
-    // For messages over the line.
+    // Used only for messages over the line.
     Topic topic;
     Service *service = nullptr;
     tide_reader_t reader{};
     std::vector<tide_sample_t> samples;
-    // For messages by reference.
+    // Used only for local messages.
     tide_local_subscription_t heard{};
     std::vector<tide_local_message_t *> queue;
     int64_t last_heard = -1;
@@ -152,12 +155,13 @@ class Client {
     Client *client;
     size_t number;
     const CallbackPlan *plan;
-    tide_timer_t timer{};      // if events start the callback: only its `callback` is used, as for a guard condition
-    std::vector<Time> events;  // each has its own run, in order; the first `begun` runs have begun
+    tide_timer_t timer{};      // if events start the callback, only the member `callback` of this timer is used, as a
+                               // guard condition
+    std::vector<Time> events;  // each event has its own run, in order; the first `begun` runs have begun
     uint32_t begun = 0;
     std::vector<std::unique_ptr<Output>> outputs;
     std::vector<InputState *> inputs;
-    std::map<Mark, size_t> joined;  // number of the instance's messages that have arrived
+    std::map<Mark, size_t> joined;  // by instance: number of its messages that have arrived
   };
   struct Group {
     tide_group_t group{};
@@ -232,15 +236,14 @@ class Client {
   std::vector<tide_object_t *> objects_;
   tide_object_t participant_{};
   std::vector<std::unique_ptr<Callback>> callbacks_;
-  std::map<size_t, std::unique_ptr<InputState>> inputs_;              // inputs of this board, by their number in the
-                                                                      // graph
+  std::map<size_t, std::unique_ptr<InputState>> inputs_;              // by number in the graph: inputs of this board
   std::map<const MessagePlan *, std::unique_ptr<Service>> services_;  // by request
   tide_executor_t executor_{};
   std::vector<tide_lane_t> lanes_;
   std::vector<tide_callback_t *> registered_;
   std::vector<tide_queue_entry_t *> ready_, timers_;
   std::vector<std::unique_ptr<Group>> groups_;
-  Random sections_;  // source of the sections' positions in executions
+  Random sections_;  // source of the positions of critical sections
   Locks lock_port_;
   tide_lock_set_t lock_set_{};
   std::vector<std::unique_ptr<Lock>> locks_;

@@ -8,8 +8,9 @@
 namespace tide::sim {
 namespace {
 
-constexpr size_t kWriteHeaderBytes = 8;   // number of bytes of a WRITE_DATA before the sample
-constexpr size_t kAnswerStreamPlace = 8;  // bytes of a HEARTBEAT or ACKNACK after the message's header
+constexpr size_t kWriteHeaderBytes = 8;   // bytes of a WRITE_DATA before the sample
+constexpr size_t kAnswerStreamPlace = 8;  // place of the stream in a HEARTBEAT or ACKNACK, from the end of the
+                                          // message's header
 
 std::vector<bool> draw_successes(const Plan &plan, uint64_t deck) {
   uint32_t most = 0;

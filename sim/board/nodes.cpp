@@ -14,11 +14,11 @@ namespace {
 
 constexpr size_t kMostViolations = 8;
 constexpr int kLanePriority = 2, kLess = kLanePriority - 1, kMore = kLanePriority + 1;
-// A callback that ends at the instant at which the budget ends counts as ended, because the code after the callback
-// takes no time but needs the core.
+// Budgets are longer by this time. The code after a callback takes no time but needs the core; without the extra time
+// it would not run if the callback and the budget end at the same instant.
 constexpr Time kInstant = 1;
-constexpr size_t kDepth = 64;          // messages that wait for a callback, unless the plan says how many
-constexpr uint16_t kActivations = 64;  // number of activations in a period that use only a part of the budget
+constexpr size_t kDepth = 64;          // depth of a callback's queue, unless the plan gives one
+constexpr uint16_t kActivations = 64;  // most activations in a period that use only a part of the budget
 
 size_t lanes_of(const Plan &plan) {
   size_t lanes = 0;
@@ -29,7 +29,7 @@ size_t lanes_of(const Plan &plan) {
 
 }  // namespace
 
-// The processor time of a lane that has a budget and shares its core. It exists as long as the lane's task.
+// Limits the processor time of a lane that has a budget and shares its core. It exists as long as the lane's task.
 class Nodes::Supply {
  public:
   Supply(Task &lane, const ExecutorPlan &executor, uint64_t seed)
@@ -54,8 +54,8 @@ class Nodes::Supply {
   }
 
  private:
-  // A budget that is served early in one period and late in the next delays the lane most. The budget is served at
-  // other times, too.
+  // Keeps the core busy except for one piece of the budget in each period. A budget early in one period and late in the
+  // next delays the lane most, so these cases are frequent; all other times occur, too.
   void take_all_but_the_budget() {
     const Time spare = period_ - budget_;
     for (Time begin = -random_.between(0, period_ - 1);; begin += period_) {
@@ -140,7 +140,7 @@ void Nodes::add_callback(size_t number) {
       self->nodes->expire(*self);
     };
     tide_executor_add_timer(&executor.core, &callback.timer);
-    tide_timer_cancel(&callback.timer);  // until start
+    tide_timer_cancel(&callback.timer);  // starts in start()
     return;
   }
   core.kind = TIDE_CALLBACK_SUBSCRIPTION;
@@ -174,12 +174,13 @@ size_t Nodes::depth_of(const Callback &callback) const {
   return depth == 0 ? kDepth : depth;
 }
 
-// A callback publishes and reads at most one message on each of its lanes at a time.
+// At any time, a callback holds at most one message on each of its lanes, to publish or to read it.
 void Nodes::add_topics() {
   const auto overlaps = [this](const CallbackPlan &callback) {
     return callback.executor > 0 ? plan_.executors[callback.executor - 1].lanes : 1u;
   };
-  std::vector<std::pair<Topic *, uint32_t>> topics;  // each with its number of loans
+  std::vector<std::pair<Topic *, uint32_t>> topics;  // each with the number of messages that callbacks may hold at a
+                                                     // time
   uint32_t count = 0;
   for (size_t number = 0; number < topics_.size(); number++) {
     const MessagePlan &message = graph_.messages[number];
@@ -261,8 +262,8 @@ void Nodes::start(Time first_release) {
 
 // ---- a run of a callback ----
 
-// An instance is identified by its timer's expiry on the grid. The expiry after it is then delayed by the jitter,
-// unless that expiry is already pending.
+// A timer has expired. The instance is identified by the nominal expiry. Afterwards, the next expiry is delayed by the
+// drawn jitter, unless it is already pending.
 void Nodes::expire(Callback &callback) {
   const CallbackPlan &plan = *callback.plan;
   const Time since = callback.core().ready_ns - first_release_ - plan.phase;
@@ -347,17 +348,18 @@ void Nodes::deliver(Topic &topic, const Mark &mark) {
 
 // ---- the rules that must hold ----
 //
-// Whatever the order of the lanes: a callback overlaps itself only in a reentrant group, and callbacks of an exclusive
-// group never overlap one another. Each callback runs once for each message, except messages dropped by a full queue;
-// timers run on their grid. Of the callbacks that may run, a lane takes the most urgent one (tide), or a timer before
-// everything else (readyset). No lane sleeps while a callback may run. At the end of the run all callbacks have ended.
+// Whatever the order in which lanes run: a callback overlaps itself only if it is reentrant, and callbacks of an
+// exclusive group never overlap one another. Each callback runs once for each message, except for messages that a full
+// queue has dropped; timers run at their nominal expiries. Of the callbacks that may run, a lane takes the most urgent
+// one (tide), or a timer before all others (readyset). No lane sleeps while a callback may run. At the end of the run,
+// all callbacks have ended.
 
 Nodes::Group *Nodes::group_of(const Callback &callback) const {
   const unsigned number = callback.plan->group;
   return number == 0 ? nullptr : groups_.at({callback.plan->executor, number}).get();
 }
 
-// A task has left a critical section: checks what a lane has taken inside it.
+// Called when a task has left a critical section: checks the callbacks that lanes have chosen in it.
 void Nodes::section_end() {
   for (const auto &executor : executors_) {
     if (executor == nullptr) continue;
@@ -381,13 +383,14 @@ void Nodes::check_choice(const Executor &executor, const tide_callback_t &taken)
                                 ? other.priority > taken.priority
                                 : other.kind == TIDE_CALLBACK_TIMER && taken.kind != TIDE_CALLBACK_TIMER;
     if (!goes_first) continue;
-    // The taken callback occupies its group, so may_run() is false for the other callbacks of that group.
+    // may_run() is false for other callbacks of the group of the taken callback, because this callback occupies the
+    // group.
     const bool same_group = group_of(*callback) != nullptr && other.group == taken.group;
     if (may_run(*callback) || same_group) violate(*callback, "it waits while a lane takes a less urgent one");
   }
 }
 
-// Within a group, the most urgent callback runs next.
+// True if a lane could choose this callback now. Of the callbacks of a group, only the most urgent one may run.
 bool Nodes::may_run(const Callback &callback) const {
   const tide_callback_t &core = callback.core();
   if (core.pending == 0) return false;
@@ -399,11 +402,12 @@ bool Nodes::may_run(const Callback &callback) const {
          });
 }
 
-// Checks only when all events of an instant have happened and no task is stopped between two sections.
+// Checks only at the end of an instant, when all its events have occurred and no task pauses between two sections.
 void Nodes::step_end() {
   if (hesitating_ > 0 || engine_.next_time() <= engine_.now()) return;
   for (const auto &executor : executors_) {
-    // Lanes with budgets are excluded, because the code that wakes a lane does not know which lane has budget left.
+    // Executors with budgets are excluded, because the code that wakes a lane does not know which lanes have budget
+    // left.
     if (executor == nullptr || executor->plan->budget > 0) continue;
     const bool sleeps = std::any_of(executor->lanes.begin(), executor->lanes.end(), [](const tide_lane_t &lane) {
       return lane.event.port != nullptr && lane.event.state == 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callbacks of ROS 2 nodes on the shipped executor: one process, in which each lane is a task on a core of its own and
-// messages are delivered locally (tide/local.h). It also checks the rules of executors with several lanes.
+// Callbacks of ROS 2 nodes on shipped executors, all in one process: each lane is a task on its own core, and messages
+// are delivered locally (tide/local.h). This class also checks the rules of executors with several lanes (see
+// nodes.cpp).
 #pragma once
 
 #include <deque>
@@ -25,7 +26,7 @@ class Nodes {
   struct Observer {
     std::function<void(const Mark &mark, Time release)> released;
     std::function<void(const char *what, size_t callback, const Mark &mark)> event;  // for traces
-    // A callback has ended; the observer must send its messages now.
+    // A callback has ended; the observer must now send the messages of that callback.
     std::function<void(size_t callback, const Mark &mark, Time start, Time end)> ran;
   };
 
@@ -37,8 +38,8 @@ class Nodes {
 
   bool has(size_t callback) const { return callbacks_[callback] != nullptr; }
   void start(Time first_release);
-  // Delivers a message to its subscribers, that is, to the callbacks whose only input it is and which it reaches
-  // without transit delay (hop 0). Other callbacks get the message by receive().
+  // Delivers a message to its subscribers: those receivers that have no other input and that the message reaches
+  // without delay (hop 0). All other receivers get the message by receive().
   void publish(size_t message, const Mark &mark);
   bool subscribes(size_t input) const;
   // Delivers a message to a callback that is not one of its subscribers (see publish).
@@ -46,16 +47,16 @@ class Nodes {
 
   // Call this after each step of the engine.
   void step_end();
-  // True if no timer will start another instance, and no callback waits or runs.
+  // True if no timer is going to start another instance, and no callback waits or runs.
   bool is_quiet() const;
   void stop();
   bool is_stopped() const;
-  // Adds the violated rules and the counters of executors and callbacks to the result.
+  // Adds violated rules, and counters of executors and callbacks, to the result.
   void tell(Result &result);
 
  private:
   struct Callback;
-  // A topic for one message of the graph, or for all messages to one callback.
+  // A local topic: for one message of the graph, or for all messages that one callback gets by receive().
   struct Topic {
     tide_local_topic_t local{};
     std::vector<Callback *> subscribers;
@@ -64,22 +65,23 @@ class Nodes {
     Nodes *nodes = nullptr;
     size_t number = 0;
     const CallbackPlan *plan = nullptr;
-    tide_timer_t timer{};  // if messages start the callback: only its `callback` is used
+    tide_timer_t timer{};  // if messages start the callback, only the member `callback` of this timer is used
     Random random{0};
     Topic inbox;
     tide_local_subscription_t subscription{};
     std::vector<tide_local_message_t *> queue;
-    // State from which the rules are checked.
+    // State for the checks of the rules.
     unsigned inside = 0;
     Time last_release = -1;
-    std::deque<Mark> expected;  // messages that were sent and whose runs have not begun
+    std::deque<Mark> expected;  // messages that were sent to the callback and have not started it yet
     const tide_callback_t &core() const { return timer.callback; }
   };
   struct Executor {
     const ExecutorPlan *plan = nullptr;
     tide_executor_t core{};
     std::vector<tide_lane_t> lanes;
-    std::vector<const tide_callback_t *> seen;  // by lane: the callback that it ran after the last critical section
+    std::vector<const tide_callback_t *> seen;  // by lane: the callback that the lane was running at the end of the
+                                                // last critical section
     std::vector<tide_callback_t *> registered;
     std::vector<tide_queue_entry_t *> ready, timers;
     std::vector<Callback *> callbacks;
@@ -122,9 +124,10 @@ class Nodes {
   Machine machine_;
   Locks lock_port_;
   Random hesitations_;
-  std::vector<std::unique_ptr<Executor>> executors_;  // by number in the plan; null: its lanes take any ready callback
-  std::vector<std::unique_ptr<Callback>> callbacks_;  // by number in the graph; null: runs elsewhere
-  std::map<std::pair<unsigned, unsigned>, std::unique_ptr<Group>> groups_;  // by executor and number; 0: reentrant
+  std::vector<std::unique_ptr<Executor>> executors_;  // by number in the plan; null: not a shipped executor
+  std::vector<std::unique_ptr<Callback>> callbacks_;  // by number in the graph; null: not on a shipped executor
+  std::map<std::pair<unsigned, unsigned>, std::unique_ptr<Group>> groups_;  // by number of the executor and of the
+                                                                            // group
   std::vector<std::unique_ptr<Topic>> topics_;                              // by message; null if it has no subscriber
   tide_lock_set_t lock_set_{};
   std::map<unsigned, std::unique_ptr<Lock>> locks_;

@@ -29,7 +29,8 @@ Number number(const std::string &name, const std::string &value, Number least, N
   return result;
 }
 
-// Visitor of the settings of a plan or a chain: either sets the named setting or writes all of them.
+// Visits the settings of a plan or of one of its entries: either sets the one with the given name, or writes all of
+// them.
 class Settings {
  public:
   Settings(const std::string &name, const std::string &value) : name_(&name), value_(value) {}
@@ -40,7 +41,7 @@ class Settings {
     if (!found_) throw std::invalid_argument("there is no '" + *name_ + "' in a plan");
   }
 
-  // A time in microseconds, with up to three decimals; where -1 is allowed, it means no time.
+  // A time in microseconds, with up to three decimals. If `least` allows -1, this value means that there is no time.
   void time(const char *name, Time &place, Time least = 0) {
     const auto text = [&place] {
       if (place < 0) return std::to_string(place);
@@ -71,7 +72,7 @@ class Settings {
   void text(const char *name, std::string &place) {
     if (visit(name, [&place] { return place; })) place = text_of(name, value_);
   }
-  // In a plan's text, "-" stands for an empty text.
+  // A text that may be empty, which is written as "-".
   void optional(const char *name, std::string &place) {
     if (visit(name, [&place] { return place.empty() ? "-" : place; }))
       place = value_ == "-" ? "" : text_of(name, value_);
@@ -101,8 +102,8 @@ class Settings {
 
  private:
   bool is_set(const char *name) const { return name_ != nullptr && *name_ == name; }
-  // Returns true if the setting's value is to be changed. `text` returns the written form of the value, and is called
-  // only if needed.
+  // Returns true if the value of this setting is to be changed. `text` returns the written form of the value; it is
+  // called only when settings are written.
   template <typename Text>
   bool visit(const char *name, const Text &text) {
     if (name_ == nullptr) written_ += before_ + name + equals_ + text() + after_;
@@ -308,7 +309,7 @@ void set_field(Of &of, const std::string &name, const std::string &value) {
   settings.require_found();
 }
 
-// `what = name=value name=value ...`
+// Writes or reads an entry of the form `what = name=value name=value ...`.
 template <typename Of>
 void add(std::vector<Of> &to, const char *what, const std::string &text) {
   Of one;
@@ -322,7 +323,8 @@ void add(std::vector<Of> &to, const char *what, const std::string &text) {
   to.push_back(std::move(one));
 }
 
-// A line such as `chains.sample_us = 5000` sets the value in all chains.
+// For a line such as `chains.sample_us = 5000`: sets the value in all chains. Returns false if the name has another
+// form.
 bool set_in_chains(Plan &plan, const std::string &name, const std::string &value) {
   constexpr std::string_view kPrefix = "chains.";
   if (!name.starts_with(kPrefix)) return false;
@@ -411,7 +413,7 @@ namespace {
 
 [[noreturn]] void does_not_fit(const std::string &what) { throw std::invalid_argument(what); }
 
-// Converts the short form of a chain to callbacks and messages of the board.
+// Converts the short form of a chain into callbacks and messages of the board.
 void expand(const std::string &board, const ChainPlan &chain, Graph &graph) {
   const auto callback = [&](const std::string &name, const std::string &on, Time execution) {
     CallbackPlan one;
@@ -570,7 +572,7 @@ class Resolver {
     request.answered_by = static_cast<size_t>(&reply - graph_.messages.data());
   }
 
-  // Callbacks in topological order: each one comes after all callbacks that start it.
+  // Sorts the callbacks topologically: each one comes after all callbacks that start it.
   void order() {
     std::vector<size_t> missing, ready = graph_.roots;
     for (const CallbackPlan &callback : graph_.callbacks) missing.push_back(callback.inputs.size());

@@ -15,11 +15,11 @@ namespace tide::sim {
 
 namespace {
 
-constexpr uint8_t kIdentity = 0x5A;  // the same for every client; the number that follows distinguishes requests
+constexpr uint8_t kIdentity = 0x5A;  // first octets of each identity; the number after them distinguishes requests
 constexpr size_t kNumberPlace = 16;
 
 std::string name_of(const agent::Service &service) {
-  constexpr size_t kPrefixBytes = 3, kSuffixBytes = 7;  // rq/ and Request
+  constexpr size_t kPrefixBytes = 3, kSuffixBytes = 7;  // lengths of "rq/" and "Request"
   const std::string &topic = service.request.name;
   return topic.substr(kPrefixBytes, topic.size() - kPrefixBytes - kSuffixBytes);
 }
@@ -31,7 +31,7 @@ agent::SampleIdentity identity_of(uint64_t number) {
   return identity;
 }
 
-// The number of a request that was sent by this file, taken from its identity. 0 if the request was sent elsewhere.
+// The number in the identity of a request; 0 if the request does not come from this file.
 uint64_t number_of(const agent::SampleIdentity &identity) {
   uint64_t number = 0;
   for (size_t octet = 8; octet-- > 0;) number = number << 8 | identity[kNumberPlace + octet];
@@ -78,7 +78,8 @@ class BusRequester : public agent::Requester {
   agent::Wake wake_;
   uint64_t sent_ = 0;
   std::deque<agent::Sample> waiting_;
-  std::shared_ptr<BusRequester *> alive_ = std::make_shared<BusRequester *>(this);  // late replies check it
+  std::shared_ptr<BusRequester *> alive_ = std::make_shared<BusRequester *>(this);  // null when this object is
+                                                                                    // destroyed; late replies check it
 };
 
 class BusReplier : public agent::Replier {
@@ -134,14 +135,15 @@ void Services::ask(const std::string &service, const Payload &request, Take repl
     of.serve(request, [this, service, number](const Payload &answered) { answer(service, number, answered); });
     return;
   }
-  // If the server has ended by then, the request is lost.
+  // If the server no longer exists at the delivery, the request is lost.
   const auto deliver = [this, service, number, request] {
     if (BusReplier *replier = entry(service).replier) replier->offer(number, request);
   };
   of.to_server ? of.to_server(deliver) : deliver();
 }
 
-// Each request is answered once; a reply to which no request is open is dropped.
+// Passes a reply to the client. Each request is answered once; a reply for which no request is open is dropped and
+// counted.
 void Services::answer(const std::string &service, uint64_t number, const Payload &reply) {
   auto asked = asked_.extract(number);
   if (asked.empty()) {
@@ -293,7 +295,7 @@ constexpr agent::Endpoint kEndpoint = 1;
 static_assert(agent::kLineHeartbeatDelay == 100 * kMillisecond, "the default of a plan");
 constexpr size_t kMessageBytes = 65540;
 
-// Body of the first submessage; empty if that submessage is not of the kind `id`.
+// Body of the first submessage; empty if this submessage has an id other than `id`.
 tide_cdr_t body_of(agent::Bytes message, uint8_t id) {
   tide_xrce_header_t header;
   tide_xrce_submessage_t submessage{};
@@ -307,9 +309,9 @@ tide_cdr_t body_of(agent::Bytes message, uint8_t id) {
   return cdr;
 }
 
-// The message of a frame, with escapes removed; damaged if the frame is damaged.
+// The message in a frame, without escapes. If the frame is damaged, so is the message.
 std::vector<uint8_t> message_of(const Line::Bytes &frame) {
-  constexpr size_t kFramingBytes = 5;  // flag, two addresses, length
+  constexpr size_t kFramingBytes = 5;  // flag, two addresses, two bytes of length
   std::vector<uint8_t> octets;
   for (size_t place = 0; place < frame.size(); place++) {
     const bool escaped = frame[place] == TIDE_FRAMING_ESCAPE && place + 1 < frame.size();
@@ -327,8 +329,8 @@ AgentHost::AgentHost(Engine &engine, Bus &bus, Line &down, const Manner &manner,
 }
 
 void AgentHost::begin() {
-  agent::Options options;                     // with as many nodes as the shipped agent has (agent/core/limits.h)
-  options.limits.entities_per_client = 1024;  // for a client that uses all levels
+  agent::Options options;                     // the limits of the shipped agent (agent/core/limits.h)
+  options.limits.entities_per_client = 1024;  // enough for a client that uses all levels
   options.limits.input_streams = options.limits.output_streams = 256;
   options.wall_clock_ns = [this] { return engine_.now(); };
   options.heartbeat_delay_ns = [this](agent::Endpoint) { return manner_.heartbeat_delay; };
@@ -384,7 +386,7 @@ void AgentHost::input(const Line::Bytes &frame) {
   pump();
 }
 
-// Deferred, because data from the agent's own writers may wake the agent during one of its calls.
+// Calls the agent later and not at once, because data of the agent's own writers may wake it during one of its calls.
 void AgentHost::schedule(Time time) {
   if (time == engine_.now() ? pump_due_ : time >= next_poll_) return;
   if (time == engine_.now()) {

@@ -22,29 +22,30 @@
 
 namespace tide::sim {
 
-// Services in memory: their clients and servers (agents or nodes), and the identities of requests.
+// ---- services in memory ----
 
-// Each service has one server: either a node, or an agent on behalf of a board. Names are those of services, without
-// rq/ and Request.
+// Clients and servers are nodes, or agents on behalf of boards. Each service has one server. Names are those of
+// services, without the prefix rq/ and the suffix Request.
 class Services {
  public:
   using Payload = std::vector<uint8_t>;
   using Take = std::function<void(const Payload &payload)>;
   using Serve = std::function<void(const Payload &request, Take reply)>;
-  // Implementations call `deliver` at once or later, in order.
+  // Must call `deliver`, at once or later, in the order of its own calls.
   using Carry = std::function<void(std::function<void()> deliver)>;
 
   // Adds the server in a node of the simulation; it stays for the whole run.
   void serve(const std::string &service, Serve serve) { entry(service).serve = std::move(serve); }
   void ask(const std::string &service, const Payload &request, Take reply);
 
-  // Set an observer of messages that arrive in ROS 2, or their delay to an agent; both stay for the whole run.
+  // watch_...: adds an observer of requests or replies that arrive in ROS 2. carry_...: sets how they are delayed on
+  // the way to an agent. Both stay for the whole run.
   void watch_requests(const std::string &service, Take take) { entry(service).requests.push_back(std::move(take)); }
   void watch_replies(const std::string &service, Take take) { entry(service).replies.push_back(std::move(take)); }
   void carry_requests(const std::string &service, Carry carry) { entry(service).to_server = std::move(carry); }
   void carry_replies(const std::string &service, Carry carry) { entry(service).to_asker = std::move(carry); }
 
-  // Number of replies from boards to which no request was open.
+  // Number of replies from boards for which no request was open.
   uint64_t unasked_replies() const { return unasked_replies_; }
 
   std::unique_ptr<agent::Requester> create_requester(const agent::Service &service, agent::Wake wake);
@@ -65,13 +66,14 @@ class Services {
   void answer(const std::string &service, uint64_t number, const Payload &reply);
 
   std::map<std::string, Entry> entries_;
-  std::map<uint64_t, Take> asked_;  // requests without a reply yet
+  std::map<uint64_t, Take> asked_;  // by number: requests that have no reply yet
   uint64_t last_ = 0, unasked_replies_ = 0;
 };
 
-// The ROS 2 side: topics in memory, the agent's middleware built on them, and nodes that answer.
+// ---- topics in memory, and ROS 2 nodes ----
 
-// Topics are volatile: a sample reaches the subscriptions that exist when it is published.
+// The middleware of simulated agents. Topics are volatile: a sample reaches only the subscriptions that exist when it
+// is published.
 class Bus : public agent::Middleware {
  public:
   using Payload = std::vector<uint8_t>;
@@ -81,7 +83,7 @@ class Bus : public agent::Middleware {
 
   // Subscribes a node of the simulation; the subscription stays for the whole run.
   void subscribe(const std::string &topic, Receive receive);
-  // Returns the number of readers of agents that received the sample.
+  // Returns the number of agents' readers that received the sample.
   size_t publish(const std::string &topic, const Payload &payload);
   Services services;
 
@@ -93,12 +95,12 @@ class Bus : public agent::Middleware {
   std::map<std::string, std::vector<class BusReader *>> readers_;
 };
 
-// An executor of ROS 2 nodes: its lanes take ready callbacks in an order drawn from the seed.
+// A ROS 2 executor whose lanes take ready callbacks in an order drawn from the seed.
 class HostExecutor {
  public:
   HostExecutor(Engine &engine, unsigned lanes, uint64_t seed);
-  // `body` runs when the execution ends. A callback's messages are processed in order. `alone` means that it does not
-  // overlap itself.
+  // Makes an execution ready; `body` is called at its end. Executions of the same `callback` begin in the order of
+  // these calls. `alone`: they do not overlap each other.
   void add(const void *callback, Time execution, bool alone, std::function<void()> body);
 
  private:
@@ -117,13 +119,13 @@ class HostExecutor {
   Random random_;
   Order order_;
   std::deque<Ready> ready_;
-  std::set<const void *> running_;  // callbacks that do not overlap themselves
+  std::set<const void *> running_;  // running callbacks that must not overlap themselves
 };
 
-// A callback of a ROS 2 node. If it has its own core, messages are processed first come, first served.
+// A callback of a ROS 2 node. On its own core, it processes messages in the order of arrival.
 class HostCallback {
  public:
-  // `executor` is null if it has its own core. `group` is its exclusive group; null if it has none.
+  // `executor`: null if the callback has its own core. `group`: its exclusive group; null if it is in none.
   HostCallback(Engine &engine, Time execution, HostExecutor *executor, const void *group)
       : engine_(engine), execution_(execution), executor_(executor), group_(group) {}
   // Starts the callback; `body` runs when the execution ends.
@@ -137,16 +139,16 @@ class HostCallback {
   Time free_at_ = 0;
 };
 
-// The host: the real agent core at the far end of the line, with the latency of a serial adapter and an operating
-// system.
+// ---- the agent's end of the line ----
 
 class AgentHost {
  public:
   struct Manner {
-    Time least = 0, most = 0;  // from the last byte on the line to the agent, uniform; frames keep their order
+    Time least = 0, most = 0;  // latency from the last byte on the line to the agent, uniformly distributed; frames
+                               // keep their order
     Acknowledges acknowledges = Acknowledges::kAlways;
     Time heartbeat_delay = agent::kLineHeartbeatDelay;
-    Time slot = 0;  // more than 0: the latency is slot_delay of these slots
+    Time slot = 0;  // more than 0: the latency is instead slot_delay() of slots_us, with this length of a slot
     std::vector<unsigned> slots_us = {};
   };
 
@@ -156,13 +158,13 @@ class AgentHost {
 
   // Call this when a frame has arrived over the line.
   void receive(const Line::Bytes &frame);
-  // Ends the agent; after `outage` a new agent without its state replaces it.
+  // Ends the agent. After `outage`, a new agent takes its place, without the state of the old one.
   void restart(Time outage);
 
-  // Called before the agent receives a message, and when it begins to send one.
+  // on_input is called before the agent receives a message, on_output when the agent begins to send one.
   std::function<void(agent::Bytes message)> on_input, on_output;
   unsigned restarts() const { return restarts_; }
-  // Number of replies to requests of the board that the agent had forgotten, because too many others came after them.
+  // Number of replies to requests of the board that the agent had forgotten because of too many later requests.
   uint64_t replies_unmatched() const { return agent_->counters().replies_unmatched; }
 
  private:
@@ -181,8 +183,8 @@ class AgentHost {
   Line &down_;
   Manner manner_;
   const uint64_t seed_;
-  // The messages of each timer have their own sequence of latencies, which is independent of other senders. 0 is for
-  // messages of no timer.
+  // By root: each timer's messages have their own sequence of latencies, independent of all other messages. 0 is for
+  // messages of no timer, otherwise 1 + the number of the timer.
   std::map<size_t, Random> latencies_;
   std::array<size_t, 256> senders_{};  // by stream: 1 + the timer that sent its latest sample
   std::unique_ptr<agent::Agent> agent_;
@@ -192,7 +194,7 @@ class AgentHost {
   tide_framing_reader_t reader_{};
   std::vector<uint8_t> buffer_;
   std::vector<agent::Endpoint> ready_;
-  std::array<bool, 256> asked_{};  // streams whose HEARTBEAT must be answered
+  std::array<bool, 256> asked_{};  // by stream: true if a HEARTBEAT must be answered
 };
 
 }  // namespace tide::sim

@@ -24,7 +24,7 @@ constexpr uint32_t kEncapsulationBytes = 4;
 constexpr unsigned kEarlyAnnouncements = 5;
 constexpr uint16_t kPeers = 2, kFramesMore = 4;  // of tide/rclc_rtps.h: frames besides one for each reader
 constexpr uint32_t kHostDepth = 64;
-// Ethernet: IPv4 and UDP; the shortest payload; preamble, header, checksum and gap.
+// Bytes on Ethernet: headers of IPv4 and UDP; shortest payload of a frame; preamble, header, checksum and gap.
 constexpr size_t kInternetBytes = 28, kLeastPayload = 46, kEthernetBytes = 38;
 
 Time duration(const Plan &plan, size_t datagram_bytes) {
@@ -48,7 +48,7 @@ tide_rtps_qos_t quality(bool reliable) {
   return qos;
 }
 
-// Reliable samples are sent only when both sides know each other.
+// True if all reliable matches have been answered. Reliable samples are sent only when both sides know each other.
 bool has_answered(const std::vector<tide_rtps_match_t> &matches) {
   return std::all_of(matches.begin(), matches.end(), [](const tide_rtps_match_t &match) {
     return match.local == nullptr || match.policy != 0 || !match.reliable || match.proxy.answered;
@@ -74,7 +74,7 @@ struct RtpsWire::Memory {
 
 struct RtpsWire::Reader {
   RtpsWire *wire;
-  size_t message, count;  // number of readers of the message
+  size_t message, count;  // count: of the readers of the message
   std::string topic;
   std::vector<uint8_t> memory;
   tide_rtps_reader_t reader{};
@@ -114,7 +114,8 @@ RtpsWire::RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &
       return_(seed_of(plan, Chance::kReturn)) {
   size_t outputs = 0, matches = 0;
   uint32_t longest = 0;
-  std::vector<std::pair<size_t, size_t>> heard;  // messages, and their readers on the host
+  std::vector<std::pair<size_t, size_t>> heard;  // numbers of the sent messages, each with the number of its remote
+                                                 // readers
   for (size_t number = 0; number < graph.messages.size(); number++) {
     const MessagePlan &message = graph.messages[number];
     if (message.carry == Carry::kLocal) continue;
@@ -229,7 +230,7 @@ bool RtpsWire::start(void *context, uint32_t domain, tide_participant_config_t *
 }
 
 bool RtpsWire::is_discovered() const {
-  // The first announcements come more often than later ones.
+  // True if the frequent announcements of the beginning are over.
   const auto is_over = [](const tide_participant_t &one) { return one.early_announcements >= kEarlyAnnouncements; };
   if (!tide_rtps_agent_is_up(&agent_) || !is_over(agent_.participant) || !is_over(host_)) return false;
   size_t known = 0;
@@ -328,7 +329,7 @@ void RtpsWire::pump_host() {
 
 void RtpsWire::write(const Line::Bytes &message) {
   unwritten_.push_back(message);
-  // in an interrupt of its own, so that no acknowledgment comes before the session knows that the message has left
+  // not at once, because the session must know that the message was sent before an acknowledgment arrives
   machine_.core().interrupt(0, [this] { pump(); });
 }
 
@@ -361,12 +362,12 @@ void RtpsWire::send(const tide_rtps_datagram_t &datagram) {
   if (queued_.size() == 1) engine_.after(duration(plan_, datagram.length), [this] { leave(); });
 }
 
-// No sample is left behind for a less urgent one, or for discovery.
+// Checks that no sample waits while a less urgent sample or a datagram of discovery is sent.
 void RtpsWire::check_order(const Datagram &datagram) {
   size_t position = TIDE_RTPS_HEADER_BYTES;
   tide_rtps_submessage_t submessage;
   int level = -1;
-  bool is_sample = false;  // or discovery; HEARTBEATs and ACKNACKs have the level of their endpoint
+  bool is_sample = false;  // a sample, or data of discovery (level -1); HEARTBEATs and ACKNACKs are not checked
   while (tide_rtps_next(datagram.data(), datagram.size(), &position, &submessage) == 1) {
     if (submessage.id != TIDE_RTPS_DATA && submessage.id != TIDE_RTPS_DATA_FRAG) continue;
     is_sample = true;
@@ -413,7 +414,7 @@ void RtpsWire::schedule(Time &next, Time time, bool is_host) {
   if (time == INT64_MAX || time >= next) return;
   next = time = std::max(time, engine_.now() + 1);
   engine_.at(time, [this, &next, time, is_host] {
-    if (next != time) return;  // an earlier time was set meanwhile
+    if (next != time) return;  // meanwhile an earlier time was set
     next = kForever;
     if (is_host) return pump_host();
     machine_.core().interrupt(0, [this] { pump(); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board without an agent: the shipped agent on the board (tide/rtps_agent.h) between its session and its network
-// interface, and a participant that stands for the ROS 2 nodes of the host.
+// The network of a board that speaks RTPS. The shipped agent on the board (tide/rtps_agent.h) is between the board's
+// session and its network interface. A DDS participant represents the ROS 2 nodes of the host.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@
 
 namespace tide::sim {
 
-// Each datagram that is received or has been sent interrupts the board, in whose interrupt the agent works: it takes
-// from the participant what the interface has room for, and passes on to the session what has come. The interface sends
-// one datagram after the other, in the order in which it got them. The network delays each datagram by the latencies of
-// the plan and keeps the order.
+// Each datagram that was received or has been sent interrupts the board. In this interrupt, the board's agent passes
+// received messages to the session, and datagrams of its participant to the interface as long as the interface has
+// room. The interface sends datagrams one at a time, in the order in which it got them. The network delays each
+// datagram by the latencies of the plan and keeps the order.
 class RtpsWire {
  public:
   RtpsWire(Machine &machine, Link &link, const Plan &plan, const Graph &graph, int board);
@@ -31,9 +31,9 @@ class RtpsWire {
   RtpsWire(const RtpsWire &) = delete;
   RtpsWire &operator=(const RtpsWire &) = delete;
 
-  // A message of the session.
+  // Passes a message of the session to the board's agent.
   void write(const Line::Bytes &message);
-  // Publishes a sample of a node for this input of the board.
+  // Publishes a sample of a host node for this input of the board.
   void publish(size_t input, const Bus::Payload &payload);
   // Sends a node's request to a service of the board, and calls `reply` when the reply has come to the node.
   void request(size_t input, const Bus::Payload &payload, Bus::Receive reply);
@@ -41,14 +41,14 @@ class RtpsWire {
   std::function<void(size_t message, const Bus::Payload &payload, Bus::Receive reply)> ask;
   // Called when all readers of the message on the host have a sample.
   void subscribe(size_t message, Bus::Receive receive);
-  // All topics of the graph have found their readers and writers.
+  // True if all topics of the graph have found their readers and writers.
   bool is_discovered() const;
   const LineCounters &counters() const { return counters_; }  // of datagrams to the host
   // The memory of the board that did not suffice.
   std::vector<const char *> full() const;
   // No datagram is in the interface or the network.
   bool is_idle() const { return queued_.empty() && travelling_ == 0; }
-  // Called when a datagram has left. May be empty.
+  // Called when the interface has sent a datagram. May be empty.
   std::function<void(size_t bytes)> on_left;
   // Called when a rule is violated. Must be set.
   std::function<void(const char *what)> broken;
@@ -76,8 +76,8 @@ class RtpsWire {
   std::unique_ptr<Memory> memory_;
   tide_rtps_agent_t agent_{};
   tide_participant_t host_{};
-  std::map<size_t, std::unique_ptr<Writer>> writers_;   // of the host, by input
-  std::vector<std::unique_ptr<Reader>> readers_;        // of the host
+  std::map<size_t, std::unique_ptr<Writer>> writers_;   // on the host, by input of the board
+  std::vector<std::unique_ptr<Reader>> readers_;        // on the host
   std::map<size_t, Bus::Receive> receives_;             // by message
   std::map<std::pair<size_t, int64_t>, size_t> heard_;  // how many readers have a sample, by message and sequence
   std::map<std::pair<size_t, int64_t>, Bus::Receive> askers_;  // of the board's services, by request and its number

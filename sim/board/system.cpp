@@ -32,12 +32,12 @@ namespace {
 constexpr Time kTogetherLimit = 150 * kSecond;
 constexpr Time kNotice = 6 * kSecond;
 constexpr Time kCheckPeriod = 10 * kMillisecond;
-constexpr Time kTogether = 10 * kMillisecond;  // time from the setup of the last board until all begin
+constexpr Time kTogether = 10 * kMillisecond;  // from the end of the set-up of the last board until all boards begin
 constexpr int kAttempts = 5;
 constexpr int kLoadPriority = 250;  // more urgent than everything else that a board executes
 constexpr uint64_t kSeedsApart = 0x9E3779B97F4A7C15u;
 
-// Adds counters, all of which are plain numbers of one size.
+// Adds structures of counters, all of whose members have the type Number.
 template <typename Number, typename Counters>
 void add(Counters &sum, const Counters &more) {
   using Numbers = std::array<Number, sizeof(Counters) / sizeof(Number)>;
@@ -47,7 +47,7 @@ void add(Counters &sum, const Counters &more) {
   sum = std::bit_cast<Counters>(numbers);
 }
 
-// Numbers the instances of some timers, from 0.
+// Numbers the instances of some timers and events consecutively, from 0.
 class Instances {
  public:
   Instances(const Plan &plan, const Graph &graph, const std::set<size_t> &roots) {
@@ -58,7 +58,7 @@ class Instances {
     }
   }
   size_t size() const { return size_; }
-  // Number of the instance to which the mark belongs; SIZE_MAX if it is no instance here.
+  // Number of the instance with this mark; SIZE_MAX if it is not among the numbered ones.
   size_t number(const Mark &mark) const {
     for (const Span &span : spans_)
       if (span.root == mark.root && mark.index < span.count) return span.first + mark.index;
@@ -97,23 +97,25 @@ bool has_free_lane(const tide_executor_t &executor, const tide_band_t *band) {
   return false;
 }
 
-// With several lanes in a band, another lane may meanwhile have chosen a callback and blocked others of its group, so
-// these choices are checked when they are made, by `tide-sim host`.
+// True if the choice of this callback can still be checked when the callback starts. It cannot with groups or several
+// lanes in a band: another lane may meanwhile have chosen a callback and so blocked others of its group. `tide-sim
+// host` checks such choices when they are made.
 bool is_settled(const tide_callback_t &callback) { return callback.group == nullptr && callback.band->only != nullptr; }
 
 // Conditions that hold in every run, whatever the faults on the line.
 //
 // In each step: (1) No callback starts while a more urgent one is ready or a more urgent frame waits to be processed.
-// (2) No frame of a message starts while one of a more urgent level could be sent, and the wire is never idle while a
-// frame could be sent. (3) Each reader has its reserved receive slots, used or free, whatever messages for others
-// arrive. (4) If there is memory for the fragments of each receiving reader, each of them has or finds some; the same
-// holds for the nodes of each publishing level. For each message, from a board to ROS 2 (up) and from there to each
-// reader of a board (down): only messages that were sent arrive, no reliable message is lost or duplicated, and none
-// overtakes another. At the end: every message is delivered, and all nodes, slots and reassemblies are free again.
+// (2) No frame of a message starts while a frame of a more urgent level could be sent, and the line is never idle while
+// a frame could be sent. (3) Each reader has its reserved receive slots, used or free, whatever messages arrive for
+// other readers. (4) If there are as many reassemblies as readers of fragmented messages, each of these readers uses
+// one or finds a free one; the same holds for the nodes and the publishing levels. For each message, from a board to
+// ROS 2 (up) and from ROS 2 to each reader of a board (down): only messages that were sent arrive, no reliable message
+// is lost or duplicated, and no message overtakes another. At the end: every reliable message has been delivered, and
+// all nodes, slots and reassemblies are free again.
 //
-// After a new session (because the agent was restarted, or the client reconnected after a long cut), reliable messages
-// arrive at least once: first arrivals are in order, and answers in transfer may be lost. Requests that wait in an
-// agent for a board that serves them may be lost as well if that agent ends.
+// After a new session (because the agent was restarted, or the client reconnected after a long cut), these rules are
+// weaker: reliable messages from a board arrive at least once, and their first arrivals are in order. Messages to the
+// board may be lost, and also requests and replies that wait in an agent that ends.
 class Checks {
  public:
   Checks(const Plan &plan, const Graph &graph, int board) : graph_(graph), tide_(plan.policy == Policy::kTide) {
@@ -134,8 +136,8 @@ class Checks {
     for (size_t index = 0; index < executor.count; index++) {
       const tide_callback_t *other = executor.config.callbacks[index];
       const bool elsewhere = other->band != callback.band;
-      if (elsewhere && budgets_) continue;  // because that lane may have used up its budget
-      // A lane of a more urgent band would have run first, unless all lanes of that band wait within a callback or have
+      if (elsewhere && budgets_) continue;  // the lane of the other callback may have used up its budget
+      // A lane of a more urgent band would have run first, unless all lanes of that band are in a callback or have
       // ended.
       if (other->group != nullptr || (elsewhere && (executor.stopped || !has_free_lane(executor, other->band))))
         continue;
@@ -144,7 +146,7 @@ class Checks {
       }
       if (other->kind != TIDE_CALLBACK_TIMER || other->pending > 0 || other->priority <= callback.priority) continue;
       const auto *timer = reinterpret_cast<const tide_timer_t *>(other);  // the callback is the timer's first member
-      // If two lanes wake at the same time, the less urgent lane may be notified first.
+      // If the timers of two lanes expire at the same time, the less urgent lane may be woken first.
       const bool due = elsewhere ? timer->next_ns < now : timer->next_ns <= now;
       if (!timer->canceled && due) violate(now, "a callback starts while a more urgent timer is due");
     }
@@ -154,7 +156,7 @@ class Checks {
     }
   }
 
-  // Inspects all nodes, instead of the head of the queue from which the transmitter has chosen.
+  // Inspects all nodes, so that the check does not rely on the transmitter's queue.
   void frame_start(Client &client, const tide_frame_parts_t &frame, Time now) {
     if (frame.body_bytes == 0) return;
     const tide_transmitter_t &transmitter = client.session().daemon.transmitter;
@@ -167,7 +169,8 @@ class Checks {
     }
   }
 
-  // After each step: the pools keep their reservations, and the wire is not idle while a frame could be sent.
+  // Checks after each step that the pools keep their reservations, and that the line is not idle while a frame could be
+  // sent.
   void step_end(Client &client, Time now) {
     const tide_daemon_t &daemon = client.session().daemon;
     slots(daemon.receiver, now);
@@ -191,22 +194,21 @@ class Checks {
     if (waits) violate(now, "the wire is idle although a frame could go");
   }
 
-  // Upwards: "published" means that the session has accepted the message, "received" that it has arrived in ROS 2.
-  // Returns false if no such message was sent.
+  // Upwards: published() when the session has accepted the message, received() when it has arrived in ROS 2. received()
+  // returns false if the message belongs to no instance.
   void published(size_t message, const Mark &mark) { ups_.at(message).send(mark); }
   bool received(size_t message, const Mark &mark, bool renewed, Time now) {
     Way &way = ups_.at(message);
     return arrived(way, mark, renewed, "host", now);
   }
 
-  // Downwards: "offered" means that the agent has the message for a reader of the board, "took" that the board has
-  // received it.
+  // Downwards: offered() when the agent has the message for a reader of the board, took() when the board has taken it.
   bool offered(size_t input, const Mark &mark) { return downs_.at(input).send(mark); }
   void took(size_t input, const Mark &mark, bool renewed, Time now) {
     Way &way = downs_.at(input);
     const size_t number = way.instances.number(mark);
     way.got++;
-    // A message that reached the host twice is sent down twice, and the second copy may arrive first.
+    // If a message reached the host twice, its answer is sent down twice, and the second copy may arrive first.
     const bool twice = number != SIZE_MAX && way.sent[number] > 1;
     if (renewed && twice) return;
     if (number == SIZE_MAX || way.sent[number] == 0) return stranger("client", now);
@@ -219,12 +221,12 @@ class Checks {
     violate(now, "callback '" + graph_.callbacks[callback].name + "': " + what);
   }
 
-  // Number of first arrivals. Repeats are not counted, because a message that is sent again and again must not keep a
-  // run going.
+  // Number of messages that have arrived. Repeated arrivals do not count, because a message that is sent again and
+  // again must not keep a run going.
   uint64_t arrivals() const { return arrivals_; }
 
-  // True when all promised messages have arrived. `unmatched` is the number of replies that the agent dropped and
-  // counted.
+  // True if all messages that must arrive have arrived, and the pools are free. `unmatched` is the number of replies
+  // that the agent has dropped and counted.
   bool is_complete(Client &client, uint64_t unmatched, bool renewed) const {
     if (client.unheard() != 0) return false;
     for (const auto &[message, way] : ups_)
@@ -257,7 +259,7 @@ class Checks {
   const std::vector<std::string> &violations() const { return violations_; }
 
  private:
-  // A message's way over the line. By instance: how often the message was sent, and whether it arrived.
+  // State of one message in one direction. By instance: how often the message was sent, and whether it arrived.
   struct Way {
     Way(const Plan &plan, const Graph &graph, const MessagePlan &of, bool is_reliable)
         : message(of),
@@ -277,8 +279,8 @@ class Checks {
       sent[number]++;
       return true;
     }
-    // Checks that each message was taken, was dropped by a full queue, or is a reply that the agent dropped; the latter
-    // are subtracted from `unmatched`.
+    // True if each message was taken, was dropped by a full queue, or is a reply that the agent dropped. Subtracts such
+    // replies from `unmatched`.
     bool has_all(uint64_t dropped, uint64_t &unmatched) const {
       const uint64_t accounted = got + dropped;
       const uint64_t missing = accounted < sent_count ? sent_count - accounted : 0;
@@ -300,7 +302,7 @@ class Checks {
     bool waits_in_agent = false;
     std::vector<uint32_t> sent;
     std::vector<bool> seen;
-    std::vector<int64_t> last;  // by timer
+    std::vector<int64_t> last;  // by root: the largest instance that has arrived
     size_t sent_count = 0, got = 0;
   };
 
@@ -352,7 +354,7 @@ class Checks {
     return "";
   }
 
-  // Counts the slots themselves, because the receiver's counters are under test.
+  // Counts the free slots itself, because the receiver's counters are under test.
   void slots(const tide_receiver_t &receiver, Time now) {
     size_t free = 0, owed = 0;
     for (size_t index = 0; index < receiver.config.slot_count; index++) {
@@ -364,9 +366,9 @@ class Checks {
     if (free < owed) violate(now, "receive slots that are reserved for a reader are in use by others");
   }
 
-  // Counts the users itself, because the receiver's counters are under test. All reassemblies have the same size here.
-  // A reader is known from its first message on. Reassemblies that other readers took before that stay theirs until
-  // they return them.
+  // Counts used reassemblies itself, because the receiver's counters are under test. All reassemblies have the same
+  // size here. The receiver knows a reader from its first fragmented message on, and reserves nothing for it before.
+  // Other readers may then keep several reassemblies until they return them.
   void reassemblies(const tide_receiver_t &receiver, Time now) {
     const size_t count = receiver.config.reassembly_count;
     size_t free = 0, known = 0, without = 0;
@@ -391,10 +393,10 @@ class Checks {
     }
   }
 
-  // Counts the owners of used nodes itself, because the transmitter's counters are under test. A level is known in a
-  // size class from its first message of that class on. Nodes that other levels took before that stay theirs until they
-  // return them. Levels whose numbers differ by 32 count as one (tide/transmitter.h). This runs after each step of the
-  // simulation, so it makes only one pass.
+  // Counts the levels of used nodes itself, because the transmitter's counters are under test. The transmitter knows a
+  // level in a size class from its first message of this class on, and reserves nothing for it before. Other levels may
+  // then keep several nodes until they return them. Levels whose numbers differ by 32 count as one
+  // (tide/transmitter.h). The function makes only one pass over the nodes, because it runs after each step.
   void nodes(const tide_transmitter_t &transmitter, Time now) {
     struct Use {
       size_t free = 0;
@@ -411,8 +413,8 @@ class Checks {
       const size_t level = TIDE_PRIORITY_LEVEL(node.priority) % kLevels;
       use.used.set(level);
       if (node.length == 0) continue;
-      // The request was for the smallest class that fits the first sample. Even so, if only a larger class had a free
-      // node, later samples were packed behind that sample.
+      // Determines the class that was requested: the smallest one that fits the first sample. The node may be of a
+      // larger class, and then later samples may follow the first one in it.
       const uint32_t first = node.bytes[2] | static_cast<uint32_t>(node.bytes[3]) << 8;
       const uint32_t asked =
           first == 0 ? node.length : std::min(node.length, first + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES);
@@ -441,12 +443,12 @@ class Checks {
   const Graph &graph_;
   std::map<size_t, Way> ups_, downs_;  // by message, and by input
   size_t known_to_fragments_ = 0;      // number of readers of fragmented messages known so far
-  bool late_to_fragments_ = false;     // a reader became known while another had several reassemblies
+  bool late_to_fragments_ = false;     // a reader became known while another reader had several reassemblies
   static constexpr size_t kNodeClasses = 4, kLevels = 32;
   using LevelSet = std::bitset<kLevels>;
   struct Levels {
     LevelSet known;     // levels that have used nodes of a class
-    bool late = false;  // a new level made the free nodes too few, and they still are
+    bool late = false;  // since a new level became known, there have been fewer free nodes than levels without a node
   };
   std::array<Levels, kNodeClasses> levels_;
   uint64_t arrivals_ = 0;
@@ -479,8 +481,8 @@ class Trace {
   uint64_t hash() const { return hash_; }
 
  private:
-  // Written without printf, because a line is written for each of some thousand events of a seed, and printf took a
-  // quarter of a campaign's time.
+  // Without printf, which took a quarter of a campaign's time: each seed writes a line for each of some thousand
+  // events.
   static char *put(char *begin, char *end, int64_t number) { return std::to_chars(begin, end, number).ptr; }
 
   bool kept_;
@@ -490,7 +492,8 @@ class Trace {
 
 class OneBoard;
 
-// What all boards share: the nodes of the host, the path of every instance through the graph, and the measurements.
+// Everything outside of the boards: the nodes of the host, the routes of messages between nodes and boards, and the
+// measurements.
 class World {
  public:
   World(const Plan &plan, const Graph &graph)
@@ -552,7 +555,7 @@ class World {
   ChainResult result(const PathPlan &path, Time until) const;
   Records records() const;
 
-  // True if nothing is under way between nodes.
+  // True if no message is under way between nodes, and no callback of a shipped executor waits or runs.
   bool is_quiet() const { return hops_ == 0 && shipped.is_quiet(); }
 
   Engine engine;
@@ -563,13 +566,13 @@ class World {
   std::vector<OneBoard *> changed;  // boards that acted in this step; the others are unchanged
 
  private:
-  // Begin and end of each instance.
+  // Start and end of each instance, for one callback or message.
   struct Times {
     explicit Times(Instances numbers) : instances(std::move(numbers)), all(instances.size(), {-1, -1}) {}
-    // again: the end of an instance is that of its last message; otherwise it is that of its first message.
+    // If this is not the first run for the instance: with `again`, the later end counts, otherwise the first one.
     void note(const Mark &mark, Time start, Time end, bool again = false) {
       const size_t number = instances.number(mark);
-      if (number == SIZE_MAX) return;  // an unknown instance, which the checks report
+      if (number == SIZE_MAX) return;  // an unknown instance, which Checks reports
       auto &[from, to] = all[number];
       if (from < 0) from = start;
       if (to < 0 || again) to = end;
@@ -635,7 +638,7 @@ class World {
                        [this, &message, request, marks](const Bus::Payload &payload, Services::Take reply) {
                          const Mark mark = marks->read(payload, 3);
                          if (crossings_[request].instances.number(mark) == SIZE_MAX)
-                           return;  // the checks of the board have reported it
+                           return;  // Checks of the board has reported the error
                          askers_[{message.answered_by, mark}] = std::move(reply);
                          receive(receiver_of(message), mark);
                        });
@@ -644,13 +647,14 @@ class World {
   const Plan &plan_;
   const Graph &graph_;
   std::vector<std::unique_ptr<HostExecutor>> hosts_;
-  std::map<std::pair<unsigned, unsigned>, char> exclusive_;   // groups, identified by their addresses
+  std::map<std::pair<unsigned, unsigned>, char> exclusive_;   // the address of an element identifies a group
   std::vector<std::unique_ptr<HostCallback>> nodes_;          // by callback; null if it is on a board
   std::vector<Times> runs_, crossings_;                       // by callback, and by message
   std::vector<std::vector<Time>> releases_;                   // by timer and instance; -1 if it is not released
   size_t hops_ = 0;                                           // number of messages under way between executors
-  std::map<std::pair<size_t, Mark>, size_t> joined_;          // by callback, how many of its messages have come
-  std::map<std::pair<size_t, Mark>, Services::Take> askers_;  // by reply
+  std::map<std::pair<size_t, Mark>, size_t> joined_;          // by callback and instance: number of its messages that
+                                                              // have arrived
+  std::map<std::pair<size_t, Mark>, Services::Take> askers_;  // by reply and instance: where to send the reply
 };
 
 // A board's program, its line and its agent, in a world that may contain other boards.
@@ -707,7 +711,7 @@ class OneBoard {
     });
   }
 
-  // Starts the loads of the board, which use its core in addition to the callbacks until the run ends.
+  // Starts the described loads, which use the board's core until the run ends.
   void start_loads() {
     for (const LoadPlan &load : graph_.loads) {
       if (load.board != board_) continue;
@@ -873,7 +877,8 @@ class OneBoard {
     };
   }
 
-  // A load that masks interrupts is an interrupt of the same length, because interrupts wait for one another.
+  // A load that masks interrupts is simulated by an interrupt of the same length, because interrupts wait for one
+  // another.
   void mask(const LoadPlan &load, Time time) {
     engine_.at(time, [this, &load, time] {
       machine_.core().interrupt(load.execution, [this, &load] {
@@ -883,7 +888,7 @@ class OneBoard {
     });
   }
 
-  // Observes a message that this board sends or receives, at the point where it passes through ROS 2.
+  // Subscribes to a message that this board sends or receives, to observe it in ROS 2.
   void watch(size_t number) {
     const MessagePlan &message = graph_.messages[number];
     if (message.carry == Carry::kLocal) return;
@@ -911,7 +916,7 @@ class OneBoard {
       const bool is_from_node = graph_.callbacks[message.sender].board < 0;
       of_service([this, input, number, marks, is_from_node](const Bus::Payload &payload) {
         const Mark mark = marks->read(payload, 3);
-        if (!checks_.offered(input, mark)) return;  // the checks of the sender have reported it
+        if (!checks_.offered(input, mark)) return;  // Checks of the sender has reported the error
         if (is_from_node) world_.cross(number, mark);
       });
       if (rtps_ != nullptr) {
@@ -934,7 +939,7 @@ class OneBoard {
     if (checks_.received(message, mark, is_renewed(), engine_.now())) world_.cross(message, mark);
   }
 
-  // Delays messages from ROS 2 to the agent; they arrive in order.
+  // Delays a message from ROS 2 to the agent. Messages keep their order.
   void come_back(std::function<void()> deliver) {
     if (plan_.return_most == 0 && plan_.delay_slot == 0) {
       deliver();
@@ -993,7 +998,7 @@ void World::deliver(const MessagePlan &message, const Mark &mark) {
   }
 }
 
-// Only instances that end before `until` count for the worst response.
+// The result of a path. Only instances that end before `until` count for the worst response.
 ChainResult World::result(const PathPlan &path, Time until) const {
   const CallbackPlan &first = graph_.callbacks[path.first];
   const Times &ends = path.crossing == SIZE_MAX ? runs_[path.last] : crossings_[path.crossing];
@@ -1108,8 +1113,8 @@ class Run {
     return first_release_ + callback.phase + (plan_.instances_of(callback.period) - 1) * callback.period;
   }
 
-  // A path on shipped executors of the host loses only instances that full queues have dropped, and is never faster
-  // than its executions.
+  // Checks a path on shipped executors of the host: it may lose only instances that full queues have dropped, and no
+  // response may be shorter than its executions.
   void check_shipped(const PathPlan &path, const ChainResult &seen, Result &result) const {
     Time least = 0;
     uint64_t dropped = 0;
@@ -1128,7 +1133,7 @@ class Run {
       result.violations.push_back(path.name + " has a response shorter than its executions");
   }
 
-  // The time after which some timers of the path's boards are no longer released.
+  // A second after the first of the timers that involve the path's boards is released for the last time.
   Time steady_until(const PathPlan &path) const {
     std::set<int> touched;
     for (const CallbackPlan &callback : graph_.callbacks)
@@ -1151,8 +1156,7 @@ class Run {
 
   void finish(Time last_release) {
     Engine &engine = world_.engine;
-    // If nothing else reveals that the agent was restarted, a client notices it only by its own probes, which takes
-    // kNotice.
+    // A client that receives nothing notices a restart of the agent only by its own probes, which takes up to kNotice.
     const Time noticed = plan_.restarts > 0 || plan_.cuts > 0 ? kNotice + plan_.outage_maximum : 0;
     Time longest = 0;
     for (const size_t root : graph_.roots) longest = std::max(longest, graph_.callbacks[root].period);
@@ -1164,7 +1168,7 @@ class Run {
       for (const auto &board : boards_) sum += board->arrivals();
       return sum;
     };
-    // Best-effort messages and running callbacks occupy pool elements, so the run waits for them as well.
+    // The run also waits for best-effort messages and running callbacks, because they occupy elements of pools.
     for (uint64_t before = arrivals(); !(all(&OneBoard::is_done) && world_.is_quiet()) && next < limit;) {
       engine.run_until(next += kCheckPeriod);
       if (const uint64_t now = arrivals(); now != before) {
@@ -1197,7 +1201,7 @@ std::vector<Plan> boards_of(const Plan &plan, const Graph &graph) {
   return boards;
 }
 
-// The smallest sample that is at least as large as this share of all samples.
+// The smallest sample such that at least this share of all samples is not larger.
 Time percentile(const std::vector<Time> &sorted, double share) {
   const auto rank = static_cast<size_t>(std::ceil(share * static_cast<double>(sorted.size())));
   return sorted[std::max<size_t>(rank, 1) - 1];
@@ -1238,8 +1242,8 @@ Result simulate(const Plan &plan) {
       throw std::invalid_argument("board '" + board.system + "' has no callback");
     if (board.budget > 0) throw std::invalid_argument("the simulated client has no budgets; a board has (--board)");
   }
-  // All boards are set up at the same time, so that no board is silent for long before its first release. How long the
-  // set-up of a board takes depends on when the others start, so the set-up is repeated until the times fit.
+  // The set-up of all boards must end at the same time, so that no board is silent for long before its first release.
+  // How long it takes depends on when the other boards start, so the set-up is repeated until all end together.
   if (boards.empty()) return Run(plan, boards, graph).run();
   for (int attempt = 0; attempt < kAttempts; attempt++) {
     Run run(plan, boards, graph);

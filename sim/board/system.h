@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run, from the plan to the result: boards, their lines and agents, and ROS 2 nodes that answer, on one bus.
+// One run, from the plan to the result: boards, their lines and agents, and ROS 2 nodes on a common bus.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace tide::sim {
 
-// An instance of a path; an `end` of -1 means that the instance did not reach the end.
+// Times of one instance of a path. An `end` of -1 means that the instance did not reach the end of the path.
 struct Recorded {
   Time release, start, end;
 };
@@ -23,15 +23,17 @@ struct ChainResult {
   std::string name;
   unsigned level = 0;
   Time deadline = 0;
-  std::vector<Time> latencies;  // by period: from the plan's latency_from to the completion of the last callback
+  std::vector<Time> latencies;  // of each completed instance: from the plan's latency_from to the completion of the
+                                // last callback
   uint32_t lost = 0;            // number of instances that were released but never completed
-  Time worst_response = -1;     // from a release on the timer's grid to completion; -1 if none was completed
-  int64_t worst_index = -1;     // number of the instance with that response
+  Time worst_response = -1;     // from the release of an instance to its completion; -1 if none was completed
+  int64_t worst_index = -1;     // number of the instance with the worst response
   std::vector<Recorded> recorded = {};  // only if the plan requests it
-  uint64_t skipped = 0;                 // number of its timer's expiries without an instance, on a shipped executor
+  uint64_t skipped = 0;                 // on a shipped executor: number of expiries that its timer skipped
 };
 
-// Counters of a shipped executor of the host: updates of the set of ready callbacks, choices of a callback, and runs.
+// Counters of a shipped executor of the host. updates: of its set of ready callbacks. choices: of the next callback.
+// runs: of callbacks.
 struct ExecutorResult {
   std::string name;
   uint64_t updates = 0, choices = 0, runs = 0;
@@ -42,7 +44,8 @@ struct LaneBudget {
   uint64_t exhaustions = 0, used = 0, low = 0, overrun = 0;
 };
 
-// By callback: its runs {timer, instance, start, end}; by message: arrivals in ROS 2 {timer, instance, time}.
+// runs: by callback, each as {timer, instance, start, end}. crossings: by message, each arrival in ROS 2 as {timer,
+// instance, time}.
 struct Records {
   std::vector<std::vector<std::array<Time, 4>>> runs;
   std::vector<std::vector<std::array<Time, 3>>> crossings;
@@ -58,13 +61,15 @@ struct Result {
   Time simulated = 0;
   uint64_t events = 0;
   uint32_t publish_failures = 0;
-  uint32_t publish_waits = 0;  // number of reliable publishes that found no node
+  uint32_t publish_waits = 0;  // number of reliable publishes that found no free node in the pool
   unsigned agent_restarts = 0;
-  uint32_t masked_maximum = 0, stack_bytes = 0;  // on a board: in instructions, and in bytes; 0: not measured
-  std::vector<std::string> execution_times;      // on a board: lines of tide_measurement_line
+  uint32_t masked_maximum = 0, stack_bytes = 0;  // of an image in QEMU: longest time with interrupts masked, in
+                                                 // instructions, and the depth of the stack; 0: not measured
+  std::vector<std::string> execution_times;      // of an image in QEMU: lines of tide_measurement_line
   std::vector<LaneBudget> budgets;               // one for each lane with a budget
   std::vector<ExecutorResult> executors;         // the shipped executors of the host
-  std::vector<uint64_t> dropped, skipped;        // their losses by callback: messages, and expiries of late timers
+  std::vector<uint64_t> dropped, skipped;        // losses of these executors, by callback: dropped messages, and
+                                                 // skipped expiries of late timers
   LineCounters up, down;
   tide_transmitter_counters_t transmitter{};
   tide_receiver_counters_t receiver{};

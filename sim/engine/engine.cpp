@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#undef _FORTIFY_SOURCE  // because it reports a jump to another stack as an error
+#undef _FORTIFY_SOURCE  // fortified longjmp reports a jump to another stack as an error
 #include "sim/engine/engine.h"
 
 #include <ucontext.h>
@@ -25,7 +25,7 @@
 namespace tide::sim {
 namespace {
 
-// More switches than this without any time passing mean that code polls instead of waiting.
+// If more switches than this occur at one instant, some code polls instead of waiting, which is an error.
 constexpr unsigned kSwitchesWithoutTime = 1'000'000;
 
 thread_local Task *current_task = nullptr;
@@ -49,9 +49,9 @@ std::unique_ptr<uint8_t[]> take_stack() {
 
 // ---- fibers ----
 
-// A fiber has its own stack and runs until it yields. Stacks are reused for later fibers. A context is used only to
-// enter a new stack for the first time. After that, control passes by setjmp, because swapcontext calls the kernel for
-// the signal mask each time, which takes longer than the rest of a switch.
+// A fiber has its own stack and runs until it yields. Stacks are reused for later fibers. A ucontext serves only to
+// enter the stack for the first time. Later switches use setjmp, because swapcontext makes a system call for the signal
+// mask, which takes longer than the rest of a switch.
 class Fiber {
  public:
   using Entry = void (*)(void *context);
@@ -68,7 +68,7 @@ class Fiber {
   Fiber(const Fiber &) = delete;
   Fiber &operator=(const Fiber &) = delete;
 
-  // Called from outside: runs the fiber until it yields or its entry function returns.
+  // Called from outside of the fiber: runs it until it yields or its entry function returns.
   void resume() {
     START_SWITCH(&fake_outside_, stack_.get(), kStackBytes);
     if (_setjmp(outside_) == 0) {
@@ -78,7 +78,7 @@ class Fiber {
     FINISH_SWITCH(fake_outside_, nullptr, nullptr);
   }
 
-  // Called from inside: lets resume return.
+  // Called from inside the fiber: lets resume return.
   void yield() {
     START_SWITCH(&fake_inside_, outside_bottom_, outside_size_);
     if (_setjmp(inside_) == 0) _longjmp(outside_, 1);
@@ -101,7 +101,8 @@ class Fiber {
 
   // Called by the first resume.
   void enter() {
-    // Allocated outside of this stack: this function never returns, so AddressSanitizer would keep its memory poisoned.
+    // Not on this stack: this function never returns, so the memory of its variables would stay poisoned for
+    // AddressSanitizer.
     thread_local ucontext_t inside;
     getcontext(&inside);
     inside.uc_stack.ss_sp = stack_.get();
@@ -119,7 +120,7 @@ class Fiber {
   std::unique_ptr<uint8_t[]> stack_;
   bool entered_ = false;
   std::jmp_buf inside_, outside_;
-  // For the address sanitizer, which must know the current stack.
+  // For AddressSanitizer, which must know the current stack.
   void *fake_inside_ = nullptr, *fake_outside_ = nullptr;
   const void *outside_bottom_ = nullptr;
   size_t outside_size_ = 0;

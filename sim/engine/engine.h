@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual time: an event queue in integer nanoseconds, and cores that run tasks by preemptive fixed priorities.
+// Virtual time: an event queue with times in integer nanoseconds, and cores that run tasks by preemptive fixed
+// priorities.
 //
 // A task is a fiber. Its code takes no time except in execute(), where more urgent tasks and interrupts can preempt it.
-// An interrupt handler runs at its time, or when earlier handlers of the core have ended; its cost delays the running
-// task. Events at the same time happen in the order in which they were requested. Everything runs in one thread of the
-// real machine, so that the same input gives the same run.
+// An interrupt handler runs at its time or, if earlier handlers of the core are still busy, after them; its cost delays
+// the running task. Events with the same time occur in the order in which they were requested. Everything runs in one
+// thread of the real machine, so that the same input gives the same run.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ class Engine {
   Engine &operator=(const Engine &) = delete;
 
   Time now() const { return now_; }
-  // A time before now counts as now.
+  // Requests an event. A time before now counts as now.
   void at(Time time, Action action);
   void after(Time delay, Action action) { at(now_ + delay, std::move(action)); }
   Core &add_core();
@@ -47,7 +48,7 @@ class Engine {
     while (step(limit)) {
     }
   }
-  // True while code runs that an event or a core has called.
+  // True while step() processes an event or runs tasks.
   bool is_stepping() const { return stepping_; }
   uint64_t event_count() const { return events_; }
   // Time of the next event; kForever if there is none.
@@ -65,7 +66,7 @@ class Engine {
   };
   static bool later(const Event &left, const Event &right);
   void settle();
-  // The first core, from this one on, that may have work; the number of cores if there is none.
+  // Index of the first core, from index `from` on, that may have work; the number of cores if there is none.
   size_t next_dirty(size_t from) const;
 
   bool step_within(Time limit);
@@ -75,20 +76,22 @@ class Engine {
   bool stepping_ = false;
   std::vector<Event> queue_;
   std::vector<std::unique_ptr<Core>> cores_;
-  std::vector<uint64_t> dirty_;  // a bit for each core, so that a step of one of a hundred boards does not check all
+  std::vector<uint64_t> dirty_;  // a bit for each core that may have work, so that a step need not check every core of
+                                 // a hundred boards
 };
 
-// Is notified of a core's actions on a task while they happen, so it may only change priorities and request events.
+// Is notified of a core's actions on a task. The calls come while the core acts, so they may only change priorities and
+// request events.
 class TaskObserver {
  public:
   virtual ~TaskObserver() = default;
   virtual void on_ready() {}
-  virtual void on_run() {}   // from now on, the task's time is counted
+  virtual void on_run() {}   // the core has begun to execute the task
   virtual void on_stop() {}  // the task was preempted, or its execution has ended
   virtual void on_block() {}
 };
 
-// A thread of a core. Larger priorities run first, equal priorities in the order in which they became ready.
+// A thread of a core. Larger priorities run first; tasks of equal priority run in the order in which they became ready.
 class Task {
  public:
   Task(Core &core, std::string name, int priority, std::function<void()> body);
@@ -99,7 +102,7 @@ class Task {
   // The task whose code is running; null while an event or an interrupt runs.
   static Task *current();
 
-  // Called from the task: uses this much time of the core.
+  // Called from the task: uses the core for this much time.
   void execute(Time duration);
   // Called from the task: sleeps until wake or until the deadline; returns true if it was woken.
   bool block(Time deadline);
@@ -107,9 +110,9 @@ class Task {
   void give_way();
   // Called from anywhere: wakes the task if it is blocked.
   void wake();
-  // Called from anywhere: the task becomes the last of those with its new priority.
+  // Called from anywhere: changes the priority; the task is then last among those with the new priority.
   void set_priority(int priority);
-  // Null: no observer.
+  // Sets the observer; null: none.
   void observe(TaskObserver *observer) { observer_ = observer; }
 
   Core &core() { return core_; }
@@ -142,7 +145,8 @@ class Core {
   Core(Engine &engine, size_t index) : engine_(engine), index_(index) {}
 
   Engine &engine() { return engine_; }
-  // The handler runs now, or after the pending handlers; it keeps the core busy for `cost`.
+  // Requests an interrupt. Its handler runs now, or after the pending handlers of this core, and keeps the core busy
+  // for `cost`.
   void interrupt(Time cost, Engine::Action handler);
 
  private:
@@ -152,7 +156,7 @@ class Core {
     Time cost;
     Engine::Action handler;
   };
-  bool settle();  // for a core with new work; returns true if a handler or a task ran
+  bool settle();  // does what there is to do now; returns true if a handler or a task ran
   Task *most_urgent() const;
   void put_down();  // stops the running task and accounts for its time
   void pick_up(Task &task);
@@ -167,7 +171,7 @@ class Core {
   Time interrupted_until_ = 0;
   Task *running_ = nullptr;
   Time started_ = 0;
-  bool burning_ = false;  // true while a task's execution is being timed
+  bool burning_ = false;  // true while a task is in execute(), so that its time is counted
   uint64_t generation_ = 0, order_ = 0;
 };
 

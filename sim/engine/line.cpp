@@ -121,7 +121,7 @@ void Link::schedule(Time time) {
   if (time >= next_poll_) return;
   next_poll_ = time;
   machine_.engine().at(time, [this, time] {
-    if (next_poll_ != time) return;  // an earlier poll has set a new time
+    if (next_poll_ != time) return;  // meanwhile another poll has set a new time
     machine_.core().interrupt(0, [this] {
       next_poll_ = kForever;
       poll();

@@ -13,13 +13,14 @@
 
 namespace tide::sim {
 
-// One direction of a serial line with DMA. A frame is sent at the baud rate, with 10 bits for each byte. After its last
-// byte, the sender is notified and the receiver gets the frame. Faults are drawn from the seed, for each
-// frame.
+// One direction of a serial line with DMA. A frame is sent at the baud rate (0: in no time), with 10 bits for each
+// byte. After its last byte, the sender is notified and the receiver gets the frame. Faults are drawn from the seed for
+// each frame.
 
 struct Faults {
-  double loss = 0, duplication = 0, corruption = 0, delay = 0;  // probabilities of each fault, for each frame
-  Time delay_maximum = 0;                                       // a delayed frame may be overtaken
+  double loss = 0, duplication = 0, corruption = 0, delay = 0;  // probability of each fault, for each frame
+  Time delay_maximum = 0;                                       // greatest delay of a delayed frame, which later frames
+                                                                // may overtake
   bool any() const { return loss > 0 || duplication > 0 || corruption > 0 || delay > 0; }
 };
 
@@ -33,13 +34,13 @@ class Line {
 
   Line(Engine &engine, uint64_t baud, uint64_t seed) : engine_(engine), baud_(baud), random_(seed) {}
 
-  // on_left is called after the last byte. The next frame must not be sent before that.
+  // on_left is called after the last byte. Send the next frame only after this call.
   void send(Bytes frame, std::function<void()> on_left);
   Time duration(size_t bytes) const;
   void set_faults(const Faults &faults) { faults_ = faults; }
   void set_cut(bool cut) { cut_ = cut; }
-  // Called when the last byte of a frame has been sent. Returns true if the frame is lost, in addition to the frames
-  // lost by the faults.
+  // Called when the last byte of a frame has been sent. If it returns true, the frame is lost, in addition to losses by
+  // faults.
   std::function<bool(const Bytes &frame)> refuse;
   std::function<void(const Bytes &frame)> deliver;
 
@@ -58,7 +59,7 @@ class Line {
 };
 
 // The client's end of the simulated line: a UART with DMA, or datagrams. Its interrupts preempt the tasks of the core.
-// Its context also polls the session, as the link's thread on POSIX does.
+// The link also polls the session, as the link's thread on POSIX does.
 
 class Link {
  public:
@@ -75,11 +76,11 @@ class Link {
   Link &operator=(const Link &) = delete;
 
   void attach();
-  // Unplugs the line at this end: frames on it are lost, and are sent again later.
+  // Unplugs the line at this end: the session's link closes, and frames on the line are lost.
   void detach();
   // Call this when a frame or datagram has arrived.
   void receive(const Line::Bytes &frame);
-  // Call this when tide_session_poll has work now.
+  // Call this when tide_session_poll has work to do now.
   void wake();
 
   // Called when a frame begins to be sent.

@@ -14,10 +14,11 @@
 
 namespace tide::sim {
 
-// A machine of the simulated world: its cores, and the platform that it gives the runtime.
+// A machine of the simulated world: its cores, and the platform (tide/platform.h) that the runtime uses on it.
 //
-// Critical sections need no lock, because a task is preempted only while it executes, waits, or leaves the outermost
-// section. On leaving it, a more urgent task that has become ready runs first, as on a real core.
+// Critical sections need no lock, because another task runs only while the current one executes, waits, or leaves its
+// outermost section. When a task leaves its outermost section, a more urgent task that has become ready runs first, as
+// on a real core.
 
 class Machine {
  public:
@@ -31,11 +32,11 @@ class Machine {
   Core &core(size_t index = 0) { return *cores_[index]; }
   unsigned sections_open() const { return sections_; }
 
-  // Called when a task has left its outermost critical section. The function may execute, which lets other cores run in
-  // between. May be empty.
+  // Called when a task has left its outermost critical section. The function may call Task::execute, so that other
+  // cores run in between. May be empty.
   std::function<void()> on_section_end;
-  // Called when a critical section is entered for the first time after `rest`; until then, the guarded data are
-  // unchanged. May be empty.
+  // Called at the first critical section after rest(). Until this call, data that critical sections guard are unchanged
+  // since rest(). May be empty.
   std::function<void()> on_change;
   void rest() { changed_ = false; }
 
@@ -56,7 +57,7 @@ class Machine {
   tide_platform_t platform_;
 };
 
-// A budget in virtual time: the priority of a task follows the shipped tide_budget_t exactly.
+// A budget in virtual time: sets the priority of a task exactly when the shipped tide_budget_t demands it.
 
 // The task must outlive the budget.
 class Budget : private TaskObserver {
@@ -67,7 +68,7 @@ class Budget : private TaskObserver {
   Budget(const Budget &) = delete;
   Budget &operator=(const Budget &) = delete;
 
-  // The state of the budget, brought up to date.
+  // The state of the budget, with all execution up to now.
   const tide_budget_t &state();
 
  private:
@@ -84,17 +85,17 @@ class Budget : private TaskObserver {
   std::vector<tide_replenishment_t> storage_;
   tide_budget_t budget_{};
   bool runs_ = false;
-  Time accounted_ = 0;  // execution accounted for up to this time
+  Time accounted_ = 0;  // the execution up to this time is counted
   Time deadline_ = kForever;
-  std::shared_ptr<Budget *> self_;  // for events that come after the budget's end
+  std::shared_ptr<Budget *> self_;  // for events that occur after the budget was destroyed
 };
 
-// What callback locks (tide/lock.h) need from a simulated machine: the running task, and its priority.
+// The lock port (tide/lock.h) of a simulated machine: gives the running task, and raises and restores its priority.
 
 class Locks {
  public:
-  // `priority_of`: the priority of the task that runs a lane. If it is empty, each lane has its own core, so no lane is
-  // ever preempted.
+  // `priority_of` returns the priority of the task that runs a lane. Leave it empty if each lane has its own core, so
+  // that no lane is ever preempted.
   explicit Locks(std::function<int(const tide_lane_t &lane)> priority_of = {})
       : priority_of_(std::move(priority_of)),
         port_{.context = this, .current = current, .raise = raise, .restore = restore, .may_wait = true} {}

@@ -15,14 +15,14 @@ namespace {
 
 Port *in_use = nullptr;
 
-constexpr Time kWallClockAtStart = 1'700'000'000 * kSecond;  // different from that of the monotonic clock
+constexpr Time kWallClockAtStart = 1'700'000'000 * kSecond;  // so that it differs from the monotonic clock
 constexpr Time kCustomLinkTurn = 20 * kMillisecond;
 constexpr int kHighestRealTimePriority = 99;
-constexpr uint16_t kReplenishments = 16;  // of a lane whose settings give no number
+constexpr uint16_t kReplenishments = 16;  // for a lane whose settings give no number
 
 }  // namespace
 
-// The runtime keeps these pointers longer than a port exists.
+// Functions for the runtime; it may keep pointers to them after the port is destroyed.
 struct PortFunctions {
   static Port &port() { return *in_use; }
   static const tide_platform_t &below() { return *port().machine().platform(); }
@@ -185,7 +185,7 @@ void Port::pause(Time duration) {
   while (machine_.engine().now() < end) advance(end);
 }
 
-// Runs the next event if it is not later than this time; otherwise advances to this time.
+// Runs the next event if it is not later than `until`; otherwise advances the time to `until`.
 void Port::advance(Time until) {
   Engine &engine = machine_.engine();
   if (engine.step(engine.now())) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The port (tide/port.h) in virtual time, for programs on the runtime's public interface. While a Port exists, the
-// tide_port_* functions use it. The program's threads are tasks, each on its own core; links interrupt core 0. The code
-// that drives the engine is also a thread of the program: while that code waits, the engine runs.
+// functions tide_port_* use it. The program's threads are tasks, each on its own core; links interrupt core 0. Code
+// outside of tasks and events also counts as a thread of the program: while it waits, the engine runs.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,8 @@ namespace tide::sim {
 
 class Port {
  public:
-  // Does not open custom links. Returns null if no such link exists. The link exists as long as the port does.
+  // Opens a link, except for custom links, which the port opens itself. Returns null if no link has this address. The
+  // returned link must exist as long as the port.
   using Open = std::function<Link *(tide_session_t &session, const tide_link_address_t &address)>;
 
   Port(Machine &machine, Open open);
@@ -29,13 +30,13 @@ class Port {
   static Port *current();
   Machine &machine() { return machine_; }
 
-  // Delays threads when they leave a critical section: one in `one_in`, by up to `most`, drawn from the seed. Without
-  // this, time passes only while a thread waits.
+  // Delays threads that leave a critical section: one of `one_in` times, by up to `most`, drawn from the seed. Without
+  // these delays, time passes only while a thread waits.
   void hesitate(uint64_t seed, uint64_t one_in, Time most);
-  // Called from a thread: lets time pass. Throws std::runtime_error when the time exceeds `limit`.
+  // Called from a thread: lets time pass. Throws std::runtime_error if the virtual time exceeds `limit`.
   void pause(Time duration);
   Time limit = kForever;
-  Time hesitated = 0;  // sum of the delays by hesitate
+  Time hesitated = 0;  // sum of all delays caused by hesitate()
   // Sets the result of tide_port_in_interrupt.
   bool in_interrupt = false;
 
@@ -59,20 +60,21 @@ class Port {
 
   Machine &machine_;
   Open open_;
-  std::vector<bool> busy_;                    // by core: it has a thread; core 0 never has one
-  std::vector<std::shared_ptr<void>> ended_;  // threads that have ended; there may still be events for them
+  std::vector<bool> busy_;                    // by core: true if it has a thread; core 0 never has one
+  std::vector<std::shared_ptr<void>> ended_;  // threads that have ended, kept because events may still refer to them
   std::vector<Opened> links_;
   Random random_{0};
   uint64_t one_in_ = 0;
   Time most_ = 0;
 };
 
-// Stands in for std::thread on the simulated machine: a task on a core of the current port that has no thread yet. Its
-// owner must join it before the port ends. Throws std::runtime_error if all cores are in use.
+// Takes the place of std::thread on the simulated machine: a task on a core of the current port that has no thread yet.
+// The owner must join it before the port is destroyed. The constructor throws std::runtime_error if all cores have a
+// thread.
 class Thread {
  public:
   Thread() = default;
-  // The priority is visible to a budget and to the thread itself, but the thread is never preempted.
+  // A budget and the thread itself can read the priority; it has no other effect, because the thread has its own core.
   explicit Thread(std::function<void()> body, int priority = kNormalPriority);
   Thread(Thread &&) noexcept = default;
   Thread &operator=(Thread &&) noexcept = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that are the same on every machine: xoshiro256** seeded by splitmix64, without distributions of the
-// standard library, whose results differ between implementations.
+// Random numbers that are the same on every machine: xoshiro256**, seeded by splitmix64. Distributions of the standard
+// library are not used, because their results differ between implementations.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start-up code of the MPS2 boards for FreeRTOS: the program's main is a task. Clock and alarm are two timers, as in
- * the port without an operating system. Functions that the programs of sim/workloads expect from that port are defined
- * here. */
+/* Start-up code of the MPS2 boards for FreeRTOS, which runs the program's main as a task. Clock and alarm use two
+ * timers, as in the port without an operating system. This file also defines the functions that programs of
+ * sim/workloads expect from that port. */
 #include "board.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 #define MAIN_STACK_BYTES 16384u
 #define MAIN_PRIORITY (configMAX_PRIORITIES - 2)
-#define SLEEP_MAXIMUM_NS (INT64_C(4) << 30) /* longest alarm: its ticks fit 32 bits; longer sleeps set several */
+#define SLEEP_MAXIMUM_NS (INT64_C(4) << 30) /* longest alarm whose ticks fit 32 bits; longer sleeps use several */
 
 extern uint32_t __stack_top, __data_load, __data_start, __data_end, __bss_start, __bss_end;
 
@@ -62,8 +62,8 @@ void vApplicationMallocFailedHook(void) {
   board_exit(76);
 }
 
-/* If the processor never sleeps, the emulator's time drifts away from the agent's time. A program without an agent may
- * define its own hook. */
+/* Lets the processor sleep; otherwise the emulator's time would drift away from the agent's. A program without an agent
+ * may define its own hook. */
 __attribute__((weak)) void vApplicationIdleHook(void) { __asm volatile("wfi"); }
 
 /* ---- clock and alarm ---- */
@@ -78,7 +78,7 @@ static void clock_interrupt(void) {
 uint64_t tide_cortex_m_clock(void) {
   const UBaseType_t before = portSET_INTERRUPT_MASK_FROM_ISR();
   uint32_t high = clock_high, low = ~MPS2_TIMER0->value; /* counts down */
-  if (MPS2_TIMER0->interrupts != 0) {                    /* the counter has wrapped, and this is not counted yet */
+  if (MPS2_TIMER0->interrupts != 0) { /* the counter has wrapped around, which clock_high does not include yet */
     low = ~MPS2_TIMER0->value;
     high++;
   }

@@ -23,7 +23,8 @@ static const tide_lwip_network_t network = {&ethernet, tide_lan9118_input};
 static char line[128];
 static const char *words[WORDS];
 
-/* Differs in each start of an image: by the time since 1970, and by instructions since the start. */
+/* A random number that differs from start to start of an image: it depends on the calendar time and on the time since
+ * the start. */
 uint32_t ethernet_random(void) {
   static uint32_t state;
   if (state == 0) state = (uint32_t)board_semihosting(SYS_TIME, NULL) * 2654435761u;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The alarms of board.h. On the MPS2 boards they use the dual timer. On the STM32F405, whose timers cannot interrupt in
- * QEMU, they use two software interrupts in addition to those of the lanes. */
+ * QEMU, they use two additional software interrupts of the port. */
 #include "board.h"
 #include "platform.h"
 #include "software.h"
@@ -9,7 +9,7 @@
 #if TIDE_STM32F405
 
 _Static_assert(TIDE_SOFTWARE_INTERRUPTS == 10u, "eight for the port, two for the alarms");
-#define ALARM_FIRST 7u /* the first software interrupt: above seven lanes, below the link */
+#define ALARM_FIRST 7u /* index of the first software interrupt: after seven lanes, before the link */
 
 static volatile bool due[2];
 static bool started;

@@ -5,13 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The program's entry. Its result is the exit code of the emulator. */
+/* The program's entry point. Its result is the exit code of the emulator. */
 int main(void);
 /* Ends the emulation with an exit code. */
 void board_exit(int code) __attribute__((noreturn));
-/* Two one-shot alarms, 0 and 1, with the runtime's interrupt priority, for programs that simulate a device. After the
- * given time (negative: never), board_alarm_interrupt is called; the program defines it, and calls board_alarm_due in
- * it once for each alarm. On the MPS2 boards, the modelled UART needs both alarms. */
+/* Two one-shot alarms, 0 and 1, with the runtime's interrupt priority, for programs that simulate a device. After
+ * left_ns (negative: never), an alarm calls board_alarm_interrupt, which the program defines. That function must call
+ * board_alarm_due once for each alarm, which returns whether the alarm has expired. On the MPS2 boards, the modelled
+ * UART needs both alarms. */
 void board_alarm(unsigned which, int64_t left_ns);
 bool board_alarm_due(unsigned which);
 void board_alarm_interrupt(void);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The UART of this program: that of the chip with an agent at the other end (on the MPS2 boards with a modelled DMA),
- * or, in lock-step with a simulated world, a DMA that takes no instructions for its bytes. In lock-step, sent bytes are
- * passed to the world at once, and a timer marks the end of sending. A second timer is set for the world's next event,
- * after which received bytes are in the ring. */
+/* The serial line of the program. If there is no simulated world, it is the chip's UART (on the MPS2 boards with a
+ * modelled DMA), with an agent at the other end. In lock-step with a simulated world, it is a DMA whose bytes cost no
+ * instructions: bytes to send go to the world at once, and one alarm marks the end of their transmission. The other
+ * alarm is set for the world's next event; received bytes are then put into the ring. */
 #include "board.h"
 #include "chip.h"
 #include "platform.h"
@@ -24,7 +24,7 @@ static int64_t now_ns(void) { return tide_port_platform()->now_ns(NULL); }
 static void arm(unsigned alarm, int64_t left_ns) { board_alarm(alarm, left_ns < 0 ? 0 : left_ns); }
 
 static void wait_for_event(int64_t next_ns) {
-  const int64_t longest_ns = INT64_C(100000000000); /* because a timer counts only to 171 s */
+  const int64_t longest_ns = INT64_C(100000000000); /* a timer cannot count for longer than 171 s */
   const int64_t left_ns = next_ns == INT64_MAX ? longest_ns : next_ns - now_ns();
   arm(EVENT, left_ns < longest_ns ? left_ns : longest_ns);
 }
@@ -86,7 +86,7 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
 static size_t receive_position(void) { return line.lockstep ? line.position : TIDE_CHIP_UART.receive_position(); }
 
 static const tide_uart_driver_t driver = {open, close, start_transmit, receive_position};
-/* The driver encodes a frame in pieces of this size. They are small, because encoding a piece is the longest critical
- * section. */
+/* The driver encodes a frame in pieces of the size of `piece`, which is small because encoding a piece is the longest
+ * critical section. */
 static uint8_t piece[32], ring[2048];
 const tide_uart_board_t tide_uart_board = {&driver, piece, sizeof piece, ring, sizeof ring};

@@ -10,12 +10,12 @@ extern uint32_t __stack_top, __stack_bottom;
 static uint32_t instruction_ns = 32;
 
 void measure_set_instruction_ns(uint32_t time_ns) { instruction_ns = time_ns; }
-/* Avoids a 64-bit division, because the measurement would include it. */
+/* Does without a 64-bit division, whose time the measurement would include. */
 uint32_t measure_instructions(int64_t time_ns) {
   return time_ns <= UINT32_MAX ? (uint32_t)time_ns / instruction_ns : (uint32_t)(time_ns / instruction_ns);
 }
 
-/* Each turn has two instructions in eight aligned bytes, so that it costs the same on any core. */
+/* Each iteration has two instructions in eight aligned bytes, so that it takes equally long on any core. */
 __attribute__((noinline)) void measure_burn(int64_t time_ns) {
   uint32_t turns = measure_instructions(time_ns) / 2u;
   if (turns == 0u) return;

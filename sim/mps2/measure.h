@@ -5,15 +5,16 @@
 
 #include <stdint.h>
 
-/* Nanoseconds per instruction, for -icount shift=N: two to the power of N. 32 if unknown. */
+/* Sets the nanoseconds per instruction, which are two to the power of N for QEMU's -icount shift=N; 32 if it is not
+ * called. */
 void measure_set_instruction_ns(uint32_t time_ns);
 uint32_t measure_instructions(int64_t time_ns);
 
 /* Uses this much processor time by counting instructions, whatever preempts it. */
 void measure_burn(int64_t time_ns);
 
-/* The first function marks the main stack below the caller. The second one returns the deepest use since then, in bytes
- * from the top of the stack. */
+/* measure_mark_stack marks the main stack below the caller. measure_stack_used returns the deepest use since the mark,
+ * in bytes from the top of the stack. */
 void measure_mark_stack(void);
 uint32_t measure_stack_used(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Services of the emulator for a program: an exit code, a line of text. */
+/* Services of the emulator for a program: to exit with a code, and to print a line of text. */
 #include "board.h"
 
 int board_semihosting(uint32_t operation, const void *argument) {

@@ -17,10 +17,10 @@ void fault_handler(void) {
   board_exit(70);
 }
 
-/* The modelled DMA uses this timer; a program without that DMA may use it. */
+/* By default the dual timer drives the modelled DMA; a program without this DMA may use the timer itself. */
 __attribute__((weak)) void board_alarm_interrupt(void) { tide_mps2_dual_timer_interrupt(); }
 
-/* Interrupts of the lanes and of the Ethernet controller; null in a program that has none. */
+/* Handlers for the lanes and the Ethernet controller; null in a program without them. */
 #pragma weak tide_cortex_m_software_interrupt
 #pragma weak tide_lan9118_interrupt
 void tide_lan9118_interrupt(void);

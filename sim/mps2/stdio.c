@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions that newlib needs for programs that print: standard output is the emulator's standard error, line by line;
- * there is no input. */
+/* Functions that newlib needs for programs that print. Standard output goes to the emulator's standard error, line by
+ * line; there is no input. */
 #include <errno.h>
 #include <sys/stat.h>
 

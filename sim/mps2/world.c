@@ -42,7 +42,7 @@ static void write_file(int file, const void *bytes, size_t count) {
   if (board_semihosting(SYS_WRITE, arguments) != 0) board_exit(71);
 }
 
-/* The last word of the command line is the name of the folder. */
+/* Reads the name of the folder, which is the last word of the command line. */
 static void find_folder(void) {
   static char line[128];
   const uint32_t arguments[2] = {(uint32_t)line, sizeof line};
@@ -63,7 +63,7 @@ const world_plan_t *world_open(void) {
   return up < 0 || down < 0 ? NULL : &given.plan;
 }
 
-/* Written in one piece, because lanes preempt each other. */
+/* The message is written in one piece, because lanes preempt each other. */
 void world_tell(world_kind_t kind, int64_t time_ns, const void *bytes, size_t count) {
   static struct {
     world_header_t header;

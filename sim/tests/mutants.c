@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the runtime in which a mutant intercepts the file's own functions (mutants.h); the definition selects one
+/* Files of the runtime in which a mutant intercepts functions of the file itself (mutants.h). A definition selects the
  * file. */
 
 #if defined MUTANT_FILE_BUDGET

@@ -15,18 +15,17 @@ typedef enum tide_mutant {
   MUTANT_DOUBLES,   /* daemon: a duplicate of a message is delivered again */
   MUTANT_LOSES,     /* daemon: a message that the peer misses counts as acknowledged */
   MUTANT_ORDER,     /* daemon: the least urgent message is sent first */
-  MUTANT_IDLE,      /* daemon: now and then, a message that could be sent is overlooked until another event */
+  MUTANT_IDLE,      /* daemon: now and then, a message that could be sent is not sent until another event occurs */
   MUTANT_GREEDY,    /* receiver: slots are not reserved, so that the first reader takes slots of others */
-  MUTANT_HOARDING,  /* receiver: reassemblies are not counted, so that the first reader takes those reserved for others
-                     */
+  MUTANT_HOARDING,  /* receiver: used reassemblies are not counted, so that the first reader takes those of others */
   MUTANT_GRABBING,  /* transmitter: levels are not remembered, so that the first level takes nodes kept for others */
   MUTANT_GENEROUS,  /* budget: used time is replenished after half a period, so that a lane gets twice its budget */
-  MUTANT_FORGETS,   /* action server: a repeated request for a goal that has ended starts a new goal */
-  MUTANT_TRUSTS,    /* action client: does not repeat in a new session the requests that the old one left unanswered */
+  MUTANT_FORGETS,   /* action server: a repeated request for an ended goal starts a new goal */
+  MUTANT_TRUSTS,    /* action client: after a new session, unanswered requests of the old session are not repeated */
   MUTANT_BELIEVES,  /* action client: a refusal is believed even if the request may have arrived twice */
-  MUTANT_EARLY,     /* executor: now and then, the clock is slightly fast */
+  MUTANT_EARLY,     /* executor: now and then, the clock shows a slightly later time */
   MUTANT_GROUPS,    /* executor: now and then, an exclusive group is treated as reentrant */
-  MUTANT_OVERLOOKS, /* executor: now and then, a callback that could run is overlooked until another event */
+  MUTANT_OVERLOOKS, /* executor: now and then, a callback that could run does not run until another event occurs */
   MUTANT_LAST       /* executor: now and then, a ready callback goes last, whatever its priority */
 } tide_mutant_t;
 extern tide_mutant_t tide_mutant;
@@ -61,7 +60,7 @@ static inline tide_stream_verdict_t mutant_arrive(tide_input_stream_t *stream, u
 }
 #define tide_input_stream_arrive mutant_arrive
 
-/* MUTANT_DOUBLES also needs this: the repeat is not recognised when it arrives */
+/* For MUTANT_DOUBLES, too: otherwise the check at the arrival would detect the duplicate. */
 static inline int16_t mutant_distance(uint16_t a, uint16_t b) {
   const int16_t distance = tide_sequence_distance(a, b);
   return tide_mutant == MUTANT_DOUBLES && distance == -1 ? 0 : distance;
@@ -87,7 +86,7 @@ static inline tide_queue_entry_t *mutant_head(const tide_queue_t *queue) {
 #define tide_queue_head mutant_head
 #endif
 
-/* Calls from the daemon to transmitter and receiver. */
+/* Calls from the daemon to the transmitter and the receiver. */
 #ifdef MUTANT_OF_CALLS
 #include <string.h>
 
@@ -132,7 +131,7 @@ static inline tide_queue_entry_t *mutant_head(const tide_queue_t *queue) {
 #define tide_queue_head mutant_head
 
 static inline int mutant_push(tide_queue_t *queue, tide_queue_entry_t *entry, int64_t key) {
-  const _Bool of_ready_list = key == entry->key; /* a timer's priority is set for the first time */
+  const _Bool of_ready_list = key == entry->key; /* a timer that starts has a new key */
   return tide_queue_push(queue, entry, of_ready_list && mutant_now_and_then(MUTANT_LAST, 64u) ? INT64_MAX - 1 : key);
 }
 #define tide_queue_push mutant_push

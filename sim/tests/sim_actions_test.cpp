@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Goals and requests of a board on rclc, with lost frames, cut lines and agents that die.
+// Goals and requests of a board on rclc, with lost frames, cut lines and agents that end.
 #include <gtest/gtest.h>
 
 #include "sim/actions/actions.h"
@@ -23,14 +23,14 @@ TEST(SimActions, NoGoalIsLostOrDoubledAndEachRequestHasOneEnd) {
   EXPECT_GE(sum.restarts, 100u);
 }
 
-// The server reports a goal as unknown and then accepts it, because the query overtook the request.
+// A query about a goal overtakes the request for it: the server reports the goal as unknown and then accepts it.
 TEST(SimActions, AQuestionOvertakesItsGoal) {
   for (const uint64_t seed : {1103u, 17190u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
 }
 
-// Three cases: a request for a result that could not be sent before the next session; a goal that is too old to be
-// repeated and arrives after the query about it; and a goal that was sent between two sessions, and again in the
-// second.
+// Three cases: a request for a result that cannot be sent before the next session; a goal that is too old to be
+// repeated and arrives after the query about it; and a goal that is sent between two sessions, and again in the second
+// one.
 TEST(SimActions, SessionsBeginAtTheWorstMoment) {
   for (const uint64_t seed : {66590u, 106563u, 252u}) EXPECT_EQ(simulate_apart(seed).violation, "") << seed;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Budgets in virtual time are exact: shares of many lanes.
+// Budgets in virtual time are exact: tests of the shares of many lanes.
 #include <gtest/gtest.h>
 
 #include "sim/engine/machine.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual time: tasks, preemption, interrupts, and the platform on top of them.
+// Virtual time: tasks, preemption, interrupts, and the platform for the runtime.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -63,7 +63,7 @@ TEST(SimEngine, EqualPrioritiesDoNotPreempt) {
   EXPECT_EQ(log, (Log{{100, "first"}, {110, "second"}}));
 }
 
-// The engine keeps the set of cores with work in words of 64 bits, hence these numbers of cores.
+// The numbers of cores are chosen around 64, because the engine keeps the set of cores with work in words of 64 bits.
 TEST(SimEngine, ManyCoresRunAtTheSameTimeAndWakeEachOther) {
   for (const size_t count : {63u, 64u, 65u, 128u, 130u}) {
     Engine engine;

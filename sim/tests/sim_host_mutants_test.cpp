@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The campaign of hosts finds the mutants of the executor (mutants.h).
+// The campaign `host` detects the mutants of the executor (mutants.h).
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -22,7 +22,7 @@ bool is_found(uint64_t seed) {
   try {
     return !simulate(draw_host(seed)).violations.empty();
   } catch (const std::runtime_error &) {
-    return false;  // the mutant does not even run, which is not tested here
+    return false;  // the mutant makes the plan invalid, which does not count as detected
   }
 }
 

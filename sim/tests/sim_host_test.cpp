@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains on executors of several lanes: random systems obey the rules, and a defective program is detected. The
-// published chain sets are in lab/tests/test_reproduce_mt.py.
+// Chains on executors with several lanes: random systems obey the rules, and a defective program is detected. The tests
+// of published chain sets are in lab/tests/test_reproduce_mt.py.
 #include <cstdlib>
 
 #include "dice.h"
@@ -36,7 +36,7 @@ TEST(SimHost, RandomSystemsKeepTheRules) {
   EXPECT_GT(readyset, 300u);
 }
 
-// A notification and two expiries coincide: a lane that is due to wake at that instant must not sleep.
+// A notification and two expiries coincide. The rule that no lane may sleep is checked only at the end of this instant.
 TEST(SimHost, RulesAreHeldWhenAnInstantIsOver) {
   Plan plan;
   read_plan(plan, R"(horizon_us = 1000000

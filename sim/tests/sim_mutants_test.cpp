@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A campaign without failures proves something only if it detects the mutants of mutants.h. The mutants of the executor
-// are in sim_host_mutants_test.cpp.
+// The campaigns detect the mutants of mutants.h; otherwise a campaign without failures would prove nothing. The tests
+// of the executor's mutants are in sim_host_mutants_test.cpp.
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -30,7 +30,7 @@ bool board_breaks_a_rule(uint64_t seed) {
   }
 }
 
-// Time that a lane takes beyond its share is missing for another lane.
+// True if a lane of this seed takes more than its budget, and so another lane misses its bound or share.
 bool overload_breaks_a_promise(uint64_t seed) {
   Overload overload = draw_overload(seed);
   overload.plan.settle = 20 * kSecond;
@@ -61,7 +61,7 @@ const Campaign kCampaigns[] = {
 #endif
 };
 
-// The first seed that detects the mutant; seeds + 1 if none of them does.
+// The first seed that detects the mutant; seeds + 1 if no seed detects it.
 uint64_t first_seed(const Campaign &campaign, tide_mutant_t mutant, uint64_t seeds) {
   tide_mutant = mutant;
   uint64_t seed = 1;

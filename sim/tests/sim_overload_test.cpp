@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Under any overload of a lane, every other lane answers within its bound, and each gets its share.
+// However overloaded a lane is, every other lane answers within its bound and gets its share.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,7 +10,8 @@ namespace tide::sim {
 namespace sim_overload_test {
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr unsigned kSystems = 400;  // a sanitizer checks the code, which is the same for all systems
+constexpr unsigned kSystems = 400;  // fewer with a sanitizer, which checks the code, and the code is the same for all
+                                    // systems
 #else
 constexpr unsigned kSystems = 2000;
 #endif

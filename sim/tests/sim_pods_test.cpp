@@ -53,12 +53,13 @@ TEST(SimPods, ShortExecutionsCountFourTimesBecauseTheAnswerComesLater) {
     return static_cast<double>(first_chain(plan).maximum) / static_cast<double>(execution);
   };
   EXPECT_NEAR(executions(10 * kMillisecond, 115200), 4, 0.15);
-  EXPECT_NEAR(executions(12 * kMillisecond, 115200), 4, 0.15);  // longer than the frame's 10 ms
+  EXPECT_NEAR(executions(12 * kMillisecond, 115200), 4, 0.15);  // 12 ms is longer than the 10 ms of the frame
   EXPECT_NEAR(executions(14 * kMillisecond, 115200), 3, 0.15);
   EXPECT_NEAR(executions(10 * kMillisecond, 160000), 3, 0.15);
 }
 
-// The reason why Fig. 11 deviates: a line on which 100 B take the published 10 ms is slower than the line of Table 1.
+// Why Fig. 11 deviates: a line on which each 100 bytes more take the published 10 ms is slower than the line of Table
+// 1.
 TEST(SimPods, NoLineHasBothTheSlopeOfFig11AndTable1) {
   const auto maximum = [](uint32_t bytes, uint64_t baud) {
     Plan plan = plan_of("pods-size", System::kTide);
@@ -75,7 +76,7 @@ TEST(SimPods, NoLineHasBothTheSlopeOfFig11AndTable1) {
   EXPECT_GT(milliseconds(first_chain(slow).mean), 1.07 * 85.03);
 }
 
-// One urgent chain with 1 to 50 others of any size and length.
+// One urgent chain, and 1 to 50 others with messages of any size and callbacks of any length.
 struct Crowd {
   Plan plan;
   Time longest_callback = 0, up_quantum = 0, down_quantum = 0;
@@ -120,10 +121,10 @@ Crowd draw_crowd(uint64_t seed) {
   return crowd;
 }
 
-// The other chains delay the urgent one by at most one callback (none with preemptive lanes) and by the frame that is
-// already on the line, in each direction.
+// The other chains delay the urgent one at most by one callback (by none with preemptive lanes) and, in each direction,
+// by one frame that is already on the line.
 TEST(SimPods, OthersCostOneCallbackAndOneQuantum) {
-  constexpr Time kOverhead = kMillisecond;  // submit, process and dispatch costs of that callback
+  constexpr Time kOverhead = kMillisecond;  // submit, process and dispatch costs of the delaying callback
   for (uint64_t seed = 1; seed <= 6; seed++) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const Crowd crowd = draw_crowd(seed);
@@ -161,7 +162,7 @@ struct Saturation {
 };
 
 // The share of the line's time that necessary traffic takes: messages, their headers, and one ACKNACK for each message
-// of the other direction. The rest is waste: idle time, HEARTBEATs, and repetitions.
+// of the other direction. The rest is idle time, HEARTBEATs and retransmissions.
 double goodput(const Saturation &saturation) {
   Plan plan;
   plan.agent_least = kMillisecond / 2;
@@ -210,7 +211,7 @@ TEST(SimPods, TheLineCarriesWhatItCan) {
   for (const Saturation &each : kCases) {
     const double share = goodput(each);
     EXPECT_GE(share, 0.95) << each.name;
-    EXPECT_LE(share, 1.05) << each.name;  // because one ACKNACK may cover two messages
+    EXPECT_LE(share, 1.05) << each.name;  // more than 1 is possible, because one ACKNACK may acknowledge two messages
     RecordProperty(each.name, std::to_string(share));
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fig. 4 of the paper on the budget-based executor (docs/papers.md) on the shipped path, in virtual time: agent, line,
-// receiver, executor and the lanes' sporadic servers. Each of two lanes gets a ping every 10 ms and works on it for 10
-// ms, so together they are overloaded. The answers of the most urgent lane use up its budget, and none of the remaining
-// time is lost.
+// Fig. 4 of the paper on the budget-based executor (docs/papers.md) in virtual time, with the shipped agent core,
+// receiver, executor and sporadic servers. Each of two lanes gets a ping every 10 ms and works on it for 10 ms, so
+// together they overload the core. The most urgent lane answers as many pings as its budget permits, and the other lane
+// gets all the remaining time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,8 +92,8 @@ TEST_P(SimPong, TwoBudgetsAtOnce) {
   }
 }
 
-// The sender is delayed by other work for a part of each period, and then sends all delayed pings at once. With the
-// default number of slots, the board can hold the pings of 40 ms; beyond that, reliable ones wait at the agent.
+// Other work delays the sender for a part of each period; then it sends all delayed pings at once. With the default
+// number of slots, the board can store the pings of 40 ms; further reliable pings wait at the agent.
 TEST_P(SimPong, BurstsThatTheQueueHoldsCostNoShare) {
   for (const Time stall : GetParam() ? std::vector<Time>{20, 40, 80} : std::vector<Time>{20, 40}) {
     Plan plan = pong(GetParam(), {0, 90 * kMillisecond});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole systems in virtual time: repeatable, safe under faults, and fast; and plans are read correctly.
+// Whole systems in virtual time: runs are repeatable, keep the rules under faults, and are fast; plans are read
+// correctly.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -93,7 +94,7 @@ TEST(SimSystem, CutsHealWithAndWithoutNotice) {
   }
 }
 
-/* Two levels compete for the only reassembly, and there are hardly more slots than messages in transfer. */
+/* Two levels compete for the only reassembly, and there are few more slots than messages in transfer. */
 TEST(SimSystem, AStreamThatWaitsForMemoryLeavesRoomForTheOneThatHasIt) {
   Plan plan;
   read_plan(plan, R"(
@@ -126,7 +127,7 @@ chain = name=a level=3 period_us=50000 payload_bytes=400 reply_bytes=8 sample_us
   EXPECT_TRUE(result.violations.empty()) << result.violations.front();
 }
 
-/* Seeds that once found a defect. */
+/* Seeds that once found a defect, which has been corrected. */
 TEST(SimSystem, SeedsOfThePastHold) {
   for (const uint64_t seed :
        {9195u, 17824u, 18114u, 26924u, 26928u, 38491u, 60022u, 61054u, 68343u, 69935u, 72827u, 263334831u}) {
@@ -142,8 +143,8 @@ TEST(SimSystem, CampaignHolds) {
   }
 }
 
-// The same runs with both origins: the latency from the expiry is that from the start of the callback plus the time
-// before it.
+// The same runs with both values of latency_from. A latency from the expiry includes the time from the expiry to the
+// start of the callback.
 TEST(SimSystem, LatencyFromTheExpiryIsNeverBelowThatFromTheStart) {
   size_t compared = 0, longer = 0;
   for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -167,7 +168,7 @@ TEST(SimSystem, LatencyFromTheExpiryIsNeverBelowThatFromTheStart) {
   EXPECT_GT(longer, compared / 10);
 }
 
-// Every instance of a chain that runs alone begins late by exactly the drawn jitter.
+// Every instance of a chain that runs alone begins exactly by its drawn release delay after the expiry.
 TEST(SimSystem, ReleasesAreLateByTheirJitter) {
   Plan plan = three_chains();
   plan.chains.resize(1);
@@ -180,8 +181,8 @@ TEST(SimSystem, ReleasesAreLateByTheirJitter) {
   EXPECT_LE(late.chains[0].worst_response, punctual + 7 * kMillisecond);
 }
 
-// Events may come while the executor prepares the run for the previous event: no event is answered before it has come,
-// and none by more than one run.
+// Events may come while the executor prepares the run for the previous event. Each event has at most one run, which
+// does not begin before the event.
 TEST(SimSystem, AnEventThatComesBetweenChoiceAndBeginHasOneRun) {
   Plan plan;
   set(plan, "dispatch_us", "600");
@@ -198,7 +199,8 @@ TEST(SimSystem, AnEventThatComesBetweenChoiceAndBeginHasOneRun) {
   }
 }
 
-// A sample is one datagram to each reader, the interface holds what it may, and the runs repeat.
+// A sample is one datagram to each reader, the interface never holds more datagrams than it may, and runs are
+// repeatable.
 TEST(SimSystem, ABoardWithoutAnAgent) {
   for (const bool reliable : {false, true}) {
     for (const unsigned more : {0u, 2u}) {
@@ -215,7 +217,7 @@ TEST(SimSystem, ABoardWithoutAnAgent) {
         EXPECT_EQ(chain.latencies.size(), plan.periods);
         EXPECT_EQ(chain.lost, 0u);
       }
-      // RTPS and encapsulation, and 96 bytes of payload; HEARTBEATs have datagrams of their own.
+      // 76 bytes of RTPS and encapsulation, and 96 of payload. HEARTBEATs have separate datagrams.
       const std::string sample = " datagram_up " + std::to_string(76 + 96) + "\n";
       size_t samples = 0;
       for (size_t at = 0; (at = result.trace.find(sample, at)) != std::string::npos; at++) samples++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lwIP needs of a compiler and a board that is not in the standard headers. */
+/* Definitions that lwIP needs from compiler and board, beyond the standard headers. */
 #ifndef ARCH_CC_H
 #define ARCH_CC_H
 

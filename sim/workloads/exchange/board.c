@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program for testing a board (runtime/port/exchange), built for this machine:
+/* The soak test of a board (runtime/port/exchange), built for this machine:
  *
  *   board_exchange (--udp PORT | --serial DEVICE) [--one-lane]
  */

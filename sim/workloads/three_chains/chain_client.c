@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A micro-ROS program that acts as a board described in system.toml: each of its chains has timers that sample and
- * publish, and subscriptions that act and may publish again. Apart from the set-up in main, all code is plain rclc.
- * tide adds the chains with their levels, the policy of the executor and the send mode, which `tide run` varies.
+/* A micro-ROS program that plays a board of a system.toml: its callbacks compute for the described times and send
+ * messages of the described types. The callbacks are plain rclc. The set-up in main adds what belongs to tide: the
+ * chains with their levels, and the executor's policy and the send mode, which `tide run` varies.
  *
- * The latency of an instance reaches from the nominal expiry of its timer to the completion of its last callback, on
- * CLOCK_MONOTONIC. */
+ * The latency of an instance is the time from the nominal expiry of its timer to the completion of its last callback,
+ * on CLOCK_MONOTONIC. */
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <inttypes.h>
@@ -111,14 +111,14 @@ static const char usage[] =
     "callbacks.\n";
 
 static struct {
-  const char *plan, *device, *udp, *tcp, *trace; /* udp, tcp: port of the agent here, instead of a device */
+  const char *plan, *device, *udp, *tcp, *trace; /* udp, tcp: port of an agent on this machine, instead of `device` */
   tide_policy_t policy;
   bool preemptive; /* true: one lane for each level */
   tide_send_t send;
   int64_t baud, mtu_bytes, key, domain, cpu, link_cpu, priority, link_priority, heartbeat_delay_ns;
-  int64_t budget_ns, budget_period_ns; /* budget of each lane; 0: none */
+  int64_t budget_ns, budget_period_ns; /* of each lane; budget_ns 0: no budgets */
   bool hold[TIDE_LEVEL_MAXIMUM + 1];
-  bool wait_for_start, waits; /* waits: sleeps for the execution times instead of computing */
+  bool wait_for_start, waits; /* waits: callbacks sleep for their execution times instead of computing */
 } options = {.policy = TIDE_POLICY_TIDE,
              .send = TIDE_SEND_ASYNCHRONOUS,
              .baud = 115200,
@@ -229,14 +229,15 @@ typedef struct raw_message {
   size_t size, capacity;
 } raw_message_t;
 
-/* A type known only by its name; its messages are raw_message_t. Must not be moved. */
+/* A message type of which only the name is known; its messages are raw_message_t. Do not move this structure after its
+ * initialisation. */
 typedef struct raw_type {
   char package[PLAN_TYPE_BYTES], dds_name[PLAN_TYPE_BYTES + 16];
   tide_message_type_t type;
   rosidl_message_type_support_t support;
 } raw_type_t;
 
-/* A service whose requests and responses are raw_message_t. Must not be moved. */
+/* A service type whose messages are raw_message_t. Do not move this structure after its initialisation. */
 typedef struct raw_service {
   raw_type_t request, response;
   tide_service_type_t type;
@@ -259,7 +260,7 @@ static void decode(tide_cdr_t *cdr, void *message) {
   tide_cdr_get_bytes(cdr, raw->bytes, raw->size);
 }
 
-/* `name` has a form like std_msgs/msg/String. Returns false if it is not the name of a type. */
+/* `name` must have a form like std_msgs/msg/String. Returns false if it does not. */
 static bool raw_type_init(raw_type_t *type, const char *name) {
   if (strlen(name) >= sizeof type->package) return false;
   memcpy(type->package, name, strlen(name) + 1);
@@ -281,7 +282,7 @@ static bool raw_type_init(raw_type_t *type, const char *name) {
   return true;
 }
 
-/* `name` has a form like std_srvs/srv/Trigger. Returns false if it is not the name of a type. */
+/* `name` must have a form like std_srvs/srv/Trigger. Returns false if it does not. */
 static bool raw_service_init(raw_service_t *service, const char *name) {
   char part[PLAN_TYPE_BYTES + 16];
   snprintf(part, sizeof part, "%s_Request", name);
@@ -304,7 +305,7 @@ static bool raw_message_reserve(raw_message_t *message) {
 }
 
 /* Returns false and prints an error message if the file cannot be read, is empty, or is larger than PLAN_PAYLOAD_BYTES.
- * The memory stays with the message for ever. */
+ * The message keeps its memory until the program ends. */
 static bool raw_message_read(raw_message_t *message, const char *file) {
   if (!raw_message_reserve(message)) return false;
   FILE *stream = fopen(file, "rb");
@@ -319,10 +320,11 @@ static bool raw_message_read(raw_message_t *message, const char *file) {
   return false;
 }
 
-/* ---- records: written by the callbacks and printed by another thread, because real-time threads neither format nor
- * write. For each instance of a chain, the board prints its part as one line of JSON on standard output. ---- */
+/* ---- records: callbacks store them, and another thread prints them, because real-time threads must neither format nor
+ * write. For each instance of a chain, the program prints the runs on this board as one line of JSON on standard
+ * output. ---- */
 
-/* One run of a callback, with times on CLOCK_MONOTONIC; 0 means not reached. `cpu` is its processor time. */
+/* One run of a callback. The times are on CLOCK_MONOTONIC, or 0 if not reached; `cpu` is the run's processor time. */
 typedef struct record {
   int64_t start_ns, end_ns, cpu_ns;
 } record_t;
@@ -333,7 +335,7 @@ typedef struct finished {
 
 static struct {
   record_t *records[PLAN_CALLBACKS]; /* by callback and instance */
-  finished_t *finished;              /* sorted by completion; has room for every instance, so it cannot overflow */
+  finished_t *finished;              /* in order of completion; has room for every instance */
   atomic_size_t finished_count;
   pthread_mutex_t finishing; /* guards `finished`, because lanes preempt each other */
   atomic_bool stopping;
@@ -346,12 +348,12 @@ static record_t *recorder_at(const plan_callback_t *callback, uint32_t index) {
 
 static uint32_t events_of(const plan_chain_t *chain) { return chain->burst > 1 ? chain->burst : 1; }
 
-/* The events of a burst come at the same time. */
+/* The nominal release of an instance; all events of a burst have the same one. */
 static int64_t release_ns(const plan_chain_t *chain, uint32_t index) {
   return first_release_ns + chain->offset_ns + (int64_t)(index - index % events_of(chain)) * chain->period_ns;
 }
 
-/* The last instance of the chain that was released up to at_ns; negative if there is none. */
+/* The latest instance of the chain that was released no later than at_ns; negative if there is none. */
 static int64_t latest(const plan_chain_t *chain, int64_t at_ns) {
   const int64_t since_ns = at_ns - release_ns(chain, 0), events = events_of(chain);
   return since_ns < 0 ? -1 : (since_ns / (events * chain->period_ns) + 1) * events - 1;
@@ -374,7 +376,7 @@ static bool ends_here(const plan_chain_t *chain) {
   return last->out.topic[0] == '\0' && last->send_count == 0;
 }
 
-/* Latencies exist for chains that begin and end on this board. */
+/* Only chains that begin and end on this board have a latency. */
 static void print_instance(const plan_chain_t *chain, uint32_t index) {
   const record_t *first = recorder_at(&plan.callbacks[chain->first], index);
   const record_t *last = recorder_at(&plan.callbacks[chain->first + chain->count - 1], index);
@@ -426,7 +428,7 @@ static bool allocate(void) {
   return whole;
 }
 
-/* Call this before the program raises its own priority, because threads inherit it. */
+/* Call this before the program raises its own priority, which the new thread would inherit. */
 static bool recorder_start(void) {
   if (!allocate()) return false;
   pthread_mutexattr_t attributes;
@@ -437,7 +439,8 @@ static bool recorder_start(void) {
   return pthread_create(&recorder.thread, NULL, print_until_stopped, NULL) == 0;
 }
 
-/* Call this when the last callback of the instance on this board has ended; its records then do not change any more. */
+/* Call this when the instance's last callback on this board has ended, so that the records of the instance do not
+ * change any more. */
 static void recorder_finish(size_t chain, uint32_t index) {
   pthread_mutex_lock(&recorder.finishing);
   const size_t count = atomic_load_explicit(&recorder.finished_count, memory_order_relaxed);
@@ -461,9 +464,9 @@ static void print_missing(const plan_chain_t *chain, int64_t now_ns) {
   }
 }
 
-/* Ends the thread, which prints the remaining instances before. Then, for each chain that begins here, prints a line
- * for each instance that did not finish (lost), or that never started because its timer could not run in its period
- * (skipped). */
+/* Ends the thread after it has printed the remaining instances. Then prints, for each chain that begins here, a line
+ * for each instance that did not finish (lost), and for each one that never started because its timer could not run in
+ * its period (skipped). */
 static void recorder_stop(int64_t now_ns) {
   atomic_store(&recorder.stopping, true);
   pthread_join(recorder.thread, NULL);
@@ -476,9 +479,9 @@ static void recorder_stop(int64_t now_ns) {
   free(recorder.finished);
 }
 
-/* ---- the trace: a thread without urgency drains it to a file. An instance is TRACE_INSTANCE of its chain's index in
- * the plan, from 1, and the instance's number. This distinguishes chains on a common level. Records without a chain
- * have no instance. ----
+/* ---- the trace, which a thread of low priority writes to a file. TRACE_INSTANCE makes the id of an instance from the
+ * index of the chain in the plan, from 1, and the number of the instance, so that chains of one level can be
+ * distinguished. Records that belong to no chain have no instance. ----
  */
 
 #define TRACE_INSTANCE(chain, index) (((uint32_t)(chain) + 1u) << 24 | ((index)&0xFFFFFFu))
@@ -501,7 +504,7 @@ static int write_block(void *context, const uint8_t *bytes, size_t count) {
   return fwrite(bytes, 1, count, trace.file) == count ? TIDE_OK : TIDE_ERROR_FULL;
 }
 
-/* A full disk is reported once; from then on the rings count dropped records. */
+/* If the disk is full, this is reported once; the rings then fill up and count dropped records. */
 static void drain(void) {
   for (size_t ring = 0; ring < RINGS && !trace.failed; ring++) {
     trace.failed = tide_trace_drain(&trace.rings[ring], UINT32_MAX, write_block, NULL) < 0;
@@ -519,7 +522,7 @@ static void *drain_until_stopped(void *argument) {
   return NULL;
 }
 
-/* Call this before the program raises its own priority, because threads inherit it. */
+/* Call this before the program raises its own priority, which the new thread would inherit. */
 static bool trace_open(const char *path) {
   trace.file = fopen(path, "wb");
   if (trace.file == NULL) {
@@ -532,8 +535,7 @@ static bool trace_open(const char *path) {
   return pthread_create(&trace.thread, NULL, drain_until_stopped, NULL) == 0;
 }
 
-/* Gives the daemon and all lanes their rings for the trace. Call this after the lanes are chosen and before they
- * run. */
+/* Gives the daemon and all lanes their trace rings. Call this after the lanes are chosen and before they run. */
 static void trace_attach(rclc_support_t *support, rclc_executor_t *executor) {
   if (trace.file == NULL) return;
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
@@ -546,12 +548,13 @@ static void trace_attach(rclc_support_t *support, rclc_executor_t *executor) {
   tide_platform_exit(session->daemon.platform, state);
 }
 
-/* Gives the budgets of the lanes their rings for the trace. Call this while the lanes run with budgets. */
+/* Gives the budgets of the lanes their trace rings. Call this while the lanes run, because only then do the budgets
+ * exist. */
 static void trace_attach_budgets(rclc_executor_t *executor) {
   if (trace.file == NULL) return;
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
   for (size_t lane = 0; lane < config->lane_count; lane++) {
-    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* tide_posix_budget_hooks has set it */
+    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* set by tide_posix_budget_hooks */
     if (budget == NULL || budget->owner == NULL) continue;
     pthread_mutex_lock(&budget->owner->mutex);
     budget->budget.trace = &trace.rings[FIRST_BUDGET + lane];
@@ -582,7 +585,7 @@ static tide_posix_budgets_t supervisor;
 static tide_posix_budget_t own;
 static tide_replenishment_t replenishments[REPLENISHMENTS];
 
-/* Limits the calling thread by a budget. The thread's waits then count as waits for the processor. */
+/* Limits the calling thread by a budget. */
 static bool take_budget(int priority, int64_t budget_ns, int64_t period_ns) {
   const tide_budget_config_t config = {.priority = priority,
                                        .budget_ns = budget_ns,
@@ -601,12 +604,12 @@ static void note(unsigned level, tide_posix_budget_t *budget) {
   if (tide_posix_budget_counters(budget, &noted[noted_count].counters) == TIDE_OK) noted_count++;
 }
 
-/* Saves the counters. Call this while the lanes still have their budgets. */
+/* Saves the counters of the budgets. Call this while the lanes run, because only then do the budgets exist. */
 static void note_budgets(rclc_executor_t *executor) {
   const tide_executor_config_t *config = &tide_rclc_executor_core(executor)->config;
   if (own.owner != NULL) note(0, &own);
   for (size_t lane = 0; lane < config->lane_count; lane++) {
-    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* tide_posix_budget_hooks has set it */
+    tide_posix_budget_t *budget = config->lanes[lane].budget.context; /* set by tide_posix_budget_hooks */
     if (budget != NULL) note(config->lanes[lane].settings.least_level, budget);
   }
 }
@@ -623,27 +626,27 @@ static void print_budgets(void) {
   putchar(']');
 }
 
-/* ---- callbacks: the described work of each, and the messages that it receives ---- */
+/* ---- callbacks: their described work and their messages ---- */
 
 typedef struct callback {
   const plan_callback_t *plan;
   raw_type_t in_type;
   raw_message_t in, out;
-  raw_message_t reply; /* for a service: rclc sends it; on_request copies it from the requested callback */
+  raw_message_t reply; /* for a service: the reply that rclc sends; on_request fills it */
   rcl_subscription_t subscription;
   raw_service_t served, requested;
   rcl_service_t service;
-  rcl_client_t client; /* belongs to the callback that sends the request; used where the reply is taken */
+  rcl_client_t client; /* of the callback that sends the request; the callback that takes the reply uses it, too */
   rcl_timer_t timer;
-  rcl_guard_condition_t guard; /* triggered by events; several events may come before the callback starts */
+  rcl_guard_condition_t guard; /* for events: their trigger; several events may come before the callback starts */
   atomic_uint raised;
   uint32_t begun;
-  uint32_t taken;  /* number of messages since the first release */
+  uint32_t taken;  /* number of messages taken since the first release */
   int64_t sent_ns; /* longest recent time for creating and sending the message */
-  uint8_t *came;   /* for joins: by instance, a bit for each message that has arrived */
+  uint8_t *came;   /* for joins: by instance, one bit for each message that has arrived */
 } callback_t;
 
-/* Inputs for which a callback waits in addition to its first one. */
+/* An input for which a callback waits in addition to its first one. */
 typedef struct join {
   callback_t *callback;
   const plan_message_t *plan;
@@ -664,15 +667,15 @@ typedef struct output {
 static callback_t callbacks[PLAN_CALLBACKS];
 static join_t joins[PLAN_JOINS];
 static output_t outputs[PLAN_SENDS];
-static atomic_uint publish_failures, unexpected; /* counters of all lanes */
+static atomic_uint publish_failures, unexpected; /* counted by all lanes */
 
 enum {
-  WAKE_UP_NS = 30000, /* greatest delay with which a sleep ended */
+  WAKE_UP_NS = 30000, /* a sleep ends this much before the wanted time, because it may end late by as much */
   SPARE_NS = 10000    /* margin for starting and ending a callback */
 };
 static int64_t waited_ns;
 
-/* Processor time of the calling thread, including waits that stand for processor time. */
+/* Processor time of the calling thread, including sleeps that represent computing (options.waits). */
 static int64_t executed_ns(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID) + waited_ns; }
 
 static void wait_ns(int64_t duration_ns) {
@@ -684,8 +687,8 @@ static void wait_ns(int64_t duration_ns) {
   waited_ns += duration_ns - (executed_ns() - begin_ns);
 }
 
-/* The described time is the maximum for the whole callback. The time of the surrounding work is not known in advance,
- * so its longest recent value is subtracted. */
+/* Time for which the callback computes. The described time is the maximum for the whole callback, so the time for
+ * sending is subtracted: its longest recent value, because the value of this run is not known yet. */
 static int64_t work_of_ns(const callback_t *callback, int64_t spent_ns) {
   const int64_t execution_ns = callback->plan->execution_ns, needed_ns = callback->plan->least_ns - spent_ns;
   const int64_t left_ns = callback->plan->limit_ns - callback->sent_ns - spent_ns - SPARE_NS;
@@ -705,14 +708,14 @@ static bool subscribes(const callback_t *callback) { return callback->plan->in.t
 
 static bool serves(const callback_t *callback) { return callback->plan->role == PLAN_SERVICE; }
 
-/* A service that several chains call exists once, and belongs to the first of its callbacks. */
+/* A service exists only once even if callbacks of several chains serve it. This is the callback to which it belongs. */
 static callback_t *server_of(const callback_t *callback) { return &callbacks[callback->plan->server]; }
 
 static bool has_service(const callback_t *callback) { return serves(callback) && server_of(callback) == callback; }
 
 static bool requests(const callback_t *callback) { return callback->plan->requests; }
 
-/* The client whose replies this callback takes. */
+/* The client from which this callback takes replies. */
 static rcl_client_t *client_of(callback_t *callback) { return &callbacks[callback->plan->request].client; }
 
 static bool is_last(const callback_t *callback) {
@@ -747,8 +750,8 @@ static void publish(callback_t *callback, size_t place, uint32_t index) {
   if (rcl_publish(&output->publisher, &output->message, NULL) != RCL_RET_OK) publish_failures++;
 }
 
-/* The whole callback: works, sends, and records its times. The reply of a service is sent after the callback has
- * returned. */
+/* Runs the callback: computes, sends messages, and records the times. rclc sends the reply of a service after the
+ * callback has returned. */
 static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int64_t start_cpu_ns) {
   const uint32_t traced = TRACE_INSTANCE(callback->plan->chain, index);
   if (trace.file != NULL) tide_trace_set_instance(&trace.rings[DAEMON], core_of(callback)->priority, traced);
@@ -772,7 +775,7 @@ static void execute(callback_t *callback, uint32_t index, int64_t start_ns, int6
   if (is_last(callback)) recorder_finish(callback->plan->chain, index);
 }
 
-/* The instance is identified by the expiry, because a late callback may start in the next period. */
+/* The instance is identified by the expiry, not by the start, because a late callback may start in the next period. */
 static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
   const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
@@ -780,12 +783,13 @@ static void on_timer(rcl_timer_t *timer, int64_t since_last_call_ns) {
   while (&callbacks[number].timer != timer) number++;
   const plan_chain_t *chain = chain_of(&callbacks[number]);
   const int64_t index = latest(chain, tide_rclc_timer_callback(timer)->ready_ns);
-  if (index < 0 || index >= chain->instances) return; /* the last counted period is over */
+  if (index < 0 || index >= chain->instances)
+    return; /* before the first release, or after the last described instance */
   execute(&callbacks[number], (uint32_t)index, start_ns, start_cpu_ns);
 }
 
-/* The interrupt counts its events, because a guard condition has only one trigger; the callback then runs once for each
- * event. */
+/* The interrupt counts its events, because a guard condition remembers only one trigger and the callback must run once
+ * for each event. */
 static void on_event(size_t number) {
   const int64_t start_ns = now_ns(), start_cpu_ns = executed_ns();
   callback_t *callback = callbacks;
@@ -814,8 +818,8 @@ static const rclc_gc_callback_t on_events[] = {on_event_0, on_event_1, on_event_
                                                on_event_4, on_event_5, on_event_6, on_event_7};
 _Static_assert(sizeof on_events / sizeof *on_events == PLAN_EVENTS, "a callback for each");
 
-/* The instance to which a message belongs; -1 if there is none, or if it was already processed. `taken` is the number
- * of messages before this one. */
+/* The instance to which a message belongs; -1 if there is none, or if the instance was already processed. `taken` is
+ * the number of earlier messages. */
 static int64_t instance_of(callback_t *callback, const raw_message_t *message, const plan_message_t *in,
                            uint32_t *taken, int64_t at_ns) {
   const plan_chain_t *chain = chain_of(callback);
@@ -828,8 +832,8 @@ static int64_t instance_of(callback_t *callback, const raw_message_t *message, c
   return recorder_at(callback->plan, (uint32_t)index)->end_ns == 0 ? index : -1;
 }
 
-/* True when all messages of the instance have arrived. One lane takes all messages of a callback, because they have the
- * same level. */
+/* Records the arrival of a message, and returns true if all messages of the instance have arrived. All messages of a
+ * callback have the same level and so the same lane, so no lock is needed. */
 static bool is_last_of_join(callback_t *callback, int64_t index, unsigned bit) {
   if (callback->came == NULL) return true;
   callback->came[index] |= (uint8_t)(1u << bit);
@@ -858,7 +862,7 @@ static void on_join(const void *message, void *context) {
   }
 }
 
-/* The callback that a service's request is for; NULL if there is none. */
+/* The callback, among those that serve this service, for which a request is meant; NULL if there is none. */
 static callback_t *asked_by(const callback_t *server, const raw_message_t *message) {
   for (size_t index = 0; index < plan.callback_count; index++) {
     callback_t *callback = &callbacks[index];
@@ -878,7 +882,7 @@ static void on_request(const void *message, void *response, void *context) {
   } else {
     on_message(message, asked);
   }
-  *(raw_message_t *)response = asked->out; /* on_message has written the instance's number into it */
+  *(raw_message_t *)response = asked->out; /* on_message has written the number of the instance */
 }
 
 static void on_reply(const void *message, rmw_request_id_t *request_id) {
@@ -890,7 +894,7 @@ static void on_reply(const void *message, rmw_request_id_t *request_id) {
 
 /* ---- set-up ---- */
 
-enum { ENTITY_MS = 10000 }; /* limit for creating an entity; it is long because the computer may be busy */
+enum { ENTITY_MS = 10000 }; /* timeout for the creation of an entity; long, because the computer may be busy */
 static tide_chain_t priorities[PLAN_CHAINS];
 
 static void on_signal(int number) {
@@ -1026,8 +1030,8 @@ static void register_events(rclc_executor_t *executor) {
   }
 }
 
-/* Timers come first, then the others, both in the order of the plan. The batch executor runs callbacks that are ready
- * in the same round in this order. Priorities do not depend on this order. */
+/* Registers the timers first, then all other callbacks, each in the order of the plan. The batch executor runs
+ * callbacks that are ready in the same round in this order; the policy tide does not depend on it. */
 static void register_handles(rclc_executor_t *executor) {
   for (size_t index = 0; index < plan.callback_count; index++) {
     if (callbacks[index].plan->role == PLAN_TIMER) {
@@ -1038,11 +1042,12 @@ static void register_handles(rclc_executor_t *executor) {
   register_events(executor);
 }
 
-/* An input from elsewhere is placed after the node or board that published it. */
+/* Adds the callback to its chain. An input from elsewhere follows the node or board that publishes it. */
 static void name_callback(tide_chain_t *chain, callback_t *callback) {
   if (subscribes(callback)) {
     tide_chain_add_remote(chain);
-    if (serves(callback) && !has_service(callback)) return; /* another chain of the same level has added the service */
+    if (serves(callback) && !has_service(callback))
+      return; /* another callback of this service has added it to the chain */
     require(serves(callback)                      ? tide_rclc_chain_add_service(chain, &callback->service)
             : callback->plan->role == PLAN_CLIENT ? tide_rclc_chain_add_client(chain, client_of(callback))
                                                   : tide_rclc_chain_add_subscription(chain, &callback->subscription),
@@ -1062,7 +1067,7 @@ static void name_callback(tide_chain_t *chain, callback_t *callback) {
   }
 }
 
-/* Names the chains and their levels. A plain micro-ROS program has no such calls. */
+/* Declares the chains and their levels, which a plain micro-ROS program does not. */
 static void name_chains(void) {
   for (size_t index = 0; index < plan.chain_count; index++) {
     const plan_chain_t *described = &plan.chains[index];
@@ -1096,7 +1101,8 @@ static tide_lane_settings_t lane_of(unsigned level, size_t number) {
   return lane;
 }
 
-/* One lane for each level, with a priority by urgency, all on the executor's processor; or one lane for everything. */
+/* Chooses one lane for each level, more urgent ones with higher priorities, all on the executor's processor; or one
+ * lane for all callbacks. */
 static void choose_lanes(rclc_executor_t *executor) {
   tide_lane_settings_t lanes[PLAN_CHAINS];
   size_t count = 0;
@@ -1109,9 +1115,9 @@ static void choose_lanes(rclc_executor_t *executor) {
   require(tide_rclc_executor_set_lanes(executor, lanes, count), "choosing the lanes");
 }
 
-/* If the program's input has closed, its parent has ended. Then this program ends as well, because a remaining board
- * would keep its line busy. It does not use fgets, which would hold the lock of stdin, for which exit waits since glibc
- * 2.41. */
+/* A thread that ends the program when standard input closes, because then the parent has ended and a remaining board
+ * would keep the line busy. It does not use fgets, which would hold the lock of stdin, for which exit() waits since
+ * glibc 2.41. */
 static void *end_with_input(void *unused) {
   (void)unused;
   char passed_over[64];
@@ -1122,7 +1128,7 @@ static void *end_with_input(void *unused) {
   return NULL;
 }
 
-/* Time of the first release: as given by the parent, or else soon. */
+/* Time of the first release: given by the parent, or else soon after now. */
 static int64_t wait_for_start(void) {
   printf("{\"event\": \"ready\"}\n");
   fflush(stdout);
@@ -1146,17 +1152,17 @@ static void release_timers(int64_t first_ns) {
   fflush(stdout);
 }
 
-/* ---- outside the executor: interrupts that raise events, and loads. Their threads end when the run ends. ---- */
+/* ---- outside of the executor: threads for interrupts that raise events, and for loads. They end with the run. ---- */
 
 static pthread_t interrupts, loads[PLAN_LOADS];
-static tide_session_t *load_session; /* the session whose link stops while interrupts are masked */
+static tide_session_t *load_session; /* the session, whose link stops while a load masks interrupts */
 
 static struct {
   uint32_t runs;
   int64_t most_ns;
 } loaded[PLAN_LOADS];
 
-/* Returns false if the run has ended first. */
+/* Returns false if the run ends before at_ns. */
 static bool sleep_until(int64_t at_ns) {
   while (!interrupted && now_ns() < at_ns) {
     const int64_t look_ns = now_ns() + 50000000, wake_ns = at_ns < look_ns ? at_ns : look_ns;
@@ -1186,8 +1192,8 @@ static void *raise_events(void *unused) {
   }
 }
 
-/* The thread of a described load; it is more urgent than every lane. Its time includes its waits. While the load masks
-   interrupts, the link stops. */
+/* The thread of a described load, which is more urgent than every lane. Its waits count as its execution. If the load
+ * masks interrupts, the link stops while it runs. */
 static void *run_load(void *context) {
   const size_t number = (size_t)((const plan_load_t *)context - plan.loads);
   const plan_load_t *load = context;
@@ -1198,7 +1204,8 @@ static void *run_load(void *context) {
     const uintptr_t state = load->masks ? tide_platform_enter(platform) : 0;
     if (load->asks) (void)rmw_uros_ping_agent((int)(load->execution_ns / 1000000) + 1, 1);
     const int64_t spent_ns = load->asks ? now_ns() - begin_ns : clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
-    const int64_t left_ns = load->execution_ns - spent_ns - 5 * SPARE_NS; /* kept for ending and measuring */
+    const int64_t left_ns =
+        load->execution_ns - spent_ns - 5 * SPARE_NS; /* the margin is for the end of the load and the measurement */
     if (left_ns > 0) tide_posix_spin_cpu(left_ns);
     if (load->masks) tide_platform_exit(platform, state);
     const int64_t took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns;
@@ -1234,7 +1241,7 @@ static void print_loads(void) {
 
 /* ---- the run ---- */
 
-/* Runs in addition to the lanes, with the scheduling of main. */
+/* The thread that stops the executor on a signal. It runs beside the lanes, with the scheduling of main. */
 static void *stop_when_interrupted(void *executor) {
   const struct timespec pause = {.tv_nsec = 50000000};
   for (bool attached = false; !interrupted; nanosleep(&pause, NULL)) {
@@ -1245,7 +1252,7 @@ static void *stop_when_interrupted(void *executor) {
   return NULL;
 }
 
-/* A budget belongs to a lane. The baseline has no lanes, so there it belongs to the thread. */
+/* Budgets belong to lanes. The batch executor has no lanes, so there the budget belongs to its thread. */
 static bool has_lanes(void) {
   return options.preemptive || (options.budget_ns > 0 && options.policy != TIDE_POLICY_BATCH);
 }
@@ -1343,7 +1350,7 @@ int main(int count, char **words) {
     return 1;
   }
   if (options.trace != NULL && !trace_open(options.trace)) return 1;
-  mlockall(MCL_CURRENT | MCL_FUTURE); /* fails without the permission; pages may then be loaded during the run */
+  mlockall(MCL_CURRENT | MCL_FUTURE); /* without the permission this fails, and pages may be loaded during the run */
 
   rcl_allocator_t allocator = rcl_get_default_allocator();
   rcl_init_options_t init_options = rcl_get_zero_initialized_init_options();
@@ -1354,7 +1361,7 @@ int main(int count, char **words) {
 
   rclc_support_t support;
   require(tide_rclc_options_set_link_priority(rmw_options, options.link_priority), "choosing the link's priority");
-  schedule(0, options.link_cpu, "link"); /* the link's thread inherits this processor */
+  schedule(0, options.link_cpu, "link"); /* the thread of the link, which is created next, inherits this processor */
   require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting to the agent");
   rmw_context_t *context = rcl_context_get_rmw_context(&support.context);
   (void)rmw_uros_set_context_entity_creation_session_timeout(context, ENTITY_MS);
@@ -1377,7 +1384,7 @@ int main(int count, char **words) {
   require(tide_rclc_executor_set_policy(&executor, options.policy), "choosing the policy");
   if (has_lanes()) choose_lanes(&executor);
   register_handles(&executor);
-  if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* because the baseline ignores priorities */
+  if (options.policy == TIDE_POLICY_TIDE) name_chains(); /* the batch executor ignores levels */
 
   trace_attach(&support, &executor);
   release_timers(wait_for_start());

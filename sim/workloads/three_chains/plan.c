@@ -21,7 +21,7 @@ static const struct {
 } kinds[] = {
     [NUMBER_NONE] = {"none", 0, 1},
     [NUMBER_BOOL] = {"bool", 1, 2},
-    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* so that an int8 has the same values */
+    [NUMBER_U8] = {"u8", 1, 1 << 7}, /* 1 << 7, so that an int8 has the same values */
     [NUMBER_U16] = {"u16", 2, 1 << 15},
     [NUMBER_U32] = {"u32", 4, INT64_C(1) << 31},
     [NUMBER_U64] = {"u64", 8, INT64_C(1) << 31},
@@ -105,8 +105,8 @@ int64_t number_instance(int64_t read, number_place_t place, uint32_t every, int6
 /* ---- the file ---- */
 
 typedef struct fields {
-  char *rest;         /* rest of the line */
-  const char *beside; /* path of the plan */
+  char *rest;         /* the rest of the line */
+  const char *beside; /* path of the plan; its folder has the message files */
 } fields_t;
 
 static const char *next(fields_t *fields) { return strtok_r(NULL, BLANKS, &fields->rest); }
@@ -193,7 +193,8 @@ static bool is_service(const plan_message_t *message) {
 
 static bool is_topic(const plan_message_t *message) { return message->topic[0] != '\0' && !is_service(message); }
 
-/* If several chains call one service, a mark in the request identifies the chain. */
+/* Finds the first callback that serves the same service. If there are several such callbacks, a mark in the request
+ * must select one of them. */
 static bool find_server(plan_t *plan, plan_callback_t *callback) {
   const plan_callback_t *other = plan->callbacks;
   while (other->role != PLAN_SERVICE || strcmp(other->in.topic, callback->in.topic) != 0) other++;
@@ -222,7 +223,7 @@ static bool find_role(plan_t *plan, plan_callback_t *callback) {
   return false; /* no callback of this chain sends this request */
 }
 
-/* Optional fields at the end of the line. */
+/* Reads the mark, the optional fields at the end of a callback's line. */
 static bool read_mark(fields_t *fields, plan_callback_t *callback) {
   if (fields->rest == NULL || fields->rest[strspn(fields->rest, BLANKS)] == '\0') return true;
   return take_place(fields, &callback->mark) && take_number(fields, INT64_MIN, INT64_MAX, &callback->mark_value);
@@ -240,7 +241,7 @@ static bool read_callback(fields_t *fields, plan_t *plan) {
          !is_topic(&callback->out);
 }
 
-/* The callback to which this line belongs: the last one so far. NULL if the plan has no callback yet. */
+/* The callback to which a line `join` or `send` belongs: the last one so far. NULL if there is none. */
 static plan_callback_t *last_callback(plan_t *plan) {
   const bool any = plan->chain_count > 0 && plan->chains[plan->chain_count - 1].count > 0;
   return any ? &plan->callbacks[plan->callback_count - 1] : NULL;

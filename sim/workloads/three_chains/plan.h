@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plan file that `tide run` writes from system.toml for one board. A program for a microcontroller would have these
- * numbers compiled in. Fields are separated by blanks; lines that begin with # are comments. There is a line for each
- * chain that touches the board, most urgent first. Each is followed by lines for the chain's callbacks here, in the
- * order of the chain:
+/* The plan file that `tide run` writes from system.toml for one board. (A program for a microcontroller would have
+ * these numbers compiled in.) Fields are separated by blanks; lines that begin with # are comments. Each chain with
+ * callbacks on the board has a line, the most urgent chain first. After it come the lines of the chain's callbacks on
+ * this board, in the order of the chain:
  *
  *   chain NAME LEVEL PERIOD_NS OFFSET_NS INSTANCES BURST reliable|best_effort
  *   callback NAME EXECUTION_NS LEAST_NS LIMIT_NS IN OUT [MARK MARK_OFFSET MARK_VALUE]
  *   join IN
  *   send OUT
  *
- * BURST is 0 if a timer begins the chain. Otherwise an interrupt begins it, which raises BURST events at once, in every
- * BURST periods. A callback works for EXECUTION_NS, or less if that and the surrounding work would take more than
- * LIMIT_NS; the whole callback takes at least LEAST_NS.
+ * BURST is 0 if a timer begins the chain. Otherwise an interrupt begins it, which raises BURST events at once, every
+ * BURST periods. A callback computes for EXECUTION_NS, or less if it would otherwise take more than LIMIT_NS together
+ * with taking and sending its messages. It takes at least LEAST_NS in total.
  *
- * A join belongs to the callback before it, a subscription. That callback then also takes this message, and runs when
- * the last message of an instance has arrived. IN is - for a timer or an event, otherwise the subscription of the
- * callback. OUT is - or a request or a reply; each publication has a line `send`. IN and OUT are written as
+ * A `join` adds a message to the subscription in the callback line above it: the callback runs when the last of its
+ * messages of an instance has arrived. A `send` adds a publication. In a callback line, IN is the subscription, or -
+ * for a timer or an event, and OUT is a request, a reply, or -. IN and OUT are written as
  *
  *   TOPIC PACKAGE/msg/TYPE NUMBER OFFSET EVERY reliable|best_effort FILE
  *
- * FILE is in the plan's folder, and contains a serialised message without encapsulation, which is published repeatedly;
- * for IN it is -. The message belongs to each EVERYth instance and contains the instance's number. NUMBER and OFFSET
- * give the format and place of this number: digits (five), u8, u16, u32, u64, f32, f64, bool, or none. If the number
- * wraps around or is missing, the latest possible instance is assumed. With count, which is for messages of programs
- * without such numbers, the number is the position of the message among all received ones.
+ * FILE is a file in the plan's folder with a serialised message without encapsulation, which is sent each time; for IN
+ * it is -. There is a message for every EVERYth instance, which contains the instance's number. NUMBER is the format of
+ * this number (digits, which means five of them; u8, u16, u32, u64, f32, f64, bool; none), and OFFSET its place. If the
+ * number wraps around or is missing, the latest possible instance is assumed. The format `count` is for messages of
+ * programs that write no number: the position of a message among all received ones counts as its number.
  *
- * If the type is PACKAGE/srv/TYPE (or PACKAGE/action/TYPE), it is the type of a service, and TOPIC is its name. A
- * callback whose IN and OUT belong to one service serves that service. Otherwise OUT is a request, and IN is the reply
- * to an earlier callback's request. Callbacks of several chains may serve one service. MARK then selects the callback
- * for a request: it is the format, place and value of a number that the request contains in addition to the number of
- * its instance.
+ * If the type is PACKAGE/srv/TYPE (or PACKAGE/action/TYPE), it is the type of a service, and TOPIC is the service's
+ * name. A callback whose IN and OUT belong to the same service is a server of this service. Otherwise OUT is a request,
+ * and IN is the reply to the request of an earlier callback. If callbacks of several chains serve one service, MARK,
+ * MARK_OFFSET and MARK_VALUE select the callback for a request: they are the format, place and value of a second number
+ * that the request contains.
  *
- * The board's work besides its callbacks, which is more urgent than all of them and occurs in each PERIOD_NS:
+ * Work of the board besides its callbacks, and more urgent than all of them, once in each PERIOD_NS:
  *
  *   load NAME EXECUTION_NS PERIOD_NS MASKS ASKS
  *
- * MASKS is 1 if interrupts are masked meanwhile, and ASKS is 1 if the load pings the agent and waits for the answer;
- * otherwise they are 0.
+ * MASKS is 1 if the load masks interrupts, otherwise 0. ASKS is 1 if the load pings the agent and waits for the answer,
+ * otherwise 0.
  */
 #ifndef THREE_CHAINS_PLAN_H
 #define THREE_CHAINS_PLAN_H
@@ -45,7 +45,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The number of a chain's instance in a serialised message of any type. */
+/* Format of the instance's number in a serialised message of any type. */
 typedef enum number_kind {
   NUMBER_NONE,
   NUMBER_BOOL,
@@ -56,7 +56,7 @@ typedef enum number_kind {
   NUMBER_F32,
   NUMBER_F64,
   NUMBER_DIGITS,
-  NUMBER_COUNT /* the message contains no number: its position among all messages counts */
+  NUMBER_COUNT /* the message contains no number; its position among all received messages counts */
 } number_kind_t;
 
 typedef struct number_place {
@@ -70,29 +70,29 @@ size_t number_bytes(number_kind_t kind);
 void number_write(uint8_t *message, number_place_t place, uint32_t index);
 /* Returns -1 if the message is too short, or if it has no number. */
 int64_t number_read(const uint8_t *message, size_t bytes, number_place_t place);
-/* The latest instance up to `latest` that has this number; only each `every`th instance is considered. Negative if no
- * instance has it. */
+/* The latest instance, up to `latest` and among every `every`th one, to which the number that was read belongs.
+ * Negative if there is none. */
 int64_t number_instance(int64_t read, number_place_t place, uint32_t every, int64_t latest);
 
 #define PLAN_CHAINS 32
 #define PLAN_CALLBACKS 64
-#define PLAN_JOINS 32       /* limit of all callbacks together */
-#define PLAN_JOINS_OF_ONE 7 /* limit of one callback */
-#define PLAN_SENDS 96       /* limit of all callbacks together */
-#define PLAN_EVENTS 8       /* limit of chains that begin with events */
+#define PLAN_JOINS 32       /* of all callbacks together */
+#define PLAN_JOINS_OF_ONE 7 /* of one callback */
+#define PLAN_SENDS 96       /* of all callbacks together */
+#define PLAN_EVENTS 8       /* chains that begin with events */
 #define PLAN_LOADS 16
 #define PLAN_NAME_BYTES 72
 #define PLAN_TOPIC_BYTES 208
 #define PLAN_TYPE_BYTES 128
 #define PLAN_PATH_BYTES 1024
 #define PLAN_PAYLOAD_BYTES 40000
-#define MTU_BYTES_MOST 4096 /* limit of the program's pools */
+#define MTU_BYTES_MOST 4096 /* largest MTU for which the program has memory */
 
 typedef struct plan_message {
   char topic[PLAN_TOPIC_BYTES]; /* empty: none */
   char type[PLAN_TYPE_BYTES];
   number_place_t number;
-  uint32_t every; /* number of instances from one message to the next */
+  uint32_t every; /* there is a message for every n-th instance */
   bool reliable;
   char file[PLAN_PATH_BYTES];
 } plan_message_t;
@@ -103,14 +103,14 @@ typedef struct plan_callback {
   char name[PLAN_NAME_BYTES];
   size_t chain;
   plan_role_t role;
-  bool requests;       /* sends a request at its end */
-  size_t server;       /* for a service: the number of the first callback of the same service */
+  bool requests;       /* true: it sends a request at its end */
+  size_t server;       /* for a service: index of the first callback of the same service */
   number_place_t mark; /* for a service: NUMBER_NONE if all requests are for this callback */
   int64_t mark_value;
-  size_t request; /* for a client: the number of the callback that sends the request */
+  size_t request; /* for a client: index of the callback that sends the request */
   int64_t execution_ns, least_ns, limit_ns;
-  plan_message_t in, out;        /* output: a request or a reply */
-  size_t first_join, join_count; /* inputs for which it waits in addition to `in` */
+  plan_message_t in, out;        /* out: a request or a reply */
+  size_t first_join, join_count; /* messages for which it waits in addition to `in` */
   size_t first_send, send_count; /* publications */
 } plan_callback_t;
 
@@ -144,9 +144,9 @@ typedef struct plan {
   size_t load_count;
 } plan_t;
 
-/* Returns false if the plan cannot be used, with an error message that names the line of the file. */
+/* Returns false if the plan cannot be used, and prints an error message that names the line of the file. */
 bool plan_read(const char *path, plan_t *plan);
-/* True if the chain begins here: its timer or event is on this board. */
+/* True if the chain begins on this board. */
 bool plan_begins(const plan_t *plan, const plan_chain_t *chain);
 
 #endif

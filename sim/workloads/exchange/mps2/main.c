@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program for testing a board (runtime/port/exchange), as an image for QEMU: `tide soak --image exchange.elf`. With
- * Ethernet the agent's address and port are the second and third word of the command line (sim/lwip/ethernet.h). */
+/* The soak test of a board (runtime/port/exchange) as an image for QEMU: `tide soak --image exchange.elf`. With
+ * Ethernet, the agent's address and port are words 2 and 3 of the command line (sim/lwip/ethernet.h). */
 #include <tide/rclc.h>
 
 #include "tide_exchange.h"

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/three_chains on a Cortex-M in the simulated world. For each chain, a timer samples and publishes, a ROS 2
- * node answers, and a subscription acts on the answer. The plan selects the tide executor, the batch executor, or a
- * preemptive lane for each level. It is started by `tide run --on qemu` and `tide lab reproduce pods-... --on qemu`.
+/* Plays round trips on a Cortex-M in the simulated world, such as examples/three_chains. For each chain, a timer
+ * samples and publishes, a ROS 2 node answers, and a subscription acts on the answer. The plan selects the tide
+ * executor, the batch executor, or a preemptive lane for each level. `tide run --on qemu` and `tide lab reproduce
+ * pods-... --on qemu` start this program.
  *
- * Execution times are counted in instructions, so a callback takes the same processor time whatever preempts it. */
+ * Execution times are counted in instructions, so a callback takes the same processor time however often it is
+ * preempted. */
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -43,11 +45,11 @@
 #include "tide/pools.h"
 TIDE_DEFINE_LANE_BUDGETS(5, 8);
 
-#define GRACE_PERIODS 4u /* after the last release, for instances under way */
+#define GRACE_PERIODS 4u /* time after the last release for instances that are still under way */
 #define SETTLE_NS INT64_C(200000000)
 
-/* ---- a sample whose bytes the program generates itself, so that the frame has exactly the size in the plan. The
- * sample begins with chain and number in binary. ---- */
+/* ---- samples: the program generates their bytes itself, so that a frame has exactly the size of the plan. A sample
+ * begins with the numbers of the chain and of the instance, in binary. ---- */
 
 #define MARK_BYTES 6u
 
@@ -88,7 +90,7 @@ static uint32_t get(const uint8_t *place, unsigned octets) {
   return value;
 }
 
-/* Sets the constant parts of a sample: its size and its filling. */
+/* Sets the constant parts of a sample: its size and its filler bytes. */
 static void payload_prepare(payload_t *payload, uint32_t bytes) {
   memset(payload->bytes, '.', bytes);
   payload->count = bytes;
@@ -120,7 +122,7 @@ typedef struct chain {
 } chain_t;
 
 static const world_plan_t *plan;
-static const world_chain_t *described; /* the world's chains, which follow the plan in memory */
+static const world_chain_t *described; /* the chains of the plan, which follow its header in memory */
 static chain_t chains[PLAN_CHAINS];
 static rclc_support_t support;
 static rcl_node_t node;
@@ -155,8 +157,9 @@ static void stop(void) {
   tide_executor_stop(tide_rclc_executor_core(&executor));
 }
 
-/* The baseline of the PoDS paper (sim/README.md): waits until the HEARTBEAT is answered and, if the answer requests the
- * sample again, until the sample was sent again. Meanwhile, received messages are handled first come, first served. */
+/* WORLD_SEND_ANSWERED, the baseline of the PoDS paper (sim/README.md): waits until the HEARTBEAT is answered and, if
+ * the answer requests the sample again, until the sample was sent again. Received messages are meanwhile processed in
+ * order of arrival. */
 static void wait_for_answer(uint32_t retransmissions_before) {
   tide_transmitter_t *transmitter = &session()->daemon.transmitter;
   const int64_t deadline_ns = now_ns() + 1000000000;
@@ -186,7 +189,7 @@ static void publish(chain_t *chain, uint32_t index) {
   }
 }
 
-/* The instance is identified by the expiry, because a late timer may start in the next period. */
+/* The instance is identified by the expiry, not by the start, because a late timer may start in the next period. */
 static void on_sample(rcl_timer_t *timer, int64_t since_last_call_ns) {
   (void)since_last_call_ns;
   const int64_t start_ns = now_ns();
@@ -246,7 +249,8 @@ static bool is_used(unsigned level) {
   return used;
 }
 
-/* Priorities follow the levels. A lane that has used up its budget runs at priority 1, below all that have some left.
+/* Settings of the lane for a level: priorities follow the levels. A lane that has used up its budget runs at priority
+ * 1, below all lanes with budget left.
  */
 static tide_lane_settings_t lane_of(unsigned level, size_t place) {
   if (plan->budget_ns == 0)
@@ -260,7 +264,7 @@ static tide_lane_settings_t lane_of(unsigned level, size_t place) {
                                 .period_ns = plan->budget_period_ns};
 }
 
-/* A lane for each level, or one lane for everything. */
+/* Chooses a lane for each level, or one lane for all callbacks. */
 static void choose_lanes(void) {
   tide_lane_settings_t lanes[TIDE_EXECUTOR_LANES];
   size_t lane_count = 0;
@@ -298,8 +302,8 @@ static void name_chains(void) {
   }
 }
 
-/* Sets how samples are sent, as in the PoDS paper (sim/README.md). This is done before the chains begin, when no
- * message in transfer can be affected. */
+/* Sets the options of the plan for sending, which come from the PoDS paper (sim/README.md). Call this before the chains
+ * begin, when no messages are in transfer. */
 static void choose_manners(void) {
   static const tide_send_t sends[] = {[WORLD_SEND_ASYNCHRONOUS] = TIDE_SEND_ASYNCHRONOUS,
                                       [WORLD_SEND_STOCK] = TIDE_SEND_STOCK,
@@ -343,7 +347,7 @@ static void set_up(void) {
   require(tide_rclc_executor_set_policy(&executor, plan->batch ? TIDE_POLICY_BATCH : TIDE_POLICY_TIDE), 8);
   if (has_lanes()) choose_lanes();
   register_handles();
-  if (!plan->batch) name_chains(); /* because the baseline ignores priorities */
+  if (!plan->batch) name_chains(); /* the batch executor ignores levels */
   measure_executions();
   choose_manners();
 }
@@ -402,7 +406,7 @@ int main(void) {
   measure_mark_stack();
   plan = world_open();
   if (plan == NULL || !is_playable()) return 2;
-  if (plan->batch && plan->budget_ns > 0) return 25; /* because the batch executor has no lane for a budget */
+  if (plan->batch && plan->budget_ns > 0) return 25; /* the batch executor has no lanes, and so no budgets */
   if (plan->instruction_ns > 0u) measure_set_instruction_ns(plan->instruction_ns);
   set_up();
   (void)world_ask(WORLD_READY, now_ns(), NULL, 0);
