@@ -51,7 +51,7 @@ struct Arguments {
   uint16_t discovery = 0;
   std::vector<std::string> serial, allow;
   size_t tcp_per_address = 0;
-  std::vector<uint32_t> baud = {115200};  // one for each line, or one for all
+  std::vector<uint32_t> baud = {115200};  // one value for each line, or one for all lines
   std::string bind = "127.0.0.1";
   std::string references, trace;
   size_t gid_bytes = kGidBytes;
@@ -60,7 +60,8 @@ struct Arguments {
   double reader_wait_s = 10.0, diagnostics_period_s = 1.0;
   std::string name = "tide_agent";
   int priority = 0, busy_poll_us = TIDE_BUSY_POLL_USUAL_US;
-  std::vector<double> heartbeat_delay_ms = {kLineHeartbeatDelay / 1e6};  // one for each line, or one for all
+  std::vector<double> heartbeat_delay_ms = {kLineHeartbeatDelay /
+                                            1e6};  // one value for each line, or one for all lines
   bool shared_participants = true;
   bool ros_network = false, verbose = false, json_stats = false;
   Limits limits;
@@ -198,11 +199,11 @@ Profiles read_profiles(const std::string &path) {
   return profiles;
 }
 
-// Several threads create, use and delete clients. If each thread had its own heap, memory would grow until each heap
-// could hold all clients.
+// Several threads allocate memory for clients. If each thread had its own heap, memory would grow until each heap could
+// hold all clients.
 void keep_one_heap() {
 #ifdef __GLIBC__
-  constexpr int kLargeBytes = 128 * 1024;  // larger blocks are returned to the system when they are freed
+  constexpr int kLargeBytes = 128 * 1024;  // larger blocks go back to the system when they are freed
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, kLargeBytes);
 #endif
@@ -217,7 +218,7 @@ void raise_priority(int priority) {
   }
 }
 
-// Each DDS participant and each connection takes several descriptors.
+// Each DDS participant needs several descriptors, and each connection one.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -225,7 +226,7 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Writes the records of a Tracer to a file, on a low-priority thread.
+// Writes the records of a Tracer to a file, in a thread of low priority.
 class TraceFile {
  public:
   // Throws std::runtime_error if the file cannot be written. The tracer must outlive this object.
@@ -246,7 +247,7 @@ class TraceFile {
   }
 
  private:
-  // A full disk is reported once; after that, the rings count the dropped records.
+  // If the disk is full, this is reported once; the rings then fill up and count the dropped records.
   void drain() {
     const auto write = [](void *file, const uint8_t *bytes, size_t count) -> int {
       return std::fwrite(bytes, 1, count, static_cast<std::FILE *>(file)) == count ? TIDE_OK : TIDE_ERROR_FULL;
@@ -256,7 +257,7 @@ class TraceFile {
     if (failed_) std::fprintf(stderr, "%s: can no longer be written: %s\n", path_.c_str(), std::strerror(errno));
   }
   void drain_until_end() {
-    const sched_param none{};  // this thread must not inherit SCHED_FIFO
+    const sched_param none{};  // so that this thread does not inherit SCHED_FIFO
     (void)pthread_setschedparam(pthread_self(), SCHED_OTHER, &none);
     std::unique_lock lock(mutex_);
     while (!ended_) {
@@ -311,7 +312,8 @@ Options options_of(const Arguments &arguments, const Waker &waker) {
   options.diagnostics.period_ns = static_cast<Time>(arguments.diagnostics_period_s * 1e9);
   options.diagnostics.name = arguments.name;
   options.diagnostics.instance = instance_name();
-  const size_t lines_from = arguments.udp.size() + arguments.tcp.size();  // see open_links
+  const size_t lines_from = arguments.udp.size() + arguments.tcp.size();  // number of the first serial link (see
+                                                                          // open_links)
   options.heartbeat_delay_ns = [lines_from, &arguments](Endpoint endpoint) {
     const size_t link = endpoint >> kLinkShift;
     if (link < lines_from || link >= lines_from + arguments.serial.size()) return Time{-1};
@@ -348,7 +350,8 @@ void print_statistics(const Agent &agent, const Loop &loop) {
             << ", \"busy_polled_ns\": " << loop.busy_poll().polled_ns << "}" << std::endl;
 }
 
-// Splits "WHO=VALUE" or "VALUE" into the clients (unset for all) and the value. The = in a remap's ":=" does not count.
+// Splits "WHO=VALUE" or "VALUE" into the rule for clients (unset: all clients) and the value. The = of a remap's ":="
+// is no separator.
 std::pair<std::optional<Who>, std::string> who_and_value(const std::string &option, const std::string &text) {
   const size_t at = text.find('=');
   if (at == std::string::npos || (at != 0 && text[at - 1] == ':')) return {std::nullopt, text};
@@ -364,8 +367,8 @@ Time seconds_of(const std::string &text) {
   throw std::runtime_error("--client-timeout: '" + text + "' is not a number of seconds");
 }
 
-// Options that apply only to some clients. Where several rules match a client, the first specific one wins, then the
-// first general one; remaps of all matching rules are combined.
+// Options that may apply only to some clients. If several values apply to a client, the first one with a WHO is taken
+// or, if there is none, the first one without; remaps of all matching rules are combined.
 class ClientOptions {
  public:
   explicit ClientOptions(const Arguments &arguments) {
@@ -385,8 +388,8 @@ class ClientOptions {
     return usual_ns;
   }
 
-  // Null if nothing is renamed. Equal rules give the same pointer for every session; the pointer is valid as long as
-  // this object.
+  // The renaming for this client; null if nothing is renamed. Equal rules give the same pointer for every session; it
+  // is valid as long as this object exists.
   const Renaming *names(const Peer &peer, uint32_t key) {
     if (rules_.empty()) return nullptr;
     Renaming names;
@@ -402,7 +405,7 @@ class ClientOptions {
 
  private:
   struct Rule {
-    std::optional<Who> who;  // unset: all
+    std::optional<Who> who;  // unset: all clients
     Renaming names;
   };
   void add(const std::string &option, const std::string &text, std::string (Renaming::*set)(const std::string &)) {
@@ -415,7 +418,7 @@ class ClientOptions {
 
   std::vector<std::pair<std::optional<Who>, Time>> timeouts_;
   std::vector<Rule> rules_;
-  std::set<Renaming> made_;  // one for each set of rules that applies to a client
+  std::set<Renaming> made_;  // one for each combination of rules that applies to a client
 };
 
 bool is_own_machine(const std::string &bind) {
@@ -461,12 +464,12 @@ void open_links(const Arguments &arguments, const AccessList &access, Agent &age
     loop.add(std::move(link));
   }
   if (arguments.discovery == 0) return;
-  const auto &served = static_cast<const UdpLink &>(*loop.links().front());  // see main
+  const auto &served = static_cast<const UdpLink &>(*loop.links().front());  // main opens the UDP link first
   loop.add(std::make_unique<DiscoveryLink>(number(), agent, poller, arguments.bind, arguments.discovery, served.port(),
                                            access));
 }
 
-// One line about the open links, for users and for scripts that wait for it.
+// Prints the "ready" line about the open links, for users and for scripts that wait for it.
 void print_ready(const Arguments &arguments, const Loop &loop) {
   std::string open;
   for (const auto &link : loop.links()) {
@@ -535,7 +538,7 @@ void run(const Arguments &arguments) {
   if (arguments.json_stats) print_statistics(agent, loop);
 }
 
-// A line that names the command or option that was probably meant; empty if none is close.
+// A line that suggests the command or option that was probably meant; empty if none is close.
 std::string advice(const CLI::App &app, int argc, char **argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string ours = stock_command_in_our_words(words); !ours.empty()) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes FILE, the program's description of its build: VERSION, and the commit if SOURCE is a clone. An unchanged file
-# is left as it is, so that nothing is compiled again.
+# Writes FILE, which describes the program's build: VERSION and, if SOURCE is a Git clone, the commit. If the contents
+# have not changed, the file is not written, so that nothing is compiled again.
 set(commit "")
 find_program(git git)
 if(git AND EXISTS "${SOURCE}/.git")

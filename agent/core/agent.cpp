@@ -313,7 +313,7 @@ Time Agent::poll(Time now) {
     mark(signal->key);
   }
   const Time noticed = notices_.poll(now);
-  // Visits only clients with work, because with many clients most of the time would go into visiting idle ones.
+  // Visits only clients with work; with many clients, visiting the idle ones would take most of the time.
   due_.clear();
   due_.swap(dirty_);
   for (auto place = deadlines_.begin(); place != deadlines_.end() && place->first <= now; place++) {
@@ -346,7 +346,7 @@ Time Agent::poll(Time now) {
   return deadlines_.empty() ? next : std::min(next, deadlines_.begin()->first);
 }
 
-// The keys and replies stored for the endpoint agree with clients_, deadlines_ and reply_count_.
+// Checks that the keys and replies stored for the endpoint agree with clients_, deadlines_ and reply_count_.
 void Agent::check(Endpoint endpoint) const {
 #if TIDE_INVARIANTS
   const auto place = places_.find(endpoint);
@@ -418,15 +418,15 @@ namespace {
 
 constexpr uint32_t kMessageBytesMinimum = 64;
 constexpr std::string_view kLivelinessProperty = "uxr_hl";
-// While a session is younger than this, another CREATE_CLIENT for it is a copy or a repetition of the first. Later,
-// another CREATE_CLIENT means that the device was restarted.
+// While a session is younger than this, another CREATE_CLIENT for it is a copy or a repetition of the first one. Later,
+// it means that the device was restarted.
 constexpr Time kRepetition = 300'000'000;
-// Longer than any network can delay a message of an ended session.
+// Time for which a network may delay a message of an ended session.
 constexpr Time kLateCopy = 3'000'000'000;
-// If a session returns to its former endpoint within this time, two programs of one host compete for it.
+// If a client returns to its former endpoint within this time, two programs compete for one session.
 constexpr Time kReturn = 10 * kSecond;
 
-// First session numbers of tide's clients: without and with the client's key in each header.
+// True for the first session of a client of tide: 0x81 without and 0x01 with the client's key in each header.
 bool is_first_session(uint8_t session) { return session == 0x81 || session == 0x01; }
 
 // Silence after which the client wants to be probed; 0: it announces none.
@@ -447,8 +447,9 @@ Time liveliness_of(const tide_xrce_create_client_t &body) {
 
 }  // namespace
 
-// True for a late copy of a CREATE_CLIENT. The session number reveals it, because tide's clients number their sessions.
-// Stock clients request the same session number even for a new session, so a late copy of theirs cannot be recognised.
+// True for a late copy of a CREATE_CLIENT. It has the number of the former session, because tide's clients number their
+// sessions. Stock clients request the same number for each session, so a late copy from one of them cannot be
+// recognised.
 bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now) const {
   const auto existing = clients_.find(body.key);
   if (body.vendor != TIDE_XRCE_VENDOR || existing == clients_.end()) return false;
@@ -456,9 +457,9 @@ bool Agent::is_of_former_session(const tide_xrce_create_client_t &body, Time now
   return client.former_session() == body.session && now - client.began() < kLateCopy;
 }
 
-// If the result is false, the agent sends no answer at all, so that an attacker learns nothing. A stock client repeats
-// its request for ten seconds, so an owner that has moved is admitted as soon as its former endpoint has been silent
-// for long enough.
+// True if the client may begin a session from this endpoint. If not, the agent sends no answer at all, so that an
+// attacker learns nothing. A client that has moved to this endpoint is admitted later: a stock client repeats its
+// request for ten seconds, and its former endpoint is silent meanwhile.
 bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   if (options_.allows && !options_.allows(endpoint, key)) {
     counters_.not_allowed++;
@@ -474,8 +475,9 @@ bool Agent::may_come(Endpoint endpoint, uint32_t key, Time now) {
   return false;
 }
 
-// A request from the owner's host, from any port or connection, counts as the owner's, because the owner may have been
-// restarted. From elsewhere a session can be taken over only if its owner has been silent and has not answered a probe.
+// True if a request from this endpoint may take over the client's session. A request from any port or connection of the
+// client's host may, because the client may have been restarted. A request from elsewhere may only after a silence of
+// the client, which is longer than an answer to a probe takes.
 bool Agent::may_take_over(const Client &client, Endpoint endpoint, Time now) const {
   if (client.endpoint() == endpoint || clients_.at(client.key()).host == host_of(endpoint)) return true;
   const Limits &limits = options_.limits;
@@ -504,7 +506,7 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
       .continues = numbered && !is_first_session(body.session)};
   if (same && numbered && existing->second.client->endpoint() == endpoint &&
       now - existing->second.client->began() < kRepetition) {
-    counters_.duplicates++;  // a copy, or a repetition of a request that was answered
+    counters_.duplicates++;  // a copy or a repetition of a request that was already answered
     return TIDE_XRCE_STATUS_OK;
   }
   if (known && existing->second.client->endpoint() != endpoint) {
@@ -538,8 +540,8 @@ uint8_t Agent::admit(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   return TIDE_XRCE_STATUS_OK;
 }
 
-// Two sessions with the same id at one endpoint cannot be told apart unless their headers carry the key. A new key at
-// an endpoint therefore means that the device was restarted, and its old session ends.
+// Without keys in the headers, two sessions with the same id at one endpoint cannot be distinguished. A new key at an
+// endpoint therefore means that the device was restarted; this ends the session with the old key.
 void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, Time now) {
   if (tide_xrce_session_has_key(body.session)) return;
   tide_xrce_header_t header{};
@@ -550,9 +552,10 @@ void Agent::displace(Endpoint endpoint, const tide_xrce_create_client_t &body, T
   erase(former->key(), "was replaced by a client with another key at its address", now);
 }
 
-// Evicts one client for a new one. The first candidates are clients that have sent nothing since their CREATE_CLIENT,
-// such as those of a flood of invented keys; then silent ones without entities; then silent ones that never answered a
-// probe. Of several equal candidates, the one that has been silent longest is evicted.
+// Evicts one client for a new one; returns false if there is no candidate. The first candidates are clients that have
+// sent nothing since their CREATE_CLIENT, such as those of a flood of invented keys; then silent clients without
+// entities; then silent ones that never answered a probe. Of equal candidates, the one that has been silent for the
+// longest time is evicted.
 bool Agent::make_room(Time now) {
   const auto rank = [&](const Client &client) {
     if (client.is_half_open()) return 3;

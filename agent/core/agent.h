@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent without I/O and without DDS: messages and time in, frames and deadlines out. One thread calls it. Events of
-// DDS arrive through the middleware's Wake, from any thread, and are processed in poll.
+// The agent's core, without I/O and without DDS: its inputs are messages and the time, its outputs frames and
+// deadlines. Only one thread may call it. The middleware reports events of DDS by Wake, from any thread; poll processes
+// them.
 //
 //   input(endpoint, message, now)      a message was received
 //   poll(now) -> deadline              timers and waiting data; call it after input, after wake and at the deadline
 //   take_ready(endpoints)              endpoints that may have got frames since the last call
 //   next(endpoint, now, frame)         the most urgent frame; copy it before any other call
-//   sent(endpoint, now)                its last byte was sent: only then is the next one chosen
+// sent(endpoint, now) the frame's last byte was sent; call it before the next call of next
 //
-// Any bytes may be passed in: unreadable ones are counted and dropped.
+// A message may contain any bytes; malformed messages are counted and dropped.
 #pragma once
 
 #include <cstdint>
@@ -34,24 +35,24 @@ struct Options {
   Limits limits;
   Profiles profiles;
   std::optional<int> domain;                         // overrides the domains of clients
-  int default_domain = 0;                            // domain of clients that request 0
-  std::function<int64_t()> wall_clock_ns;            // for time synchronisation; unset: the system's
+  int default_domain = 0;                            // domain of clients that request domain 0
+  std::function<int64_t()> wall_clock_ns;            // for time synchronisation; unset: the system's clock
   std::function<Time(Endpoint)> heartbeat_delay_ns;  // HEARTBEAT delay for a client at the endpoint, as in
                                                      // tide_transmitter_config_t; unset: -1
-  std::function<Host(Endpoint)> host_of;             // unset: each endpoint is its own host
+  std::function<Host(Endpoint)> host_of;             // unset: each endpoint is a host of its own
   std::function<bool(Endpoint)> may_be_forged;       // true if the endpoint's address may be forged; unset: never
   std::function<Time(Endpoint, uint32_t key)> client_timeout_ns;  // unset: limits.client_timeout_ns
-  // How to rename a client's topics, services and nodes; the returned object must outlive the agent. If this is unset
-  // or returns null, names stay as they are.
+  // The renaming of a client's topics, services and nodes; the returned object must outlive the agent. If the function
+  // is unset or returns null, names stay as they are.
   std::function<const Renaming *(Endpoint, uint32_t key)> names;
-  // True if the client with this key may connect. Without a key: true if any client at the endpoint may. Unset: all
-  // may.
+  // True if the client with this key may connect; without a key, true if some client at the endpoint may connect.
+  // Unset: all clients may.
   std::function<bool(Endpoint, std::optional<uint32_t> key)> allows;
   Wake wake;                                      // called when poll is needed; from any thread
-  std::function<void(const std::string &)> log;   // receives a line for each creation
+  std::function<void(const std::string &)> log;   // receives a line for each creation of an entity
   std::function<void(const std::string &)> warn;  // receives a few lines about limits and refusals
   bool tells_events = false;  // warn also gets a line for each client that connects, leaves or is refused an entity
-  std::function<std::string(Endpoint)> name_of;  // of the endpoint, for log and warn; unset: its number
+  std::function<std::string(Endpoint)> name_of;  // name of an endpoint for log and warn; unset: its number
   Tracer *tracer = nullptr;                      // records messages if not null; must outlive the agent
   DiagnosticsOptions diagnostics;
 };
@@ -67,7 +68,8 @@ class Agent {
   void flush() { context_.middleware.flush(); }
   bool next(Endpoint endpoint, Time now, tide_frame_parts_t &frame);
   void sent(Endpoint endpoint, Time now);
-  // The endpoint has closed: answers waiting for it are dropped. Its clients may return from another endpoint.
+  // Call this when the endpoint has closed. Drops answers that wait for the endpoint; its clients may return from
+  // another endpoint.
   void forget(Endpoint endpoint);
 
   // Sums over present and former clients. O(clients).
@@ -83,7 +85,7 @@ class Agent {
   }
   size_t client_count() const { return clients_.size(); }
   size_t entity_count() const;
-  size_t output_count() const;         // number of clients to which their session has sent something
+  size_t output_count() const;         // number of clients to which something was sent in the current session
   size_t unserved_requesters() const;  // number of service clients whose server DDS has not found
 
  private:
@@ -96,7 +98,7 @@ class Agent {
     bool dirty = false;
     Time deadline = TIDE_FOREVER;
     Host host = 0;
-    std::optional<Endpoint> former{};  // endpoint from which the session moved, and when
+    std::optional<Endpoint> former{};  // the endpoint that the client has left, and the time of the move
     Time moved = 0;
   };
   struct Place {  // state of an endpoint
@@ -104,7 +106,7 @@ class Agent {
     std::vector<uint32_t> keys;  // keys of its clients
     size_t turn = 0;
     bool sending_reply = false;
-    uint32_t sending_key = 0, sending_epoch = 0;  // epoch 0 means that no frame is on the wire
+    uint32_t sending_key = 0, sending_epoch = 0;  // client and epoch of the frame on the wire; epoch 0: none
     bool ready = false;
   };
 
@@ -123,10 +125,10 @@ class Agent {
   void reply_status(Endpoint endpoint, uint8_t session, uint32_t key, tide_xrce_request_t related);
   Client *find(Endpoint endpoint, const tide_xrce_header_t &header);
   void detach(Endpoint endpoint, uint32_t key);
-  // Removes a client. `what` describes the event for the user; null: the user gets no line.
+  // Removes a client. `what` describes the event in a line for the user; null: no line.
   void erase(uint32_t key, const char *what, Time now);
   void refuse(Endpoint endpoint, uint32_t key, const char *cause, Time now);
-  // Reports an event of a client to the user.
+  // Reports an event of a client in a line for the user.
   void tell(uint32_t key, const std::string &what, Time now);
   void mark(uint32_t key);
   void mark_dirty(uint32_t key, Slot &slot);
@@ -145,8 +147,8 @@ class Agent {
   std::unordered_map<Endpoint, Place> places_;
   std::vector<Endpoint> ready_;
   std::vector<std::shared_ptr<Signal>> woken_;
-  std::vector<uint32_t> dirty_;                    // keys of clients to poll regardless of their deadline
-  std::set<std::pair<Time, uint32_t>> deadlines_;  // next poll of each client, also of those in dirty_
+  std::vector<uint32_t> dirty_;                    // keys of clients that must be polled regardless of their deadline
+  std::set<std::pair<Time, uint32_t>> deadlines_;  // next poll of each client, including those in dirty_
   std::vector<uint32_t> due_;
   std::vector<ClientVitals> vitals_;
   size_t reply_count_ = 0;

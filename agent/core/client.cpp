@@ -59,8 +59,8 @@ void Liveness::ask(Output &output, Time now) {
   probe(output);
 }
 
-// A client that announces liveliness answers GET_INFO; every client answers a HEARTBEAT of a reliable stream that it
-// has.
+// Sends a GET_INFO, which clients that announce liveliness answer. All others get HEARTBEATs of their reliable streams,
+// too, which every client answers.
 void Liveness::probe(Output &output) {
   counters_.probes_sent++;
   const tide_xrce_get_info_body_t question = {{0, TIDE_XRCE_OBJECT_CLIENT}, 1};
@@ -79,7 +79,7 @@ void Liveness::probe(Output &output) {
 
 namespace {
 
-// The id that a client of tide gives to its next session after this one.
+// The id of the session that a client of tide opens after this one.
 uint8_t session_after(uint8_t session) {
   if (session == 0xFE) return 0x81;
   return session == 0x7F ? uint8_t{0x01} : static_cast<uint8_t>(session + 1);
@@ -110,7 +110,7 @@ void Client::resume(Endpoint endpoint, const Announcement &announcement, Time no
   endpoint_ = endpoint;
   if (announcement.session == session_after(session())) {
     if (has_output()) readings_.keep(*output_);
-  } else {  // the client was, or may have been, restarted: its request ids start again, and it expects no answers
+  } else {  // the client may have been restarted: its request ids start again, and it expects no answers
     services_.forget();
     entities_.begin_anew();
   }
@@ -140,7 +140,7 @@ void Client::reset_streams() {
       [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
         return stream_submessage(stream, submessage);
       },
-      // The client is informed of the refused submessage by an unsolicited STATUS; the stream continues.
+      // An unsolicited STATUS informs the client about the refused submessage; the stream continues.
       [this](uint8_t stream, const tide_xrce_submessage_t &submessage) {
         tide_cdr_t cdr = reader_of(submessage);
         const tide_xrce_request_t request = tide_xrce_get_request(&cdr);
@@ -220,7 +220,7 @@ void Client::message(const tide_xrce_header_t &header, Bytes message, Time now) 
   size_t position = tide_xrce_header_bytes(header.session);
   tide_xrce_submessage_t submessage;
   int more = 0;
-  // A DELETE of the client ends the session to which the remaining submessages belong.
+  // A DELETE of the client ends the session, so the remaining submessages are ignored.
   while (!closing_ && (more = tide_xrce_next_submessage(message.data(), message.size(), &position, &submessage)) == 1) {
     control_submessage(submessage, now);
   }
@@ -344,7 +344,7 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
     fault = "CREATE: it cannot be parsed";
   } else {
     if (!may_create(body, submessage.flags)) return false;
-    // A pending creation is left here only if its CREATE was dropped for lack of memory, and is not offered again.
+    // A creation is pending here only if its CREATE was dropped for lack of memory, so that it is not offered again.
     creation_.forget();
     const std::optional<uint8_t> outcome = creation_.begin(body, submessage.flags, stream, fault);
     if (!outcome) return false;
@@ -377,10 +377,10 @@ bool Client::on_create(uint8_t stream, const tide_xrce_submessage_t &submessage)
   return true;
 }
 
-// Each creation in DDS causes discovery traffic in every participant of the domain, so a client that creates and
-// deletes endlessly would take the processor from all others. A starting program needs a burst of creations, so a burst
-// is free; then one creation is allowed in each period. Further creations wait in their stream; none is refused.
-// Topics, publishers, subscribers and existing entities cost nothing.
+// True if the client's budget of creations permits this CREATE now. Each creation in DDS causes discovery traffic in
+// every participant of the domain, so a client that creates and deletes endlessly would take the processor from all
+// others. The budget permits a burst, which a starting program needs, and then one creation in each period. Further
+// creations wait in their stream; none is refused. Topics, publishers, subscribers and existing entities cost nothing.
 bool Client::may_create(const tide_xrce_create_t &body, uint8_t flags) {
   const Limits &limits = context_.limits;
   const uint8_t kind = body.request.object & 0x0Fu;
@@ -408,7 +408,7 @@ void Client::on_delete(uint8_t stream, const tide_xrce_submessage_t &submessage)
   }
   if (body.object == TIDE_XRCE_OBJECT_CLIENT) {
     closing_ = true;
-    closing_request_ = body;  // the agent sends the answer itself, because this client's output ends here
+    closing_request_ = body;  // the agent sends the answer, because the output of this client ends here
     return;
   }
   const bool known = entities_.find(body.object) != nullptr;
@@ -471,11 +471,11 @@ bool Client::offer_again() {
   return false;
 }
 
-// After a restart of the agent, a client's kept samples arrive before writers and readers have discovered each other.
-// The two directions of discovery are independent and, on a busy machine, up to a second apart. One sample is therefore
-// sent first, and the others wait until a reader has acknowledged it. The client's kept samples arrive all at once. If
-// they are more than the writer's history holds, they would evict one another before a reader has them. Until the
-// deadline, therefore, at most the history depth is written without an acknowledgment.
+// True if a sample must wait for a reader of its topic. After a restart of the agent, the client's unacknowledged
+// samples arrive all at once, before writers and readers have discovered each other. The two directions of discovery
+// are independent and, on a busy machine, up to a second apart, so only one sample is sent first, and the others wait
+// until a reader has acknowledged it. More samples than the writer's history holds would evict one another before a
+// reader has them, so until the deadline at most this number of samples is unacknowledged.
 bool Client::waits_for_reader(WriterPart *writer, uint8_t stream, uint32_t depth) const {
   if (writer == nullptr || writer->reader_deadline_ns == 0 || !TIDE_STREAM_IS_RELIABLE(stream)) return false;
   if (now_ < writer->reader_deadline_ns) {
@@ -544,7 +544,7 @@ void Client::sent(Time now) {
 
 // ---- timers ----
 
-// Time at which blocked streams are tried again.
+// Time at which submessages of blocked streams are offered again.
 Time Client::next_offer_ns(Time now) const {
   if (creation_.is_under_way()) return write_retry_ns_;
   return creation_ns_ > now ? std::min(creation_ns_, write_retry_ns_) : now;
@@ -574,7 +574,8 @@ Time Client::poll(Time now) {
     input_->resume([this](const tide_input_stream_t &stream) { acknowledge(&stream); });
   }
   if (now >= sweep_ns_) {
-    const bool is_busy = creation_.is_begun() || input_->is_stalled();  // the client may still be creating entities
+    const bool is_busy = creation_.is_begun() || input_->is_stalled();  // the client may still be going to create
+                                                                        // entities
     sweep_ns_ = is_busy ? now + context_.limits.settle_ns : TIDE_FOREVER;
     if (!is_busy) entities_.remove_former();
   }

@@ -20,20 +20,20 @@ namespace tide::agent {
 constexpr uint16_t kVendor = 0x010F;
 constexpr uint8_t kVersionMajor = 1, kVersionMinor = 0;
 
-// The INFO that answers a GET_INFO; unset if the GET_INFO is malformed. `known` means that the client has a session.
+// The INFO that answers a GET_INFO; unset if the GET_INFO is malformed. `known`: true if the client has a session.
 std::optional<Encoded> info_for(const tide_xrce_submessage_t &question, bool known);
 
-// Liveness of a client: the time of its last message, its probes, and when it is given up.
+// Liveness of a client: when it is probed, and whether it is considered alive, silent or gone.
 class Liveness {
  public:
   enum class State { kAlive, kSilent, kGone };
 
-  // `announced_ns` is the silence after which the client wants to be probed; 0: not announced. `timeout_ns` is the
-  // silence before a probe if none was announced; 0: no probes.
+  // `announced_ns`: the silence after which the client wants to be probed; 0: it announced none. `timeout_ns` replaces
+  // it in this case; 0: no probes.
   Liveness(const Limits &limits, Counters &counters, Time announced_ns, Time timeout_ns, Time now)
       : limits_(limits), counters_(counters), announced_ns_(announced_ns), timeout_ns_(timeout_ns), last_heard_(now) {}
 
-  // The client's session restarts.
+  // Call this when the client's session restarts.
   void restart(Time announced_ns, Time timeout_ns, Time now);
   void heard(Time now);
   // The client has answered a request, so it can be expected to answer a probe.
@@ -45,8 +45,8 @@ class Liveness {
   bool answers_probes() const { return announced_ns_ != 0 || answers_; }
   // Probes the client, unless another call did so less than probe_period_ns ago.
   void ask(Output &output, Time now);
-  // Timers. Returns when to call again. `output` is null if the session has none yet; no probe is then sent, but it
-  // counts as unanswered.
+  // Handles expired timers. Returns when to call again. `output` may be null if the session has none yet: then no probe
+  // is sent, but it counts as an unanswered one.
   Time poll(Output *output, Time now);
 
  private:
@@ -71,36 +71,36 @@ class Client {
     uint32_t message_bytes = 0;
     Time liveliness_ns = 0;           // announced by the client; 0: none
     Time timeout_ns = 0;              // applies if the client announces no liveliness; 0: never
-    bool may_be_forged = false;       // the client's address may be forged
+    bool may_be_forged = false;       // true: the address of the client may be forged
     const Renaming *names = nullptr;  // null: names stay as the client gives them
-    bool continues = false;           // the client had sessions with a former agent
+    bool continues = false;           // true: the client had sessions before, possibly with a former agent
   };
 
   Client(Context &context, Endpoint endpoint, const Announcement &announcement, Time now);
   Client(const Client &) = delete;
   Client &operator=(const Client &) = delete;
 
-  // The client opens its session again, or opens its next one: streams restart, entities stay, and readers wait for a
-  // new READ_DATA. A next session begins with the messages that the client did not acknowledge in the old one. Any
-  // other session means that the client may have restarted: waiting messages are dropped, and entities that it does not
-  // create again are deleted later.
+  // Call this when the client opens its session again, or another one: streams restart, entities stay, and readers wait
+  // for a new READ_DATA. If the session is the one that a client of tide opens next, it begins with the messages that
+  // the client did not acknowledge in the old session. With any other session, the client may have restarted: waiting
+  // messages are dropped, and entities that the client does not create again are deleted later.
   void resume(Endpoint endpoint, const Announcement &announcement, Time now);
 
   uint32_t key() const { return announcement_.key; }
   uint8_t session() const { return announcement_.session; }
   uint8_t former_session() const { return former_session_; }  // session id before a resume under another id; 0: none
-  Time began() const { return began_; }                       // time at which this session began
+  Time began() const { return began_; }                       // time at which the current session began
   Endpoint endpoint() const { return endpoint_; }
   // True if the client has no entities and has sent nothing since its CREATE_CLIENT.
   bool is_half_open() const { return entities_.size() == 0 && last_heard() == began_; }
   uint32_t epoch() const { return epoch_; }  // changes when the output restarts
-  // The Output is created when something is first sent to the client: it is most of a session's memory, which a client
-  // that only opens sessions must not occupy.
+  // The first call creates the Output. It is most of a session's memory, which a client that only opens sessions must
+  // not occupy.
   Output &output();
   bool has_output() const { return output_ != nullptr; }
-  Counters &counters() { return counters_; }  // sums over all its sessions
+  Counters &counters() { return counters_; }  // sums over all sessions of the client
   const Counters &counters() const { return counters_; }
-  ClientVitals vitals(Time now) const;  // all except `place`, which the caller fills in
+  ClientVitals vitals(Time now) const;  // without `place`, which the caller fills in
   size_t entity_count() const { return entities_.size(); }
   size_t unserved_requesters() const;  // number of service clients whose server DDS has not found
   Time last_heard() const { return liveness_.last_heard(); }
@@ -109,10 +109,10 @@ class Client {
   tide_xrce_request_t closing_request() const { return closing_request_; }
   bool answers_probes() const { return liveness_.answers_probes(); }
   void ask(Time now) { liveness_.ask(output(), now); }
-  // True if nothing is sent to the client until it sends a message, because its address may be forged, and an
-  // uninvolved host must not be flooded with data.
+  // True if nothing may be sent to the client until it sends a message: if its address is forged, an uninvolved host
+  // would be flooded with data.
   bool is_paused() const;
-  // True at the first call in each pause (see is_paused) of a client that reads; used for one log line a pause.
+  // True at the first call in each pause (see is_paused) of a client that reads, so that each pause is logged once.
   bool begins_pause();
   Time timeout_ns() const { return announcement_.timeout_ns; }
   void count_out(size_t bytes);
@@ -125,7 +125,7 @@ class Client {
   Time poll(Time now);
   // Delivers messages for which nodes have become free.
   void serve(Time now);
-  // sending: the frame chosen by the transmitter starts. sent: the frame has been sent.
+  // sending: call this when the frame that the transmitter has chosen starts. sent: when it has been sent.
   void sending(Time now);
   void sent(Time now);
 
@@ -148,14 +148,14 @@ class Client {
 
   Context &context_;
   Counters counters_;
-  uint64_t past_gaps_ = 0, past_repeated_ = 0;  // counts of streams that have ended
+  uint64_t past_gaps_ = 0, past_repeated_ = 0;  // counts of ended streams
   Endpoint endpoint_;
   Announcement announcement_;
   uint8_t former_session_ = 0;
   Time began_ = 0;
   uint32_t epoch_ = 0;
   std::unique_ptr<Input> input_;
-  std::unique_ptr<Output> output_;  // null if nothing has been sent in this session
+  std::unique_ptr<Output> output_;  // null if nothing was sent in this session
   Entities entities_;
   Creation creation_;
   Services services_;
@@ -165,12 +165,13 @@ class Client {
   std::shared_ptr<ClientTrace> trace_;  // null if not traced
   bool closing_ = false;
   tide_xrce_request_t closing_request_{};
-  Time write_retry_ns_ = TIDE_FOREVER;  // time at which a sample that could not be written is offered again
-  Time creations_paid_ns_ = 0;          // time up to which past creations have used the budget (may_create)
+  Time write_retry_ns_ = TIDE_FOREVER;  // time at which a sample that DDS has refused is offered again
+  Time creations_paid_ns_ = 0;          // the budget for creations is used up to this time (may_create)
   Time creation_ns_ = 0;                // no creation is allowed before this time
   size_t unheard_bytes_ = 0;            // bytes sent since the client's last message
   bool was_paused_ = false;
-  Time sweep_ns_ = TIDE_FOREVER;  // time at which entities of the former run are deleted, unless created again
+  Time sweep_ns_ = TIDE_FOREVER;  // time at which entities of the client's former run are deleted unless they were
+                                  // created again
 };
 
 }  // namespace tide::agent

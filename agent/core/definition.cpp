@@ -40,7 +40,7 @@ std::string printable_fault(std::string_view name, bool spaces) {
   return printable ? "" : "has characters that are not printable";
 }
 
-// Describes what is wrong in a name whose parts are separated by "/"; empty if nothing is.
+// The fault of a name whose parts are separated by "/"; empty if there is none.
 std::string words_fault(std::string_view path) {
   for (;;) {
     const size_t end = std::min(path.find('/'), path.size());
@@ -94,13 +94,13 @@ std::string quoted(std::string_view text) {
 }
 
 std::string Renaming::topic(const std::string &name) const {
-  constexpr size_t kPrefixBytes = 2;  // without the slash, which belongs to the ROS 2 name
+  constexpr size_t kPrefixBytes = 2;  // rt, rq and so on; the slash after it belongs to the ROS 2 name
   if (!contains(kPrefixes, name.substr(0, kPrefixBytes + 1)) || (space.empty() && remaps.empty())) return name;
   std::string_view suffix;
   if (name.starts_with("rq/") && name.ends_with("Request")) suffix = "Request";
   if (name.starts_with("rr/") && name.ends_with("Reply")) suffix = "Reply";
   const std::string whole = name.substr(kPrefixBytes, name.size() - kPrefixBytes - suffix.size());
-  // An action has five topics and services below its own name: /dock/_action/feedback.
+  // An action has five topics and services below its name, such as /dock/_action/feedback.
   const std::string base = whole.substr(0, std::min(whole.find("/_action/"), whole.size()));
   std::string result = name.substr(0, kPrefixBytes);
   if (const auto remap = remaps.find(base); remap != remaps.end()) {
@@ -289,7 +289,7 @@ constexpr uint32_t kServiceDepth = 64;
 struct Kind {
   uint8_t kind;
   std::string_view tag;  // in XML
-  const char *noun;      // for messages, after "a"; with a space if a name follows
+  const char *noun;      // for messages; ends with a space if a name follows
 };
 constexpr std::array<Kind, 8> kKinds = {{{TIDE_XRCE_KIND_PARTICIPANT, "participant", "node "},
                                          {TIDE_XRCE_KIND_TOPIC, "topic", "topic "},
@@ -300,7 +300,7 @@ constexpr std::array<Kind, 8> kKinds = {{{TIDE_XRCE_KIND_PARTICIPANT, "participa
                                          {TIDE_XRCE_KIND_REQUESTER, "requester", "client of "},
                                          {TIDE_XRCE_KIND_REPLIER, "replier", "service of "}}};
 
-// An empty tag means that there is no such kind.
+// Returns an empty tag if there is no such kind.
 Kind kind_of(uint8_t kind) {
   const auto known = std::find_if(kKinds.begin(), kKinds.end(), [kind](const Kind &one) { return one.kind == kind; });
   return known == kKinds.end() ? Kind{kind, {}, "CREATE"} : *known;
@@ -378,7 +378,7 @@ bool may_be_empty(uint8_t kind) {
 
 uint8_t define_by_xml(std::string_view xml, const Profiles &profiles, Definition &definition) {
   if (xml.empty()) return may_be_empty(definition.kind) ? TIDE_XRCE_STATUS_OK : TIDE_XRCE_STATUS_ERR_DDS;
-  if (xml.find('<') == std::string_view::npos) {  // some clients announce XML but send the name of a profile
+  if (xml.find('<') == std::string_view::npos) {  // some clients announce XML but send a reference to a profile
     return define_by_reference(xml, profiles, definition) == TIDE_XRCE_STATUS_OK ? TIDE_XRCE_STATUS_OK
                                                                                  : TIDE_XRCE_STATUS_ERR_DDS;
   }
@@ -415,7 +415,7 @@ std::string fault_of(const char *what, std::string_view name, const std::string 
   return fault.empty() ? fault : std::string(what) + " " + quoted(name) + " " + fault;
 }
 
-// may_lack_type: a writer or reader may take its type from the topic object of the same name.
+// may_lack_type: true for a writer or reader, which can take its type from the topic object with the same name.
 std::string fault_of(const Topic &topic, bool may_lack_type = false) {
   std::string fault = fault_of("topic", topic.name, topic_fault(topic.name));
   if (!fault.empty() || (may_lack_type && topic.type.empty())) return fault;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities that clients request, whether they are described by XML, in binary form or by reference; and the names that
-// they may use in DDS.
+// Definitions of the entities that clients request (by XML, in binary form or by reference), and the names that these
+// entities may have in DDS.
 #pragma once
 
 #include <compare>
@@ -18,12 +18,13 @@
 namespace tide::agent {
 
 // ---- names ----
-// ROS 2 tools decode every name that they discover, so one client's bad name breaks all these tools: rclpy raises
-// UnicodeDecodeError for octets that are not UTF-8. The *_fault functions return what is wrong, or an empty text.
+// ROS 2 tools decode every name that they discover, so one client's bad name breaks the tools for everybody: rclpy
+// raises UnicodeDecodeError for octets that are not UTF-8. The *_fault functions return a description of the fault, or
+// an empty text.
 
 // After a prefix of ROS 2 (rt/, rq/, rr/, rs/, rp/, ra/), the rest must be a full ROS 2 name: letters, digits, _ and /,
-// without an empty part or a part that starts with a digit. A name without such a prefix is a topic of plain DDS:
-// printable ASCII without spaces. Names by which DDS and ROS 2 describe themselves are refused.
+// without an empty part or a part that starts with a digit. A name without such a prefix belongs to a topic of plain
+// DDS, and must be printable ASCII without spaces. Names that DDS and ROS 2 reserve for discovery are faults.
 std::string topic_fault(std::string_view name);
 std::string type_fault(std::string_view name);         // must be printable ASCII without spaces
 std::string participant_fault(std::string_view name);  // must be printable ASCII
@@ -36,14 +37,14 @@ std::string quoted(std::string_view text);
 // robots. Names here are ROS 2 names, such as /cmd_vel.
 struct Renaming {
   std::string space;                          // prefix (/robot1) of every name that no remap changes; empty: none
-  std::map<std::string, std::string> remaps;  // from one fully qualified name to another
+  std::map<std::string, std::string> remaps;  // from fully qualified names to fully qualified names
 
   // The DDS topic (rt/cmd_vel, rq/sumRequest, rr/sumReply) after renaming. Topics without a ROS prefix keep their
   // names. The namespace is not applied to topics that all robots share (/tf, /tf_static, /rosout, /clock,
   // /diagnostics, /parameter_events).
   std::string topic(const std::string &name) const;
   std::string node(const std::string &name) const;
-  // add adds the remap FROM:=TO, both fully qualified. add and set_space return an error message; an empty one means
+  // add adds a remap FROM:=TO of fully qualified names. add and set_space return an error message, which is empty on
   // success.
   std::string add(const std::string &remap);
   std::string set_space(const std::string &name);
@@ -51,18 +52,19 @@ struct Renaming {
 };
 
 // ---- XML ----
-// The small documents that describe DDS entities: elements, attributes, text, comments, the five predefined entities.
-// Document types, namespaces, and processing instructions beyond the declaration are not supported.
+// A parser for the small documents that describe DDS entities. It supports elements, attributes, text, comments and the
+// five predefined entities, but no document types, no namespaces, and no processing instructions except the
+// declaration.
 
 struct XmlElement {
   std::string name;
   std::vector<std::pair<std::string, std::string>> attributes;
-  std::string text;  // text of this element itself, without surrounding space
+  std::string text;  // text of this element, without that of its children and without surrounding space
   std::vector<XmlElement> children;
 
-  // The first child of this name; null if there is none.
+  // The first child with this name; null if there is none.
   const XmlElement *child(std::string_view wanted) const;
-  // Text of the element at this path of first children; empty if there is no such element.
+  // Text of the element at this path, which takes the first child of each name; empty if there is no such element.
   std::string text_at(std::initializer_list<std::string_view> path) const;
   std::string attribute(std::string_view wanted) const;
 };
@@ -82,7 +84,7 @@ struct Definition {
   uint16_t parent = 0;        // participant, publisher or subscriber
   int domain = 0;             // of a participant
   std::string name;           // of a participant
-  uint16_t topic_object = 0;  // of a datawriter or datareader in binary form: the object id of its topic
+  uint16_t topic_object = 0;  // object id of the topic of a datawriter or datareader in binary form
   Topic topic;                // of a topic, datawriter or datareader; without a type: the type of the topic object
   Qos qos;                    // of a datawriter, datareader, requester or replier
   Service service;            // of a requester or replier
@@ -105,9 +107,9 @@ class Profiles {
 // For log messages: "publisher of 'rt/chatter', type 'std_msgs::msg::dds_::String_'".
 std::string described(const Definition &definition);
 
-// Fills in the definition. Returns a TIDE_XRCE_STATUS_*: OK, ERR_DDS (bad XML), ERR_UNKNOWN_REFERENCE, or
-// ERR_INVALID_DATA for an invalid kind, name or domain (ERR_DDS for a name or domain that XML gave). `fault` gets the
-// error text for a name or domain.
+// Fills in the definition. Returns a TIDE_XRCE_STATUS_*: OK; ERR_UNKNOWN_REFERENCE; ERR_DDS for malformed XML, or for
+// an invalid name or domain in XML; ERR_INVALID_DATA for an invalid kind, or for an invalid name or domain in another
+// form. `fault` gets the error text about a name or domain.
 uint8_t define(const tide_xrce_create_t &create, const Profiles &profiles, Definition &definition, std::string &fault);
 
 }  // namespace tide::agent

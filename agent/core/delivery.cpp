@@ -34,7 +34,7 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
     payload = payload.subspan(message.identity.size());
   }
   message.payload.assign(payload.begin(), payload.end());
-  entity.delivery()->signal->queued.store(false);  // cleared before the check, so that later changes are signalled
+  entity.delivery()->signal->queued.store(false);  // cleared before the check, so that a later change is signalled
                                                    // again
   WaitingMessages &waiting = *entity.waiting();
   if (waiting.empty() && is_ready(entity, message) && send(entity, message, now)) return true;
@@ -46,8 +46,7 @@ bool Services::write(Entity &entity, uint16_t request, Bytes payload, bool big_e
   return true;
 }
 
-// Sends a message through DDS. Returns false if DDS refuses it for now, because its lock is taken or its history is
-// full.
+// Sends a message through DDS. Returns false if DDS refuses it for now, because a lock is taken or the history is full.
 bool Services::send(Entity &entity, const WaitingMessage &message, Time now) {
   if (auto *requester = entity.as<RequesterPart>()) {
     const std::optional<uint64_t> number = requester->dds->send(message.payload, message.big_endian);
@@ -69,7 +68,7 @@ void Services::flush(Entity &entity, Time now) {
   const Limits &limits = context_.limits;
   WaitingMessages &waiting = *entity.waiting();
   auto *requester = entity.as<RequesterPart>();
-  bool refused = false;  // later messages then wait as well, to keep the order
+  bool refused = false;  // if true, later messages wait, too, to keep the order
   const size_t expired = waiting.flush(now, [&](const WaitingMessage &message) {
     if (refused || !is_ready(entity, message)) return false;
     // If all waiting requests were sent at once, they would evict one another, or other clients' requests, from the
@@ -127,7 +126,7 @@ namespace {
 constexpr Time kMillisecond = 1'000'000;
 constexpr uint16_t kUnlimited = 0xFFFF;
 
-// The mark of a DATA node: the number of its reader and that reader's generation. Never null.
+// The owner of a DATA node, made from the object id of the reader and the reader's generation. Never null.
 void *owner_of(uint16_t object, uint32_t generation) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): never dereferenced
   return reinterpret_cast<void *>((uintptr_t{generation} << 17) | (uintptr_t{object} << 1) | 1u);
@@ -160,7 +159,7 @@ std::optional<uint8_t> Readings::begin(const tide_xrce_read_data_t &body, Time n
     reading.pace_ns = body.min_pace_period_ms * kMillisecond;
   }
   delivery->reading = reading;
-  delivery->has_data = true;  // because samples may have arrived in DDS before the READ_DATA
+  delivery->has_data = true;  // samples may have arrived in DDS before the READ_DATA
   rank();
   next_ns_ = now;
   return std::nullopt;
@@ -178,15 +177,15 @@ void Readings::wake(Entity &entity, Time now) {
   if (delivery.reading.active) next_ns_ = now;
 }
 
-// Takes all samples of a KEEP_LAST reader out of DDS, and applies the reader's depth here. DDS would apply the depth
-// too early: while the agent's thread writes other clients' samples, it cannot read.
+// Takes all samples of a KEEP_LAST reader out of DDS and applies the reader's depth to them. DDS itself would drop
+// samples too early, because the agent's thread cannot take them while it writes other clients' samples.
 void Readings::drain(Entity &entity, Time now) {
   const Limits &limits = context_.limits;
   Delivery &delivery = *entity.delivery();
   std::deque<Fetched> &waiting = delivery.waiting;
   if (entity.as<ReaderPart>() == nullptr || entity.definition.qos.keep_all) return;
   if (delivery.has_data) {
-    delivery.signal->queued.store(false);  // cleared before the check, so that later samples are signalled again
+    delivery.signal->queued.store(false);  // cleared before the check, so that a later sample is signalled again
     size_t left = limits.burst_samples;
     for (Sample sample; left != 0 && entity.source()->take(sample); left--, sample = {}) {
       counters_.samples_skipped += sample.skipped;
@@ -195,7 +194,8 @@ void Readings::drain(Entity &entity, Time now) {
     }
     delivery.has_data = left == 0;
   }
-  // Beyond the depth, the oldest samples are dropped unless they have just arrived and there is memory for them.
+  // Beyond the depth, the oldest samples are dropped, except for samples that have just arrived and for which there is
+  // memory.
   const size_t depth = entity.definition.qos.depth;
   if (waiting.size() <= depth) return;
   const auto first = std::find_if(waiting.begin(), waiting.end(), [](const auto &one) { return !one.repeated; });
@@ -254,7 +254,8 @@ void Readings::end_all() {
   readers_.clear();
 }
 
-// The most urgent stream comes first; within a stream, the reader that has waited longest.
+// Sorts the active readers: most urgent streams first and, within a level, the reader first whose last sample is the
+// oldest.
 void Readings::rank() {
   std::vector<std::tuple<int, uint64_t, uint16_t>> ranked;
   for (auto &[object, entity] : entities_) {
@@ -304,15 +305,15 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
     // A reader that has samples in transfer leaves one node free for each other reader.
     const size_t taken = data_nodes_ + limits.reserved_nodes + (delivery.in_flight == 0 ? 0 : readers_.size());
     if (taken >= output.node_count()) return;
-    // A sample that is in a node can no longer be replaced by a newer one, so a KEEP_LAST reader uses a node only when
-    // the sample can leave at once.
+    // A newer sample cannot replace one that is in a node, so a KEEP_LAST reader takes a node only when the sample can
+    // be sent at once.
     if (keeps_last && !output.is_clear(reading.stream)) {
       behind_ = true;
       return;
     }
     if (delivery.waiting.empty() && !fetch(entity, now)) return;
     const size_t payload_bytes = delivery.waiting.front().sample.payload.size();
-    // The client cannot replace a sample of which it has received fragments, so fragmented samples are sent one by one.
+    // A newer sample cannot replace one whose fragments are being sent, so fragmented samples are sent one at a time.
     const bool is_long = payload_bytes > output.transmitter().fragment_bytes;
     if (keeps_last && is_long && delivery.in_flight != 0) return;
     const int sent = deliver(entity, object, output, now);
@@ -348,8 +349,8 @@ void Readings::serve_entity(Entity &entity, uint16_t object, Output &output, Tim
   }
 }
 
-// Reports the samples that were too long by a STATUS for the READ_DATA, at most once a second. Tide's client counts the
-// missed samples; a stock client ignores the STATUS.
+// Reports samples that were too long to the client, by a STATUS for the READ_DATA, at most once a second. A client of
+// tide counts the missed samples; a stock client ignores the STATUS.
 void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
   if (delivery.too_large == 0) return;
   if (now >= delivery.tell_ns) {
@@ -364,10 +365,10 @@ void Readings::report_too_large(Delivery &delivery, Output &output, Time now) {
     next_ns_ = std::min(next_ns_, std::max(delivery.tell_ns, now + context_.limits.write_retry_ns));
 }
 
-// Takes the reader's next sample out of DDS; the sample then waits here for a node. Returns false if there is none.
+// Takes the reader's next sample out of DDS and lets it wait for a node. Returns false if DDS has none.
 bool Readings::fetch(Entity &entity, Time now) {
   Delivery &delivery = *entity.delivery();
-  delivery.signal->queued.store(false);  // cleared before the check, so that later samples are signalled again
+  delivery.signal->queued.store(false);  // cleared before the check, so that a later sample is signalled again
   auto *requester = entity.as<RequesterPart>();
   auto *replier = entity.as<ReplierPart>();
   Sample sample;
@@ -375,7 +376,7 @@ bool Readings::fetch(Entity &entity, Time now) {
     counters_.samples_skipped += sample.skipped;
     services_.took(entity, now);
     if (replier != nullptr) {
-      // so that a server that never replies does not fill this map
+      // a server that never replies must not fill this map
       if (replier->taken.size() >= context_.limits.pending_requests) replier->taken.erase(replier->taken.begin());
       replier->taken.insert_or_assign(sample.identity, now);
     }

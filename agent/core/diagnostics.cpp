@@ -142,7 +142,7 @@ std::string name_of_key(uint32_t key) {
   return text.data();
 }
 
-constexpr size_t kMostServices = 6;  // services that one client's status can list
+constexpr size_t kMostServices = 6;  // most services in the status of one client
 
 // Extracts the service's name from rq/NAMERequest, its name in DDS.
 std::string name_of_service(const std::string &topic) {
@@ -161,7 +161,7 @@ std::string seconds_of(Time duration) { return std::to_string(duration / kSecond
 
 Level worst(std::initializer_list<Level> levels) { return std::max(levels); }
 
-// Describes counts over the last ten periods, for example "3 messages lost, 1 request refused lately".
+// Builds a text about counts of the last ten periods, for example "3 messages lost, 1 request refused lately".
 class Sentence {
  public:
   void add(uint64_t count, const char *what) {
@@ -262,7 +262,8 @@ void Diagnostics::update_alarms(const AgentVitals &vitals, Time now) {
   }
 }
 
-// Unhealthy clients come first, then the healthy ones. Where not all of a group fit, they take turns.
+// Chooses the clients for the next array: unhealthy clients first, then healthy ones. If not all clients of a group
+// fit, they take turns.
 void Diagnostics::choose(const std::vector<ClientVitals> &clients) {
   unwell_.clear();
   well_.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports of the agent about itself, its links and its clients: notices for the user, and /diagnostics of ROS 2
-// (diagnostic_msgs/msg/DiagnosticArray) for rqt and Foxglove.
+// What the agent reports about itself, its links and its clients: notices for the user, and /diagnostics of ROS 2
+// (diagnostic_msgs/msg/DiagnosticArray), which rqt and Foxglove show.
 #pragma once
 
 #include <algorithm>
@@ -23,11 +23,12 @@
 
 namespace tide::agent {
 
-// ---- vitals: the reported state. All counts start with the agent, or with a client's first connection ----
+// ---- vitals: the reported state. Counts begin at the start of the agent; those of a client, at its first connection
+// ----
 
-// Response times of a service. For a service that the client uses: from the acceptance of a request by DDS until its
-// reply is taken from DDS. For a service that the client provides: from taking a request from DDS until DDS accepts the
-// reply.
+// Response times of a service. If the client uses the service: from the time at which DDS accepts a request until its
+// reply is taken from DDS. If the client provides it: from the time at which a request is taken from DDS until DDS
+// accepts the reply.
 struct ServiceVitals {
   std::string name;
   bool serves = false;
@@ -41,18 +42,18 @@ struct ClientVitals {
   bool silent = false;  // the client was probed and has not answered
   Time silence_ns = 0;  // time since the client's last message
   size_t entities = 0;
-  size_t queued = 0, queue = 0;  // nodes of the client's transmitter: in use, and in total
+  size_t queued = 0, queue = 0;  // nodes of the client's transmitter: queued is the number in use, queue the total
   uint64_t messages_in = 0, bytes_in = 0, messages_out = 0, bytes_out = 0;
   uint64_t repeated = 0;                // retransmissions to the client
-  uint64_t lost_from = 0;               // messages from the client that were never received, or were dropped here
+  uint64_t lost_from = 0;               // messages from the client that never arrived or that the agent dropped
   uint64_t lost_to = 0;                 // samples for the client that DDS or the agent dropped
-  uint64_t refused = 0;                 // creations and messages of the client that could not be carried out
+  uint64_t refused = 0;                 // creations and messages of the client that the agent refused
   uint64_t limited = 0;                 // number of times a limit of the agent was reached
-  std::vector<ServiceVitals> services;  // services that have had a reply
+  std::vector<ServiceVitals> services;  // services with at least one reply
 };
 
 struct LinkCounters {
-  uint64_t bytes_in = 0, bytes_out = 0;  // on the wire
+  uint64_t bytes_in = 0, bytes_out = 0;  // including framing
   uint64_t frames_in = 0, frames_out = 0, checksum_errors = 0, send_dropped = 0, receive_dropped = 0, reopened = 0;
   uint64_t connections_refused = 0, connections_timed_out = 0;
 };
@@ -72,17 +73,17 @@ struct AgentVitals {
 
 // ---- notices ----
 
-// Lines for the user: one when a cause first occurs and, while the cause persists, one with the count every ten
-// seconds. A client that connects, leaves or is refused something gets a line of its own, up to kEventLines different
-// lines in ten seconds.
+// Lines for the user. Each cause gets a line when it first occurs and then, as long as it occurs again, a line with the
+// count every ten seconds. Each client that connects, leaves or is refused something gets a line, up to kEventLines
+// different lines in ten seconds.
 class Notices {
  public:
   using Sink = std::function<void(const std::string &)>;
   explicit Notices(Sink sink) : sink_(std::move(sink)) {}
 
-  // `cause` is a constant text, which also says what to do. `who` is the client or host concerned.
+  // `cause`: a constant text, which also says what to do. `who`: the client or host concerned.
   void tell(const char *cause, const std::string &who, Time now);
-  // Prints this line, at most once in ten seconds.
+  // Prints the line, but the same line at most once in ten seconds.
   void event(const std::string &line, Time now);
   static constexpr size_t kEventLines = 64;
   // Reports the counts. Returns when to call again.
@@ -90,12 +91,12 @@ class Notices {
 
  private:
   struct Told {
-    uint64_t more = 0;  // count since the last line
+    uint64_t more = 0;  // number of occurrences since the last line
     Time since_ns = 0;
   };
   Sink sink_;
   std::map<std::string, Told> told_;  // by cause
-  std::set<std::string> lines_;       // lines of events that were printed since lines_since_ns_
+  std::set<std::string> lines_;       // lines of events printed since lines_since_ns_
   Time lines_since_ns_ = 0;
   uint64_t more_lines_ = 0;
 };
@@ -104,8 +105,9 @@ class Notices {
 
 enum class Level : uint8_t { kOk = 0, kWarning = 1, kError = 2 };  // as in diagnostic_msgs/DiagnosticStatus
 
-// Alarm for a count that should not grow. It is a warning if the count grew in any of the last ten periods. It becomes
-// an error when the count grew in eight of them, and remains one until the count grew in at most four.
+// Alarm for a count that should not grow. Its level is a warning if the count grew in at least one of the last ten
+// periods. It becomes an error when the count grew in eight of the last ten periods, and stays an error until the count
+// grew in at most four of them.
 class CountAlarm {
  public:
   // `total` is the value at the end of a period.
@@ -137,7 +139,8 @@ class CountAlarm {
   bool failing_ = false;
 };
 
-// Alarm for a queue. It is a warning from 80 % full, ending below 60 %, and an error from 95 %, ending below 80 %.
+// Alarm for a queue. The warning begins when the queue is 80 % full and ends below 60 %; the error begins at 95 % and
+// ends below 80 %.
 class FillAlarm {
  public:
   void update(size_t used, size_t all) {
@@ -154,18 +157,18 @@ class FillAlarm {
 
 // ---- /diagnostics ----
 
-// A DiagnosticArray that is serialised while it is built, in memory that is allocated once. A status that does not fit
-// is omitted.
+// Serialises a DiagnosticArray while it is built, in memory that is allocated once. A status that does not fit is
+// omitted.
 class DiagnosticArray {
  public:
   static constexpr size_t kBytesMaximum = 60'000;  // fits one datagram
 
   void begin(int64_t wall_clock_ns);
   void status(Level level, std::string_view name, std::string_view message, std::string_view hardware);
-  // Adds a key and its value to the status begun last.
+  // Adds a key and its value to the current status.
   void value(std::string_view key, uint64_t value);
   void value(std::string_view key, std::string_view value);
-  // Ends the status begun last. Returns false if the status did not fit and was left out.
+  // Ends the current status. Returns false if the status did not fit and was omitted.
   bool end_status();
   // The array; valid until the next call of begin.
   Bytes end();
@@ -183,14 +186,14 @@ class DiagnosticArray {
 struct DiagnosticsOptions {
   Time period_ns = 0;               // 0: off, and there is no participant
   std::string name = "tide_agent";  // name of the node; also prefix of the status names
-  std::string instance;             // hardware_id: which of several agents this is
+  std::string instance;             // hardware_id, which distinguishes several agents
   size_t clients = 64;              // greatest number of clients in one array
   LinksVitals links;                // unset if there are no links
 };
 
 // While the topic has a reader, publishes one array in each period, with a status of the agent, of each link and of
-// each client. If there are many clients, unhealthy ones come first and the others take turns; the agent's status
-// counts all clients.
+// each client. If not all clients fit, unhealthy ones come first, and the clients that do not fit take turns; the
+// agent's status counts all clients.
 class Diagnostics {
  public:
   Diagnostics(Middleware &middleware, const DiagnosticsOptions &options, int domain, Notices &notices,
@@ -204,7 +207,7 @@ class Diagnostics {
     update(look(), now);
     return next_ns_;
   }
-  // A client has been removed.
+  // Call this when a client was removed.
   void lost(uint32_t key, const std::string &place, Time now);
 
  private:

@@ -117,8 +117,8 @@ const Entity *Entities::participant_of(const Definition &definition) const {
   return find(parent->definition.parent);
 }
 
-// A writer or reader names its topic by object id (binary) or by name; if only by name, it takes the type of the topic
-// object.
+// A writer or reader refers to its topic by object id (binary form) or by name. Without a type of its own, it takes the
+// type of the topic object.
 uint8_t Entities::find_topic(Definition &definition) const {
   const Entity *participant = participant_of(definition);
   for (const auto &[object, entity] : entities_) {
@@ -199,7 +199,7 @@ uint8_t keep(Entity &entity, Part part) {
   return TIDE_XRCE_STATUS_OK;
 }
 
-// The live object for this key in a map of weak pointers, or a new object.
+// Returns the object for this key in a map of weak pointers; makes a new one if there is none.
 template <class Value, class Key>
 std::shared_ptr<Value> shared_of(std::map<Key, std::weak_ptr<Value>> &known, const Key &key) {
   std::shared_ptr<Value> value = known[key].lock();
@@ -245,8 +245,8 @@ std::optional<uint8_t> Creation::begin(const tide_xrce_create_t &body, uint8_t f
   }
   if (definition.domain == 0) definition.domain = context_.default_domain;
   if (context_.domain) definition.domain = *context_.domain;
-  // New firmware may use a topic with another type. Entities of the former run, or of a replaced topic, would then keep
-  // the old type in use.
+  // New firmware may use a topic with another type, of which entities of the former run, or of a replaced topic, would
+  // still use the old type.
   if (!definition.topic.name.empty() && !definition.topic.type.empty()) {
     const bool replaces = existing != nullptr && replace && definition.kind == TIDE_XRCE_KIND_TOPIC;
     const std::optional<Topic> replaced = replaces ? std::optional(existing->definition.topic) : std::nullopt;

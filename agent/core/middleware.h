@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core's interface to DDS, in plain types: payloads are opaque CDR without encapsulation header. The caller owns
-// the objects that it creates; destroying an object removes it from DDS. Only Wake is called from other threads. It may
-// still be called while its object is being destroyed.
+// The core's interface to DDS. Payloads are opaque CDR without encapsulation header. The caller owns the objects that
+// it creates; destroying an object removes it from DDS. Of all functions here, only a Wake is called from other
+// threads, possibly even while its object is being destroyed.
 #pragma once
 
 #include <array>
@@ -39,14 +39,14 @@ struct Service {
   bool operator==(const Service &) const = default;
 };
 
-// GUID of the client (16 octets), sequence number (high i32, low u32, little-endian): as encoded in XRCE.
+// As encoded in XRCE: GUID of the client (16 octets), and sequence number (high i32, low u32, little-endian).
 using SampleIdentity = std::array<uint8_t, 24>;
 
 struct Sample {
   std::vector<uint8_t> payload;
   bool big_endian = false;
-  SampleIdentity identity{};  // at a replier: the request and its client
-  uint64_t request = 0;       // at a requester: what Requester::send returned for the answered request
+  SampleIdentity identity{};  // at a replier: identifies the request and its client
+  uint64_t request = 0;       // at a requester: the number that Requester::send returned for the answered request
   uint32_t skipped = 0;       // samples that DDS dropped before this one
 };
 
@@ -58,7 +58,7 @@ class Made {
 
   virtual ~Made() = default;
   virtual State state() const { return State::kMade; }
-  // Calls wake once, from any thread, when the creation has ended; at once if it has ended already.
+  // Calls `wake` once, from any thread, when the creation has ended; immediately if it has ended already.
   virtual void await(Wake wake) { wake(); }  // NOLINT(performance-unnecessary-value-param): others keep it
 };
 
@@ -74,15 +74,15 @@ class Writer : public Made {
   // True if a reader has been discovered. Samples written earlier reach no reader, unless the writer is transient
   // local.
   virtual bool has_reader() const = 0;
-  // True if the discovered reliable readers have received all samples. A reader that has not discovered this writer
-  // acknowledges nothing and loses samples beyond the writer's depth.
+  // True if all discovered reliable readers have acknowledged all samples. A reader that has not discovered this writer
+  // acknowledges nothing, and loses samples beyond the writer's depth.
   virtual bool is_acknowledged() = 0;
 };
 
 class Requester : public Source {
  public:
-  // True if a server has discovered both endpoints of this client, so that it would receive a request and its reply
-  // would arrive.
+  // True if a server has discovered both endpoints of this requester: it would receive a request, and its reply would
+  // arrive.
   virtual bool is_served() = 0;
   // Returns the number of the request; unset if DDS refuses it for now.
   virtual std::optional<uint64_t> send(Bytes payload, bool big_endian) = 0;
@@ -90,7 +90,7 @@ class Requester : public Source {
 
 class Replier : public Source {
  public:
-  // True if the client would receive a reply.
+  // True if the client of this request would receive a reply.
   virtual bool reaches(const SampleIdentity &request) = 0;
   // Sends a reply. Returns false if DDS refuses it for now.
   virtual bool send(const SampleIdentity &request, Bytes payload, bool big_endian) = 0;
@@ -112,8 +112,8 @@ class Middleware {
  public:
   virtual ~Middleware() = default;
   virtual std::unique_ptr<Participant> create_participant(int domain, const std::string &name) = 0;
-  // Sends waiting samples. After its first call, samples written by the calling thread may wait until the next call, so
-  // it must always be called from the same thread.
+  // Sends waiting samples. After the first call, samples that the calling thread writes may wait until the next call,
+  // so this must always be called from the same thread.
   virtual void flush() {}
 };
 

@@ -17,13 +17,14 @@ namespace tide::agent {
 
 namespace {
 
-// The longest submessage that a header can announce, and its padding to a multiple of 4.
+// Most octets of padding after a submessage, to a multiple of 4.
 constexpr size_t kPaddingMaximum = 3;
 constexpr size_t kSubmessageMaximum = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + UINT16_MAX + kPaddingMaximum;
 constexpr size_t kWriteBytes = TIDE_XRCE_SUBMESSAGE_HEADER_BYTES + kRequestBytes;
 
-// A WRITE_DATA whose length exceeds the 16 bits of its header announces 0, as in the stock client, and ends with its
-// last fragment. No other WRITE_DATA announces 0, because each body begins with two ids.
+// True for a WRITE_DATA that announces the length 0. As in the stock client, its length exceeds the 16 bits of the
+// header, and it ends with the last fragment. A WRITE_DATA is never really empty, because each body begins with two
+// ids.
 bool has_no_length(Bytes submessage) {
   return submessage.size() >= kWriteBytes && submessage[0] == TIDE_XRCE_WRITE_DATA && submessage[2] == 0 &&
          submessage[3] == 0;
@@ -38,7 +39,7 @@ tide_xrce_submessage_t whole_of(Bytes submessage) {
   return result;
 }
 
-// The rest of the message from this position on, after alignment.
+// The message from the next aligned position on.
 Bytes rest_of(Bytes message, size_t position) {
   return message.subspan(std::min((position + 3u) & ~size_t{3}, message.size()));
 }
@@ -108,7 +109,7 @@ const tide_input_stream_t *Input::heartbeat(const tide_xrce_heartbeat_t &heartbe
   const uint16_t before = stream->state.next;
   const uint16_t given_up = tide_input_stream_heartbeat(&stream->state, heartbeat.first_unacknowledged, heartbeat.last);
   if (given_up == 0) return &stream->state;
-  // The client no longer has these messages, so a submessage that was being reassembled from them is lost.
+  // The client no longer has these messages, so a submessage with fragments in them is lost.
   counters_.given_up += given_up;
   fragment_bytes_ -= stream->fragments.size();
   stream->fragments.clear();
@@ -172,8 +173,8 @@ uint16_t Input::sequence(uint8_t stream) const {
   return found == streams_.end() ? uint16_t{0} : (*found)->state.next;
 }
 
-// Delivers the next message of the stream. If a part of a reliable message has to wait, the message counts as held, so
-// that it is neither acknowledged nor requested again.
+// Delivers the next message of the stream. If a part of a reliable message has to wait, the message is marked as held:
+// it is not acknowledged, and not requested again.
 void Input::deliver(Stream &stream, Bytes message) {
   tide_xrce_header_t header;
   const int header_bytes = tide_xrce_get_header(message.data(), message.size(), &header);
@@ -194,7 +195,7 @@ void Input::deliver_held(Stream &stream) {
   }
 }
 
-// Stops at a submessage that has to wait; later submessages then wait as well.
+// Processes submessages up to the first one that has to wait; this one and all later ones then wait.
 void Input::process(Stream &stream, Bytes submessages) {
   size_t position = 0;
   tide_xrce_submessage_t submessage;
@@ -221,7 +222,7 @@ void Input::process(Stream &stream, Bytes submessages) {
   }
 }
 
-// `rest` is the message from this submessage on.
+// Offers a submessage to the client; if it must wait, stores `rest`, the message from this submessage on.
 void Input::offer(Stream &stream, const tide_xrce_submessage_t &submessage, Bytes rest) {
   if (on_submessage_(stream.state.id, submessage)) return;
   if (held_bytes_ + rest.size() <= limits_.held_bytes + (has_no_length(rest) ? limits_.sample_bytes : 0)) {
@@ -243,8 +244,8 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
     counters_.fragments_dropped++;
     return;
   }
-  // One sample without an announced length may be as long as sample_bytes, in addition to the memory for all other
-  // reassemblies.
+  // One sample without an announced length may have up to sample_bytes; this is not counted with the memory for all
+  // other reassemblies.
   std::vector<uint8_t> &fragments = stream.fragments;
   const Bytes body = {submessage.body, submessage.body_bytes};
   const size_t bytes = fragments.size() + body.size();
@@ -266,7 +267,8 @@ void Input::fragment(Stream &stream, const tide_xrce_submessage_t &submessage) {
   if (!last) return;
   size_t position = 0;
   tide_xrce_submessage_t whole;
-  // A client may announce the length modulo 65536, so a part of the message must not be taken for the whole.
+  // If a client announces the length modulo 65536, the announced length is only a part of the submessage, which is
+  // refused.
   if (next_submessage(fragments, &position, &whole) != 1 || whole.id == TIDE_XRCE_FRAGMENT ||
       fragments.size() - position > kPaddingMaximum) {
     refuse_fragments(stream);
@@ -284,7 +286,7 @@ void Input::refuse_fragments(Stream &stream) {
   if (refused.size() >= TIDE_XRCE_SUBMESSAGE_HEADER_BYTES) on_refused_(stream.state.id, whole_of(refused));
 }
 
-// The sums over the streams agree with the counters of bytes and streams.
+// Checks that the counters of bytes and of blocked streams agree with the sums over the streams.
 void Input::check() const {
 #if TIDE_INVARIANTS
   size_t held = 0, fragments = 0, stalled = 0;

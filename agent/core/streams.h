@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The streams of one client's session: Input receives (order, early messages, reassembly), Output sends (a transmitter
-// and its memory). Both are bounded in memory.
+// The streams of one client's session, with bounded memory. Input receives: it orders messages, keeps early ones, and
+// reassembles fragments. Output sends: it contains a transmitter and its memory.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ inline bool is_big_endian(const tide_xrce_submessage_t &submessage) {
   return (submessage.flags & TIDE_XRCE_FLAG_LITTLE_ENDIAN) == 0;
 }
 
-// Reads the body in the byte order that the flags name.
+// A reader of the body, in the byte order that the flags give.
 inline tide_cdr_t reader_of(const tide_xrce_submessage_t &submessage) {
   tide_cdr_t cdr;
   tide_cdr_reader(&cdr, submessage.body, submessage.body_bytes, is_big_endian(submessage));
@@ -48,26 +48,26 @@ class Encoded {
   size_t length_;
 };
 
-// A submessage that cannot be processed now blocks its stream. A reliable stream is then not acknowledged, so the
-// client waits; on a best-effort stream, later messages are kept as long as there is memory.
+// A submessage that cannot be processed now blocks its stream. Messages of a blocked reliable stream are not
+// acknowledged, so the client waits. Those of a blocked best-effort stream are kept as long as there is memory.
 class Input {
  public:
   // Returns false if the submessage cannot be processed now; resume offers it again.
   using OnSubmessage = std::function<bool(uint8_t stream, const tide_xrce_submessage_t &)>;
-  // Reports the received part of a reassembled submessage that is too long or contradicts its header.
+  // Reports a fragmented submessage that is too long or contradicts its header, with the part that was received.
   using OnRefused = std::function<void(uint8_t stream, const tide_xrce_submessage_t &)>;
   using OnProgress = std::function<void(const tide_input_stream_t &)>;
 
   Input(const Limits &limits, Counters &counters, OnSubmessage on_submessage, OnRefused on_refused);
 
-  // Handles a message of a stream (other than 0). Returns the reliable stream to acknowledge; null for a best-effort
-  // stream, or if there is no memory for the stream.
+  // Handles a message of a stream other than 0. Returns the stream if it must be acknowledged; null for a best-effort
+  // stream, or if the limit of streams is reached.
   const tide_input_stream_t *message(const tide_xrce_header_t &header, Bytes message);
   const tide_input_stream_t *heartbeat(const tide_xrce_heartbeat_t &heartbeat);
   // Handles a submessage without a stream as if it had arrived on this best-effort stream.
   void submessage(uint8_t stream, const tide_xrce_submessage_t &submessage);
 
-  // Offers blocked submessages again. on_progress: called when a stream is to be acknowledged.
+  // Offers blocked submessages again. Calls on_progress for each stream that must be acknowledged.
   void resume(const OnProgress &on_progress);
   bool is_stalled() const { return stalled_streams_ != 0; }
   bool is_stalled(uint8_t stream) const;
@@ -81,9 +81,9 @@ class Input {
     tide_input_stream_t state{};
     std::array<std::vector<uint8_t>, TIDE_STREAM_WINDOW_MAXIMUM> held;
     std::vector<uint8_t> fragments;
-    bool skip_fragments = false;                // drop what is left of the fragmented submessage
-    std::vector<std::vector<uint8_t>> waiting;  // the rest of message state.next and later messages, in order; empty if
-                                                // not blocked
+    bool skip_fragments = false;                // true: drop the remaining fragments of the current submessage
+    std::vector<std::vector<uint8_t>> waiting;  // of a blocked stream: the rest of message state.next, and later
+                                                // messages in order; else empty
   };
 
   Stream *find(uint8_t id);
@@ -110,7 +110,7 @@ class Output {
  public:
   using OnDone = std::function<void(void *owner, tide_node_outcome_t outcome)>;
 
-  // message_bytes: as announced by the client, 64 or more. heartbeat_delay_ns: -1 or more.
+  // message_bytes: the size that the client has announced, at least 64. heartbeat_delay_ns: at least -1.
   Output(const Limits &limits, uint8_t session, uint32_t key, uint32_t message_bytes, Time heartbeat_delay_ns,
          OnDone on_done);
   Output(const Output &) = delete;
@@ -120,14 +120,15 @@ class Output {
   const tide_transmitter_t &transmitter() const { return transmitter_; }
   // From now on, records the time at which each message is submitted.
   void keep_times() { submitted_ns_.resize(nodes_.size()); }
-  // Time at which this node's message was submitted. Call keep_times before this.
+  // Time at which the message of this node was submitted, if keep_times was called before.
   Time submitted_ns(const tide_node_t &node) const { return submitted_ns_[static_cast<size_t>(&node - nodes_.data())]; }
   size_t node_count() const { return nodes_.size(); }
-  // True if a message that is submitted to the stream now would be its next to leave, without waiting for an
+  // True if a message that is submitted to the stream now would be the next one sent on it, without waiting for an
   // acknowledgment.
   bool is_clear(uint8_t stream) const;
 
-  // Submits a submessage of two parts on a stream. on_done gets the owner. Returns a tide_status_t.
+  // Submits a submessage with the body `head` and `body` on a stream. `owner` is passed to on_done. Returns a
+  // tide_status_t.
   int submit(uint8_t stream, uint8_t id, uint8_t flags, Bytes head, Bytes body, void *owner, Time now);
   // Submits a short submessage on stream 0.
   int submit_control(uint8_t id, Bytes body);
@@ -142,8 +143,8 @@ class Output {
  private:
   OnDone on_done_;
   // The transmitter works in one block of memory, so that clients that come and go do not fragment the heap. The block
-  // begins with the arrays below and ends with the nodes' octets, whose pages are touched only when nodes come into
-  // use.
+  // begins with the arrays to which the following members refer, and ends with the octets of the nodes, whose pages are
+  // touched only when the nodes are used.
   std::unique_ptr<uint8_t[]> memory_;
   std::span<tide_node_t> nodes_;
   std::span<tide_output_stream_t> streams_;

@@ -57,7 +57,8 @@ bool Tracer::drain(tide_trace_sink_t sink, void *context) {
     clients = clients_;
   }
   for (const auto &client : clients) {
-    const bool is_gone = client.use_count() == 2;  // only this loop and the list hold it: no more records are added
+    const bool is_gone = client.use_count() == 2;  // only this loop and the list refer to it, so no more records are
+                                                   // added
     if (tide_trace_drain(&client->ring_, UINT32_MAX, sink, context) < 0) return false;
     if (!is_gone) continue;
     const std::lock_guard<std::mutex> lock(mutex_);

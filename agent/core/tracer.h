@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of clients' messages (tide/trace.h, TIDE_TRACE_CLIENT): a ring for each client, filled by the agent's thread
-// and drained by another one.
+// Trace records of clients' messages (tide/trace.h, TIDE_TRACE_CLIENT): a ring for each client, which the agent's
+// thread fills and another thread drains.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,20 @@
 
 namespace tide::agent {
 
-// Trace of one client, for the agent's thread. A record takes a few stores; a full ring counts what it drops.
+// Trace of one client, for the agent's thread. A record costs a few stores; a full ring counts the records that it
+// drops.
 class ClientTrace {
  public:
   ClientTrace(uint32_t key, uint16_t place, uint16_t source);
   ClientTrace(const ClientTrace &) = delete;
   ClientTrace &operator=(const ClientTrace &) = delete;
 
-  // Records that the message received in this frame is written to DDS now.
+  // Records that the message with this stream and sequence number, received at received_ns, is now written to DDS.
   void received(uint16_t object, uint8_t stream, uint16_t sequence, Time received_ns, Time now_ns);
   // Records that a frame starts. taken_ns is the time at which its message was submitted to the
   // client's transmitter.
   void sending(uint16_t object, const tide_transmitter_t &transmitter, Time taken_ns, Time now_ns);
-  // Records that this frame was sent.
+  // Records that the frame of the last call of sending was sent.
   void sent(Time now_ns);
 
  private:
@@ -48,7 +49,8 @@ class Tracer {
 
   // Returns the trace of a new client. Its records are kept until they are drained, even if the client has left.
   std::shared_ptr<ClientTrace> add(uint32_t key);
-  // May be called from any single thread. Returns false if the sink has refused a block.
+  // Writes all records to the sink. May be called from any thread, but from one at a time. Returns false if the sink
+  // refuses a block.
   bool drain(tide_trace_sink_t sink, void *context);
 
  private:

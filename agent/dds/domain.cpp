@@ -28,13 +28,14 @@ namespace rtps = eprosima::fastrtps::rtps;
 
 namespace {
 
-// RTPS pads a sample to a multiple of four octets. The last two bits of the encapsulation's options say how many octets
-// are padding (DDS-XTypes 1.3, 7.6.3.1.2), so that a sample keeps its length. Readers that ignore these bits receive
-// the padding; writers that do not set them send 0.
+// RTPS pads a sample to a multiple of four octets. The last two bits of the encapsulation's options give the number of
+// padding octets (DDS-XTypes 1.3, 7.6.3.1.2), so that a sample keeps its length. Readers that ignore these bits take
+// the padding for a part of the sample; writers that do not set them send 0.
 constexpr size_t kEncapsulationBytes = 4, kAlignment = 4;
 constexpr uint8_t kPaddingMask = 0x03;
 constexpr uint32_t kLargestSampleBytes = 65536;  // as declared; DYNAMIC_REUSABLE_MEMORY_MODE also holds longer samples
-constexpr int32_t kSamplesMaximum = 512;         // number of samples in a history, regardless of the requested depth
+constexpr int32_t kSamplesMaximum = 512;         // greatest number of samples in a history, whatever the requested
+                                                 // depth
 // A reader's history holds samples until the agent's thread takes them and applies the depth (core/delivery.cpp).
 constexpr uint32_t kReaderSamples = 256;
 
@@ -111,8 +112,8 @@ dds::DataWriterQos writer_qos(const Qos &qos) {
   result.reliability().max_blocking_time = milliseconds(1);  // short, because the calling thread serves all clients
   result.reliable_writer_qos().times.heartbeatPeriod = milliseconds(20);
   result.reliable_writer_qos().times.nackResponseDelay = milliseconds(0);
-  // With zero, a timer of DDS would expire after each sample, and its thread would hold the lock that the next sample
-  // needs.
+  // If this time were zero, a timer of DDS would expire after each sample, and its thread would then hold the lock that
+  // the next sample needs.
   result.reliable_writer_qos().times.nackSupressionDuration = milliseconds(1);
   return result;
 }
@@ -224,9 +225,9 @@ void Owner::release(const Topic &topic) {
 namespace {
 
 const Topic kDiscovery{"ros_discovery_info", "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_"};
-constexpr size_t kNameMaximum = 255;  // name of a node or a namespace in the message's definition
-// Least time between two samples. With many nodes each sample is long, is read by all participants of the domain, and
-// is soon outdated while clients come and go.
+constexpr size_t kNameMaximum = 255;  // limit for the name of a node or a namespace, from the definition of the message
+// Least time between two samples. With many nodes, each sample is long and all participants of the domain read it, and
+// while clients come and go it is soon outdated.
 constexpr std::chrono::milliseconds kGap{20};
 constexpr std::chrono::microseconds kGapPerOctet{2};
 
@@ -259,7 +260,7 @@ Graph::Graph(dds::DomainParticipant *participant, size_t gid_bytes, Schedule sch
   if (gid_bytes == 0) return;
   dds::TypeSupport(new OpaqueType(kDiscovery.type)).register_type(participant);
   dds::Publisher *publisher = participant->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
-  // No client can use this topic, because its name is reserved (topic_fault).
+  // No conflict with a client is possible, because the name of this topic is reserved (topic_fault).
   dds::Topic *topic = participant->create_topic(kDiscovery.name, kDiscovery.type, dds::TOPIC_QOS_DEFAULT);
   if (publisher == nullptr || topic == nullptr) return;
   writer_ = publisher->create_datawriter(topic, writer_qos({.transient_local = true}));
@@ -319,7 +320,7 @@ void Graph::publish() {
   OutgoingSample outgoing{sample.bytes, false};
   const bool written = writer_->write(&outgoing);
   free_ = Clock::now() + kGap + kGapPerOctet * sample.bytes.size();
-  if (!written) changed();  // without this, these nodes would not be listed until another change
+  if (!written) changed();  // publishes again later; otherwise the change would be missing until the next one
 }
 
 // ---- domains ----
@@ -361,7 +362,8 @@ OwnerPointer Domain::find_owner(const Topic &topic) {
 namespace {
 
 constexpr int32_t kParticipantsMaximum = 512;
-constexpr std::chrono::milliseconds kWatchGap{100};  // least time between graphs: a new node makes many changes
+constexpr std::chrono::milliseconds kWatchGap{100};  // least time between two graphs, because a new node causes many
+                                                     // changes
 
 enum Kind : uint8_t { kPublisher, kSubscription, kServer, kClient };  // kinds of micro_ros_msgs/Entity
 
@@ -401,14 +403,15 @@ std::string read_text(tide_cdr_t &cdr) {
   return text == nullptr ? std::string() : std::string(text, length);
 }
 
-// The known ROS 2 graph: endpoints as discovered by DDS, nodes from ros_discovery_info. Guarded by the caller's lock.
+// The ROS 2 graph as known so far: endpoints that DDS has discovered, and nodes from ros_discovery_info. The caller's
+// lock guards it.
 class Watched {
  public:
   void add(const DdsGuid &guid, bool is_writer, Topic topic) { endpoints_[guid] = {is_writer, std::move(topic)}; }
   void remove(const DdsGuid &guid) { endpoints_.erase(guid); }
   void remove_participant(const DdsGuid &guid) { participants_.erase(guid.guidPrefix); }
 
-  // rmw_dds_common/msg/ParticipantEntitiesInfo, little-endian; a malformed one is ignored.
+  // Reads a rmw_dds_common/msg/ParticipantEntitiesInfo, little-endian; ignores a malformed one.
   void read_nodes(Bytes sample, size_t gid_bytes) {
     tide_cdr_t cdr;
     tide_cdr_reader(&cdr, sample.data(), sample.size(), false);
@@ -425,7 +428,7 @@ class Watched {
     if (cdr.status == 0) participants_[participant.guidPrefix] = std::move(nodes);
   }
 
-  // micro_ros_msgs/msg/Graph.
+  // Returns a micro_ros_msgs/msg/Graph.
   std::vector<uint8_t> describe() const {
     Text graph;
     size_t nodes = 0;
@@ -450,7 +453,7 @@ class Watched {
   void describe(const Node &node, Text &graph) const {
     Text entities;
     size_t count = 0;
-    // `entities` is aligned like `graph`, because both begin at a multiple of four.
+    // `entities` has the alignment that it needs in `graph`, because both begin at a multiple of four.
     for (const DdsGuid &guid : node.endpoints) {
       const auto place = endpoints_.find(guid);
       if (place == endpoints_.end()) continue;
@@ -479,7 +482,7 @@ class Watched {
   std::map<rtps::GuidPrefix_t, std::vector<Node>> participants_;
 };
 
-// The current graph, and the event that wakes its reader. A scheduled wake does not keep this object alive.
+// The current graph, and the wake-up of its reader. A scheduled wake-up does not keep this object alive.
 class Picture : public std::enable_shared_from_this<Picture> {
  public:
   Picture(Worker &worker, Wake wake) : worker_(worker), wake_(std::move(wake)) {}
@@ -509,7 +512,7 @@ class Picture : public std::enable_shared_from_this<Picture> {
   }
 
  private:
-  // Called by the worker. The worker also deletes the source, so this never runs during the deletion.
+  // Called by the worker, which also deletes the source, so this never runs during the deletion.
   void wake() {
     Wake wake;
     {
@@ -527,7 +530,7 @@ class Picture : public std::enable_shared_from_this<Picture> {
   bool newer_ = false, scheduled_ = false;
 };
 
-// Listens for endpoints and for nodes; threads of DDS call its on_* functions.
+// Listens for endpoints and nodes. Threads of DDS call the on_* functions.
 class Watch : public Source, private dds::DomainParticipantListener {
  public:
   Watch(OwnerPointer owner, size_t gid_bytes, Worker &worker, Wake wake)
@@ -538,7 +541,7 @@ class Watch : public Source, private dds::DomainParticipantListener {
     reader_ = owner_->subscriber()->create_datareader(
         topic, reader_qos({.transient_local = true, .depth = kParticipantsMaximum}),
         static_cast<dds::DataReaderListener *>(this), dds::StatusMask::data_available());
-    picture_->change([](Watched &) {});  // publishes the graph even if the graph is empty
+    picture_->change([](Watched &) {});  // publishes the first graph, even if it is empty
   }
   ~Watch() override {
     picture_->close();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DDS domains: participants with their topics, shared by the nodes of clients, and their entries in the ROS 2 graph.
-// Only the worker's thread uses these classes, except OpaqueType and Reaper.
+// DDS domains: participants and their topics, which the nodes of clients share, and their entries in the ROS 2 graph.
+// Only the worker's thread uses these classes, except for OpaqueType and Reaper.
 #pragma once
 
 #include <fastdds/rtps/common/Guid.h>
@@ -63,9 +63,10 @@ eprosima::fastdds::dds::DataReaderQos reader_qos(const Qos &qos);
 
 // ---- participants ----
 
-// Numbers the process's participants and deletes them. The ports of a participant follow from its number. By default
-// Fast DDS takes a new number for each participant, and ends the process when a port is too high, so numbers are reused
-// here. Deletion takes Fast DDS up to a few hundred milliseconds, so a separate thread does it.
+// Gives numbers to the process's participants, and deletes participants. The ports of a participant follow from its
+// number. By default, Fast DDS takes a new number for each participant and ends the process when a port is too high, so
+// this class reuses numbers. Fast DDS may take a few hundred milliseconds to delete a participant, so a separate thread
+// does this.
 class Reaper {
  public:
   Reaper() : thread_([this] { run(); }) {}
@@ -74,8 +75,8 @@ class Reaper {
   // The lowest free number below the limit; unset if there is none.
   std::optional<int> take_number(size_t limit);
   void give_back(int number);
-  // Deletes the participant and releases its number. If many participants are waiting to be deleted, the caller waits
-  // as well.
+  // Deletes the participant in the separate thread, and releases its number. If many participants wait to be deleted,
+  // the caller waits, too.
   void bury(eprosima::fastdds::dds::DomainParticipant *participant);
 
  private:
@@ -89,8 +90,8 @@ class Reaper {
   std::thread thread_;  // declared last, because the thread uses the other members
 };
 
-// A DDS participant with its topics, shared by all its users: Fast DDS allows one topic of a name for each participant,
-// and one type for each topic.
+// A DDS participant with its topics. Users share a topic, because in Fast DDS a participant may have only one topic of
+// a name, with one type.
 class Owner {
  public:
   // `contacts` belongs to the participant's transport.
@@ -130,8 +131,8 @@ using OwnerPointer = std::shared_ptr<Owner>;
 // ---- domains and nodes ----
 
 // Publishes the nodes of a participant, with their readers and writers, to the ROS 2 graph, as rmw_fastrtps does for a
-// process: a rmw_dds_common/msg/ParticipantEntitiesInfo with all of them on ros_discovery_info, and a new one after
-// changes, which are batched. ROS 2 tools get names and types of topics from DDS itself.
+// process: a rmw_dds_common/msg/ParticipantEntitiesInfo with all nodes on ros_discovery_info, and a new message after
+// changes, several of which may be combined. ROS 2 tools get the names and types of topics from DDS itself.
 class Graph {
  public:
   using Clock = std::chrono::steady_clock;
@@ -143,10 +144,10 @@ class Graph {
   };
   using Place = std::list<Node>::iterator;
 
-  // gid_bytes of 0: nothing is published. `schedule` requests one call of publish at that time.
+  // gid_bytes 0: nothing is published. `schedule` must call publish once at the given time.
   Graph(eprosima::fastdds::dds::DomainParticipant *participant, size_t gid_bytes, Schedule schedule);
 
-  // `name` is node or /namespace/node; a node without a name is not shown. Several nodes may have the same name.
+  // `name`: NODE or /NAMESPACE/NODE; a node with an empty name is not published. Several nodes may have the same name.
   Place add(const std::string &name);
   void remove(Place node);
   void change(Place node, Side side, const DdsGuid &endpoint, bool add);
@@ -165,9 +166,9 @@ class Graph {
   Clock::time_point free_{};  // earliest time of the next sample
 };
 
-// A DDS domain shared by several nodes: one participant, their topics and their entry in the ROS 2 graph. A topic that
-// exists with another type is created in a spare participant, so that no client can block a topic for others by using
-// it first.
+// A DDS domain that several nodes share: one participant with the topics of all nodes and their entry in the ROS 2
+// graph. If a topic already exists with another type, a spare participant gets the topic, so that no client can block a
+// topic for others by using it first.
 class Domain : public std::enable_shared_from_this<Domain> {
  public:
   using MakeOwner = std::function<OwnerPointer()>;  // returns null if DDS refuses
@@ -175,11 +176,11 @@ class Domain : public std::enable_shared_from_this<Domain> {
   // Returns null if DDS refuses.
   static std::shared_ptr<Domain> make(const MakeOwner &make_owner, size_t gid_bytes, Worker &worker);
 
-  // A participant that has the topic with this type, or can create it. Returns null if the topic has too many types, or
-  // if DDS refuses.
+  // The participant in which to acquire this topic with this type. Returns null if the topic is in use with too many
+  // types, or if DDS refuses.
   OwnerPointer find_owner(const Topic &topic);
   Graph &graph() { return graph_; }
-  // Creates a participant of this domain for one user. Returns null if DDS refuses.
+  // Creates another participant of this domain. Returns null if DDS refuses.
   OwnerPointer make_owner() const { return make_owner_(); }
   size_t gid_bytes() const { return gid_bytes_; }
 
@@ -196,7 +197,7 @@ class Domain : public std::enable_shared_from_this<Domain> {
 // One node in a domain; it belongs to one client.
 class Node {
  public:
-  // `left` is called by the destructor, when the node has left its domain.
+  // The destructor calls `left` when the node has left its domain.
   Node(std::shared_ptr<Domain> domain, const std::string &name, std::function<void()> left)
       : domain_(std::move(domain)), place_(domain_->graph().add(name)), left_(std::move(left)) {}
   ~Node() {
@@ -221,11 +222,11 @@ using NodePointer = std::shared_ptr<Node>;
 
 // ---- the graph for clients ----
 
-// A client that reads ros_to_microros_graph, as in micro-ROS, receives a micro_ros_msgs/Graph with all nodes of the
-// domain and their topics and services, and a new Graph after changes.
+// As in micro-ROS, a client that reads the topic ros_to_microros_graph receives a micro_ros_msgs/Graph with all nodes
+// of the domain, their topics and services, and a new one after changes.
 bool is_graph(const Topic &topic);
-// Watches the graph with its own participant as long as the source exists. `wake` is called, from any thread, when
-// there is a new graph. Returns null if DDS refuses.
+// A source of graphs. It watches the ROS 2 graph with a participant of its own as long as it exists. `wake` is called,
+// from any thread, when there is a new graph. Returns null if DDS refuses.
 std::unique_ptr<Source> make_watch(const NodePointer &node, Worker &worker, Wake wake);
 
 }  // namespace tide::agent

@@ -64,7 +64,8 @@ namespace {
 
 class DdsWriter : public Writer, private dds::DataWriterListener {
  public:
-  // `peers` is null, or an object that is kept up to date and outlives the writer. Returns null if DDS refuses.
+  // `peers`, if not null, is kept up to date with the discovered readers; it must outlive the writer. Returns null if
+  // DDS refuses.
   static std::unique_ptr<DdsWriter> make(const NodePointer &node, const Topic &topic, const Qos &qos,
                                          Peers *peers = nullptr) {
     const OwnerPointer owner = node->domain().find_owner(topic);
@@ -124,8 +125,8 @@ class DdsReader : public Source, private dds::DataReaderListener {
  public:
   using Arrival = std::function<void(dds::DataReader &reader)>;
 
-  // `arrival` is called for new data by a thread of DDS, possibly before make returns. `peers` is null, or an object
-  // that is kept up to date with the discovered writers and their contacts.
+  // `arrival` is called for new data by a thread of DDS, possibly before make returns. `peers`, if not null, is kept up
+  // to date with the discovered writers and their contacts; it must outlive the reader.
   static std::unique_ptr<DdsReader> make(const NodePointer &node, const Topic &topic, const Qos &qos, Arrival arrival,
                                          Peers *peers = nullptr) {
     const OwnerPointer owner = node->domain().find_owner(topic);
@@ -188,7 +189,7 @@ class DdsReader : public Source, private dds::DataReaderListener {
     peers_->change(status.last_publication_handle, status.current_count_change > 0);
   }
 
-  // Number of this writer's samples that were lost before this one, by DDS's sequence numbers.
+  // Number of samples of the same writer that were lost before this one, by the sequence numbers of DDS.
   uint32_t skipped(const rtps::SampleIdentity &identity) {
     constexpr size_t kKnownWritersMaximum = 64;
     const uint64_t number = identity.sequence_number().to64long();
@@ -211,8 +212,8 @@ class DdsReader : public Source, private dds::DataReaderListener {
 
 // ---- services ----
 
-// The replies to all clients of a service arrive on one topic. They are filtered on arrival, so that replies to other
-// clients do not evict this client's replies from DDS while its line is slow.
+// The replies to all clients of a service arrive on one topic. They are filtered on arrival; otherwise, while this
+// client's line is slow, replies to other clients would evict this client's replies from the history of DDS.
 class DdsRequester : public Requester {
  public:
   static std::unique_ptr<DdsRequester> make(const NodePointer &node, const Service &service, const Qos &qos,
@@ -247,9 +248,9 @@ class DdsRequester : public Requester {
  private:
   explicit DdsRequester(const Wake &wake) : wake_(wake), request_readers_(wake), reply_writers_(wake) {}
 
-  // Called by a thread of DDS.
+  // Stores this client's replies and drops all others. Called by a thread of DDS.
   void sort(dds::DataReader &reader) {
-    constexpr size_t kRepliesMaximum = 256;  // limit of waiting replies; beyond it the oldest is dropped
+    constexpr size_t kRepliesMaximum = 256;  // limit of waiting replies, beyond which the oldest one is dropped
     IncomingSample incoming;
     dds::SampleInfo info;
     bool any = false;
@@ -270,7 +271,7 @@ class DdsRequester : public Requester {
   }
 
   Wake wake_;
-  Peers request_readers_, reply_writers_;  // of servers
+  Peers request_readers_, reply_writers_;  // both of servers
   std::mutex mutex_;
   std::deque<Sample> replies_;
   DdsGuid writer_guid_;
@@ -315,7 +316,7 @@ class DdsReplier : public Replier {
   bool take(Sample &sample) override {
     dds::SampleInfo info;
     if (!reader_->take(sample, info)) return false;
-    // A ROS 2 client names the reader that waits for the reply; for other clients the reply names their writer.
+    // The reply must name the reader that the request names, as ROS 2 clients do, or else the writer of the request.
     const DdsGuid &named = info.related_sample_identity.writer_guid();
     const DdsGuid &writer = info.sample_identity.writer_guid();
     put_identity(named != DdsGuid::unknown() ? named : writer, info.sample_identity.sequence_number(), sample.identity);

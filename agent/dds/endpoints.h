@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers and writers of one topic each, and services as in rmw_fastrtps: a topic for requests and one for replies. A
-// request names, as its related sample, the reader for which its reply is meant; the reply names that reader and the
-// number of the request.
+// Readers and writers of topics, and clients and servers of services. A service consists of a topic for requests and
+// one for replies, as in rmw_fastrtps. The related sample of a request names the reader for which the reply is meant;
+// the related sample of the reply names this reader and the number of the request.
 #pragma once
 
 #include <chrono>
@@ -15,20 +15,21 @@
 
 namespace tide::agent {
 
-// The remote endpoints that DDS has matched with one of this agent's endpoints. Threads of DDS change this list and
-// then call `wake`.
+// The remote endpoints (peers) that DDS has matched with one endpoint of this agent. Threads of DDS change this list
+// and then call `wake`.
 class Peers {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // contact_limit: after this time, a matched peer counts as a contact even if it has sent nothing.
+  // contact_limit: after this time, a matched peer counts as a contact (add_contact) even if it has sent nothing.
   explicit Peers(Wake wake, Clock::duration contact_limit = std::chrono::seconds(3))
       : wake_(std::move(wake)), contact_limit_(contact_limit) {}
   void change(const eprosima::fastdds::dds::InstanceHandle_t &handle, bool matched);
-  // The peer has also discovered the agent's endpoint, possibly before the match.
+  // Call this when the peer is known to have discovered the agent's endpoint, possibly before the match.
   void add_contact(const DdsGuid &peer);
   bool contains(const DdsGuid &peer) const;
-  // True if some participant has one endpoint here and one in `other`, and both have discovered the agent's endpoints.
+  // True if some remote participant has a peer in this list and one in `other`, and both peers have discovered the
+  // agent's endpoints.
   bool meets(const Peers &other) const;
 
  private:

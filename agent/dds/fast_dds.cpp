@@ -36,11 +36,11 @@ class PlainConsumer : public dds::LogConsumer {
     std::ostringstream line;
     line << entry.timestamp << (entry.kind == dds::Log::Kind::Error ? " error, " : " warning, ")
          << entry.context.category << ": " << entry.message << '\n';
-    std::cerr << line.str();  // in one write, because other threads write there as well
+    std::cerr << line.str();  // in one write, because other threads write to it, too
   }
 };
 
-// Messages of Fast DDS go to standard error: in colours to a terminal, in plain lines to a file or pipe.
+// Sends messages of Fast DDS to standard error: in colours to a terminal, as plain lines to a file or pipe.
 void log_to_standard_error(bool verbose) {
   dds::Log::ClearConsumers();
   if (isatty(STDERR_FILENO) != 0) {
@@ -55,11 +55,11 @@ void log_to_standard_error(bool verbose) {
 
 // ---- shared domains ----
 
-// The DDS domains that clients share. A domain stays for a while after its last client has left, so that a returning
-// client finds its peers already discovered. Only the worker's thread uses this object, which outlives the worker.
+// The DDS domains that clients share. A domain is kept for a while after its last client has left, so that the peers of
+// a returning client are already discovered. Only the worker's thread uses this object, which must outlive the worker.
 class SharedDomains {
  public:
-  using Make = std::function<std::shared_ptr<Domain>(int domain)>;  // null if DDS refuses
+  using Make = std::function<std::shared_ptr<Domain>(int domain)>;  // returns null if DDS refuses
 
   SharedDomains(Make make, Worker &worker) : make_(std::move(make)), worker_(worker) {}
 
@@ -105,7 +105,7 @@ class SharedDomains {
 
 // ---- a client's participant ----
 
-// The topics of one node; each has a single type while it is in use. Only the agent's thread uses this object.
+// The topics in use by one node, each with its only type. Only the agent's thread uses this object.
 class Names {
  public:
   bool allows(const Topic &topic) const {
@@ -191,12 +191,12 @@ class LaterReplier : public LaterEntity<Replier> {
   }
 };
 
-struct Cell {  // only the worker uses it
+struct Cell {  // used only by the worker
   NodePointer node;
 };
 
-// A client's participant: a node of a shared domain, or of a domain of its own. The worker creates and deletes its
-// entities.
+// A client's participant: a node of a shared domain, or of a domain for this client alone. The worker creates and
+// deletes its entities.
 class SharedNode : public Participant {
  public:
   // `enter` is called by the worker to join the domain; it returns null if DDS refuses.
@@ -239,7 +239,7 @@ class SharedNode : public Participant {
   }
 
  private:
-  struct Entrance {  // destroying it removes the node as soon as its readers and writers are deleted
+  struct Entrance {  // its destruction removes the node as soon as all readers and writers of the node are deleted
     explicit Entrance(std::shared_ptr<Cell> whose) : cell(std::move(whose)) {}
     ~Entrance() { cell->node = nullptr; }
     Entrance(const Entrance &) = delete;
@@ -270,23 +270,25 @@ class SharedNode : public Participant {
 // ---- Fast DDS ----
 
 constexpr const char *kSharedName = "tide-agent";
-// A new node often misses the answer to its first announcement, because it cannot receive yet. It then discovers no
-// peer until the next announcement, by default after three seconds. With one participant for each client, announcements
-// at this rate would be too much traffic, so the default applies.
+// Period of announcements. A new ROS 2 node often misses the answer to its first announcement, because it cannot
+// receive yet. It then discovers no peer until the next announcement, by default three seconds later. With one
+// participant for each client, announcements at this rate would be too much traffic, so there the default applies.
 constexpr int32_t kAnnouncementMilliseconds = 500;
-constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // short: Contacts::open drops the first announcement
+constexpr uint32_t kFirstAnnouncementMilliseconds = 20;  // short, because the first announcement is not sent
+                                                         // (Contacts::open)
 
 dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::string &name, Outbox &outbox,
                                           const std::shared_ptr<Contacts> &contacts) {
   dds::DomainParticipantQos qos = dds::PARTICIPANT_QOS_DEFAULT;
   qos.name(name.c_str());
-  // Shared memory is not used even on one machine, because its segments differ between versions of Fast DDS.
+  // Without shared memory, even on one machine, because the segments of different versions of Fast DDS are
+  // incompatible.
   qos.transport().use_builtin_transports = false;
   qos.transport().user_transports.push_back(make_transport(options.loopback_only, outbox, contacts));
   auto &builtin = qos.wire_protocol().builtin;
   builtin.readerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
   builtin.writerHistoryMemoryPolicy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
-  rtps::Locator_t peer;  // without a port: the ports of the first participants of a machine are tried
+  rtps::Locator_t peer;  // without a port, so that the ports of a machine's first participants are tried
   rtps::IPLocator::setIPv4(peer, "127.0.0.1");
   builtin.initialPeersList.push_back(peer);
   builtin.discovery_config.initial_announcements.period = {0, kFirstAnnouncementMilliseconds * 1'000'000u};
@@ -297,7 +299,7 @@ dds::DomainParticipantQos participant_qos(const DdsOptions &options, const std::
     rtps::IPLocator::setIPv4(group, "239.255.0.1");
     builtin.initialPeersList.push_back(group);
   }
-  const std::string enclave = "enclave=/;";  // by which ROS 2 recognises participants of its own
+  const std::string enclave = "enclave=/;";  // the mark of ROS 2 participants
   qos.user_data().data_vec({enclave.begin(), enclave.end()});
   return qos;
 }
@@ -306,8 +308,8 @@ class FastDds : public Middleware {
  public:
   explicit FastDds(const DdsOptions &options) : options_(options) {
     log_to_standard_error(options.verbose);
-    // Fast DDS 2.9 passes samples to readers of the same process without keeping these readers alive, so it may write
-    // to a reader that another thread is deleting. With samples sent over the transport this cannot happen.
+    // Fast DDS 2.9 passes samples directly to readers of the same process without keeping these readers alive, so it
+    // may write to a reader that another thread is deleting. This cannot happen if samples are sent over the transport.
     eprosima::fastrtps::LibrarySettingsAttributes settings;
     settings.intraprocess_delivery = eprosima::fastrtps::INTRAPROCESS_OFF;
     eprosima::fastrtps::xmlparser::XMLProfileManager::library_settings(settings);
@@ -332,8 +334,8 @@ class FastDds : public Middleware {
   }
 
   OwnerPointer make_owner(int domain, const std::string &name) {
-    // Fast DDS would end the process if a number exceeded the maximum. Participants that are being deleted keep their
-    // numbers.
+    // A number above the maximum must be refused here, because Fast DDS would end the process. Participants that are
+    // being deleted still have their numbers.
     const std::optional<int> number = reaper_.take_number(participants_maximum(domain));
     if (!number) return nullptr;
     const auto contacts = std::make_shared<Contacts>();

@@ -16,12 +16,13 @@ namespace tide::agent {
 namespace {
 
 constexpr size_t kHeaderBytes = 20, kPrefixAt = 8, kPrefixBytes = 12, kSubmessageHeaderBytes = 4, kEntityBytes = 4;
-constexpr size_t kSourcePrefixAt = 8;  // in INFO_SRC
+constexpr size_t kSourcePrefixAt = 8;  // place of the participant's prefix in INFO_SRC
 constexpr uint8_t kPad = 0x01, kHeartbeat = 0x07, kInfoTime = 0x09, kInfoSource = 0x0C, kInfoReplyIp4 = 0x0D,
                   kInfoDestination = 0x0E, kInfoReply = 0x0F, kLittleEndian = 0x01;
-constexpr uint8_t kVendors = 0x80;  // the least id that vendors define
+constexpr uint8_t kVendors = 0x80;  // least id of submessages that vendors define
 constexpr std::array<uint8_t, 4> kMagic = {'R', 'T', 'P', 'S'};
-// Destination and time apply to the next submessages; initially: all participants, no time.
+// Destination and time apply to all following submessages. These two reset them to the initial state: all participants,
+// no time.
 constexpr std::array<uint8_t, 16> kAnyDestination = {kInfoDestination, kLittleEndian, 12, 0};
 constexpr std::array<uint8_t, 4> kNoTime = {kInfoTime, kLittleEndian | 0x02, 0, 0};
 
@@ -45,7 +46,7 @@ std::optional<RtpsMessage> RtpsMessage::parse(std::span<const uint8_t> bytes) {
   if (bytes.size() <= kHeaderBytes || !std::equal(kMagic.begin(), kMagic.end(), bytes.begin())) return std::nullopt;
   RtpsMessage message;
   message.view_ = bytes;
-  bool content = false;  // true if the message contains a submessage other than times and destinations
+  bool content = false;  // true if the message contains more than times and destinations
   size_t place = kHeaderBytes;
   uint8_t id = 0;
   for (std::span<const uint8_t> body; next_submessage(bytes, place, id, body);) {
@@ -123,7 +124,8 @@ void Contacts::receive(std::span<const uint8_t> message) {
     if (id == kInfoSource && body.size() >= kSourcePrefixAt + kPrefixBytes) {
       std::copy_n(body.begin() + kSourcePrefixAt, kPrefixBytes, writer.guidPrefix.value);
     } else if (id == kHeartbeat && body.size() >= 2 * kEntityBytes) {
-      Entity reader;  // an unknown reader means all readers of the participant, which proves nothing about any one
+      Entity reader;  // the unknown reader stands for all readers of the participant, so it is no evidence about a
+                      // particular one
       std::copy_n(body.begin(), kEntityBytes, reader.value);
       std::copy_n(body.begin() + kEntityBytes, kEntityBytes, writer.entityId.value);
       const std::lock_guard lock(mutex_);
@@ -150,7 +152,7 @@ Outlet::~Outlet() {
 
 bool Outlet::send(Sender &sender, std::span<const uint8_t> bytes, LocatorsIterator &first, LocatorsIterator &last,
                   const std::chrono::steady_clock::time_point &timeout) {
-  constexpr size_t kPlacesMaximum = 16;  // number of destinations for which messages wait at once
+  constexpr size_t kPlacesMaximum = 16;  // most destinations for which messages wait at a time
   const std::lock_guard lock(mutex_);
   const bool may_wait = outbox_.is_owner() && bytes.size() < datagram_bytes_;
   std::optional<RtpsMessage> message = may_wait ? RtpsMessage::parse(bytes) : std::nullopt;
@@ -206,8 +208,8 @@ using eprosima::fastrtps::rtps::SenderResource;
 constexpr const char *kLoopback = "127.0.0.1";
 constexpr uint32_t kPeersOnLoopback = 32;
 constexpr uint32_t kSocketBytes = 4 * 1024 * 1024;
-// Loopback permits longer datagrams, but a reader's socket holds only about 200 kB; on Ethernet, longer ones do not fit
-// one packet.
+// Greatest lengths of joined datagrams. Loopback permits longer ones, but a reader's socket holds only about 200 kB. On
+// Ethernet, longer ones do not fit into one packet.
 constexpr size_t kLoopbackDatagramBytes = 16384, kNetworkDatagramBytes = 1472;
 
 struct TransportDescriptor : transports::ChainingTransportDescriptor {

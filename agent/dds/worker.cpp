@@ -53,7 +53,7 @@ void Worker::run() {
     }
     lock.unlock();
     job();
-    job = {};  // because its captures must be released outside the lock
+    job = {};  // releases its captures, which must be done without the lock
     lock.lock();
     if (lane == nullptr) continue;
     lane->jobs_.pop_front();

@@ -18,8 +18,9 @@
 
 namespace tide::agent {
 
-// A thread for slow DDS operations (creating, deleting), so that the agent's own thread continues to carry messages.
-// Jobs of a lane run in order; lanes take turns, so that at most one job of each other lane runs between two jobs.
+// A thread that creates and deletes DDS objects, which is slow, so that the agent's own thread can continue to carry
+// messages. Jobs of a lane run in order. Lanes take turns: between two jobs of a lane, at most one job of each other
+// lane runs.
 class Worker {
  public:
   using Clock = std::chrono::steady_clock;
@@ -27,7 +28,7 @@ class Worker {
 
   class Lane {
     friend class Worker;
-    std::deque<Job> jobs_;  // not empty: the lane is queued, or its first job runs
+    std::deque<Job> jobs_;  // if not empty, the lane is queued, or its first job is running
   };
 
   Worker();
@@ -35,7 +36,7 @@ class Worker {
 
   // May be called from any thread.
   void add(const std::shared_ptr<Lane> &lane, Job job);
-  // Runs the job at this time, before the next queued job. May be called from any thread.
+  // Runs the job at this time, or after the job that is then running. May be called from any thread.
   void add_at(Clock::time_point time, Job job);
 
  private:
@@ -49,12 +50,12 @@ class Worker {
   std::thread thread_;  // declared last, because the thread uses the other members
 };
 
-// An object that the worker's thread creates and deletes, while its owner, the agent's thread, continues. The owner may
-// destroy this object at any time; the worker then deletes the created object, even if it is still being created.
+// An object that the worker's thread creates and deletes while its owner, the agent's thread, continues. The owner may
+// destroy the Later at any time; the worker then deletes the object, after its creation if that is not finished.
 template <typename Object>
 class Later {
  public:
-  using Make = std::function<std::unique_ptr<Object>()>;  // null if it was refused
+  using Make = std::function<std::unique_ptr<Object>()>;  // returns null if the object was refused
 
   Later(Worker &worker, Outbox &outbox, std::shared_ptr<Worker::Lane> lane, Make make)
       : worker_(worker), outbox_(outbox), lane_(std::move(lane)), shared_(std::make_shared<Shared>()) {
@@ -62,7 +63,8 @@ class Later {
   }
   ~Later() {
     shared_->abandoned = true;
-    outbox_.flush();  // so that none of its messages waits when the worker deletes it, possibly with its participant
+    outbox_.flush();  // none of the object's messages may wait when the worker deletes it, because its participant may
+                      // go, too
     worker_.add(lane_, [shared = std::move(shared_)] { shared->object.reset(); });
   }
   Later(const Later &) = delete;
@@ -70,7 +72,7 @@ class Later {
 
   Made::State state() const { return shared_->state; }
   void await(Wake wake) { shared_->await(std::move(wake)); }
-  // Valid only after the object was created.
+  // Call these only after the object was created.
   Object &operator*() const { return *shared_->object; }
   Object *operator->() const { return shared_->object.get(); }
 
@@ -78,7 +80,7 @@ class Later {
   struct Shared {
     std::atomic<Made::State> state{Made::State::kUnderWay};
     std::atomic<bool> abandoned{false};
-    std::unique_ptr<Object> object;  // used by the worker, and by the owner once the object is created
+    std::unique_ptr<Object> object;  // used by the worker and, after the creation, by the owner
     std::mutex mutex;                // guards wake and changes of the state
     Wake wake;
 
@@ -86,7 +88,7 @@ class Later {
       if (!abandoned) try {
           object = how();
         } catch (const std::exception &) {
-          object = nullptr;  // an exception about a client's arguments only refuses that client's entity
+          object = nullptr;  // an exception about the client's arguments must refuse only this entity
         }
       Wake told;
       {

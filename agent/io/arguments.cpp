@@ -126,7 +126,7 @@ bool AccessList::allows(const Peer &peer, std::optional<uint32_t> key) const {
 
 namespace {
 
-// Options of the stock agent that this agent supports as well.
+// Options of the stock agent for which this agent has equivalents.
 struct StockOptions {
   std::vector<std::string> devices;
   std::string port, baud, references, discovery;
@@ -195,7 +195,7 @@ std::string stock_command_in_our_words(const std::vector<std::string> &words) {
   if (!udp && !tcp && !serial) return {};
   const StockOptions options = parse(words);
   std::string ours = "tide agent";
-  // The stock agent serves all networks, and so does its DDS.
+  // The stock agent listens on all network interfaces, and so does its DDS.
   if (!serial) {
     ours += (udp ? " --udp " : " --tcp ") + (options.port.empty() ? "8888" : options.port);
     ours += kind.ends_with('6') ? " --bind ::" : " --bind 0.0.0.0";
@@ -221,7 +221,7 @@ std::string option_meant(const std::string &word, const std::vector<std::string>
   const auto stock = kStock.find(is_short ? name.substr(0, 2) : name);
   if (stock != kStock.end()) return stock->second;
   std::string best;
-  size_t least = 3;  // with a distance above two it is a different word
+  size_t least = 3;  // three or more edits make it a different word
   for (const std::string &option : known) {
     const size_t letters = distance(name, option);
     if (letters >= least || letters * 2 >= name.size()) continue;

@@ -56,7 +56,7 @@ void Poller::wait(Time until_ns, std::vector<Event> &events) {
   }
   const auto most = static_cast<int>(happened.size());
   int count = epoll_pwait2(epoll_, happened.data(), most, until_ns == TIDE_FOREVER ? nullptr : &timeout, nullptr);
-  if (count < 0 && errno == ENOSYS) {  // Linux before 5.11 and Valgrind: timeouts in whole milliseconds only
+  if (count < 0 && errno == ENOSYS) {  // Linux before 5.11, and Valgrind: only timeouts in whole milliseconds
     const int64_t rest_ms = timeout.tv_sec * 1000 + (timeout.tv_nsec + 999'999) / 1'000'000;
     count = epoll_wait(epoll_, happened.data(), most,
                        until_ns == TIDE_FOREVER ? -1 : static_cast<int>(std::min<int64_t>(rest_ms, 1'000'000)));
@@ -98,7 +98,8 @@ Waker::~Waker() { close(descriptor_); }
 
 void Waker::wake() const {
   const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);  // if it is full, it is already set
+  [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);  // a failure means that the counter is
+                                                                                  // full, so the event is set
 }
 
 void Waker::clear() const {
@@ -112,8 +113,8 @@ int open_signals() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR1);
-  // A closed terminal also ends the agent in an orderly way. Under nohup SIGHUP is ignored, and blocking it would undo
-  // that.
+  // When the terminal is closed (SIGHUP), the agent ends in an orderly way, too. Under nohup, SIGHUP is ignored and
+  // must not be blocked, because the loop would then read it.
   struct sigaction hangup {};
   if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
@@ -153,10 +154,10 @@ void Loop::wait(Time until) {
   tide_busy_poll_end(&busy_poll_, now - start, now, !events_.empty());
 }
 
-// Returns true if frames were sent or completed, so that there may be more.
+// Sends frames of all links. Returns true if frames were sent or completed, because there may then be more.
 bool Loop::pump(Time now) {
   deadline_ns_ = agent_.poll(now);
-  agent_.flush();  // before acknowledgments are sent, so that a client's deletions have reached DDS even if this
+  agent_.flush();  // before acknowledgments are sent, so that an acknowledged deletion has reached DDS even if this
                    // program ends
   agent_.take_ready(ready_);
   for (const Endpoint endpoint : ready_) links_[endpoint >> kLinkShift]->write(endpoint, now);

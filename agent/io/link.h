@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links carry messages between the agent's core and its clients. One thread, the loop, serves all links: it handles
-// events, sends frames and keeps deadlines.
+// Links carry messages between the agent's core and its clients. One thread, which runs the loop, serves all links: it
+// handles events, sends frames and keeps deadlines.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tide::agent {
 
-// File descriptors and the links that wait for them.
+// Waits for events of file descriptors; a token identifies the link that handles an event.
 class Poller {
  public:
   Poller();
@@ -51,28 +51,28 @@ class Link {
   Link(const Link &) = delete;
   Link &operator=(const Link &) = delete;
 
-  // One line for the user about the link, which is open or waits to be opened.
+  // One line for the user about the link, whether it is open or waits to be opened.
   virtual std::string describe() const = 0;
   virtual bool is_open() const { return true; }
   virtual void event(const Poller::Event &event, Time now) = 0;
-  // Call this when the agent may have frames for the endpoint.
+  // Takes frames for the endpoint from the agent. Call this when the agent may have some.
   virtual void write(Endpoint endpoint, Time now) = 0;
-  // Sends all frames gathered by write. Returns true if frames were sent or completed, so that the agent may have more.
+  // Sends the frames that write has taken. Returns true if frames were sent or completed, because the agent may then
+  // have more.
   virtual bool flush(Time now) = 0;
   // Time at which turn must be called next.
   virtual Time deadline() const { return TIDE_FOREVER; }
   // The peer at the endpoint; all zeroes and no device if none is known.
   virtual Peer peer(Endpoint endpoint) const = 0;
   virtual std::string name_of(Endpoint endpoint) const = 0;
-  // Identifies the machine or the line behind an endpoint. It stays the same when its clients return from other
-  // endpoints.
+  // Identifies the machine or the line behind an endpoint. The value is the same for all endpoints of this machine.
   virtual Host host_of(Endpoint) const { return base_; }
   // True if the sender's address can be forged.
   virtual bool may_be_forged() const { return false; }
-  // Called after the events of each turn: processes received messages that wait.
+  // Processes received messages that wait. Called after the events of each turn of the loop.
   virtual void turn(Time) {}
   const LinkCounters &counters() const { return counters_; }
-  // 0 if unknown
+  // 0 if unknown.
   virtual uint64_t bits_per_second() const { return 0; }
   LinkVitals vitals() const { return {counters_, describe(), bits_per_second()}; }
 
@@ -84,10 +84,10 @@ class Link {
 };
 
 Time monotonic_ns();
-// Copies all octets of a frame into one block; returns the number of octets.
+// Copies all octets of a frame into `bytes`; returns their number.
 size_t copy_frame(const tide_frame_parts_t &frame, uint8_t *bytes);
 
-// Ends the loop's wait; called from other threads.
+// Ends a wait of the loop. wake() may be called from any thread.
 class Waker {
  public:
   Waker();
@@ -102,17 +102,18 @@ class Waker {
   int descriptor_;
 };
 
-// Blocks the signals. Call this before starting any other thread, because threads inherit the blocked signals.
+// Blocks the signals that the loop handles, and returns the descriptor from which it reads them. Call this before any
+// other thread is started, because threads inherit the blocked signals.
 int open_signals();
 
-// Ends on SIGINT, SIGTERM or SIGHUP.
+// The loop of the agent's thread. It ends on SIGINT, SIGTERM or SIGHUP.
 class Loop {
  public:
   // on_report is called on SIGUSR1.
   Loop(Agent &agent, Poller &poller, const Waker &waker, int signals, std::function<void()> on_report);
   void add(std::unique_ptr<Link> link) { links_.push_back(std::move(link)); }
   const std::vector<std::unique_ptr<Link>> &links() const { return links_; }
-  // Sets how long a wait may poll for events before it sleeps (busy_poll.h). Call this in the thread that calls run.
+  // Sets for how long a wait polls for events before it sleeps (busy_poll.h). Call this in the thread that calls run.
   void set_busy_poll(Time limit_ns) { tide_busy_poll_init(&busy_poll_, limit_ns); }
   const tide_busy_poll_t &busy_poll() const { return busy_poll_; }
   void run();

@@ -49,25 +49,26 @@ Origin origin_of(const tide_socket_address_t &from) {
   return origin;
 }
 
-// Brackets are put around an address with a colon: [::1]:8888.
+// ADDRESS:PORT, with brackets around an address that contains a colon: [::1]:8888.
 std::string with_port(const std::string &address, unsigned port) {
   const bool is_ipv6 = address.find(':') != std::string::npos;
   return (is_ipv6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
 }
 
-// True for an address like fe80::1, which several interfaces may have; also with an interface's name (fe80::1%wlan0).
+// True for an address like fe80::1, which several interfaces may have, and also for one with the name of an interface
+// (fe80::1%wlan0).
 bool is_link_local(const std::string &text) {
   const std::optional<Address> address = parse_address(text.substr(0, text.find('%')));
   return address && (*address)[0] == 0xFE && ((*address)[1] & 0xC0) == 0x80;
 }
 
-// `interface` is the interface's IPv4 address in host order, or INADDR_ANY for all interfaces. It is unset for an IPv6
-// address.
+// A step of opening a socket. `interface` is the IPv4 address of the interface in host order, or INADDR_ANY for all
+// interfaces; it is unset for an IPv6 address.
 using Step = bool (*)(int descriptor, std::optional<in_addr_t> interface);
 
-// Creates a socket bound to `bound` (null: to `address`), with options set by `prepare`. `port` 0 means any port, and
-// `port` receives the chosen one. `finish` is called after binding; if it returns false, errno gives the reason. Throws
-// an error with one line for the user.
+// Creates a socket that is bound to `bound` (null: to `address`). `prepare` sets its options before the binding, and
+// `finish` is called after it; if one of them returns false, errno gives the reason. If `port` is 0, any port is taken;
+// `port` receives the port. Throws std::runtime_error with one line for the user.
 int open_socket(const std::string &protocol, int type, const std::string &address, uint16_t &port, Step prepare,
                 Step finish, const char *bound = nullptr) {
   const std::optional<Address> own = parse_address(address);
@@ -115,7 +116,7 @@ uint64_t Origins::number_of(const Origin &origin) {
   if (const std::optional<uint32_t> ipv4 = ipv4_of(origin.address)) return *ipv4;
   const auto known = numbers_.find(origin);
   if (known != numbers_.end()) return known->second;
-  if (numbers_.size() >= most_) {  // because a sender can forge any number of addresses
+  if (numbers_.size() >= most_) {  // a sender can forge any number of addresses
     const std::set<Host> used = agent_.hosts();
     std::erase_if(numbers_, [&](const auto &entry) {
       return !used.contains(base_ | entry.second) && origins_.erase(entry.second) != 0;
@@ -138,14 +139,15 @@ namespace {
 
 using Length = uint32_t;
 
-// True for a sample on a best-effort stream: unlike all other messages, its sender does not repeat it.
+// True for a sample on a best-effort stream, the only kind of message that its sender does not repeat.
 bool is_lost_for_good(Bytes message) {
   tide_xrce_header_t header;
   return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && header.stream != TIDE_XRCE_STREAM_NONE &&
          !TIDE_STREAM_IS_RELIABLE(header.stream);
 }
 
-// True for a request for a session or about the agent: answering it is expensive, and a client has only one at a time.
+// True for a request for a session or about the agent. Answering it is expensive, and a client has only one such
+// request at a time.
 bool is_outside_sessions(Bytes message) {
   tide_xrce_header_t header;
   return tide_xrce_get_header(message.data(), message.size(), &header) >= 0 && tide_xrce_is_no_session(header.session);
@@ -168,7 +170,7 @@ void Backlog::push(Endpoint endpoint, Bytes message) {
       dropped_++;
       return;
     }
-    // A class without messages does not save up time for later.
+    // A class that had no messages must not have accumulated time for later.
     const Class &other = classes_[1 - static_cast<size_t>(standing)];
     if (own.turns.empty() && !other.turns.empty()) own.served_ns = std::max(own.served_ns, other.served_ns);
     place = lines_.try_emplace(endpoint).first;
@@ -180,8 +182,8 @@ void Backlog::push(Endpoint endpoint, Bytes message) {
     dropped_++;
     return;
   }
-  // The oldest samples are evicted until there is room. If the oldest message is not a sample, the new message is
-  // dropped.
+  // The oldest best-effort samples are evicted until there is room. If the oldest message is of another kind, the new
+  // message is dropped.
   while (line.messages != 0 && (line.messages >= limits_.messages || line.used() + length > limits_.bytes ||
                                 total_bytes_ + length > limits_.total_bytes)) {
     dropped_++;
@@ -241,7 +243,7 @@ void Backlog::pop(Line &line) {
   line.first += length;
   line.messages--;
   total_bytes_ -= length;
-  if (line.first * 2 < line.bytes.size()) return;  // so that each octet is moved at most once on average
+  if (line.first * 2 < line.bytes.size()) return;  // then each octet is moved at most once on average
   line.bytes.erase(line.bytes.begin(), line.bytes.begin() + static_cast<std::ptrdiff_t>(line.first));
   line.first = 0;
 }
@@ -250,15 +252,16 @@ void Backlog::pop(Line &line) {
 
 namespace {
 
-constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // messages of one endpoint before the next one's turn
-constexpr size_t kReceiveRounds = 64;  // batches of datagrams read at once; further ones wait in the kernel
-// Number of messages processed before their results are sent and the kernel is read again. A DDS reader's socket
-// usually holds 200 kB; samples that are written faster than the reader takes them are lost.
+constexpr size_t kFramesPerTurn = TIDE_DATAGRAMS_A_BATCH;  // of one endpoint, before it is the turn of the next one
+constexpr size_t kReceiveRounds = 64;  // batches of datagrams that are read at once; further datagrams wait in the
+                                       // kernel
+// Messages that are processed before their results are sent and the kernel is read again. They are few, because the
+// socket of a DDS reader usually holds 200 kB, and samples that are written faster than the reader takes them are lost.
 constexpr size_t kMessagesPerTurn = 256, kBytesPerTurn = 32768;
 constexpr Time kTimePerTurn = 2'000'000;
 constexpr int kReceiveBytes = 8 * 1024 * 1024;
-constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // because in the socket's memory, the longest message in
-                                                            // pieces takes more than its own length
+constexpr int kSendBytes = 4 * TIDE_DATAGRAM_SOCKET_BYTES;  // a fragmented message takes more of the socket's memory
+                                                            // than its own length
 
 bool prepare_udp(int descriptor, std::optional<in_addr_t>) {
   if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBytes, sizeof kReceiveBytes) != 0) {
@@ -294,7 +297,7 @@ UdpLink::~UdpLink() { close(socket_); }
 
 std::string UdpLink::describe() const { return "udp " + with_port(address_, port_); }
 
-// The endpoint's number contains the origin's number and the port.
+// An endpoint consists of the number of the origin and the port.
 Peer UdpLink::peer(Endpoint endpoint) const {
   return {origins_.find(number_of(endpoint)).value_or(Origin{}).address, {}};
 }
@@ -315,7 +318,7 @@ void UdpLink::event(const Poller::Event &event, Time now) {
     behind_ = true;
   }
   if (!event.writable) return;
-  send();  // the kernel accepts frames again
+  send();  // the kernel now accepts frames again
   if (out_.blocked) return;
   const std::vector<Endpoint> endpoints = std::exchange(waiting_, {});
   for (const Endpoint endpoint : endpoints) write(endpoint, now);
@@ -342,7 +345,8 @@ void UdpLink::turn(Time now) {
   if (backlog_.empty()) return;
   backlog_.serve(kMessagesPerTurn, kBytesPerTurn, kTimePerTurn);
   if (!backlog_.empty())
-    sched_yield();  // on a busy processor, DDS readers must run first, or they would lose the samples written next
+    sched_yield();  // lets DDS readers run first on a busy processor, which would otherwise lose the samples that are
+                    // written next
   counters_.receive_dropped = backlog_.dropped();
 }
 
@@ -364,7 +368,7 @@ void UdpLink::write(Endpoint endpoint, Time now) {
       tide_datagram_output_add(&out_, copy_frame(frame, place), &to);
       counters_.bytes_out += length;
     } else {
-      counters_.send_dropped++;  // no valid message is that long
+      counters_.send_dropped++;  // longer than any valid message
     }
     agent_.sent(endpoint, now);
     sent_ = true;
@@ -394,7 +398,7 @@ void UdpLink::send() {
 namespace {
 
 constexpr size_t kLengthBytes = 2;
-// While more unsent octets than this wait here and in the kernel, no further frame is chosen.
+// No further frame is chosen while more than this number of octets waits here and in the kernel.
 constexpr size_t kOutMaximum = 16384;
 constexpr int kUnsentBytes = 16384;
 constexpr size_t kFramesPerConnection = 32;
@@ -493,7 +497,7 @@ const char *TcpLink::reason_to_refuse(const Origin &origin, Time now) {
   return nullptr;
 }
 
-// Closes a connection without a session; if an origin is given, one from this origin.
+// Closes one connection without a session; if an origin is given, one from this origin. Returns false if there is none.
 bool TcpLink::make_room(std::optional<Origin> origin, Time now) {
   auto chosen = connections_.end();
   for (auto place = connections_.begin(); place != connections_.end(); ++place) {
@@ -508,7 +512,7 @@ bool TcpLink::make_room(std::optional<Origin> origin, Time now) {
   return true;
 }
 
-// Closes connections that are not used.
+// Closes connections that have been without a session, or with an unfinished message, for too long.
 void TcpLink::check(Time now) {
   next_check_ns_ = TIDE_FOREVER;
   if (paused_) poller_.watch(listener_, base_);
@@ -524,7 +528,7 @@ void TcpLink::check(Time now) {
     }
     if (now >= limit) {
       over.emplace_back(number, reason);
-    } else {  // a session may end, so a connection with one is checked again, too
+    } else {  // a connection with a session is checked again, too, because its session may end
       next_check_ns_ = std::min({next_check_ns_, limit, now + limits_.session_wait_ns});
     }
   }
@@ -570,7 +574,7 @@ void TcpLink::write(Endpoint endpoint, Time now) {
     return;
   }
   Connection &connection = place->second;
-  if (!put_bytes(number, connection)) return;  // makes room
+  if (!put_bytes(number, connection)) return;  // sends octets, which makes room for more
   tide_frame_parts_t frame;
   for (size_t turn = 0;
        turn < kFramesPerConnection && connection.out.size() < kOutMaximum && agent_.next(endpoint, now, frame);
@@ -594,7 +598,7 @@ bool TcpLink::flush(Time now) {
   return std::exchange(sent_, false);
 }
 
-// Returns false if the connection is closed.
+// Sends as many octets as the kernel accepts. Returns false if the connection is closed.
 bool TcpLink::put_bytes(uint64_t number, Connection &connection) {
   std::vector<uint8_t> &out = connection.out;
   if (!out.empty()) {
@@ -623,10 +627,11 @@ void TcpLink::close_connection(uint64_t number) {
 
 namespace {
 
-constexpr size_t kQuestionsPerTurn = 16;  // further requests wait in the kernel; boards repeat those that it drops
+constexpr size_t kQuestionsPerTurn = 16;  // further requests wait in the kernel; boards repeat requests that the kernel
+                                          // drops
 
 bool prepare_group(int descriptor, std::optional<in_addr_t>) {
-  set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);  // because DDS uses the same port for another group
+  set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);  // DDS uses the same port for another group
   set_option(descriptor, IPPROTO_IP, IP_PKTINFO, 1);
   return true;
 }
@@ -639,7 +644,7 @@ bool join(int descriptor, in_addr interface) {
 
 bool join_group(int descriptor, std::optional<in_addr_t> interface) {
   if (!interface) {
-    errno = EAFNOSUPPORT;  // because the group and the answers are IPv4 addresses
+    errno = EAFNOSUPPORT;  // the group and the addresses in answers are IPv4 addresses
     return false;
   }
   if (*interface != INADDR_ANY) return join(descriptor, {htonl(*interface)});
@@ -656,7 +661,7 @@ bool join_group(int descriptor, std::optional<in_addr_t> interface) {
   return joined;
 }
 
-// This machine's address on the interface that received the request.
+// The address of this machine at which the request was received; 0.0.0.0 if unknown.
 in_addr interface_of(msghdr &message) {
   for (cmsghdr *item = CMSG_FIRSTHDR(&message); item != nullptr; item = CMSG_NXTHDR(&message, item)) {
     if (item->cmsg_level != IPPROTO_IP || item->cmsg_type != IP_PKTINFO) continue;
@@ -671,8 +676,8 @@ in_addr interface_of(msghdr &message) {
 
 std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from) {
   if (received_at.s_addr != INADDR_ANY) return received_at;
-  // If the group has a separate route, the kernel does not report the receiving address; then the address from which
-  // this machine sends to the board is used.
+  // If the multicast group has a separate route, the kernel does not report the receiving address. In this case, the
+  // result is the address from which this machine sends to the board.
   const int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   sockaddr_in own{};
   socklen_t length = sizeof own;
@@ -702,7 +707,7 @@ void DiscoveryLink::event(const Poller::Event &event, Time) {
   }
 }
 
-// Answers the next discovery request. Returns false if none is waiting.
+// Answers the next discovery request. Returns false if no request is waiting.
 bool DiscoveryLink::answer_next() {
   std::array<uint8_t, 64> bytes;
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(in_pktinfo))> control;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Links over IPv4 and IPv6: UDP, TCP, and the answers to boards that look for the agent.
+// Links over IPv4 and IPv6: UDP, TCP, and the discovery of the agent by boards.
 #pragma once
 
 #include <netinet/in.h>
@@ -26,34 +26,36 @@ namespace tide::agent {
 enum class Standing : uint8_t { kSession, kStranger };
 
 struct BacklogLimits {
-  size_t messages = 16384;         // of one endpoint: as many as the agent processes in about 30 ms
+  size_t messages = 16384;         // of one endpoint: about as many as the agent processes in 30 ms
   size_t bytes = size_t{2} << 20;  // the same limit in bytes
   size_t total_bytes = size_t{32} << 20;
   size_t endpoints = 1024;
   size_t messages_a_turn = 64;    // of one endpoint
-  Time turn_ns = 200'000;         // the same limit in time; an endpoint that took longer skips turns
-  size_t stranger_messages = 32;  // of one stranger, and of any endpoint outside sessions
+  Time turn_ns = 200'000;         // the same limit in time; an endpoint that exceeds it skips turns
+  size_t stranger_messages = 32;  // of one stranger, and of messages outside of sessions from any endpoint
   size_t strangers = 512;
-  Time session_weight = 8;  // time share of endpoints with a session, relative to 1 for all strangers together
+  Time session_weight = 8;  // share of the time that endpoints with a session get, where all strangers together get 1
 };
 
-// Holds messages that arrive faster than they are processed. A link takes all messages out of the kernel, whose single
-// queue for all clients would delay them for seconds and then drop arbitrary ones. Here each endpoint has a queue, and
-// the queues are served in turns of equal time, so that no client waits for another client's flood or slow requests.
-// Endpoints without a used session are strangers, which get a small share of the time while others wait. A full queue
-// first drops the oldest samples of its own best-effort streams, then new messages, which their sender repeats.
+// Holds messages that arrive faster than they are processed. A link takes all messages out of the kernel's queue: it is
+// common to all clients, so it would delay messages for seconds and then drop those of any client. In the backlog each
+// endpoint has a queue, and the queues are served in turns of equal time, so that no client waits for another client's
+// flood or slow requests. Endpoints without a used session are strangers, which get only a small share of the time
+// while others wait. A full queue drops its oldest message if that is a sample of a best-effort stream; otherwise it
+// drops the new message, which the sender repeats.
 class Backlog {
  public:
   using Deliver = std::function<void(Endpoint endpoint, Bytes message)>;
   using StandingOf = std::function<Standing(Endpoint endpoint)>;
   using Clock = std::function<Time()>;
 
-  // `deliver` is called in the order of arrival for each endpoint, and must not call this object. `standing_of`: if
-  // unset, all have a session. `clock` measures deliveries; if unset, they count as taking no time.
+  // `deliver` is called for the messages of each endpoint in the order of their arrival; it must not call functions of
+  // this object. `standing_of`: unset means that all endpoints have a session. `clock` measures deliveries; unset means
+  // that they take no time.
   explicit Backlog(Deliver deliver, const BacklogLimits &limits = {}, StandingOf standing_of = {}, Clock clock = {});
 
   bool empty() const { return lines_.empty(); }
-  // Queues a copy of the message; if its queue is full, drops a message.
+  // Queues a copy of the message. If the queue is full, drops one or more messages (see above).
   void push(Endpoint endpoint, Bytes message);
   // Delivers messages up to these limits of number, octets and time.
   void serve(size_t messages, size_t bytes = SIZE_MAX, Time time_ns = INT64_MAX);
@@ -63,13 +65,13 @@ class Backlog {
   struct Line {
     std::vector<uint8_t> bytes;  // messages, each preceded by its length
     size_t first = 0, messages = 0;
-    Time debt_ns = 0;  // by how much its turns exceeded turn_ns; negative: time left over
+    Time debt_ns = 0;  // time by which its turns have exceeded turn_ns; negative: unused time
     Standing standing = Standing::kSession;
     size_t used() const { return bytes.size() - first; }
   };
   struct Class {
-    std::deque<Endpoint> turns;  // endpoints with a queue
-    Time served_ns = 0;          // time spent on the class; that of strangers counts session_weight times
+    std::deque<Endpoint> turns;  // endpoints that have a queue, in the order of their turns
+    Time served_ns = 0;          // time spent on this class; for strangers, multiplied by session_weight
   };
 
   Bytes front(const Line &line) const;
@@ -90,27 +92,27 @@ class Backlog {
 
 // ---- addresses ----
 
-// Where messages come from, without the port. `scope` is the interface of a link-local IPv6 address, else 0.
+// The source of messages without its port. `scope` is the interface of a link-local IPv6 address, else 0.
 struct Origin {
   Address address{};
   uint32_t scope = 0;
   auto operator<=>(const Origin &) const = default;
 };
 
-// Maps origins to numbers of 40 bits, because an endpoint has no room for an IPv6 address. An IPv4 address is its own
-// number. Other origins get the next free number. When many are known, those without a client lose their numbers. No
-// number is used again.
+// Maps origins to numbers of 40 bits, because an IPv6 address does not fit into an endpoint. An IPv4 address is its own
+// number. Each other origin gets the next free number. If too many are known, origins without a client lose their
+// numbers. Numbers are never reused.
 class Origins {
  public:
   Origins(const Agent &agent, uint64_t base) : agent_(agent), base_(base) {}
   uint64_t number_of(const Origin &origin);
-  // Finds the origin with this number. Unset if the number was given up.
+  // The origin with this number; unset if the origin has lost its number.
   std::optional<Origin> find(uint64_t number) const;
 
  private:
   static constexpr size_t kLeast = 4096;
   const Agent &agent_;
-  const uint64_t base_;  // of the link; base_ | number is a host
+  const uint64_t base_;  // base of the link; base_ | number is a Host
   std::map<Origin, uint64_t> numbers_;
   std::unordered_map<uint64_t, Origin> origins_;
   uint64_t next_ = uint64_t{1} << 32;
@@ -119,9 +121,9 @@ class Origins {
 
 // ---- UDP ----
 
-// A UDP socket; each source address on it is an endpoint. Frames leave in batches (link_datagrams.h), so a frame that
-// becomes the most urgent one waits for the current batch, at most kFramesPerTurn frames for each endpoint. While the
-// kernel accepts no more frames, none is chosen.
+// A UDP socket; each source address and port is an endpoint. Frames are sent in batches (link_datagrams.h), so a frame
+// that becomes the most urgent one waits for the current batch, which has at most kFramesPerTurn frames for each
+// endpoint. While the kernel accepts no more frames, none is chosen.
 class UdpLink : public Link {
  public:
   UdpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port);
@@ -154,7 +156,8 @@ class UdpLink : public Link {
   Origins origins_;
   Backlog backlog_;
   bool behind_ = false;                        // true while a new message must queue behind others
-  size_t turn_messages_ = 0, turn_bytes_ = 0;  // processed directly when they arrived
+  size_t turn_messages_ = 0, turn_bytes_ = 0;  // messages of this turn that were processed when they arrived, without
+                                               // the backlog
   std::vector<Endpoint> waiting_;              // endpoints with frames while the kernel accepts none
   Time now_ = 0;                               // time of the call in progress
   bool sent_ = false;
@@ -163,17 +166,18 @@ class UdpLink : public Link {
 // ---- TCP ----
 
 struct TcpLimits {
-  size_t connections = 80;  // more than clients, because a new client needs a connection to be admitted
+  size_t connections = 80;  // more than Limits::clients, because even a client that is not admitted yet needs a
+                            // connection
   size_t per_address = 80;
   Time session_wait_ns = 5'000'000'000;  // longest time without a session after the last whole message
-  Time message_wait_ns = 5'000'000'000;  // longest time from a message's first octet to its last
+  Time message_wait_ns = 5'000'000'000;  // longest time from the first octet of a message to its last one
 };
 
-// TCP: each message is preceded by its length (u16, little-endian), and each connection is an endpoint. A frame that
-// becomes the most urgent one waits for unsent frames chosen before it: 16 KiB and a message here, 16 KiB in the
-// kernel, and data in transit. A connection that opens no session, or does not finish a message, is closed after some
-// seconds. If all connections are in use, a new one replaces the one that has been without a session for the longest
-// time.
+// TCP: each connection is an endpoint, and each message is preceded by its length (u16, little-endian). A frame that
+// becomes the most urgent one waits for frames that were chosen before: up to 16 KiB and one message in the link, 16
+// KiB in the kernel, and data in transit. A connection that opens no session or does not finish a message is closed
+// after some seconds. If all connections are in use, a new one replaces the connection without a session whose last
+// message is the oldest.
 class TcpLink : public Link {
  public:
   TcpLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
@@ -195,8 +199,8 @@ class TcpLink : public Link {
     int descriptor = -1;
     Origin origin{};
     uint64_t host = 0;  // number of the origin
-    Time heard_ns = 0;  // time of the last whole message, or of the connection itself
-    Time half_ns = 0;   // time since which a message is unfinished; 0 if none is
+    Time heard_ns = 0;  // time of the last whole message, or of the beginning of the connection
+    Time half_ns = 0;   // time at which an unfinished message began; 0 if there is none
     std::vector<uint8_t> in{}, out{};
     bool watches_writable = false;
   };
@@ -215,7 +219,7 @@ class TcpLink : public Link {
   TcpLimits limits_;
   Origins origins_;
   Time next_check_ns_ = TIDE_FOREVER;
-  bool paused_ = false;  // no descriptor is free: no connection is accepted until the next check
+  bool paused_ = false;  // true: no descriptor is free, so no connection is accepted until the next check
   std::map<uint64_t, Connection> connections_;
   uint64_t next_number_ = 1;
   bool sent_ = false;
@@ -223,15 +227,15 @@ class TcpLink : public Link {
 
 // ---- discovery ----
 
-// This machine's address for the answer to a request received at `received_at` (0.0.0.0: unknown); unset if there is
-// none.
+// The address of this machine to name in the answer to a discovery request from `from` that was received at the address
+// `received_at` (0.0.0.0: unknown); unset if there is none.
 std::optional<in_addr> address_told(const in_addr &received_at, const sockaddr_in &from);
 
 // Answers boards that search the network for an agent. This link serves no clients.
 class DiscoveryLink : public Link {
  public:
-  // `address` is that of the interface to listen on, 0.0.0.0 or :: for all; `port` is that of the group, 0 for any;
-  // `served` is the UDP port named in answers. Boards that are not admitted get no answer.
+  // `address`: of the interface on which to listen; 0.0.0.0 or :: for all. `port`: of the multicast group; 0 for any.
+  // `served`: the UDP port of the agent to name in answers. Boards that `access` does not admit get no answer.
   DiscoveryLink(uint8_t number, Agent &agent, Poller &poller, const std::string &address, uint16_t port,
                 uint16_t served, const AccessList &access);
   ~DiscoveryLink() override;

@@ -21,7 +21,7 @@ constexpr Time kRetry = 100'000'000;
 constexpr size_t kMessageBytesMaximum = 65535;
 constexpr uint8_t kAgentAddress = 0;
 
-// On a pseudo terminal, the rate only determines the pace of sending.
+// A pseudo terminal has no baud rate, which then only determines the pace of sending.
 bool is_pseudo_terminal(const std::string &device) {
   std::error_code error;
   return std::filesystem::weakly_canonical(device, error).string().starts_with("/dev/pts/");
@@ -87,17 +87,17 @@ void SerialLink::open_device(Time now) {
   if (const auto call = std::exchange(on_first_open_, {})) call(*this);
 }
 
-// Prints one line for each new reason why the device cannot be opened.
+// Reports why the device cannot be opened, in one line for each new reason.
 void SerialLink::wait_for_device(int reason) {
   if (reason == waits_because_) return;
   waits_because_ = reason;
-  if (reason == ENOTTY || reason == EISDIR) return;  // no terminal: the constructor throws
+  if (reason == ENOTTY || reason == EISDIR) return;  // not a terminal: the constructor throws
   std::string line = "waiting for " + device_ + ": " + std::generic_category().message(reason);
   if (reason == EACCES) line += "; the user of the agent needs the right to it (often the group dialout)";
   agent_.warn(line);
 }
 
-// The frame on the wire is lost; reliable streams repeat their messages when the device is back.
+// The frame on the wire is lost. Reliable streams repeat their messages when the device has returned.
 void SerialLink::close_device(Time now) {
   poller_.forget(descriptor_);
   close(descriptor_);
@@ -151,20 +151,21 @@ bool SerialLink::flush(Time now) {
   }
   const bool was_busy = on_the_wire_;
   if (was_busy) {
-    // The next frame starts one octet early, as with a driver that has a holding register, so that the line is never
-    // idle between frames.
+    // The next frame starts one octet before the end of this one, as with a driver that has a holding register, so that
+    // the line is never idle between frames.
     if (frame_written_ < frame_bytes_ || now < line_free_at_ns_ - octet_ns()) return false;
     on_the_wire_ = false;
     agent_.sent(sending_, now);
   }
-  return start_frame(now) || was_busy;  // the end of a frame starts the timeout of its acknowledgment: poll again
+  return start_frame(now) || was_busy;  // if a frame was completed, the timeout of its acknowledgment starts, so poll
+                                        // must be called again
 }
 
 bool SerialLink::start_frame(Time now) {
   tide_frame_parts_t frame;
   while (!ready_.empty()) {
     sending_ = ready_.front();
-    std::rotate(ready_.begin(), ready_.begin() + 1, ready_.end());  // clients of one line take turns
+    std::rotate(ready_.begin(), ready_.begin() + 1, ready_.end());  // endpoints take turns
     if (!agent_.next(sending_, now, frame)) {
       ready_.pop_back();
       continue;

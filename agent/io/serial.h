@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A serial line (tty or pseudo terminal) with the stream framing of XRCE. The next frame is chosen when the previous
-// one has left the line, at a time computed from the baud rate (8N1). An urgent frame therefore waits for at most one
-// frame.
+// A serial line (tty or pseudo terminal) with the stream framing of XRCE. The next frame is chosen only when the
+// previous one has left the line, at a time that is computed from the baud rate (8N1). An urgent frame therefore waits
+// for at most one other frame.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ namespace tide::agent {
 
 class SerialLink : public Link {
  public:
-  // If a device is missing or vanishes, this is reported, and the device is opened as soon as it appears. Throws if the
-  // device is not a terminal or if this system does not support the speed.
+  // If the device is missing or vanishes later, this is reported, and the device is opened as soon as it appears.
+  // Throws std::runtime_error if the device is not a terminal, or if this system does not support the speed.
   SerialLink(uint8_t number, Agent &agent, Poller &poller, const std::string &device, uint32_t baud);
   ~SerialLink() override;
 
   bool is_open() const override { return descriptor_ >= 0; }
-  // `call` is called when the device is opened, if it was missing at construction.
+  // Calls `call` when the device is opened, if it is not open now.
   void on_first_open(std::function<void(const SerialLink &)> call) {
     if (!is_open()) on_first_open_ = std::move(call);
   }
@@ -52,7 +52,7 @@ class SerialLink : public Link {
   std::function<void(const SerialLink &)> on_first_open_;
   int descriptor_ = -1;
   Time retry_at_ns_ = 0;
-  int waits_because_ = 0;  // the reported errno; 0 if the device is open
+  int waits_because_ = 0;  // the errno that was reported; 0 if the device is open
   tide_framing_reader_t reader_{};
   std::vector<uint8_t> message_;
   std::vector<uint8_t> frame_;  // the frame being sent
@@ -61,7 +61,7 @@ class SerialLink : public Link {
   bool watches_writable_ = false;
   Endpoint sending_ = 0;
   Time line_free_at_ns_ = 0;
-  std::vector<Endpoint> ready_;  // addresses that have something to send
+  std::vector<Endpoint> ready_;  // endpoints for which the agent has frames
 };
 
 }  // namespace tide::agent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line: rules that name clients, commands of the stock agent, mistyped arguments.
+// The command line: rules that select clients, commands of the stock agent, mistyped arguments.
 #include "io/arguments.h"
 
 #include <gtest/gtest.h>

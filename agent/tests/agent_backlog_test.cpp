@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link's backlog of messages that arrive faster than they are processed: in order for each client, bounded, lost only
-// where loss is allowed, and no client waits behind another one's flood.
+// The backlog of messages that arrive faster than they are processed: it keeps the order of each client's messages, has
+// bounded memory, loses messages only where loss is allowed, and lets no client wait for another client's flood.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -39,7 +39,7 @@ struct Delivered {
   }
 };
 
-// Messages with different processing times, from endpoints with and without a session.
+// A backlog with a clock: messages have different processing times, and come from endpoints with and without a session.
 struct Timed {
   Time now = 0;
   std::map<Endpoint, Time> cost_ns, spent_ns;
@@ -157,7 +157,7 @@ TEST(Backlog, StrangersShareASmallPartAndASessionWaitsForFew) {
   EXPECT_GE(timed.now - timed.spent_ns[kGood], timed.now * 8 / 100) << "strangers are not shut out";
   EXPECT_GT(timed.backlog.dropped(), 0u);
   for (Endpoint endpoint = 1; endpoint <= kStrangers; endpoint++) EXPECT_GT(timed.spent_ns[endpoint], 0) << endpoint;
-  // A new endpoint waits for one round of the other endpoints' turns.
+  // A new stranger waits for one turn of each other stranger, and for the sessions' share of the time in between.
   const Time before = timed.now;
   timed.cost_ns[kStrangers + 1] = 100'000;
   timed.backlog.push(kStrangers + 1, message_of(0, 1, 8));

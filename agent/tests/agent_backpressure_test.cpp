@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DDS accepts no sample for a while: the client's stream waits, in order and without loss, but not endlessly.
+// DDS accepts no samples for a while: the client's stream waits, without loss or reordering, but not endlessly.
 #include <gtest/gtest.h>
 
 #include "client_messages.h"
@@ -15,7 +15,7 @@ class Backpressure : public testing::Test {
     client.create_all();
     driver.sent.clear();
   }
-  // First octets of samples that reached DDS.
+  // The first octets of the samples that have reached DDS.
   Octets written() const {
     Octets firsts;
     for (const Written &sample : driver.middleware.written) firsts.push_back(sample.payload[0]);
@@ -40,7 +40,7 @@ TEST_F(Backpressure, TheStreamWaitsAndGoesOn) {
   for (uint8_t number = 2; number <= 6; number++) client.write(0x0015, {number});
   pass(50 * kMillisecond);
   EXPECT_EQ(written(), (Octets{1}));
-  EXPECT_LE(acknowledged(), before);  // no waiting message is acknowledged
+  EXPECT_LE(acknowledged(), before);  // messages that wait are not acknowledged
   driver.middleware.full = false;
   pass(5 * kMillisecond);
   EXPECT_EQ(written(), (Octets{1, 2, 3, 4, 5, 6}));
@@ -57,7 +57,7 @@ TEST_F(Backpressure, OtherStreamsGoOn) {
   driver.middleware.full = false;
   client.write(0x0015, {2});
   pass(5 * kMillisecond);
-  EXPECT_EQ(written(), (Octets{2, 1}));  // streams are independent
+  EXPECT_EQ(written(), (Octets{2, 1}));  // a blocked stream does not block another one
 }
 
 TEST_F(Backpressure, WhatComesBehindInTheStreamWaitsToo) {
@@ -74,7 +74,7 @@ TEST_F(Backpressure, WhatComesBehindInTheStreamWaitsToo) {
 
 TEST_F(Backpressure, FragmentsOfOneSampleWaitAsOne) {
   driver.middleware.full = true;
-  Octets whole = {0x07, 1, 0, 0, 0, 0x99, 0x00, 0x15};  // WRITE_DATA to the writer 0x0015
+  Octets whole = {0x07, 1, 0, 0, 0, 0x99, 0x00, 0x15};  // a WRITE_DATA to the writer 0x0015
   for (uint8_t octet = 0; octet < 100; octet++) whole.push_back(octet);
   whole[2] = static_cast<uint8_t>(whole.size() - 4);
   const auto piece = [&](size_t from, size_t to) {
@@ -107,12 +107,12 @@ TEST_F(Backpressure, ItDoesNotWaitForEver) {
   pass(limits.write_wait_ns - kMillisecond);
   EXPECT_EQ(driver.agent.counters().write_failed, 0u);
   pass(5 * kMillisecond);
-  EXPECT_EQ(driver.agent.counters().write_failed, 3u);  // one such wait is enough: the other samples fail at once
+  EXPECT_EQ(driver.agent.counters().write_failed, 3u);  // the others fail at once: one wait is enough
   driver.middleware.full = false;
   client.write(0x0015, {4});
   driver.middleware.full = true;
   client.write(0x0015, {5});
-  EXPECT_EQ(driver.agent.counters().write_failed, 3u);  // this sample has a wait of its own
+  EXPECT_EQ(driver.agent.counters().write_failed, 3u);  // this sample waits again
   driver.middleware.full = false;
   pass(5 * kMillisecond);
   EXPECT_EQ(written(), (Octets{4, 5}));
@@ -134,12 +134,12 @@ TEST_F(Backpressure, ANewSessionForgetsWhatWaits) {
   ASSERT_EQ(client.connect(), 0);
   driver.middleware.full = false;
   pass(20 * kMillisecond);
-  EXPECT_TRUE(written().empty());  // it was not acknowledged, so the client will send it again
+  EXPECT_TRUE(written().empty());  // the sample was not acknowledged, so the client will send it again
   client.write(0x0015, {1});
   EXPECT_EQ(written(), (Octets{1}));
 }
 
-// A client that had sessions with an agent that has ended: its writers are new, and DDS discovers their readers late.
+// A client that had sessions with a former agent: its writers in DDS are new, and discover their readers late.
 class AfterRestart : public Backpressure {
  protected:
   static constexpr uint8_t kDepth = 10;
@@ -165,12 +165,12 @@ TEST_F(AfterRestart, KeptSamplesWaitForAReader) {
   driver.middleware.unread = false;
   pass(5 * kMillisecond);
   EXPECT_EQ(written(), (Octets{1, 2, 3}));
-  driver.middleware.unread = true;  // a reader that was found once is enough
+  driver.middleware.unread = true;  // a reader that was found once is enough, even if it is gone
   returned->write(0x0025, {4});
   EXPECT_EQ(written(), (Octets{1, 2, 3, 4}));
 }
 
-// A discovered reader that does not yet know the writer receives only the samples that DDS repeats.
+// A discovered reader that does not know the writer yet receives only samples that DDS repeats.
 TEST_F(AfterRestart, KeptSamplesWaitForAReaderThatKnowsTheWriter) {
   driver.middleware.unread = false;
   driver.middleware.unacknowledged = true;
@@ -185,7 +185,7 @@ TEST_F(AfterRestart, KeptSamplesWaitForAReaderThatKnowsTheWriter) {
   EXPECT_EQ(written(), (Octets{1, 2, 3, 4}));
 }
 
-// All kept samples arrive at once; a reader that acknowledges slowly loses none of them up to the writer's depth.
+// All kept samples arrive at once. A reader that acknowledges slowly loses none of them.
 TEST_F(AfterRestart, KeptSamplesDoNotReplaceEachOther) {
   driver.middleware.unread = false;
   driver.middleware.unacknowledged = true;

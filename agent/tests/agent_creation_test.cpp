@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Entities that DDS creates slowly: only their stream waits for them.
+// Entities that DDS creates slowly: only the stream with the CREATE waits.
 #include <gtest/gtest.h>
 
 #include "client_messages.h"
@@ -19,7 +19,7 @@ struct World {
   int status() const { return client.status(request); }
   int begin(uint8_t stream = 0x80) {
     request = client.next_request();
-    request++;  // the id that create_xml will use
+    request++;  // the request id that create_xml will use
     return client.create_xml(kSecondWriter, 0x0013, kWriterXml, 0, stream);
   }
   void finish(Made::State state) {
@@ -74,7 +74,7 @@ TEST(Creation, OfAnotherStreamOfTheClientWaitsItsTurn) {
   World world;
   EXPECT_EQ(world.begin(), kNoAnswer);
   world.driver.middleware.later = false;
-  world.client.create_xml(0x0035, 0x0013, kWriterXml);  // waits behind the creation under way
+  world.client.create_xml(0x0035, 0x0013, kWriterXml);  // waits for the creation under way
   EXPECT_EQ(world.client.create_xml(0x0045, 0x0013, kWriterXml, 0, 0x81), kNoAnswer);
   EXPECT_EQ(world.driver.middleware.writers, 2);
   world.finish(Made::State::kMade);
@@ -101,7 +101,7 @@ TEST(Creation, ThatComesTwiceIsOne) {
   World world;
   EXPECT_EQ(world.begin(), kNoAnswer);
   const Octets body = TestClient::ids(99, kSecondWriter);
-  world.client.send(0x81, 0x80, 6, TIDE_XRCE_CREATE, 1, body);  // with the same sequence number
+  world.client.send(0x81, 0x80, 6, TIDE_XRCE_CREATE, 1, body);  // a repetition, with the same sequence number
   EXPECT_EQ(world.driver.middleware.making.size(), 1u);
   world.finish(Made::State::kMade);
   EXPECT_EQ(world.driver.middleware.writers, 2);
@@ -121,7 +121,7 @@ TEST(Creation, EndsWithItsParentItsSessionAndItsClient) {
   EXPECT_EQ(session.begin(), kNoAnswer);
   ASSERT_EQ(session.client.connect(), 0);
   EXPECT_EQ(session.driver.middleware.writers, 1);
-  session.finish(Made::State::kMade);  // the result is for an entity whose stream has ended
+  session.finish(Made::State::kMade);  // a result for an entity whose stream has ended
   session.driver.middleware.later = false;
   EXPECT_EQ(session.client.create_xml(kSecondWriter, 0x0013, kWriterXml), 0);
 
@@ -135,7 +135,7 @@ TEST(Creation, EndsWithItsParentItsSessionAndItsClient) {
 TEST(Creation, IsWaitedForWithoutLookingAgainAndAgain) {
   World world;
   world.client.acknowledge(0x80);
-  world.driver.run_until(kSecond);  // until then, repetitions are sent
+  world.driver.run_until(kSecond);  // lets pending repetitions be sent
   EXPECT_EQ(world.begin(), kNoAnswer);
   EXPECT_GT(world.driver.deadline(), world.driver.now() + kSecond / 20);
 }
@@ -150,7 +150,7 @@ Options with_budget(size_t creations) {
 }
 
 TEST(Creation, BeyondTheBudgetWaitsForItsPeriodAndNothingElseDoes) {
-  World world(with_budget(8));  // the participant, the writer and the reader took three of them
+  World world(with_budget(8));  // three of the eight are used for the participant, the writer and the reader
   world.driver.middleware.later = false;
   for (int time = 0; time < 5; time++) {
     ASSERT_EQ(world.begin(), TIDE_XRCE_STATUS_OK) << time;
@@ -227,8 +227,8 @@ TEST(Renaming, WhatIsWrongIsNamed) {
   EXPECT_EQ(names.add("/scan:=/back"), "'/scan' is remapped twice");
 }
 
-// Three boards with one firmware image, two of them with a namespace: each gets its own names. A writer without a type
-// still finds its topic object, whose name is changed as well.
+// Three boards with the same firmware image, two of them with a namespace: each gets its own names. A writer without a
+// type finds its topic object, although the name of the topic object is changed, too.
 TEST(Renaming, EachClientHasItsOwn) {
   std::map<Endpoint, Renaming> names;
   names[1].space = "/robot1";

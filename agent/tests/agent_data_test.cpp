@@ -121,7 +121,7 @@ TEST_F(Data, MaxBytesPerSecondIsKept) {
   offer(100, 100);
   const Time start = driver.now();
   driver.run_until(start + 5 * kSecond);
-  EXPECT_EQ(delivered(), 51u);  // the first at once, then ten a second
+  EXPECT_EQ(delivered(), 51u);  // the first one at once, then ten a second
 }
 
 TEST_F(Data, ANewRequestReplacesAndMovesTheStream) {
@@ -178,7 +178,7 @@ TEST_F(Data, AReliableSampleLeavesInFragments) {
   EXPECT_EQ(whole.size(), 4u + 4u + 3000u);
 }
 
-// Without acknowledgments, samples stay in DDS, and the number of samples taken from it is bounded.
+// Without acknowledgments, only a bounded number of samples is taken from DDS; the others stay there.
 TEST_F(Data, AReliableReaderWaitsInDds) {
   client.read(0x0016, 0x80);
   for (int burst = 0; burst < 50; burst++) offer(10, 300);
@@ -205,7 +205,7 @@ class KeepLast : public Data {
     const std::string reader = "<dds><data_reader><topic><name>t</name><historyQos><kind>KEEP_LAST</kind><depth>" +
                                std::to_string(depth) + "</depth></historyQos></topic></data_reader></dds>";
     ASSERT_EQ(client.create_xml(kReader, 0x0014, reader), 0);
-    client.acknowledge(0x80);  // the window is empty
+    client.acknowledge(0x80);  // afterwards nothing is unacknowledged
     driver.sent.clear();
   }
   FakeSource &source() { return *driver.middleware.sources.back(); }
@@ -216,7 +216,7 @@ class KeepLast : public Data {
   void acknowledge_all() {
     for (int round = 0; round < 20; round++) client.acknowledge(0x80);
   }
-  // First octets of received samples.
+  // The first octets of the samples that the client has received.
   Octets received() {
     Octets result;
     for (const Octets &data : client.all(TIDE_XRCE_DATA)) result.push_back(data.at(4));
@@ -229,8 +229,8 @@ class KeepLast : public Data {
   }
 };
 
-// A sample that is in a node cannot be replaced by a newer one. A sample is therefore passed to the output only when it
-// can be sent at once.
+// A newer sample cannot replace one that is in a node, so samples are passed to the output only when they can be sent
+// at once.
 TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   begin(1);
   client.read(kReader, 0x80);
@@ -238,7 +238,7 @@ TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   source().offer(sample_of({1}));
   Time now = driver.now();
   driver.agent.poll(now);
-  ASSERT_TRUE(driver.agent.next(1, now, frame));  // the frame takes a while to leave
+  ASSERT_TRUE(driver.agent.next(1, now, frame));  // it is not completed yet
   for (uint8_t number = 2; number < 20; number++) {
     source().offer(sample_of({number}));
     driver.agent.poll(now += 10'000'000);
@@ -250,8 +250,8 @@ TEST_F(KeepLast, NothingOldWaitsForABusyLine) {
   EXPECT_LE(came.size(), 3u) << "2 was to be next, 18 and 19 are a burst";
 }
 
-// Sixteen samples are in transfer. Their acknowledgments may already wait behind other messages, so for burst_ns the
-// later samples are kept, although the depth is exceeded.
+// Sixteen samples are in transfer, and their acknowledgments may be about to arrive. Later samples are therefore kept
+// for burst_ns, although they exceed the depth.
 TEST_F(KeepLast, WhatComesTogetherIsNotCutToTheDepth) {
   begin(1);
   client.read(kReader, 0x80);
@@ -294,7 +294,8 @@ TEST_F(KeepLast, ABurstIsBounded) {
   EXPECT_GE(driver.agent.counters().samples_skipped, 400 - limits.in_flight_reliable);
 }
 
-// Samples in transfer are repeated in the next session; only later ones are replaced.
+// Samples that were in transfer are repeated in the next session; only samples that waited may be replaced by newer
+// ones.
 TEST_F(KeepLast, WhatWasUnderWayIsNotCut) {
   begin(1);
   client.read(kReader, 0x80);
@@ -312,7 +313,7 @@ TEST_F(KeepLast, WhatWasUnderWayIsNotCut) {
   EXPECT_EQ(came, expected);
 }
 
-// On a line that is blocked for a while, urgent data overtake waiting data.
+// If the line is blocked for a while, urgent data overtake less urgent data that wait.
 TEST(Priority, TheMoreUrgentStreamLeavesFirst) {
   Driver driver;
   ReadyClient client(driver, 1, 0x11);
@@ -367,7 +368,7 @@ TEST(Services, IdentitiesTravelBothWays) {
   Sample answer = sample_of({5});
   answer.request = 2;
   replies.offer(answer);
-  answer.request = 77;  // answers no request of this client
+  answer.request = 77;  // is no request of this client
   replies.offer(answer);
   driver.sent.clear();
   driver.pump();
@@ -491,7 +492,7 @@ TEST_F(Asking, ClientsOfOneServiceShareThePortion) {
   TestClient other(driver, 2, 0x22);
   ASSERT_EQ(other.connect(), 0);
   ASSERT_EQ(other.create_xml(0x0011, 0, ""), 0);
-  for (uint16_t object : {0x0017, 0x0027}) {  // one requester of the same service, and one of another
+  for (uint16_t object : {0x0017, 0x0027}) {  // a requester of the same service, and one of another service
     const std::string name = object == 0x0017 ? "s" : "t";
     const std::string text = "<dds><requester service_name='" + name + "' request_type='Q' reply_type='R'/></dds>";
     ASSERT_EQ(other.create_xml(object, 0x0011, text), 0);
@@ -540,7 +541,7 @@ TEST_F(Asking, RepliesToWhoIsGoneAreGivenUp) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{}));
 }
 
-// DDS refuses samples for a moment if its lock is taken on a busy machine, or if its history is full.
+// DDS refuses a request for a moment: on a busy machine its lock may be taken, or its history may be full.
 TEST_F(Asking, WhatDdsRefusesIsOfferedAgainInOrder) {
   driver.middleware.served = true;
   driver.middleware.full = true;
@@ -553,7 +554,7 @@ TEST_F(Asking, WhatDdsRefusesIsOfferedAgainInOrder) {
   EXPECT_EQ(driver.agent.counters().requests_unserved + driver.agent.counters().replies_unreachable, 0u);
 }
 
-// Whether a server has discovered both endpoints may change without an event of DDS.
+// A server may discover both endpoints without an event of DDS, so the agent checks this from time to time.
 TEST_F(Asking, AServerIsLookedForAgain) {
   client.write(0x0017, {1});
   driver.middleware.served = true;
@@ -561,7 +562,7 @@ TEST_F(Asking, AServerIsLookedForAgain) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{1}));
 }
 
-// A change that arrives while the client has no active READ_DATA is not missed later.
+// A wake-up that comes while the client has no active READ_DATA is not lost.
 TEST_F(Asking, AWakeBeforeTheRequestIsNotLost) {
   client.read(0x0017, 0x00, 0);
   driver.middleware.sources[0]->wake();
@@ -571,7 +572,8 @@ TEST_F(Asking, AWakeBeforeTheRequestIsNotLost) {
   EXPECT_EQ(written(), (std::vector<uint8_t>{1}));
 }
 
-// A restarted board reuses its former request ids; a board that only reconnected waits for its replies.
+// A restarted board must not get replies to requests of its former run, whose ids it reuses. A board that only
+// reconnected gets them.
 TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   serve();
   client.write(0x0017, {1});
@@ -581,7 +583,7 @@ TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   answer(1);
   EXPECT_EQ(reconnected.all(TIDE_XRCE_DATA).size(), 1u);
   reconnected.write(0x0017, {2});
-  driver.run_until(driver.now() + 20 * kSecond);  // until no copy of the first session's beginning can arrive
+  driver.run_until(driver.now() + 20 * kSecond);  // until no late copy of the first session's CREATE_CLIENT can arrive
   driver.sent.clear();
   TideClient anew(driver, 1, 0x11, 0x81);
   ASSERT_EQ(anew.connect(), 0);
@@ -592,8 +594,8 @@ TEST_F(Asking, RepliesToAFormerLifeAreNobodys) {
   EXPECT_EQ(driver.agent.counters().replies_unmatched, 1u);
 }
 
-// A reply that is in transfer when the session ends arrives in the next session, because its request did not end. A
-// request to a server on the board does not, because the server may already have processed it.
+// A reply that is in transfer when the session ends is repeated in the next session, because the board still waits for
+// it. A request to a server on the board is not, because the server may already have executed it.
 TEST_F(Asking, RepliesUnderWayGoOnAndRequestsDoNot) {
   serve();
   client.read(0x0018, 0x80);
@@ -637,12 +639,13 @@ TEST(Streams, NumbersWrapAroundInBothDirections) {
   }
 }
 
-// A header announces at most 65535 octets. Stock clients announce a longer sample as 0, which means "to the end", or
-// modulo 65536. In the latter case the client gets an error, the sample does not reach DDS, and the stream continues.
+// A header can announce at most 65535 octets. Stock clients announce a longer sample either as 0, which means "up to
+// the end", or modulo 65536. In the second case the client gets an error, the sample does not reach DDS, and the stream
+// continues.
 TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   struct Case {
     size_t payload_bytes;
-    int announced_more;  // by how many octets the announced length exceeds the real one
+    int announced_more;  // announced length less the real one, in octets
     bool good;
   };
   const std::vector<Case> cases = {{1, 0, true},      {65531, 0, true},    {65532, 0, true},   {65533, 0, false},
@@ -673,8 +676,8 @@ TEST(Streams, WhatWasPutTogetherIsAsLongAsItsHeaderSays) {
   }
 }
 
-// A length announced as 0 means "to the end of the message". The sample is also kept while it waits for DDS, regardless
-// of how many other messages are stored.
+// A length announced as 0 means "up to the end of the message". While such a sample waits for DDS it is kept, however
+// many other messages are stored.
 TEST(Streams, ASampleLongerThanAHeaderCanSayIsTakenUpToItsLimit) {
   Options options;
   options.limits.sample_bytes = 300'000;
@@ -748,7 +751,7 @@ TEST(Streams, EarlyMessagesAreBounded) {
   const Octets acknack = client.last(TIDE_XRCE_ACKNACK);
   EXPECT_EQ(acknack[0] | acknack[1] << 8, 9);  // the other messages are requested again
   EXPECT_EQ(acknack[3], 0x07);
-  for (uint16_t sequence = 8; sequence < 40; sequence++) {  // the memory of each sample is freed every time
+  for (uint16_t sequence = 8; sequence < 40; sequence++) {  // each sample must release its memory
     client.send(0x81, 0x80, sequence ^ 1u, TIDE_XRCE_WRITE_DATA, 1, body);
   }
   EXPECT_EQ(driver.agent.counters().held_dropped, 3u);
@@ -819,7 +822,7 @@ TEST(Streams, BeyondTheLimitAreRefusedAndDisturbNobody) {
   Driver driver(limited(&Limits::input_streams, 4));
   ReadyClient client(driver, 1, 0x51);
   for (uint8_t level = 0; level < 10; level++) client.write(0x0015, {level}, TIDE_STREAM_BEST_EFFORT(level));
-  EXPECT_EQ(driver.middleware.written.size(), 3u);  // the fourth stream carried the CREATEs
+  EXPECT_EQ(driver.middleware.written.size(), 3u);  // the CREATEs were on the fourth stream
   EXPECT_EQ(driver.agent.counters().streams_refused, 7u);
   client.write(0x0015, {9}, TIDE_STREAM_BEST_EFFORT(1));
   EXPECT_EQ(driver.middleware.written.size(), 4u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /diagnostics of the agent: its contents, hysteresis of levels, and arrays of bounded size.
+// The agent's /diagnostics: contents, hysteresis of the levels, and the bounded size of arrays.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -297,7 +297,7 @@ TEST(Diagnostics, TimesOfServicesAreThoseBetweenRequestAndReply) {
   EXPECT_EQ(told.at("asks s_Request"), "2 replies, last 3000 us, greatest 4000 us");
   EXPECT_EQ(told.at("serves s_Request"), "1 replies, last 2000 us, greatest 2000 us");
   served(1, 1'000'000);
-  client.write(0x0018, Octets(24, 9));  // for a request that never existed
+  client.write(0x0018, Octets(24, 9));  // a reply to a request that never existed
   EXPECT_EQ(values().at("serves s_Request"), "2 replies, last 1000 us, greatest 2000 us");
 }
 
@@ -312,7 +312,7 @@ TEST(Diagnostics, AThousandClientsHaveRoomInTurnsAndThoseWithFaultsFirst) {
   TestClient &bad = clients[500];
   std::set<std::string> seen;
   for (int period = 0; period < 20; period++) {
-    bad.write(0x0015, {1});  // an object that does not exist
+    bad.write(0x0015, {1});  // 0x0015 does not exist
     driver.middleware.written.clear();
     driver.run_until(driver.now() + kSecond);
     ASSERT_EQ(driver.middleware.written.size(), 1u);
@@ -346,7 +346,7 @@ TEST(Diagnostics, WhatHasNoRoomIsLeftOutAsAWhole) {
   EXPECT_LT(taken, 100u);
 }
 
-// DDS refuses an entity either at once or later, in the thread that creates entities.
+// DDS refuses an entity either at once or later, in the thread that creates it.
 TEST(Diagnostics, WhenDdsRefusesItIsAskedAgainAndTheUserHears) {
   for (const bool later : {false, true}) {
     std::vector<std::string> lines;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random and damaged messages from many endpoints, while one well-behaved client works: the agent does not fail or grow
-// without bound, and that client gets every answer and every sample at once.
+// Random and damaged messages from many endpoints, while one well-behaved client works. The agent must not fail or grow
+// without bound, and the well-behaved client must get every answer and every sample at once.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -28,8 +28,8 @@ class Mutator {
     }
   }
 
-  // Each endpoint replays a recorded client, so that sessions and entities are created; errors are inserted now and
-  // then.
+  // The next message of an endpoint. Each endpoint replays a recorded client, so that sessions and entities are
+  // created, with errors inserted now and then.
   Octets next(size_t endpoint) {
     const unsigned kind = number() % 8;
     if (kind == 0) return noise();
@@ -40,7 +40,7 @@ class Mutator {
   unsigned number() { return static_cast<unsigned>(random_()); }
 
  private:
-  // All recordings use the same key; here most endpoints get a key of their own.
+  // Gives most endpoints a key of their own, because all recordings use the same key.
   static Octets own_key(Octets bytes, size_t endpoint) {
     static constexpr uint8_t kRecorded[] = {0xAA, 0xAA, 0xBB, 0xBB};
     const auto place = std::search(bytes.begin(), bytes.end(), std::begin(kRecorded), std::end(kRecorded));
@@ -106,7 +106,7 @@ void disturb(unsigned seed) {
     driver.sent.clear();
   }
   EXPECT_GE(driver.agent.counters().messages_in, static_cast<uint64_t>(kMessages) + writes);
-  EXPECT_GT(driver.agent.counters().clients_created, 1u);  // some were admitted and sent hostile messages
+  EXPECT_GT(driver.agent.counters().clients_created, 1u);  // some hostile clients had sessions
   EXPECT_GT(driver.agent.counters().entities_created, 1000u);
   EXPECT_GT(driver.agent.counters().samples_to_client, writes + 100);
 }
@@ -117,7 +117,7 @@ TEST(Hostile, BytesDisturbNobody) {
 
 // ---- well-formed operations that fail half-way (sequences.h) ----
 
-// Passes each sample to all readers of its topic at once, as DDS does within a process.
+// A middleware that passes each sample to all readers of its topic at once, as DDS does within a process.
 class Echo : public FakeMiddleware {
  public:
   void bring() {

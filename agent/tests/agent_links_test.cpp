@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's links over real sockets and terminals: messages are sent in the order chosen by the core, and a link
-// buffers a bounded amount. Connections may be idle, messages unfinished, devices missing. One thread runs the agent
+// The agent's links over real sockets and terminals: messages are sent in the order that the core chooses, and links
+// buffer a bounded amount. Also idle connections, unfinished messages and missing devices. One thread runs the agent
 // and its clients; on the serial line, time is virtual.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ struct Served {
       more = link->flush(now);
     }
   }
-  // Runs until no event has occurred for a while of wall-clock time.
+  // Runs the agent until no event has occurred for `while_ns` of wall-clock time.
   void run(Time now, Time while_ns = 0) {
     for (bool more = true; more;) {
       pump(now);
@@ -216,7 +216,7 @@ TEST(TcpLink, APeerThatReadsLateGetsEverythingAndTheUrgentEarly) {
   robot.client.read(0x0016, TIDE_STREAM_BEST_EFFORT(1));
   robot.client.read(0x0026, TIDE_STREAM_BEST_EFFORT(5));
   for (size_t number = 0; number < kBacklog; number++) served.source("slow").offer(sample_of(Octets(kBytes, 1)));
-  served.run(0, kSecond / 100);  // until the kernel accepts no more
+  served.run(0, kSecond / 100);  // until the kernel accepts no more octets
   served.source("urgent").offer(sample_of({9}));
   for (int idle = 0; idle < 2000 && robot.client.all(TIDE_XRCE_DATA).size() < kBacklog + 1; idle++) {
     if (robot.receive()) idle = 0;
@@ -225,7 +225,8 @@ TEST(TcpLink, APeerThatReadsLateGetsEverythingAndTheUrgentEarly) {
   const std::vector<Octets> got = robot.client.all(TIDE_XRCE_DATA);
   ASSERT_EQ(got.size(), kBacklog + 1);
   const auto place = std::find_if(got.begin(), got.end(), [](const Octets &body) { return body.size() == 5; });
-  EXPECT_LT(place - got.begin(), 800) << "of " << kBacklog;  // buffers of the kernel on both sides, and the agent's
+  EXPECT_LT(place - got.begin(), 800) << "of " << kBacklog;  // these were in the kernel's buffers on both sides and in
+                                                             // the agent's
   EXPECT_EQ(served.link->counters().frames_out, served.agent.counters().messages_out);
 }
 
@@ -244,7 +245,7 @@ struct Terminal {
   std::string path;
 };
 
-// A client at the other end of the line; it stores each received message with the virtual time of its arrival.
+// A client at the other end of the line. It stores each received message with the virtual time of its arrival.
 class SerialClient {
  public:
   SerialClient() : client(driver, 1, 0x5E) {
@@ -259,7 +260,7 @@ class SerialClient {
       const uint64_t expected = bytes_in + static_cast<uint64_t>(length);
       const Time limit = monotonic_ns() + 10 * kSecond;
       ASSERT_EQ(write(terminal_.master, frame.data(), static_cast<size_t>(length)), length);
-      // The kernel's own thread passes the bytes on and then wakes the poller.
+      // A thread of the kernel passes the bytes on and then wakes the poller.
       while (bytes_in < expected && monotonic_ns() < limit) served.run(now, kSecond / 1000);
       ASSERT_EQ(bytes_in, expected) << "the terminal keeps what it was given";
       const size_t before = driver.sent.size();
@@ -281,7 +282,7 @@ class SerialClient {
     served.run(now);
     receive();
   }
-  // A terminal passes bytes on with a short delay.
+  // Repeated, because a terminal passes bytes on with a short delay.
   void receive() {
     std::array<uint8_t, 4096> bytes;
     pollfd wait = {terminal_.master, POLLIN, 0};
@@ -314,9 +315,9 @@ class SerialClient {
   Time now = 0;
 };
 
-// The line is never idle: samples of two less urgent readers wait, and one of these readers needs fragments. A sample
-// of the urgent reader arrives at a random time. Nothing less urgent may start after that, so the sample waits at most
-// for the frame on the wire.
+// The line is never idle, because samples of two less urgent readers wait, one of them in fragments. Samples of the
+// urgent reader arrive at random times. After such an arrival no less urgent frame may start, so the sample waits at
+// most for the frame on the wire.
 void saturate(unsigned seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   constexpr uint8_t kBestEffort = TIDE_STREAM_BEST_EFFORT(1), kReliable = TIDE_STREAM_RELIABLE(2);
@@ -407,7 +408,7 @@ class Connection {
     if (poll(&wait, 1, 0) == 1) count_ = recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT);
     return count_ > 0;
   }
-  // True if the agent admits a client with this key.
+  // Requests a session for this key; returns true if the agent admits the client.
   bool opens_session(uint32_t key) {
     Octets message = bytes_from_hex("18008000000000011000585243450100010f0a0b0c0d8100fc01");
     for (unsigned octet = 0; octet < 4; octet++) message[18 + octet] = static_cast<uint8_t>(key >> (24 - 8 * octet));
@@ -431,7 +432,7 @@ TEST(HostileTcp, IdleConnectionsAndHalfMessagesAreClosed) {
   client.number = 4;
   EXPECT_TRUE(client.opens_session(0x0A0B0C0D));
   server.now += 5 * kSecond - 1;
-  half.say({0x00});  // single octets now and then do not extend the time limit
+  half.say({0x00});  // single octets now and then must not extend the time limit
   server.run();
   EXPECT_TRUE(idle.is_open() && length.is_open() && half.is_open());
   EXPECT_LE(server.link->deadline(), server.now + 1);
@@ -439,7 +440,7 @@ TEST(HostileTcp, IdleConnectionsAndHalfMessagesAreClosed) {
   server.run();
   EXPECT_FALSE(idle.is_open() || length.is_open() || half.is_open());
   EXPECT_TRUE(server.agent.has_client(4));
-  client.say({0x20});  // nor does a client with a session get more time for a message
+  client.say({0x20});  // nor may a client with a session take longer for a message
   server.now += 5 * kSecond;
   server.run();
   EXPECT_EQ(server.link->counters().connections_timed_out, 4u);
@@ -458,7 +459,7 @@ TEST(HostileTcp, IdleConnectionsDoNotKeepAClientOut) {
   EXPECT_EQ(server.lines.size(), 1u) << server.lines.back();
 }
 
-// A new session replaces an unused one, because there are only a few more connections than clients.
+// A new client replaces a half-open session, because there are only a few more connections than clients.
 TEST(HostileTcp, HalfOpenSessionsDoNotKeepAClientOut) {
   TcpServer server({.connections = 10, .per_address = 10});
   std::vector<std::unique_ptr<Connection>> half_open;
@@ -611,7 +612,8 @@ TEST(Ipv6, ANumberIsNotUsedAgain) {
 
 // ---- discovery ----
 
-// If the group has a separate route, the kernel does not know the address to which the request was sent.
+// If the multicast group has a separate route, the kernel does not report the address at which the request was
+// received.
 TEST(Discovery, NobodyIsToldToConnectTo0000) {
   sockaddr_in from{};
   from.sin_family = AF_INET;

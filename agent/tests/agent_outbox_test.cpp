@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DDS messages that are sent together: a receiver of the joined message finds, by the rules of RTPS, the contents of
-// the single messages. Waiting messages are sent in order, whichever thread sends them.
+// DDS messages that are joined: a receiver that follows the rules of RTPS finds the contents of the single messages in
+// the joined one. Waiting messages are sent in order, whichever thread sends them.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -34,7 +34,7 @@ Octets header_of(uint8_t participant) {
   return header;
 }
 
-// Submessages in orders that RTPS allows, with a trailer or without.
+// A message of random submessages in an order that RTPS allows, with or without a trailer.
 Octets random_message(Random &random, bool trailer) {
   Octets message = header_of(7);
   static uint8_t serial = 0;
@@ -62,7 +62,7 @@ struct Said {
   bool operator==(const Said &) const = default;
 };
 
-// A receiver (RTPS 2.2, section 8.3.4): a destination or time applies until it is set again.
+// Receives a message as RTPS 2.2, section 8.3.4, demands: a destination or time applies until the next one.
 std::vector<Said> take_apart(const Octets &message, size_t &trailers) {
   std::vector<Said> result;
   Octets destination(12, 0), time;
@@ -266,7 +266,7 @@ Entity reader_of(uint8_t number) {
 
 struct Watching {
   Contacts contacts;
-  std::vector<std::pair<int, int>> found;  // participant and writer of each report
+  std::vector<std::pair<int, int>> found;  // participant and writer of each reported contact
   void watch(uint8_t reader, const Octets &early = {}) {
     contacts.watch(
         [&] {
@@ -284,8 +284,8 @@ TEST(Contacts, AHeartbeatNamesWhoKnowsAReader) {
     Octets message = header_of(7);
     put_submessage(message, kTime, 0, Octets(8, 1), little_endian);
     put_submessage(message, kHeartbeat, 0, heartbeat(1, 9), little_endian);
-    put_submessage(message, kHeartbeat, 0, heartbeat(2, 8), little_endian);   // it names another reader
-    put_submessage(message, kHeartbeat, 0, heartbeat(0, 10), little_endian);  // it names no reader
+    put_submessage(message, kHeartbeat, 0, heartbeat(2, 8), little_endian);   // is for another reader
+    put_submessage(message, kHeartbeat, 0, heartbeat(0, 10), little_endian);  // names no reader
     put_submessage(message, kData, 0, heartbeat(1, 11), little_endian);
     put_submessage(message, kSource, 0, Octets(20, 6), little_endian);
     put_submessage(message, kHeartbeat, 0, heartbeat(1, 12), little_endian);

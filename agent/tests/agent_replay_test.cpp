@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays every recording with this agent instead of the recorded one: the client's messages and DDS's samples at their
-// times. The agent's messages are compared with the recorded ones:
+// Replays every recording with this agent in place of the recorded one: it gets the client's messages and the samples
+// of DDS at their recorded times. Its messages are compared with those of the recorded agent:
 //
 //   STATUS_AGENT, STATUS, DATA, FRAGMENT, INFO,   byte for byte, in order, on each stream
 //   TIMESTAMP_REPLY, GET_INFO
@@ -9,7 +9,7 @@
 //   serial lines                                  the frames too, with escapes and CRC
 //   HEARTBEAT, order between ACKNACK and others   not compared: the protocol does not fix them
 //
-// Other differences, with their reasons, are in the table of deviations; every recorded file is covered.
+// The table of deviations lists all other differences, with their reasons. Every recorded file is replayed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ constexpr const char *kReferences = R"(<profiles>
   <data_reader profile_name="HelloWorldTopic"><topic><name>HelloWorldTopic</name></topic></data_reader>
 </profiles>)";
 
-// Frames that this agent sends differently from the recorded agent.
+// Frames that this agent sends in another form than the recorded agent.
 struct Deviation {
   const char *file;
   const char *theirs;
@@ -79,11 +79,12 @@ Parsed parse(const Octets &bytes) {
   return parsed;
 }
 
-// The messages of one side, sorted for the comparison.
+// The messages of one agent, sorted for the comparison.
 struct Digest {
   std::vector<std::string> control;
   std::vector<std::string> acknacks;
-  std::map<std::pair<int, int>, std::vector<std::string>> streams;  // session (counted), stream: first transmissions
+  std::map<std::pair<int, int>, std::vector<std::string>> streams;  // by session (counted) and stream: first
+                                                                    // transmissions
   std::set<std::string> repeated;
   std::vector<std::string> surprises;
 
@@ -150,7 +151,8 @@ class Replay {
     return value;
   }
 
-  // A recording in which the agent was killed: client messages from `cut` on were lost until `resume`.
+  // For a recording in which the agent was killed: indexes `cut` and `resume`; messages of the client from `cut` until
+  // `resume` were lost.
   std::pair<size_t, size_t> find_restart() const {
     const size_t count = messages_.size();
     bool known = false;
@@ -182,7 +184,7 @@ class Replay {
     driver_->input(kClient, message.bytes);
   }
 
-  // Sets the clock readings that the recorded agent put into its next TIMESTAMP_REPLY.
+  // Sets the clock to the readings in the next TIMESTAMP_REPLY of the recorded agent.
   void note_clock(const Message &question) {
     if (parse(question.bytes).id != TIDE_XRCE_TIMESTAMP) return;
     const auto after =
@@ -197,14 +199,14 @@ class Replay {
     wall_clock_ = {tide_xrce_time_to_ns(reply.receive), tide_xrce_time_to_ns(reply.transmit)};
   }
 
-  // Counts a WRITE_DATA to a requester as a request, because the fake middleware numbers requests from 1.
+  // Counts the WRITE_DATA to requesters, because the fake middleware numbers requests from 1.
   void note_request(const Octets &bytes) {
     if (TIDE_XRCE_OBJECT_KIND(bytes[11]) != TIDE_XRCE_KIND_REQUESTER) return;
     requests_[static_cast<uint16_t>(bytes[8] << 8 | bytes[9])] = ++request_count_;
   }
 
-  // Adds an expected message. If the message carries a sample, DDS had delivered that sample just before the recorded
-  // agent sent the message, so this agent gets the sample now.
+  // Adds an expected message. If it carries a sample, DDS delivered this sample just before the recorded agent sent the
+  // message, so this agent gets the sample now.
   void expect(size_t place) {
     const Message &message = messages_[place];
     expected_.add(file_, message.bytes);
@@ -234,7 +236,8 @@ class Replay {
     return {whole.begin() + 4, whole.end()};
   }
 
-  // The body consists of the ids of the READ_DATA, the prefix of services, and the payload.
+  // Offers a sample to this agent. The body of a DATA consists of the ids of the READ_DATA, the prefix of services, and
+  // the payload.
   void offer(const Octets &body, int64_t t_ns) {
     driver_->run_until(t_ns);
     FakeSource *source = driver_->middleware.newest_source();

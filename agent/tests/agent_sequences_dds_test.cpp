@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bounded number of sequences of operations that fail half-way (sequences.h) with the real DDS; the fuzzer agent_fuzz
-// and TIDE_SEEDS run more. Under AddressSanitizer these sequences reveal dangling pointers.
+// Some sequences of operations that fail half-way (sequences.h), with the real DDS; the fuzzer agent_fuzz and
+// TIDE_SEEDS run more of them. With AddressSanitizer, they reveal dangling pointers.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -54,7 +54,7 @@ bool settled(Made &made) {
 
 template <typename Condition>
 void await(Condition condition) {
-  while (!condition()) std::this_thread::yield();  // without the event, the limit of the whole run ends it
+  while (!condition()) std::this_thread::yield();  // if the condition never holds, the time limit of the test ends this
 }
 
 class Matched : public testing::Test {
@@ -63,7 +63,7 @@ class Matched : public testing::Test {
     participant = real->create_participant(kDomain, "");
     ASSERT_TRUE(settled(*participant));
   }
-  // The last two octets are the sample's number.
+  // Writes samples whose last two octets are their number.
   void write(Writer &writer, size_t count) {
     for (size_t number = 0; number < count; number++) {
       const std::array<uint8_t, 4> payload = {0, 0, static_cast<uint8_t>(number >> 8), static_cast<uint8_t>(number)};
@@ -77,7 +77,8 @@ class Matched : public testing::Test {
   std::unique_ptr<Participant> participant;
 };
 
-// The agent's thread reads only when it has written all messages of its clients.
+// The agent's thread takes samples only after it has written all messages of its clients, so a reader must keep samples
+// until then.
 TEST_F(Matched, AReaderKeepsWhatIsWrittenBeforeItIsAsked) {
   const Topic topic{"rt/turn", "T"};
   for (const uint32_t depth : {1u, 10u}) {
@@ -164,8 +165,8 @@ TEST_F(Matched, ARequesterIsServedOnceTheServerKnowsIt) {
   await([&] { return !requester->is_served(); });
 }
 
-// Fast DDS ends the process if a port exceeds 65535.
-// Numbers, and with them ports, are therefore reused, so a client that restarts repeatedly does not exhaust them.
+// Participants reuse numbers and so ports, because Fast DDS ends the process if a port exceeds 65535.
+// A client that restarts again and again must not exhaust them.
 TEST(Domains, ParticipantsThatComeAndGoUseUpNoPorts) {
   DdsOptions options;
   options.shared_participants = false;

@@ -44,7 +44,7 @@ TEST(Session, LimitsClientsAndThoseThatWorkStay) {
   }
   EXPECT_EQ(driver.agent.counters().clients_lost, 0u);
   EXPECT_EQ(lines.size(), 1u);
-  EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // clients that are known may reconnect
+  EXPECT_EQ(TestClient(driver, 1, 1).connect(), 0);  // a known client may reconnect
   EXPECT_EQ(TestClient(driver, 2, 2).remove(TIDE_XRCE_OBJECT_CLIENT), 0);
   EXPECT_EQ(TestClient(driver, 4, 4).connect(), 0);
 }
@@ -105,7 +105,7 @@ TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
   client.create_xml(0x0033, 0x0991, "");
   client.create_xml(0x0034, 0x0991, "");
   client.submit(0x80, TIDE_XRCE_CREATE, TIDE_XRCE_FLAG_LITTLE_ENDIAN, {0x00, 0x77, 0x00, 0x12, 0x02});
-  client.create_xml(0x0011, 0, "");  // a reconnecting client asks for what exists, and gets its entities
+  client.create_xml(0x0011, 0, "");  // a reconnecting client creates what exists already, and gets its former entities
   driver.middleware.refuse = true;
   client.create_xml(0x0065, 0x0013, writer_xml("t"));
   const std::string start = "client 00000011 at endpoint 1 is refused a ";
@@ -126,7 +126,7 @@ TEST_F(Told, WhatIsRefusedIsNamedWithItsCause) {
   EXPECT_EQ(lines[4].find('\n'), std::string::npos) << "a name from the network is quoted";
 }
 
-// A host that opens sessions and does nothing in them uses little of the agent's memory.
+// Sessions in which nothing happens must use little of the agent's memory.
 TEST(Session, MemoryToSendInIsTakenWhenSomethingIsSent) {
   Driver driver;
   TestClient client(driver, 1, 0x11);
@@ -140,7 +140,7 @@ TEST(Session, MemoryToSendInIsTakenWhenSomethingIsSent) {
   EXPECT_EQ(driver.agent.output_count(), 0u) << "a session that begins anew";
 }
 
-// A board of tide keeps its readers, so its only message in the next session may be a READ_DATA.
+// A board of tide need not create its readers again, so its only message in the next session may be a READ_DATA.
 TEST(Session, TheFirstThingThatIsAskedInTheNextSessionIsAnswered) {
   Driver driver;
   TideClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
@@ -188,7 +188,7 @@ TEST(Session, AnotherSessionOfTheSameKeyStartsAnew) {
   EXPECT_EQ(driver.middleware.participants, 0);
 }
 
-// The new firmware has a node, but neither the publisher nor the subscription of the former one.
+// New firmware creates a node, but not the publisher and the subscription of the old firmware, which must therefore go.
 TEST(Session, WhatAFormerProgramHadGoesOnceTheNewOneHasMadeItsOwn) {
   for (const uint16_t vendor : {uint16_t{TIDE_XRCE_VENDOR}, uint16_t{0x010F}}) {
     Driver driver;
@@ -198,7 +198,7 @@ TEST(Session, WhatAFormerProgramHadGoesOnceTheNewOneHasMadeItsOwn) {
     client.create_all();
     EXPECT_EQ(driver.middleware.sources.size(), 1u);
     driver.run_until(driver.now() + kSecond);
-    EXPECT_EQ(client.connect(), 0);  // the same session id means that it has restarted
+    EXPECT_EQ(client.connect(), 0);  // the same session id means that the client was restarted
     driver.run_until(driver.now() + 10 * kSecond);
     EXPECT_EQ(driver.middleware.sources.size(), 1u) << "it has made nothing";
     EXPECT_GE(client.create_xml(0x0011, 0, TestClient::kParticipant, TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE), 0);
@@ -220,7 +220,7 @@ TEST(Session, ATopicWhoseTypeChangedIsReplacedOnTheFirstStart) {
            "</dataType></topic></data_writer></dds>";
   };
   constexpr uint8_t kAnew = TIDE_XRCE_FLAG_REUSE | TIDE_XRCE_FLAG_REPLACE;
-  for (const uint16_t place : {uint16_t{0x0010}, uint16_t{0x0020}}) {  // with the same object ids, and with others
+  for (const uint16_t place : {uint16_t{0x0010}, uint16_t{0x0020}}) {  // with the old object ids, and with other ones
     std::vector<std::string> told;
     Driver driver(telling(told, true));
     TideClient client(driver, 1, 0x11);
@@ -242,7 +242,8 @@ TEST(Session, ATopicWhoseTypeChangedIsReplacedOnTheFirstStart) {
   }
 }
 
-// A tide client numbers its sessions, so late messages are not taken for those of the present one.
+// A client of tide numbers its sessions, so late messages of a former session are not taken for messages of the current
+// one.
 TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
   Driver driver;
   TideClient before(driver, 1, 0x11, 0x81), after(driver, 1, 0x11, 0x82);
@@ -259,14 +260,14 @@ TEST(Session, TheNextSessionOfATideClientKeepsItsEntities) {
   EXPECT_EQ(driver.agent.counters().samples_to_dds, 0u);
   driver.middleware.sources.at(0)->offer({});
   driver.pump();
-  EXPECT_TRUE(after.all(TIDE_XRCE_DATA).empty());  // it has not requested data in this session
+  EXPECT_TRUE(after.all(TIDE_XRCE_DATA).empty());  // the client has not requested data in this session
   EXPECT_EQ(after.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
   EXPECT_EQ(driver.sent.front().bytes[0], 0x82);
   EXPECT_EQ(driver.sent.front().bytes[2], 0);
 }
 
-// Messages that are unacknowledged when a board's next session begins are sent again, in order; acknowledged messages
-// are not.
+// When the next session of a board begins, unacknowledged messages of the old one are sent again, in order;
+// acknowledged messages are not.
 TEST(Session, TheNextSessionBeginsWithWhatWasNotAcknowledged) {
   for (unsigned seed = 1; seed <= 200; seed++) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -328,8 +329,8 @@ TEST(Session, TheNextSessionBeginsWithWhatWasNotAcknowledged) {
   }
 }
 
-// The agent answers on the stream that carries the request. Data that the client does not acknowledge on one stream
-// therefore delays no answer on another.
+// The agent answers on the stream of the request, so unacknowledged data on one stream does not delay answers on
+// another.
 TEST(Session, AnswersAreOnTheStreamOfTheirRequest) {
   for (const uint8_t stream : {uint8_t{0x80}, uint8_t{0x84}, uint8_t{TIDE_STREAM_REQUESTS}}) {
     Driver driver;
@@ -364,7 +365,8 @@ TEST(Session, LateCopiesOfACreateClientDoNotTouchTheSession) {
   driver.sent.clear();
   EXPECT_EQ(copy.connect(), -1);
   EXPECT_EQ(next.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
-  // A restarted device counts sessions from the beginning, and is admitted when no late copies can exist any more.
+  // A restarted device begins with the first session number again. It is admitted when no late copy of a former
+  // CREATE_CLIENT can exist any more.
   driver.run_until(driver.now() + 4'000'000'000);
   EXPECT_EQ(copy.connect(), 0);
   EXPECT_EQ(copy.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
@@ -380,7 +382,7 @@ TEST(Session, ResetStartsStreamsAnewAndKeepsEntities) {
   client.submit(0, TIDE_XRCE_RESET, 1, {});
   TestClient again(driver, 1, 0x11);
   EXPECT_EQ(again.create_xml(0x0013, 0x0011, ""), TIDE_XRCE_STATUS_ERR_ALREADY_EXISTS);
-  EXPECT_EQ(driver.sent.front().bytes[2], 0);  // its streams start at 0, as the test client's do
+  EXPECT_EQ(driver.sent.front().bytes[2], 0);  // its streams start at 0, as those of the test client
 }
 
 TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
@@ -401,7 +403,8 @@ TEST(Session, NewsOfAReaderThatIsGoneAreIgnored) {
   EXPECT_EQ(driver.agent.client_count(), 0u);
 }
 
-// DDS may report an event of an entity and then refuse the entity, and the client may leave before the agent checks.
+// DDS may report an event of an entity and then refuse the entity. The client may also leave before the agent handles
+// the event.
 TEST(Session, NewsOfAnEntityThatNeverCameAboutAreIgnored) {
   const std::vector<std::tuple<uint16_t, uint16_t, const char *>> kinds = {{0x0026, 0x0014, TestClient::kReader},
                                                                            {0x0017, 0x0011, TestClient::kRequester},
@@ -438,7 +441,8 @@ TEST(Entities, StatusesByRule) {
   EXPECT_EQ(client.create_xml(0x0023, 0x0011, ""), 0);
   EXPECT_EQ(client.create_xml(0x0025, 0x0023, writer_xml("t")), 0);
   EXPECT_EQ(client.create_xml(0x0022, 0x0011, topic_xml("t", "X")), TIDE_XRCE_STATUS_ERR_DDS);
-  EXPECT_EQ(client.create_xml(0x0013, 0x0012, ""), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);  // a topic is no parent
+  EXPECT_EQ(client.create_xml(0x0013, 0x0012, ""), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);  // a topic cannot be a
+                                                                                             // parent
   EXPECT_EQ(client.remove(0x0092), TIDE_XRCE_STATUS_ERR_UNKNOWN_REFERENCE);
   driver.middleware.refuse = true;
   EXPECT_EQ(client.create_xml(0x0021, 0, TestClient::kParticipant), TIDE_XRCE_STATUS_ERR_DDS);
@@ -508,13 +512,13 @@ TEST(Entities, ParticipantsAndDomainsAreLimited) {
   participant.domain = 5;
   EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);
   EXPECT_EQ(client.remove(0x0021), 0);
-  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);  // 0x0031 still holds the domain
+  EXPECT_EQ(other.create(0x0011, participant), TIDE_XRCE_STATUS_ERR_RESOURCES);  // 0x0031 still uses the domain
   EXPECT_EQ(client.remove(0x0031), 0);
   EXPECT_EQ(other.create(0x0011, participant), 0);
 }
 
-// In every domain, the highest port of the last participant does not exceed 65535, and there is room for more than 40
-// participants.
+// In every domain, the highest port of the last participant is at most 65535, and more than 40 participants are
+// possible.
 TEST(Entities, EveryDomainHasPortsForItsParticipants) {
   for (int domain = 0; domain <= 232; domain++) {
     const size_t most = participants_maximum(domain);
@@ -541,7 +545,7 @@ TEST(Entities, DomainsAreOverridden) {
     EXPECT_EQ(client.create(0x0011, participant), 0);
     participant.domain = 0;
     EXPECT_EQ(client.create(0x0021, participant), 0);
-    participant.domain = 255;  // stock clients request the agent's domain in this way
+    participant.domain = 255;  // stock clients thereby request the agent's domain
     EXPECT_EQ(client.create(0x0031, participant), 0);
     const int agents = override.value_or(fallback);
     EXPECT_EQ(driver.middleware.domains, (std::vector<int>{expected, agents, agents}));
@@ -551,7 +555,7 @@ TEST(Entities, DomainsAreOverridden) {
 TEST(Liveliness, ASilentClientIsAskedAndThenGone) {
   Driver driver;
   ReadyClient client(driver, 1, 0x11);
-  client.acknowledge(0x80);  // this shows that it answers
+  client.acknowledge(0x80);  // this shows that the client answers
   driver.sent.clear();
   driver.run_until(29 * kSecond);
   EXPECT_TRUE(client.all(TIDE_XRCE_GET_INFO).empty());
@@ -567,7 +571,7 @@ TEST(Liveliness, ASilentClientIsAskedAndThenGone) {
   EXPECT_EQ(driver.agent.counters().clients_lost, 1u);
 }
 
-// A lean client of tide answers no GET_INFO, and its requests are on a stream of their own.
+// A lean client of tide answers no GET_INFO. It has its requests on a separate stream, on which it is probed.
 TEST(Liveliness, AClientIsProbedOnTheStreamOfItsRequests) {
   Driver driver;
   TestClient client(driver, 1, 0x11);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ownership of sessions: takeover, lists of admitted clients, limits, and notices for the user.
+// Who may have a session: takeover, lists of admitted clients, limits, and notices for the user.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -52,7 +52,7 @@ TEST(Takeover, TwoProgramsWithOneKeyOnAHostAreReported) {
 
 // ---- silent readers ----
 
-// One sample of 400 octets every 10 ms for a client that requested data and then stayed silent.
+// A client that requests data and then stays silent, with one sample of 400 octets for it every 10 ms.
 class Silent : public testing::TestWithParam<uint8_t> {
  protected:
   void start(bool may_be_forged, Time timeout_ns) {
@@ -66,7 +66,7 @@ class Silent : public testing::TestWithParam<uint8_t> {
     client->create_all();
     client->read(0x0016, GetParam());
   }
-  // Lets time pass and returns the number of octets sent to the client meanwhile.
+  // Lets time pass. Returns the number of octets that were sent to the client during this time.
   size_t run(Time duration_ns, const std::function<void()> &each_second = {}) {
     size_t octets = 0;
     driver->sent.clear();
@@ -109,10 +109,10 @@ TEST_P(Silent, WhoIsSlowToReadIsAskedAndGoesOn) {
   EXPECT_TRUE(told.empty());
 }
 
-// On a serial line and over TCP, the client's address cannot be forged; with a timeout of 0, the user accepts that
-// addresses may be forged.
+// There is no limit on a serial line and over TCP, where addresses cannot be forged, and with a timeout of 0, by which
+// the user accepts forged addresses.
 TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
-  if (GetParam() >= 0x80) {  // the window is full and waits for acknowledgments
+  if (GetParam() >= 0x80) {  // reliable: the window is full, and nothing more is sent without acknowledgments
     start(false, 30 * kSecond);
     EXPECT_LT(run(100 * kSecond), 100 * 1000u);
     return;
@@ -127,7 +127,7 @@ TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
 
 INSTANTIATE_TEST_SUITE_P(Streams, Silent, testing::Values(uint8_t{0x01}, uint8_t{0x80}));
 
-// A client that only reads is not silent, because it answers probes.
+// A client that only reads does not lose its session to another endpoint, because it answers probes.
 TEST(Takeover, TheOwnerIsAskedBeforeItLosesItsSession) {
   Driver driver(hosts_of_ten());
   ReadyClient owner(driver, 10, 0x11);
@@ -163,7 +163,7 @@ TEST(Takeover, AnOwnerThatMovedIsInAfterFiveSeconds) {
   }
 }
 
-// A restarted program has another port, or another connection, on the same host.
+// A restarted program comes from another port or connection of the same host, and is admitted at once.
 TEST(Takeover, AnOwnerThatWasStartedAgainIsInAtOnce) {
   Driver driver(hosts_of_ten());
   ReadyClient before(driver, 10, 0x11);

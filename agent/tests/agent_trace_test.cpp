@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent's records of its clients' messages: each once, with its incoming or outgoing frame.
+// The agent's trace records of its clients' messages: one for each message, with its incoming or outgoing frame.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -39,7 +39,7 @@ class AgentTrace : public testing::Test {
     blocks.emplace_back(bytes, bytes + count);
     return TIDE_OK;
   }
-  // The drained records by the number of their ring.
+  // The drained records, by the number of their ring.
   std::map<int, std::vector<Record>> drained() {
     std::vector<Octets> blocks;
     EXPECT_TRUE(tracer.drain(take, &blocks));
@@ -74,7 +74,7 @@ TEST_F(AgentTrace, AMessageToDdsIsRecordedWithItsFrame) {
     EXPECT_EQ(records[at].sequence, records[at + 1].sequence);
   }
   EXPECT_EQ(records[0].stream, kReliable);
-  EXPECT_EQ(records[0].sequence, 6u);  // after the six creations of the stream
+  EXPECT_EQ(records[0].sequence, 6u);  // after six CREATEs on this stream
   EXPECT_EQ(records[2].stream, 0x01);
   EXPECT_EQ(records[2].sequence, 0u);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worker: a thread for slow DDS operations, creating and deleting entities.
+// The worker, the thread that creates and deletes DDS objects.
 #include "dds/worker.h"
 
 #include <gtest/gtest.h>

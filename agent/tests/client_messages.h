@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of a client, by the project's own codec.
+// A test client that encodes its messages with the project's own codec.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ inline std::string writer_xml(const std::string &topic) {
   return "<dds><data_writer><topic><name>" + topic + "</name></topic></data_writer></dds>";
 }
 
-// Options of an agent whose lines for the user are stored; `events` includes the lines about clients.
+// Options of an agent that stores its lines for the user in `lines`; `events`: with the lines about clients.
 inline Options telling(std::vector<std::string> &lines, bool events = false) {
   Options options;
   options.tells_events = events;
@@ -40,7 +40,7 @@ inline Options telling(std::vector<std::string> &lines, bool events = false) {
   return options;
 }
 
-// A client of one endpoint that keeps its sequence numbers and reads its answers.
+// A client at one endpoint. It counts its sequence numbers, and finds answers in what the agent has sent.
 class TestClient {
  public:
   TestClient(Driver &driver, Endpoint endpoint, uint32_t key, uint8_t session = 0x81, uint16_t vendor_id = 0x010F)
@@ -48,7 +48,7 @@ class TestClient {
 
   uint16_t vendor;
 
-  // The status in the STATUS_AGENT; -1 if there was no answer.
+  // Opens the session. Returns the status in the STATUS_AGENT; -1 if there was no answer.
   int connect(uint16_t mtu = 508, std::string_view liveliness_ms = {}) {
     sequences_.clear();
     tide_xrce_create_client_t body{};
@@ -71,7 +71,7 @@ class TestClient {
     return answer.empty() ? -1 : answer[0];
   }
 
-  // Sends a submessage as the next message of a stream.
+  // Sends a submessage in the next message of a stream.
   void submit(uint8_t stream, uint8_t id, uint8_t flags, const Octets &body) {
     const uint16_t sequence = stream == 0 ? uint16_t{0} : sequences_[stream]++;
     send(session_, stream, sequence, id, flags, body);
@@ -112,7 +112,7 @@ class TestClient {
     return status(request);
   }
 
-  // Creates a participant, topic, publisher, writer 0x0015, subscriber and reader 0x0016.
+  // Creates a participant, a topic, a publisher, the writer 0x0015, a subscriber and the reader 0x0016.
   void create_all() {
     EXPECT_EQ(create_xml(0x0011, 0, kParticipant), 0);
     EXPECT_EQ(create_xml(0x0012, 0x0011, topic_xml("t", "T")), 0);
@@ -147,7 +147,7 @@ class TestClient {
     submit(stream, TIDE_XRCE_WRITE_DATA, flags, body);
   }
 
-  // Acknowledges received messages of this stream.
+  // Acknowledges all messages that were received on this stream.
   void acknowledge(uint8_t stream) {
     uint16_t next = 0;
     for (const Sent &message : driver_.sent) {
@@ -162,13 +162,13 @@ class TestClient {
     submit(0, TIDE_XRCE_ACKNACK, 1, body);
   }
 
-  // Body of the last submessage of this kind for this endpoint; empty if there is none.
+  // Body of the last submessage with this id for this endpoint; empty if there is none.
   Octets last(uint8_t id) const {
     Octets body;
     for (const Octets &candidate : all(id)) body = candidate;
     return body;
   }
-  // Bodies of all submessages of this kind for this endpoint.
+  // Bodies of all submessages with this id for this endpoint.
   std::vector<Octets> all(uint8_t id) const {
     std::vector<Octets> bodies;
     const std::ptrdiff_t header = session_ < 0x80 ? 8 : 4;
@@ -179,7 +179,7 @@ class TestClient {
     }
     return bodies;
   }
-  // The result in the STATUS that answers the request; -1 if there was none.
+  // The result in the last STATUS for this request; -1 if there is none.
   int status(uint16_t request) const {
     int result = -1;
     for (const Octets &body : all(TIDE_XRCE_STATUS)) {
@@ -214,7 +214,7 @@ class TestClient {
   std::map<uint8_t, uint16_t> sequences_;
 };
 
-// Default options with one changed limit.
+// Default options except for one limit.
 template <typename Value>
 Options limited(Value Limits::*limit, std::type_identity_t<Value> value) {
   Options options;

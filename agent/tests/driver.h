@@ -22,7 +22,7 @@ class Driver {
  public:
   explicit Driver(Options options = {}, Time start_ns = 0) : now_(start_ns), agent(middleware, std::move(options)) {}
 
-  // Lets time pass; timers expire at their exact times.
+  // Lets time pass until t_ns; timers expire at their exact times.
   void run_until(Time t_ns) {
     for (pump(); deadline_ < t_ns; pump()) now_ = std::max(now_, deadline_);
     now_ = t_ns;
@@ -66,7 +66,8 @@ class Driver {
   Time deadline() const { return deadline_; }
 
   std::vector<Sent> sent;
-  std::function<void(Endpoint, const Octets &)> forward;  // if set, messages go there, and the answers into sent
+  std::function<void(Endpoint, const Octets &)> forward;  // if set, it gets the messages in place of the agent, and
+                                                          // must put the answers into `sent`
   bool keep = true;
   bool pumps = true;  // false: the agent serves its clients when pump is called, not after each message
   uint64_t frames = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A middleware whose samples come from the test and whose writes the test can inspect.
+// A fake of DDS: the test provides the samples, and can inspect what is written.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ struct Written {
   std::vector<uint8_t> payload;
   bool big_endian = false;
   SampleIdentity identity{};
-  uint64_t number = 0;  // number of a request
+  uint64_t number = 0;  // at a requester: number of the request
 };
 
 class FakeMiddleware;
 
-// Slow operations of DDS, which the test ends.
+// A creation under way, which the test ends.
 struct FakeMaking {
   Made::State state = Made::State::kMade;
   Wake wake;
@@ -64,11 +64,11 @@ class FakeMiddleware : public Middleware {
 
   std::vector<FakeSource *> sources;
   std::vector<Written> written;
-  std::vector<const Topic *> written_topics;  // of writers
+  std::vector<const Topic *> written_topics;  // topics of all existing writers
   std::vector<int> domains;
   int participants = 0, writers = 0;
   uint64_t requests = 0;
-  // Ends pending operations.
+  // Ends all creations under way.
   void finish(Made::State state) {
     for (const auto &one : std::exchange(making, {})) {
       one->state = state;
@@ -76,15 +76,15 @@ class FakeMiddleware : public Middleware {
     }
   }
 
-  bool later = false;  // participants and writers are made when finish is called
+  bool later = false;  // true: the creation of participants and writers ends only when finish is called
   std::vector<std::shared_ptr<FakeMaking>> making;
-  bool refuse = false;                   // every creation is refused
-  bool wake_and_refuse = false;          // readers, requesters and repliers are refused, but report an event first
-  bool full = false;                     // writers accept nothing
-  bool unread = false;                   // writers have no reader
-  bool unacknowledged = false;           // discovered readers do not know their writers
-  bool served = true;                    // requesters have found a server
-  std::set<SampleIdentity> unreachable;  // clients that DDS does not know, or not yet
+  bool refuse = false;                   // true: every creation is refused
+  bool wake_and_refuse = false;          // true: readers, requesters and repliers report an event and are then refused
+  bool full = false;                     // true: writers accept no samples
+  bool unread = false;                   // true: writers have no reader
+  bool unacknowledged = false;           // true: discovered readers do not know their writers
+  bool served = true;                    // true: requesters have found a server
+  std::set<SampleIdentity> unreachable;  // requests whose clients DDS has not discovered
   std::function<void(const Written &)> on_written;
   std::function<void()> on_source;  // called when a source was created
 
@@ -209,7 +209,7 @@ class FakeParticipant : public FakeMade<Participant> {
   }
 
  private:
-  // Like DDS, which matches one half of a service before it refuses the other.
+  // Reports an event before the refusal, as DDS does if it matches one half of a service and refuses the other.
   bool refuses(const Wake &wake) const {
     if (middleware_.wake_and_refuse) wake();
     return middleware_.refuse || middleware_.wake_and_refuse;

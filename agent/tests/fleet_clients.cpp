@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many XRCE clients over UDP in one process, each with its own socket, session, node, publisher and subscription. They
-// use plain XRCE, because that costs little. The program executes commands from its input and prints lines of JSON:
+// speak plain XRCE without a client library, which costs little. The program executes commands from its input and
+// prints lines of JSON:
 //
-//   (at the start)         all clients open a session and create their entities at once; prints "ready"
-//   publish RATE SECONDS   so many messages a second, clients in turns; RATE 0: as many as are acknowledged;
+// (at the start) all clients open a session and create their entities at the same time; prints "ready"
+// publish RATE SECONDS clients in turn publish RATE messages a second; RATE 0: as many as are acknowledged;
 //                          prints "published"
-//   flood SECONDS          each creates a writer and deletes it again, as fast as datagrams leave; prints "flooded"
-//   leave                  all sessions are deleted; prints "left"
+// flood SECONDS each client creates and deletes a writer as fast as it can; prints "flooded" leave the clients delete
+// their sessions; prints "left"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -182,7 +183,7 @@ class Client {
       take(bytes.data(), static_cast<size_t>(length));
   }
 
-  // Repeats the question, and the reliable messages, that have had no answer for a while.
+  // Repeats a request and reliable messages that have had no answer for a while.
   void tend(Time now) {
     if (!question_.empty() && now - question_ns_ > kRepeat) {
       send(question_);
@@ -192,7 +193,7 @@ class Client {
     if (unacknowledged_.empty() || now - sent_ns_ < repeat_ns_) return;
     for (const auto &[sequence, message] : unacknowledged_) send(message);
     sent_ns_ = now;
-    repeat_ns_ = std::min(2 * repeat_ns_, 2 * kSecond);  // because a thousand repeating clients are a load themselves
+    repeat_ns_ = std::min(2 * repeat_ns_, 2 * kSecond);  // repetitions of a thousand clients are a load themselves
     repeated++;
   }
 
@@ -200,7 +201,7 @@ class Client {
   State state = kOpening;
   int refusal = 0;
   Time started_ns = 0, ready_ns = 0;
-  std::vector<Time> answers_ns;  // times until the status of each creation
+  std::vector<Time> answers_ns;  // of each creation, the time until its STATUS
   uint64_t sent = 0, acknowledged = 0, received = 0, repeated = 0;
 
  private:
@@ -411,7 +412,7 @@ class Fleet {
   }
 
  private:
-  // Returns false if the input has ended.
+  // Reads a line of the input. Returns false if the input has ended.
   bool next_line(std::string &line) {
     for (;;) {
       const size_t end = input_.find('\n');
@@ -477,7 +478,7 @@ class Fleet {
           count++;
         } else {
           tries--;
-          if (rate != 0) held++;  // the time for this message has passed
+          if (rate != 0) held++;  // the window was full at the time of this message
         }
       }
       const Time due_ns = rate == 0 ? end : start + static_cast<Time>(static_cast<double>(count + held) / rate * 1e9);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded traffic, reduced to messages: framing of serial lines and lengths of TCP are taken off.
+// Recorded traffic as messages, without the framing of serial lines and the lengths of TCP.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Message {
   bool from_client = false;
   bool dropped = false;
   Octets bytes;
-  Octets frame;  // for serial: as on the line
+  Octets frame;  // serial lines only: the frame as on the line
 };
 
 inline std::vector<Message> recorded_messages(const std::string &path) {

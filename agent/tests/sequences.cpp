@@ -13,12 +13,12 @@ namespace tide::agent::test {
 namespace {
 
 constexpr Time kMillisecond = 1'000'000;
-constexpr std::chrono::seconds kPatience{60};  // of wall-clock time: a busy machine delays threads of DDS
-constexpr Time kWaited = 1'000'000;            // agent time that passes meanwhile for each check
+constexpr std::chrono::seconds kPatience{60};  // in wall-clock time; long, because a busy machine delays threads of DDS
+constexpr Time kWaited = 1'000'000;            // time of the agent that passes with each check of a wait
 constexpr Endpoint kWriterPlace = 101, kReaderPlace = 102;
 constexpr uint32_t kWriterKey = 0x600D0001, kReaderKey = 0x600D0002;
 constexpr size_t kClients = 6, kEntities = 24;
-constexpr size_t kSampleBytes = 96u << 10;  // longer than the 16 bits of a submessage header can express
+constexpr size_t kSampleBytes = 96u << 10;  // more than the 16 bits of a submessage header can express
 
 const std::array<std::string, 9> kTopics = {
     "rt/a", "rt/b", "rq/x", "rr/x", "rq/y", "plain", "rt/", "rt/a b", "ros_discovery_info"};
@@ -42,15 +42,15 @@ constexpr std::array<Time, 16> kJumps = {0,
                                          200 * kMillisecond,
                                          1'000 * kMillisecond,
                                          2'500 * kMillisecond};
-constexpr Time kExchangePeriod = 2'000 * kMillisecond;  // together with the longest jump, less than the time after
-                                                        // which a client is silent
+constexpr Time kExchangePeriod = 2'000 * kMillisecond;  // together with the longest jump, less than the silence after
+                                                        // which a client is probed
 
 template <typename List>
 const auto &one_of(const List &list, Choices &choices) {
   return list[choices(static_cast<uint32_t>(list.size()))];
 }
 
-// Random names of topics and types, most of which the agent admits.
+// Random names of topics and types; the agent admits most of them.
 const std::string &topic_name(Choices &choices) { return kTopics[choices(choices.one_in(8) ? 9 : 6)]; }
 const std::string &type_name(Choices &choices) { return kTypes[choices(choices.one_in(8) ? 4 : 3)]; }
 
@@ -62,7 +62,7 @@ Options options_of(const std::shared_ptr<News> &news) {
   options.limits.clients = kClients;
   options.limits.entities_per_client = kEntities;
   options.limits.sample_bytes = kSampleBytes;
-  options.limits.creations_at_once = 16;  // a creation waits now and then, until time jumps
+  options.limits.creations_at_once = 16;  // few, so that creations wait now and then until time jumps
   options.limits.creation_period_ns = kMillisecond;
   options.limits.client_timeout_ns = 10'000 * kMillisecond;
   options.limits.write_wait_ns = 500 * kMillisecond;
@@ -132,7 +132,8 @@ std::vector<uint8_t> write_data(const std::vector<uint8_t> &body, uint16_t annou
   return whole;
 }
 
-// Adds fragments to the message that was begun, and to further messages as needed; the last message is not sent yet.
+// Adds the fragments of a submessage to the current message and, as needed, to further ones. The last message is not
+// sent here.
 void add_in_pieces(Talker &talker, uint8_t stream, Bytes whole, size_t piece, bool complete, Time now) {
   for (; whole.size() > piece; whole = whole.subspan(piece)) {
     talker.add(TIDE_XRCE_FRAGMENT, 1, whole.first(piece));
@@ -165,7 +166,7 @@ Sequences::Sequences(Middleware &middleware, int domain)
       good_topic_("rt/good_" + std::to_string(getpid())),
       writer_(agent_, kWriterPlace, kWriterKey, 0x81),
       reader_(agent_, kReaderPlace, kReaderKey, 0x81) {
-  // Two of the other clients carry their keys in every message and share one endpoint.
+  // Two of the other clients share one endpoint and have their keys in every message.
   actors_.emplace_back(agent_, 1, 0x11, 0x81);
   actors_.emplace_back(agent_, 2, 0x22, 0x01);
   actors_.emplace_back(agent_, 2, 0x33, 0x01);
@@ -175,14 +176,14 @@ Sequences::Sequences(Middleware &middleware, int domain)
 
 // ---- the regular clients ----
 
-// DDS creates entities and passes samples on in threads of its own.
+// Waits for the condition, which threads of DDS may cause; returns false after kPatience.
 template <typename Condition>
 bool Sequences::comes(Condition condition) {
   const auto clock = [] { return std::chrono::steady_clock::now(); };
   const auto start = clock();
   while (!condition() && clock() - start < kPatience) {
     news_->wait();
-    now_ += kWaited;  // after a while, refused samples are offered to DDS again
+    now_ += kWaited;  // so that refused samples are offered to DDS again
     pump(nullptr);
   }
   return condition();
@@ -229,7 +230,7 @@ void Sequences::set_up_good() {
   pump(nullptr);
 }
 
-// One regular client sends a sample to the other; both send a ping.
+// One regular client sends a sample to the other; then both send a ping.
 void Sequences::exchange() {
   number_++;
   std::vector<uint8_t> sample = ids(writer_.next_request(), 0x0015);
@@ -244,7 +245,8 @@ void Sequences::exchange() {
   writer_.send(now_);
   pump(nullptr);
   const uint16_t next = writer_.next_of(0x80);
-  TIDE_MUST(comes([&] { return acknowledged_ == next; }));  // because DDS may refuse a sample for a moment
+  TIDE_MUST(comes([&] { return acknowledged_ == next; }));  // may take a moment, because DDS may refuse a sample at
+                                                            // first
   TIDE_MUST(comes([&] { return received_ == number_; }));
   for (Talker *talker : {&writer_, &reader_}) {
     const tide_xrce_get_info_body_t question = {{talker->next_request(), TIDE_XRCE_OBJECT_CLIENT}, 2};
@@ -259,7 +261,7 @@ void Sequences::exchange() {
   exchanged_ns_ = now_;
 }
 
-// Handles a frame for one of the regular clients.
+// Handles a frame from the agent, if it is for one of the regular clients.
 void Sequences::take(Endpoint endpoint, Bytes frame) {
   tide_xrce_header_t header;
   const int header_bytes = tide_xrce_get_header(frame.data(), frame.size(), &header);
@@ -309,7 +311,7 @@ void Sequences::pump(Choices *choices) {
       tide_frame_parts_t frame;
       while (agent_.next(endpoint, now_, frame)) {
         const std::vector<uint8_t> bytes = bytes_of(frame);
-        // Some frames of the other clients are never completed.
+        // Some frames to the other clients are never completed.
         if (choices == nullptr || endpoint > 100 || !choices->one_in(16)) agent_.sent(endpoint, now_);
         take(endpoint, bytes);
         more = true;
@@ -370,8 +372,8 @@ void Sequences::write(Choices &choices, Talker &talker, uint8_t stream) {
     talker.add(TIDE_XRCE_WRITE_DATA, choices.one_in(8) ? uint8_t{0x03} : uint8_t{0x01}, body);
     return;
   }
-  // Sends the submessage in pieces. Now and then the last piece is missing, or the header announces another length or
-  // none.
+  // Sends the submessage in pieces. Now and then the last piece is missing, or the header announces a wrong length or
+  // 0.
   uint16_t announced = choices.one_in(4) ? uint16_t{0} : static_cast<uint16_t>(body.size());
   if (choices.one_in(8)) announced = static_cast<uint16_t>(body.size() + choices(9) - 4);
   const size_t piece = 1 + (is_long ? 1000 + choices(9000) : choices(300));
@@ -427,7 +429,7 @@ void Sequences::control(Choices &choices, Talker &talker) {
   }
 }
 
-// Sends a message of one to four submessages, or makes something happen to a client.
+// One operation: sends a message of one to four submessages, or lets something else happen to a client.
 void Sequences::operate(Choices &choices) {
   Talker &talker = actors_[choices(static_cast<uint32_t>(actors_.size()))];
   switch (choices(32)) {
@@ -435,7 +437,7 @@ void Sequences::operate(Choices &choices) {
     case 1:
       talker.connect(talker.endpoint(), static_cast<uint16_t>(64 + choices(1500)), now_);
       return;
-    case 2: {  // somebody connects with the key of another client
+    case 2: {  // a client connects with the key of another one
       static constexpr std::array<uint32_t, 4> kVictims = {0x11, 0x22, kWriterKey, kReaderKey};
       Talker thief(agent_, 4, one_of(kVictims, choices), 0x81);
       thief.connect(4 + choices(2), 512, now_);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences of well-formed operations that fail half-way: several clients create, delete and recreate all kinds of
-// entities, with shared topics and conflicting types, requesters and repliers; they restart, reset, stop in the middle
-// of fragments, steal each other's keys, and leave. The agent is polled at random times, and its time jumps. Meanwhile
-// two regular clients exchange samples, none of which may be lost, duplicated or late. All choices come from one
-// source, the octets of a fuzzer or a seed, so that a run can be repeated. A violated condition aborts the process.
+// Sequences of well-formed operations that fail half-way. Several clients create, delete and recreate all kinds of
+// entities, with shared topics and conflicting types. They restart, reset, stop in the middle of fragments, use each
+// other's keys, and leave. The agent is polled at random times, and its time jumps. Meanwhile two regular clients
+// exchange samples, none of which may be lost, duplicated or late. All choices come from one source, the octets of a
+// fuzzer or a seed, so that a run can be repeated. A violated condition aborts the process.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@
 
 namespace tide::agent::test {
 
-// From now on, if the process aborts, it reports this number, with which the run can be repeated.
+// If the process aborts from now on, it reports this seed, with which the run can be repeated.
 void announce_seed(uint64_t seed);
 
 #define TIDE_MUST(condition)                                                          \
@@ -77,7 +77,7 @@ class Body {
   tide_cdr_t cdr_{};
 };
 
-// Builds and sends what an XRCE client would send.
+// Builds and sends messages of an XRCE client.
 class Talker {
  public:
   Talker(Agent &agent, Endpoint endpoint, uint32_t key, uint8_t session)
@@ -133,7 +133,7 @@ class Talker {
   std::vector<uint8_t> message_;
 };
 
-// Wake-ups of the agent's thread by threads of DDS.
+// Wake-ups of this thread by threads of DDS.
 class News {
  public:
   void bring();
@@ -148,11 +148,11 @@ class News {
 
 class Sequences {
  public:
-  // `domain` is the DDS domain of all participants that must work.
+  // `domain`: the DDS domain of all participants whose creation must succeed.
   Sequences(Middleware &middleware, int domain);
   // Runs one sequence of at most `operations`.
   void run(Choices &choices, uint32_t operations);
-  // All other clients leave.
+  // Lets all other clients leave.
   void clear(Choices &choices);
   // Sends one sample between the regular clients, and a ping of both; run does this, too.
   void exchange();
@@ -181,8 +181,8 @@ class Sequences {
   Time now_ = 1'000'000'000, exchanged_ns_ = 0;
   std::vector<Talker> actors_;
   Talker writer_, reader_;
-  uint32_t number_ = 0, received_ = 0;  // number of the regular writer's last sample: sent, and received
-  uint16_t acknowledged_ = 0;           // what the agent has acknowledged of its stream
+  uint32_t number_ = 0, received_ = 0;  // numbers of the last sample of the regular writer that was sent, and received
+  uint16_t acknowledged_ = 0;           // first message of its stream that the agent has not acknowledged
   bool session_opened_ = false, informed_ = false;
   int status_ = -1;
   uint64_t exchanged_ = 0;
