@@ -12,8 +12,8 @@ app = typer.Typer()
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []})
 def agent(context: typer.Context) -> None:
-    """Replaces this process by the built program tide-agent, so options, signals and exit code are those of that
-    program."""
+    """Replaces this process by the built program tide-agent. Options, signals and the exit code are therefore those of
+    tide-agent."""
     try:
         binary = find_binary("tide-agent")
     except MissingBinaryError as error:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of a system, computed by the analysis in this process."""
+"""The bounds of a described system: calls of the native analysis, and everything that it does not cover itself: paths,
+joins, several boards, bursts, pools."""
 
 from __future__ import annotations
 
@@ -80,16 +81,16 @@ if TYPE_CHECKING:
 
 
 # ---- calls of the analysis ----
-# Calls of the native analysis in this process, and the errors that it raises.
+# Calls of the native analysis, which runs in this process.
 
 
 class AnalysisError(Exception):
-    """The analysis refused the system; the text has a line for each invalid entry."""
+    """The native analysis refused a document; the text has a line for each invalid entry."""
 
 
 def ask_link(document: Document) -> LinkAnswer:
-    """The bounds of a system with a link. Raises AnalysisError if the document is wrong, and MissingBinaryError if the
-    analysis has not been built."""
+    """The bounds of a system with a link. Raises AnalysisError if the analysis refuses the document, and
+    MissingBinaryError if the analysis has not been built."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -97,8 +98,8 @@ def ask_link(document: Document) -> LinkAnswer:
 
 
 def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
-    """The bounds of executors of the host; raises the errors of `ask_link`. The options are those of
-    native.bound_executors."""
+    """The bounds of executors of the host. The options are those of native.bound_executors. Raises the same errors as
+    `ask_link`."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -106,7 +107,7 @@ def ask_executors(document: Document, **options: bool) -> ExecutorsAnswer:
 
 
 def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
-    """The bounds of one executor by every analysis that applies to it; raises the errors of `ask_link`."""
+    """The bounds of one executor by every analysis that applies to it. Raises the same errors as `ask_link`."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -114,8 +115,8 @@ def compare_executors(document: Document) -> tuple[ChainAnswer, ...]:
 
 
 def judge_random_sets(recipe: dict[str, Any], first: int, count: int) -> dict[str, int]:
-    """Draws `count` random chain sets with the seeds from `first` on, and returns how many of them each analysis finds
-    schedulable. Raises the errors of `ask_link`."""
+    """Draws `count` random chain sets with the seeds from `first` on. Returns for each analysis how many of the sets it
+    finds schedulable. Raises the same errors as `ask_link`."""
     with _refusals():
         from tide_tools.analysis import native
 
@@ -141,7 +142,7 @@ def _refusals() -> Iterator[None]:
 
 
 def path_bounds(system: System, chains: Mapping[str, ChainBound]) -> tuple[PathBound, ...]:
-    """The bounds of the system's paths. chains: the bounds of its chains, by name."""
+    """The bounds of the system's paths. chains: the bounds of the system's chains, by name."""
     return tuple(_bound(system, path, chains) for path in system.paths)
 
 
@@ -152,7 +153,7 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
     if reason is not None:
         return PathBound(path.name, path.chains, None, path.reaction_ns, None, path.age_ns, reason)
     likely = any(chains[name].likely for name in path.chains)
-    # The next chain's first expiry after the value is available is at most one period later.
+    # When a value is available, the timer of the next chain expires at most one of its periods later.
     waits_ns = [system.chain(name).period_ns for name in path.chains]
     takes_ns = [chains[name].bound_ns or 0 for name in path.chains]
     reaction_ns = sum(waits_ns) + sum(takes_ns)
@@ -161,8 +162,8 @@ def _bound(system: System, path: DataPath, chains: Mapping[str, ChainBound]) -> 
 
 
 def _paths_apart(system: System, path: DataPath) -> str | None:
-    """Why two successive chains of the path do not meet on one executor; None: all of them meet. The loader refuses
-    such a description, but an optimiser may try one."""
+    """The reason why the path has no bound: a chain ends on another executor than the one on which the next chain
+    begins. None: there is no such chain. The loader refuses such a description, but an optimiser may try one."""
     for before, after in pairwise(system.chain(name) for name in path.chains):
         end, begin = before.callbacks[-1].executor, system.path(after)[0].executor
         if end != begin:
@@ -171,8 +172,9 @@ def _paths_apart(system: System, path: DataPath) -> str | None:
 
 
 def _unusable(system: System, bound: ChainBound) -> str | None:
-    """Why it is unknown when the chain reads a change: a message on a condition has no period, and an instance that
-    overtakes its predecessor may store a newer value before an older one. None: the bound is known."""
+    """The reason why a path through this chain has no bound: the chain has no bound; or it begins with a message on a
+    condition, which has no period; or an instance may overtake its predecessor, so that an older value may replace a
+    newer one. None: there is no such reason."""
     if bound.bound_ns is None:
         return f"chain '{bound.name}' has no bound"
     chain = system.chain(bound.name)
@@ -191,17 +193,18 @@ def _unusable(system: System, bound: ChainBound) -> str | None:
 
 # ---- joins ----
 # Bounds of chains that wait for several messages (docs/analysis/joins.md has the argument).
-# A joining instance continues when its last input has arrived. So it ends no later than the latest of several chains,
-# one for each input, each with the callbacks after the join. The additional chains only add work, so the bounds remain
-# safe.
+# A joining instance continues when its last input has arrived. Each joining chain is therefore replaced by several
+# chains, one for each input, each of which contains the callbacks after the join. An instance ends no later than the
+# latest of these chains. The additional chains only add work, so the bounds remain safe.
 
 
 _NOTHING = Decimal(0)
 
 
 def without_joins(system: System) -> System:
-    """Replaces each joining chain by several chains, one for each of its inputs. The first takes the chain's position;
-    the others are appended. A chain that branches from a joining chain branches from each of these chains."""
+    """Replaces each joining chain by one chain for each of its inputs. The first of them has the position of the
+    joining chain; the others are appended. A chain that branches from a joining chain is likewise replaced by one chain
+    for each of these."""
     chains = [_of_any_length(chain) for chain in system.chains]
     further: list[Chain] = []
     for chain in system.chains:
@@ -213,8 +216,8 @@ def without_joins(system: System) -> System:
 
 
 def _others(system: System, chain: Chain) -> list[tuple[str, str]]:
-    """For each further input of a joining chain: the name of the chain added for it, and the callback after which that
-    chain begins."""
+    """For each input of a joining chain except the first: the name of the chain that is added for this input, and the
+    callback after which the added chain begins."""
     found: list[tuple[str, str]] = []
     for place, written in enumerate(_named(chain)):
         if place > 0:
@@ -231,9 +234,9 @@ def _named(chain: Chain) -> tuple[tuple[str, str], ...]:
 
 
 def _of_any_length(chain: Chain, always: bool = False) -> Chain:
-    """The chain with shortest execution times of 0 for the callbacks that it lists, if it joins: in an instance whose
-    last input comes by another chain, this chain's copies of these callbacks do not run. always: also if it does not
-    join."""
+    """If the chain joins, or with `always`: the chain without its joins, and with shortest execution times of 0 for the
+    callbacks that it lists. In an instance whose last input comes by another chain, this chain's copies of these
+    callbacks do not run."""
     if not chain.joins and not always:
         return chain
     callbacks = tuple(one.model_copy(update={"least_ms": _NOTHING}) for one in chain.callbacks)
@@ -241,7 +244,7 @@ def _of_any_length(chain: Chain, always: bool = False) -> Chain:
 
 
 def latest(system: System, bounds: Sequence[ChainBound]) -> list[ChainBound]:
-    """The bounds of this system's chains, computed from those of the system without joins."""
+    """The bounds of this system's chains, from the bounds of the system without joins."""
     by_chain: dict[str, list[ChainBound]] = {}
     for bound in bounds:
         by_chain.setdefault(chain_of(bound.name), []).append(bound)
@@ -269,45 +272,46 @@ def _waits(system: System, chain: Chain) -> bool:
 # ---- several boards ----
 # Bounds of systems with several boards, each with a link of its own (docs/analysis/boards.md has the argument).
 #
-# A chain is cut into sections: one for each board that it touches, together with the host's callbacks behind it. A
-# chain that touches no board is a section of the host. Between two visits to a board the chain is elsewhere, as if a
-# callback of the host ran. The analysis of one board bounds the sections of each board. The work of other boards'
-# sections on common host executors follows from their bounds. A section is released when the preceding one ends. All
-# bounds are found together, starting from zero.
+# A chain is cut into sections: one for each board that it touches, which includes the host's callbacks after this
+# board. A chain that touches no board is a section of the host. If a chain leaves a board and returns, its time
+# elsewhere counts as a callback of the host in the board's section. The sections of each board are bounded by the
+# analysis of one board. Sections of other boards that use the same host executors take part with their bounds. A
+# section is released when the preceding section ends. The bounds of all sections depend on each other, so they are
+# computed by iteration, beginning with zero.
 
 
-_AWAY = "!away"  # stands for the time that the chain spends on other boards
-_NEVER_NS = (2**63 - 1) // 4  # kNeverNs of tools/analysis/model.h: no bound
-_LONGEST_NS = 1_000_000_000_000  # The value of kMostTimeNs in tools/analysis/link.cpp: larger values count as no bound
+_AWAY = "!away"  # name of the callback that represents the time on other boards
+_NEVER_NS = (2**63 - 1) // 4  # no bound; the same value as kNeverNs in tools/analysis/model.h
+_LONGEST_NS = 1_000_000_000_000  # longest time in a document, as kMostTimeNs in tools/analysis/link.cpp
 _EXACT_ROUNDS, _MOST_ROUNDS = 24, 200
 
 Ask = Callable[[Document], "LinkAnswer"]
 Times = tuple[int, ...]
-# What an answer depends on: the jitters of the sections, their times away, and the bounds of the other boards'
-# sections.
+# The values on which the answer for a board depends: the jitters of its sections, their times on other boards, and the
+# bounds of the other boards' sections.
 Asked = tuple[Times, tuple[Times, ...], Times]
 
 
 @dataclass(frozen=True)
 class BoardsFound:
-    """The bounds of all sections. answers: by the section's name. jitters_ns: release jitter of each section. away_ns:
-    the time that a chain spends on other boards before it returns to the section."""
+    """The bounds of all sections, by name of the section. jitters_ns: release jitter. away_ns: the time that the chain
+    spends on other boards before it returns to the section's board."""
 
     sections: dict[str, list[Section]]  # the sections of each chain
     answers: dict[str, LinkChainAnswer]
     jitters_ns: dict[str, int]
     away_ns: dict[str, int]
-    roots: dict[str, Root]  # by section: why it has no bound
-    assumptions: list[tuple[str, NativeAssumption]]  # the assumptions, each with its place
-    late: dict[str, tuple[Late, ...]]  # by place: the late messages of its link, by share
+    roots: dict[str, Root]  # by section: the reason why it has no bound
+    assumptions: list[tuple[str, NativeAssumption]]  # each with its board
+    late: dict[str, tuple[Late, ...]]  # by board: the late messages of its link, by share of the delays
 
 
 def bound_boards(
     system: System, executor: ClientExecutor | None, losses: int, ask: Ask, joined: Collection[str] = ()
 ) -> BoardsFound:
     """The bounds of all sections of a system with boards. Raises NoBoundError for an entry that no analysis supports.
-    executor: the executor of all boards; None: the executors as described. joined: chains that wait for several
-    messages."""
+    executor: the executor that all boards get; None: the described ones. joined: the names of chains that wait for
+    several messages."""
     refuse_link(system, executor, losses)
     return _Composition(system, executor, losses, ask, joined).run()
 
@@ -334,12 +338,12 @@ class _Composition:
         self._roots: dict[str, Root] = {}
 
     def run(self) -> BoardsFound:
-        """Raises the assumed bounds of all sections until no bound that follows from them exceeds its assumed value."""
+        """Raises the assumed bounds of all sections until no computed bound exceeds its assumed value."""
         rounds = 0
         while True:
             rounds += 1
             told = {place: self._answer(place) for place in self._places}
-            answers = {  # a board's answer begins with its own sections
+            answers = {  # in the answer for a board, the board's own sections come first
                 one.chain: one
                 for place, answer in told.items()
                 for one in answer.chains[: len(self._documents[place]["chains"])]
@@ -359,8 +363,8 @@ class _Composition:
         return BoardsFound(self._sections, answers, jitters_ns, away_ns, self._roots, assumptions, late)
 
     def _with_shorter_stays(self, answers: dict[str, LinkChainAnswer]) -> dict[str, LinkChainAnswer]:
-        """The answers again, in which shorter delays on other boards shorten the stays there. Each round covers one
-        more level of stays within stays."""
+        """The answers with bounds for shorter delays. With shorter delays on other boards, the chain's stays there are
+        shorter, too. Each round handles one more level of stays within stays."""
         for _ in self._places[1:]:
             shorter = {
                 name: [
@@ -399,7 +403,7 @@ class _Composition:
         return changed
 
     def _root(self, name: str, answers: Mapping[str, LinkChainAnswer]) -> Root:
-        """The root cause: another section that failed earlier, or the section itself."""
+        """The root cause of a missing bound: that of a section which failed earlier, or the failure of this section."""
         one = answers[name]
         before = self._previous.get(name)
         if before in self._roots:
@@ -445,11 +449,12 @@ class _Composition:
         return self._system.model_copy(update={"executors": executors, "links": links, "chains": chains})
 
     def _pass_on(self, section: Section, callbacks: list[Document]) -> None:
-        """Adds three kinds of entries for what happens outside the board: the stays of the chain elsewhere; the message
-        that releases the section, from the agent or from its publisher on the host; and the transfer of the section's
-        last message by the agent."""
+        """Adds entries for what happens outside of the board: the chain's stays on other boards; the message that
+        releases the section, which comes from the agent or from a publisher on the host; and the agent's transfer of
+        the section's last message."""
         whole = (*section.chain.callbacks, None)
-        for one, callback in zip(callbacks, section.callbacks, strict=False):  # `callbacks` has more after a service
+        # after a service, `callbacks` has additional entries
+        for one, callback in zip(callbacks, section.callbacks, strict=False):
             if callback.publishes_apart:
                 after = whole[next(place for place, each in enumerate(whole) if each is callback) + 1]
                 one |= sending(self._system, callback, after, section.place)
@@ -459,14 +464,16 @@ class _Composition:
                 at, relay | {"name": _AWAY, "payload_bytes": down_bytes(sections[-1].last, section.callbacks[at])}
             )
         if section.before is not None:
-            number = -self._shared.get(id(section.before), 0)  # the message alone, without the callback's execution
+            # negative: only the message is shared, without the execution of its sender
+            number = -self._shared.get(id(section.before), 0)
             sent = sending(self._system, section.before, section.callbacks[0], "")
             callbacks.insert(0, relay | sent | {"shared": number})
         if not section.is_last and self._system.where(section.callbacks[-1]) == "mcu":
             callbacks.append(relay)
 
     def _find_strangers(self) -> dict[str, list[Document]]:
-        """For each board, and for the host: the sections of other boards that use the same host executors."""
+        """For each board, and for the host: the sections of other boards that use the same host executors as its own
+        sections."""
         hosts = {one.name for one in self._system.executors if one.where == "host"}
         visits = {one.name: {each.executor for each in one.callbacks} & hosts for one in self._every.values()}
         visited: dict[str, set[str]] = {place: set() for place in self._places}
@@ -497,8 +504,9 @@ class _Composition:
         }
 
     def _answer(self, place: str, shorter: Mapping[str, list[int]] | None = None) -> LinkAnswer:
-        """The answer under the assumed bounds of all other sections; if these have not changed, the answer of the
-        preceding round. shorter: by section: how much shorter its stays elsewhere are, by share."""
+        """The answer for a board with the assumed bounds of all other sections. If no value on which it depends has
+        changed, this is the answer of the preceding round. shorter: for each section, by how much its stays elsewhere
+        are shorter, by share of the delays."""
         own, strangers = self._documents[place]["chains"], self._strangers[place]
         jitters_ns = tuple(min(self._jitter_ns(one["name"]), _LONGEST_NS) for one in own)
         aways_ns = tuple(self._aways_ns(one["name"]) for one in own)
@@ -519,7 +527,7 @@ class _Composition:
         return answer
 
     def _aways_ns(self, name: str) -> Times:
-        """Time that the chain spends on other boards, for each visit to them."""
+        """For each of the chain's visits to other boards: the time that it spends there."""
         return tuple(min(self._away_ns(sections), _LONGEST_NS) for _, sections in self._every[name].away)
 
     def _away_ns(self, sections: Iterable[Section]) -> int:
@@ -545,7 +553,7 @@ class _Composition:
         """The section's release jitter: its latest release minus its earliest."""
         section = self._every[name]
         around = self._around.get(name)
-        if around is not None:  # the rest of the surrounding section is still to come
+        if around is not None:  # a section within another one may begin anywhere in the response of the latter
             return max(self._supposed_ns[around] - self._every[around].least_ns, 0)
         before = self._previous.get(name)
         if before is None:
@@ -559,7 +567,7 @@ def _with_aways(callbacks: list[Document], times_ns: Times) -> list[Document]:
 
 
 def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tuple[str, int, str | None, str | None]]:
-    """The parts of a chain's bound, which add up to it."""
+    """The parts of a chain's bound. They add up to the bound."""
     sections = list(sections)
     several = len(list(all_of(sections))) > 1
     parts: list[tuple[str, int, str | None, str | None]] = []
@@ -576,8 +584,8 @@ def boards_parts_of(found: BoardsFound, sections: Iterable[Section]) -> list[tup
 def _divided(
     found: BoardsFound, section: Section, own: list[tuple[str, int, str | None, str | None]]
 ) -> list[tuple[str, int, str | None, str | None]]:
-    """The parts of the bound, with the time on other boards divided into the parts of the sections there; undivided, if
-    a part of that time is hidden behind execution and so not in the bound."""
+    """The parts of a section's bound, in which the time on other boards is replaced by the parts of the sections there.
+    The time stays undivided if it is not in the bound completely, because execution on this board hides some of it."""
     host_ns = sum(value_ns for kind, value_ns, *_ in own if kind == "host")
     away_ns = min(found.away_ns[section.name], host_ns)
     rest = [part for part in own if part[0] != "host"]
@@ -594,8 +602,8 @@ def _divided(
 
 
 def boards_response_ns(found: BoardsFound, sections: Iterable[Section]) -> int | None:
-    """The response time from the nominal expiry of the timer; the bound of each section counts from the section's
-    release."""
+    """The bound from the nominal expiry of the timer to the end of the last of these sections; None: no bound. The
+    bound of a section counts from its earliest release, so its jitter is subtracted."""
     total_ns = 0
     for one in sections:
         bound_ns = found.answers[one.name].response_ns
@@ -606,16 +614,17 @@ def boards_response_ns(found: BoardsFound, sections: Iterable[Section]) -> int |
 
 
 def boards_until(found: BoardsFound, sections: Iterable[Section]) -> tuple[tuple[str, int | None], ...]:
-    """For each section, its board and the bound from the timer's expiry to the section's end."""
+    """For each section: its board, and the bound from the timer's expiry to the end of the section."""
     sections = list(sections)
     return tuple((one.place, boards_response_ns(found, sections[: number + 1])) for number, one in enumerate(sections))
 
 
-Late = tuple[Decimal, Decimal]  # the shares of messages to the agent and from it that may take longer
+Late = tuple[Decimal, Decimal]  # the shares of the messages to the agent, and of those from it, that may take longer
 
 
 def late_on(system: System, board: str) -> tuple[Late, ...]:
-    """For each share of `delay_shares`, the late messages on the board's link. board: HOST: it has no link."""
+    """For each of System.delay_shares: the late messages on the board's link. board: HOST has no link and no late
+    messages."""
     link = None if board == HOST else system.link_of_board(system.executor(board))
     none = Decimal(0), Decimal(0)
     return tuple(none if link is None else delays_at(link, share).late for share in system.delay_shares())
@@ -624,9 +633,10 @@ def late_on(system: System, board: str) -> tuple[Late, ...]:
 def likely_of(
     system: System, stays: Sequence[tuple[LinkChainAnswer, tuple[Late, ...]]], bounds_ns: Sequence[int]
 ) -> tuple[Likely, ...]:
-    """stays: the answers for all sections of a chain, each with the late shares on its board. bounds_ns: the chain's
-    bounds by share. Empty: no message of the chain has measured delays. The union bound needs no independence: a bound
-    fails only if one of the messages on which it rests is late."""
+    """The probabilities of a chain's bounds. stays: the answer for each section of the chain, with the late messages on
+    its board. bounds_ns: the chain's bounds by share of the delays. The result is empty if no message of the chain has
+    measured delays. A bound fails only if one of the messages on which it rests is late, so the probability of failure
+    is at most the sum over these messages. This sum needs no independence of the delays."""
     found = []
     for place, (share, bound_ns) in enumerate(zip(system.delay_shares(), bounds_ns, strict=True)):
         instances = 1 + sum(one.shorter[place][1] - 1 for one, _ in stays)
@@ -659,7 +669,8 @@ def boards_depends_on(found: BoardsFound, sections: Iterable[Section]) -> tuple[
 
 
 def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, dict[str, int], tuple[str, ...]]]:
-    """Premises as (id, text, values, boards): one entry if all boards agree, otherwise one entry for each board."""
+    """Premises as (id, text, values, boards). A premise that is equal on all boards has one entry, otherwise it has an
+    entry for each board."""
     told: dict[tuple[str, str], list[tuple[str, dict[str, int]]]] = {}
     for place, one in found.assumptions:
         if place != HOST and one.id != "release_jitter":
@@ -681,13 +692,13 @@ def boards_premises(system: System, found: BoardsFound) -> list[tuple[str, str, 
 
 
 # ---- bursts ----
-# Bursts of events. Within any `burst` periods at most `burst` events arrive, so an event and the event that is `burst`
-# events later arrive at least `burst` periods apart. The events are distributed in turn over `burst` chains of one
-# priority, each with a period `burst` times as long. The bound of the described chain is the largest bound of these
-# chains. If a guard condition is triggered again before its callback has begun, the callback runs once for both events.
-# So there are fewer runs than the bound counts, and no answer is later. On the host events are messages, which wait for
-# one callback; an executor with one thread and any order may take them in order of arrival. Rejected: a release jitter
-# of burst - 1 periods, because every event would count as that late.
+# Bursts of events. At most `burst` events arrive within any `burst` periods, so an event n and the event n + burst are
+# at least `burst` periods apart. The events are therefore distributed in turn over `burst` chains of one priority, each
+# with a period `burst` times as long. The bound of the described chain is the largest bound of these chains. If a guard
+# condition is triggered again before its callback has begun, the callback runs once for both events: then there are
+# fewer runs than the bound counts, and no answer is later. On the host, events are messages that wait for one callback.
+# They are taken in order of arrival, which the bound for one thread and any order covers. Rejected: a release jitter of
+# burst - 1 periods, because then every event would count as late by this time.
 
 
 _MEMBER = re.compile(rf"{NUMBER}event\d+")
@@ -698,8 +709,8 @@ def has_bursts(system: System) -> bool:
 
 
 def bursts_joined(system: System, executor: str | None, losses: int, bounds_of: Callable[[System], Bounds]) -> Bounds:
-    """The bounds of a system with bursts, by way of a system without them. NoBoundError names entries of this
-    system."""
+    """The bounds of a system with bursts, computed by `bounds_of` for the system without bursts. NoBoundError names
+    entries of the system with bursts."""
     findings = _findings(system, executor, losses)
     if findings:
         raise NoBoundError(findings)
@@ -749,7 +760,7 @@ def _latest_burst(chain: Chain, members: list[ChainBound]) -> ChainBound:
 
 
 def _bursts_together(uses: tuple[tuple[str, str, Use], ...]) -> tuple[tuple[str, str, Use], ...]:
-    """Adds up the uses of the chains of each burst, because messages of all events of a burst may be under way at
+    """Adds up the uses of the chains that represent one burst, because messages of all its events may be under way at
     once."""
     found: dict[tuple[str, str], Use] = {}
     for name, board, use in uses:
@@ -770,8 +781,9 @@ def _uses_by_chains(one: Assumption) -> Assumption:
 
 
 def _findings(system: System, executor: str | None, losses: int) -> list[Finding]:
-    """Reports entries at which two events of one burst would meet, although the analysis treats the events as different
-    chains. On a board, the chains of a burst share a level, as those of several publishers do."""
+    """Reports chains with bursts for which the distribution over several chains is not valid, because events of one
+    burst would meet at common objects. On a board the distribution is valid: the chains of a burst share a level, like
+    the chains of several publishers."""
     locked = {section.callback[0] for lock in system.locks for section in lock.sections}
     others = [name for chain in system.chains for name, _ in (*filter(None, (chain.branches_from,)), *chain.joins)]
     found = []
@@ -803,9 +815,9 @@ HOST_POLICIES: tuple[HostPolicy, ...] = ("default", "priority", "rclcpp", "any_o
 
 
 def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> Bounds:
-    """The bounds of all chains and paths of a system. Raises NoBoundError or AnalysisError if no analysis supports the
-    system. executor: the executor of the boards or, if no chain touches a board, the policy of the host's executors.
-    None: the described executor; on a host `default`."""
+    """The bounds of all chains and paths of a system. executor: the executor of the boards or, if no chain touches a
+    board, the policy of the host's executors; None: the described executors, and `default` on a host. Raises
+    NoBoundError or AnalysisError if no analysis supports the system."""
     if cores := cores_of_boards(system):
         return _with_cores(system, bounds_of(on_one_core(system), executor, losses), cores)
     if split := _where_no_publish_waits(system, executor):
@@ -825,7 +837,8 @@ def bounds_of(system: System, executor: str | None = None, losses: int = 0) -> B
 
 
 def _with_delays(system: System, bounds: Bounds) -> Bounds:
-    """With measured delays nothing is guaranteed: their distribution may be another one tomorrow."""
+    """The bounds of a system with measured delays guarantee nothing, because the distribution of the delays may
+    change."""
     sufficient = {chain.name: chain.probability for chain in system.chains}
     chains = tuple(
         replace(one, met=False, sufficient=sufficient[one.name]) if one.likely else one for one in bounds.chains
@@ -847,9 +860,9 @@ def _with_delays(system: System, bounds: Bounds) -> Bounds:
 
 
 def _where_no_publish_waits(system: System, executor: str | None) -> System | None:
-    """The system with policy `batch` on each board of rclc's stock executor that sends everything with best effort:
-    that executor waits only for the acknowledgment of reliable messages, so such a board has the bounds of `batch`.
-    None: there is no such board."""
+    """The system with the policy `batch` in place of `batch_stock` on each board that sends only best-effort topics.
+    rclc's stock executor waits only for acknowledgments of reliable messages, so such a board has the bounds of
+    `batch`. None: there is no such board."""
     waiting = {
         one.executor
         for chain in system.chains
@@ -873,9 +886,8 @@ def _where_no_publish_waits(system: System, executor: str | None) -> System | No
 
 
 def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, ...]]) -> Bounds:
-    """Extends statements about the first core of a board to all its cores. If a bound is missing because of such a
-    board, the text of the cause names the cores that are bounded as one, because on separate cores the cause might not
-    exist."""
+    """Extends statements about the first core of a board to all its cores. The cause of a missing bound also names the
+    cores that are bounded as one core, because it might not exist on separate cores."""
     told = [
         one._replace(places=tuple(name for place in one.places for name in cores.get(place, (place,))))
         for one in bounds.assumptions
@@ -896,14 +908,14 @@ def _with_cores(system: System, bounds: Bounds, cores: Mapping[str, tuple[str, .
 
 
 def _instances(system: System, bound: ChainBound) -> int:
-    """Maximum number of instances of the chain that are under way at the same time."""
+    """Greatest number of instances of the chain that are under way at the same time, by its bound."""
     chain = system.chain(bound.name)
     burst = system.timer_of(chain).burst
     return burst * max(-(-(bound.bound_ns or 0) // (burst * chain.period_ns)), 1)
 
 
 def _under_way(system: System, chains: Sequence[ChainBound], assumption: Assumption) -> Assumption:
-    """Fills in which chains may take longer than their periods, and how many of their instances may then overlap."""
+    """Completes the assumption over_in_time: which chains may have several instances under way, and how many."""
     if assumption.id != "over_in_time":
         return assumption
     several = {one.name: count for one in chains if (count := _instances(system, one)) > 1}
@@ -915,12 +927,13 @@ def _under_way(system: System, chains: Sequence[ChainBound], assumption: Assumpt
 
 
 def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption]:
-    """The depth that subscriptions need: the number of a chain's instances that are under way at once, by its bound."""
+    """Assumptions on queues. depth: the depth that subscriptions need, which is the number of instances that may be
+    under way. expiries: the chains whose timer may be late by a period."""
     waiting: dict[str, int] = {}
     for bound in chains:
         taken = [one for one in system.chain(bound.name).callbacks if one.kind == "subscription"]
         count = _instances(system, bound)
-        # The depth of a board's subscriptions is at least 1; on the host it must be configured.
+        # On a board, subscriptions always have a depth of at least 1; on the host the depth must be configured.
         if bound.bound_ns is not None and taken and (count > 1 or any(system.where(one) == "host" for one in taken)):
             waiting[bound.name] = count
     if waiting:
@@ -943,8 +956,8 @@ def _queues(system: System, chains: Sequence[ChainBound]) -> Iterator[Assumption
 
 
 def _from_event(system: System, chain: Chain, bound: ChainBound) -> ChainBound:
-    """Adds the bound from a change at the chain's input. The callback reads a change that comes just after an expiry
-    only at the next expiry, so this bound is a period longer: it is the reaction time of a path of this chain alone
+    """Adds the bound from a change at the chain's input. A change just after an expiry is read only at the next expiry,
+    so this bound is longer by a period; it is the reaction time of a path that consists of this chain alone
     (docs/analysis/paths.md). A chain that begins with an event starts when the event arrives, so both bounds are
     equal."""
     if system.timer_of(chain).begins_with_event:
@@ -1004,15 +1017,16 @@ def _unacknowledged(
 
 
 def _with_pools(system: System, bounds: Bounds) -> Bounds:
-    """Removes the bounds of each board whose pools are too small for its chains, and of the chains that depend on them.
-    As long as no bound is exceeded the other pools suffice, so a full pool is never the first cause of an excess."""
+    """Removes the bounds of chains on boards whose pools are too small, and of the chains that depend on these bounds.
+    All other pools suffice as long as no bound is exceeded, so a full pool is never the first cause why a bound is
+    exceeded."""
     uses: dict[tuple[str, str], Use] = {}
     timers = {chain.name: system.timer_of(chain).name for chain in system.chains}
     trees: dict[str, list[str]] = {}
     for name, timer in timers.items():
         trees.setdefault(timer, []).append(name)
     for way, board, use in bounds.uses:
-        for name in trees[timers[chain_of(way)]]:  # each chain gets the largest use of its timer's chains
+        for name in trees[timers[chain_of(way)]]:  # for each chain, the largest use of all chains of its timer counts
             key = name, board
             uses[key] = use if key not in uses else _more(uses[key], use)
     boards_of = {board for _, board, _ in bounds.uses}
@@ -1036,7 +1050,7 @@ def _with_pools(system: System, bounds: Bounds) -> Bounds:
 
 
 def uses_of(system: System) -> Uses:
-    """The messages under way, by which the pools of a description are sized. Empty if the system has no bounds."""
+    """The messages under way, from which the sizes of pools are computed. Empty if no analysis supports the system."""
     try:
         return bounds_of(system).uses_of_chains
     except (NoBoundError, AnalysisError):
@@ -1050,7 +1064,7 @@ def _more(one: Use, other: Use) -> Use:
 
 
 def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[ChainBound, ...]:
-    """The bounds with all chains; those in `roots`, and the chains that depend on them, have no bound."""
+    """The bounds of all chains, without those of the chains in `roots` and of all chains that depend on them."""
     if not roots:
         return chains
     found = dict(roots)
@@ -1075,7 +1089,7 @@ def _without(chains: tuple[ChainBound, ...], roots: dict[str, Root]) -> tuple[Ch
 
 
 def _pools(need: Need) -> Assumption:
-    """The assumption on a board's pools: the sizes that its firmware must have for the bounds to hold."""
+    """The assumption on a board's pools: the sizes that the bounds require in its firmware."""
     sizes = need.sizes
     counts = [
         f"{sizes[key]} {several if sizes[key] > 1 else single} of {sizes[size]} bytes"
@@ -1138,7 +1152,8 @@ def _with_paths(system: System, bounds: Bounds) -> Bounds:
 
 
 def _bounds_of_chains(system: System, executor: str | None, losses: int) -> Bounds:
-    if is_on_host(system) and has_bursts(system):  # the events of a burst wait for one callback, in any order
+    # the events of a burst wait for one callback; the bound allows any order
+    if is_on_host(system) and has_bursts(system):
         return bursts_joined(system, executor, losses, lambda one: _bounds_of_chains(one, "any_order", losses))
     if is_on_host(system):
         policy = next((name for name in HOST_POLICIES if name == executor), HOST_POLICIES[0])
@@ -1171,8 +1186,8 @@ def _bounds_on_hosts(system: System, policy: HostPolicy) -> Bounds:
 
 
 def _bounds_that_share(system: System) -> dict[str, ChainBound]:
-    """Bounds of chains of the host from the analysis of boards. It assumes that host executors take callbacks in any
-    order, but counts a callback once even if several chains of one timer share it. Empty if that analysis gives no
+    """Bounds of chains of the host from the analysis of boards, which assumes that host executors take callbacks in any
+    order, but counts a callback that several chains of one timer share only once. Empty if this analysis gives no
     bounds."""
     try:
         ways = ways_of(system)
@@ -1199,8 +1214,8 @@ def _lower_bounds(chains: Sequence[ChainBound], others: Mapping[str, ChainBound]
 
 
 def _apart_from_boards(system: System) -> list[str]:
-    """Chains of the host that share no executor and no lock with a chain of a board, nor with another chain that
-    does."""
+    """Chains of the host that have no executor and no lock in common with a chain of a board, directly or through other
+    chains."""
     executors = {chain.name: {one.executor for one in system.path(chain)} for chain in system.chains}
     for lock in system.locks:
         shared = {f"lock {lock.name}"}
@@ -1215,8 +1230,8 @@ def _apart_from_boards(system: System) -> list[str]:
 
 
 def _part_of(system: System, names: Sequence[str]) -> System:
-    """The system with only these chains, on the executors that they use. A board remains in the system if any chain
-    visits it."""
+    """The system with only these chains, on the executors that they use. Boards that these chains visit remain in the
+    system."""
     chains = tuple(chain for chain in system.chains if chain.name in names)
     used = {one.executor for chain in chains for one in system.path(chain)}
     executors = tuple(one for one in system.executors if one.name in used)
@@ -1235,7 +1250,7 @@ def _part_of(system: System, names: Sequence[str]) -> System:
 
 
 def _bounds_of_part(system: System, names: Sequence[str], executor: str | None, losses: int) -> Bounds:
-    """Bounds of a part of the system; findings name the entries of the whole description."""
+    """Bounds of the part of the system with these chains; findings name the entries of the whole description."""
     part = _part_of(system, names)
 
     def of_whole(path: Path) -> Path:
@@ -1269,7 +1284,7 @@ def _together(boards_part: Bounds, host_part: Bounds) -> Bounds:
 
 
 def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -> Bounds:
-    refuse_link(system, asked, losses)  # so that findings name entries of the description
+    refuse_link(system, asked, losses)  # here, so that findings name entries of the description
     ways = ways_of(system)
     bounds = _bounds_over_lines(ways.system, asked, losses, ways.joined)
     chains = _by_urgency(latest_ways(system, ways, bounds.chains))
@@ -1280,7 +1295,7 @@ def _bounds_of_ways(system: System, asked: ClientExecutor | None, losses: int) -
 
 
 def _by_chains(one: Assumption) -> Assumption:
-    """Replaces the names of alternatives in an assumption by those of the described chains."""
+    """Replaces the names of alternative chains in an assumption by the names of the described chains."""
     return one._replace(text=named(one.text), values={chain_of(name): value for name, value in one.values.items()})
 
 
@@ -1294,11 +1309,11 @@ def _bounds_over_lines(
 
 
 def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
-    """A callback never overlaps itself, so an instance may have to wait for the preceding one although a lane is free.
-    The analysis ignores this wait in segments whose bound is before the next release, which lowers the bounds
-    considerably. As long as no bound is exceeded, no instance meets the preceding one in such a segment, so the ignored
-    wait cannot cause the first excess. In all other segments the analysis counts the wait, whether or not the deadline
-    is met."""
+    """Bounds of the host's chains. A callback never overlaps itself, so an instance may have to wait for the preceding
+    one although a lane is free. The analysis ignores this wait in segments that end before the timer's next expiry by
+    their bounds, which lowers the bounds considerably. It may: as long as no bound is exceeded, no instance meets the
+    preceding one in such a segment, so the ignored wait cannot be the first cause why a bound is exceeded. In all other
+    segments the analysis counts the wait, whether or not the deadline is met."""
     late = [chain for chain in system.chains if chain.deadline_ms > chain.period_ms]
     meeting = {one.name for chain in late for one in stretches_of(system, chain)}
     while True:
@@ -1311,7 +1326,8 @@ def _bounds_where_instances_meet(system: System, policy: HostPolicy) -> Bounds:
 
 
 def _stretches_that_meet(system: System, answer: ExecutorsAnswer) -> set[str]:
-    """Names of the segments that may end after the next expiry of their timer, so that two instances may meet there."""
+    """Names of the segments that may end after the next expiry of their timer by these bounds, so that two instances
+    may meet there."""
     told = {one.chain: one.response_ns for one in answer.chains}
     found: set[str] = set()
     for chain in system.chains:
@@ -1327,7 +1343,7 @@ def _stretches_that_meet(system: System, answer: ExecutorsAnswer) -> set[str]:
 
 
 def executors_for(system: System) -> tuple[str, ...]:
-    """The executors that `bounds_of` can compare for this system."""
+    """The values of `executor` with which `bounds_of` can be called for this system."""
     return HOST_POLICIES if is_on_host(system) else CLIENT_EXECUTORS
 
 
@@ -1419,7 +1435,7 @@ def _board_bound(system: System, chain: Chain, found: BoardsFound) -> ChainBound
 
 
 def _not_given(system: System) -> list[Assumption]:
-    """Premises on times that the description leaves out."""
+    """Premises about times that the description omits."""
     lines = []
     for kind, entries, names in (
         ("link", _used_lines(system), ("agent_ms", "return_ms")),
@@ -1439,7 +1455,7 @@ def _boards_of(system: System, link: str) -> list[str]:
 
 
 def _used_lines(system: System) -> list[Line]:
-    """The serial lines of boards. If the line of some board is unknown: all serial lines of the description."""
+    """The serial lines of the boards, or all serial lines of the description if the line of some board is unknown."""
     every = [system.link_of_board(board) for board in system.boards()]
     known = {one.name for one in every if one is not None}
     return [link for link in system.links if isinstance(link, Line) and (link.name in known or None in every)]
@@ -1475,14 +1491,16 @@ def _host_bounds(system: System, policy: HostPolicy, answer: ExecutorsAnswer) ->
 
 
 def _host_assumptions(system: System) -> tuple[Assumption, ...]:
-    """Assumptions on the host, including the shortest executions, which determine a segment's release jitter."""
+    """Assumptions on the host. They include the shortest executions, from which release jitters of segments are
+    computed."""
     before = [one for chain in system.chains for one in stretches_of(system, chain)[:-1]]
     shortest = any(callback.least_ns for one in before for callback in one.callbacks)
     return (*_HOST_ASSUMPTIONS, *_hops(system), *((_SHORTEST,) if shortest else ()))
 
 
 def _hops(system: System) -> tuple[Assumption, ...]:
-    """The time of a message between two executors of the host, by the callback that it starts."""
+    """The assumption on messages between two executors of the host: the longest time of each, by the callback that it
+    starts."""
     hops_ns = {}
     for chain in system.chains:
         for way in system.ways(chain):
@@ -1547,7 +1565,7 @@ def _host_bound(system: System, chain: Chain, stretches: list[ChainAnswer], root
 
 
 def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
-    """Moves up to waiting_ns from the parts of the chain's own callbacks to a separate part for lock waits."""
+    """Moves up to waiting_ns from the parts of the chain's own callbacks to a separate part for waiting for locks."""
     left_ns, told = waiting_ns, list[Share]()
     for part in reversed(parts):
         taken_ns = min(left_ns, part[1]) if part[0] in ("precedence", "last_callback") else 0
@@ -1559,8 +1577,8 @@ def _apart(parts: list[Share], waiting_ns: int) -> list[Share]:
 
 
 def _starving(system: System) -> dict[str, Root]:
-    """The chains that stock rclcpp may starve, and the chains that visit an executor of such a chain. None of
-    them has a bound, because nothing limits when a starved chain runs."""
+    """The chains that stock rclcpp may starve, and directly or indirectly all chains that share an executor with one of
+    them. None of these has a bound, because nothing limits when a starved chain runs."""
     roots = {name: starvation_root(system, name, group) for name, group in shared_exclusive_groups(system).items()}
     found: dict[str, Root] = {}
     while True:

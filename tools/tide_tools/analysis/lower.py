@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates a system description into the input of the analysis. Entries for which there is no bound are refused by
+"""Translates a system description into the input of the analysis. Entries for which there is no bound are reported by
 name."""
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from tide_tools.system.servers import servers_of, serving_several, shared_of_gro
 # The parts of a chain on each board that it touches (docs/analysis/boards.md).
 
 
-HOST = ""  # Section.place of sections that touch no board
+HOST = ""  # Section.place of a section that touches no board
 
 
 @dataclass(frozen=True)
 class Section:
-    """The part of a chain from its arrival at a board until it finally leaves. away: its visits to other boards in
-    between; for each visit, the index of the callback with which this section goes on, and the sections elsewhere.
-    least_ns: the section's shortest time."""
+    """The part of a chain from its arrival at a board until it leaves this board for the last time. away: its visits to
+    other boards in between, each as the index of the callback with which this section continues, and the sections
+    elsewhere. least_ns: the shortest time of the section."""
 
     name: str
     chain: Chain
     place: str
     callbacks: tuple[Callback, ...]
-    before: Callback | None  # the callback that sends the releasing message; None: the chain's timer releases it
+    before: Callback | None  # the callback whose message releases the section; None: the chain's timer does
     is_last: bool
     away: tuple[tuple[int, tuple[Section, ...]], ...] = ()
 
@@ -61,7 +61,7 @@ class Section:
 
     @property
     def inner(self) -> tuple[Section, ...]:
-        """The sections directly within this section, without those nested deeper."""
+        """The sections directly within this section, without the sections within those."""
         return tuple(one for _, sections in self.away for one in sections)
 
     @property
@@ -79,8 +79,8 @@ class _Piece:
 
 
 def sections_of(system: System, chain: Chain) -> list[Section]:
-    """The chain's sections in order. If a chain leaves a board and returns, its sections elsewhere are contained in the
-    board's section."""
+    """The chain's sections in order. If a chain leaves a board and returns, the board's section contains the sections
+    elsewhere."""
     pieces = [_Piece(0, HOST, None)]
     at, count, previous = pieces[0], 1, None
     for callback in chain.callbacks:
@@ -116,22 +116,22 @@ def _section(chain: Chain, piece: _Piece, several: bool, is_last: bool) -> Secti
 
 
 def all_of(sections: list[Section] | tuple[Section, ...]) -> Iterator[Section]:
-    """The sections, including those within others."""
+    """The sections and all sections within them."""
     for one in sections:
         yield one
         yield from all_of(one.inner)
 
 
 # ---- locks ----
-# The cost of locks (docs/analysis/locks.md). On a board the link analysis accounts for the critical sections. On the
-# host a lane that waits for a lock is occupied, so waiting is execution.
+# The cost of locks (docs/analysis/locks.md). On a board, the link analysis counts the critical sections. On the host, a
+# lane that waits for a lock is occupied, so waiting for locks counts as execution.
 
 
 Document = dict[str, Any]
 
 
 def lock_sections_of(system: System) -> dict[int, list[Document]]:
-    """The critical sections of a board's callbacks, by the callback's identity, in the form of
+    """The critical sections of the boards' callbacks, by the identity of the callback, in the form of
     tools/analysis/native.cpp."""
     found: dict[int, list[Document]] = {}
     for lock, callback, section_ns in _sections(system):
@@ -141,7 +141,7 @@ def lock_sections_of(system: System) -> dict[int, list[Document]]:
 
 
 def waits_of(system: System) -> dict[int, int]:
-    """For each callback of the host, by identity: the longest wait for its locks in one run."""
+    """By identity of a callback of the host: the longest total wait for its locks in one run."""
     if not system.locks:
         return {}
     locks: dict[str, list[tuple[Callback, int]]] = {}
@@ -156,8 +156,8 @@ def waits_of(system: System) -> dict[int, int]:
 
 
 def _of_alternatives(system: System, waits_ns: Mapping[int, int]) -> dict[int, int]:
-    """The lock waits of the chains that represent a join's inputs: each callback waits as it does in the joining
-    chain."""
+    """The waits of callbacks in the chains that represent further inputs of a join. They are those of the same
+    callbacks in the joining chain."""
     by_name = {
         (chain.name, one.name): waits_ns[id(one)]
         for chain in system.chains
@@ -182,8 +182,8 @@ def _sections(system: System) -> list[tuple[str, Callback, int]]:
 
 
 def _wait_ns(system: System, callback: Callback, sections: list[tuple[Callback, int]]) -> int:
-    """Longest total wait for the lock in one run of the callback. Each other lane can be ahead of the callback once,
-    and then hold the lock for one of the longest critical sections on that lane's executor."""
+    """Longest wait for one lock in one run of the callback. Each other lane can get the lock before the callback only
+    once, and then holds it for at most one of the longest critical sections on that lane's executor."""
     kinds = {group.name: group.kind for group in system.groups}
     total_ns = 0
     for executor in system.executors:
@@ -206,17 +206,17 @@ def _overlaps(kinds: Mapping[str, str], callback: Callback, other: Callback, lan
 
 
 # ---- entries without a bound ----
-# Entries of a description with boards and links that the analysis cannot bound, each with its remedy.
+# Entries of a description with boards and links for which there is no bound, each with a remedy.
 
 
-_LONGEST_MS = 1_000_000  # kMostTimeNs of tools/analysis/link.cpp
-_LONGEST_PAYLOAD = 1_000_000  # kMostPayloadBytes there
-_LONGEST_SENT = 65_527  # a node's 65,531 bytes without the encapsulation; longer messages go in pieces
+_LONGEST_MS = 1_000_000  # as kMostTimeNs of tools/analysis/link.cpp
+_LONGEST_PAYLOAD = 1_000_000  # as kMostPayloadBytes there
+_LONGEST_SENT = 65_527  # the 65,531 bytes of a node less the encapsulation; longer messages are fragmented
 
 
 def link_findings(system: System) -> list[Finding]:
     shared = _shared_lines(system)
-    if shared:  # further findings would only follow from these names
+    if shared:  # all other findings would only be consequences of these
         return shared
     findings = [*_boards(system), *_budgets(system), *_line_findings(system)]
     pairs = [pair for chain in system.chains for way in system.ways(chain) for pair in pairwise(way)]
@@ -304,8 +304,8 @@ def _boards(system: System) -> list[Finding]:
 
 
 def _returns(system: System, chain: Chain, way: tuple[Callback, ...]) -> list[Finding]:
-    """Reports a chain that alternates between boards: it returns to one board, and then to another one that it had
-    visited in between."""
+    """Reports a chain that returns to a board which it had visited during a stay away from another board, after it has
+    returned to that other board."""
     seen: set[str] = set()
     for section in all_of(sections_of(system, chain.model_copy(update={"callbacks": way}))):
         if section.place in seen:
@@ -352,8 +352,8 @@ def _shared_lines(system: System) -> list[Finding]:
 
 
 def shared_lanes(system: System) -> list[Finding]:
-    """Reports boards that have several lanes, but fewer lanes than priorities. Callbacks of one lane do not preempt
-    each other; if other callbacks have lanes of their own, no bound covers this."""
+    """Reports boards that have several lanes, but fewer lanes than priorities. Then some callbacks preempt each other
+    and others do not, which no bound covers."""
     findings = []
     for index, one in enumerate(system.executors):
         if one.where != "mcu" or one.lanes == 1 or one.policy not in (None, "tide"):
@@ -428,7 +428,8 @@ def _line_findings(system: System) -> list[Finding]:
 
 
 # ---- boards that speak RTPS ----
-# What a board without an agent sends, and what has no bound there (docs/analysis/link.md, Without an agent).
+# What a board without an agent sends besides its messages, and for which of its entries there is no bound
+# (docs/analysis/link.md, Without an agent).
 
 _DISCOVERY_NS = 3_000_000_000  # period in which participants announce themselves
 _RETRY_NS = 20_000_000  # RETRY_NS of src/rtps/participant.c: least distance of HEARTBEATs of one writer to one reader
@@ -468,8 +469,8 @@ def _is_reliable(system: System, sent: Publication | Request | Reply | None) -> 
 
 
 def rtps_loads(system: System, board: str, link: RtpsLink, interrupt_ns: int) -> list[Document]:
-    """What a board executes and sends beside its samples: datagrams of discovery, and the HEARTBEATs and ACKNACKs of
-    reliable topics, as loads that stop the interface."""
+    """What a board executes and sends besides its samples, as loads that stop the interface: datagrams of discovery,
+    and the HEARTBEATs and ACKNACKs of reliable topics."""
     late_ns = sum(nanoseconds(one or Decimal(0)) for one in (link.to_host_ms, link.to_board_ms, link.acknowledge_ms))
     loads = _rtps_load(link.discovery_datagrams * interrupt_ns, _DISCOVERY_NS, 0, 0)
     seen: set[tuple[int, int]] = set()
@@ -518,8 +519,9 @@ def interrupts_ns(system: System, board: Executor, link: RtpsLink) -> int:
 
 
 def _rtps_load(execution_ns: int, apart_ns: int, payload_bytes: int, late_ns: int) -> list[Document]:
-    """Loads that cover executions at least apart_ns apart, each late by at most late_ns and all of their executions:
-    with half the distance, each suffices for lateness of that half."""
+    """Loads that bound executions which are nominally at least apart_ns apart, while each may be late by up to late_ns
+    and its execution time. A load with half that period covers a lateness of half the distance; for a longer lateness,
+    several such loads are necessary."""
     if execution_ns == 0 and payload_bytes == 0:
         return []
     several = 1 if late_ns + execution_ns <= apart_ns // 2 else 1 + -(-(late_ns + execution_ns) // apart_ns)
@@ -528,7 +530,7 @@ def _rtps_load(execution_ns: int, apart_ns: int, payload_bytes: int, late_ns: in
 
 
 def rtps_findings(system: System, executor: ClientExecutor | None, losses: int) -> Iterator[Finding]:
-    """Entries of boards that speak RTPS for which there is no bound."""
+    """Reports entries for which there is no bound with RTPS."""
     boards = {one.name for one in system.boards() if rtps_link_of(system, one)}
     if not boards:
         return
@@ -611,7 +613,8 @@ def _rtps_messages(
 
 
 def _rtps_directly(system: System, before: Callback, after: Callback) -> Finding:
-    """A participant does not receive its own samples; those of two boards pass no host."""
+    """Reports a message between two boards that speak RTPS, or from such a board to itself. A participant does not
+    receive its own samples, and there is no bound for a message that does not pass through the host."""
     own = before.executor == after.executor
     what = f"board '{before.executor}' does not receive its own topics" if own else "two boards talk without a host"
     return Finding(
@@ -622,9 +625,9 @@ def _rtps_directly(system: System, before: Callback, after: Callback) -> Finding
 
 
 # ---- chains that branch and join ----
-# Chains that branch or join where a board takes part (docs/analysis/joins.md, With a board). Each path from a timer to
-# an end is bounded like a separate chain; all paths of one timer have one priority. A callback common to several paths
-# is one object in all of them, so that the analysis counts it once.
+# Chains that branch or join in a system with boards (docs/analysis/joins.md, With a board). Each path from a timer to
+# an end is bounded like a separate chain; all paths of one timer have the same priority. A callback that several paths
+# share is the same object in all of them, so that the analysis counts it once.
 
 
 _NOTHING = Decimal(0)
@@ -634,9 +637,9 @@ Way = tuple[Callback, ...]
 
 @dataclass(frozen=True)
 class Ways:
-    """The paths that replace branching and joining chains. system: the description without branches and joins.
-    of_chain: by the name of each described chain, the chains of `system` that replace it; the latest of their bounds is
-    its bound. joined: the chains of `system` that wait for several messages."""
+    """The paths that replace branching and joining chains. system: the description with these paths as chains, without
+    branches and joins. of_chain: for each described chain, the names of the chains in `system` that replace it; its
+    bound is the largest of theirs. joined: the names of the chains in `system` that wait for several messages."""
 
     system: System
     of_chain: Mapping[str, tuple[str, ...]]
@@ -670,20 +673,20 @@ def ways_of(system: System) -> Ways:
 
 
 class _Repeated(Callback):
-    """A callback whose execution and messages are counted in another tree of the same timer."""
+    """A callback whose execution and messages are counted in another tree, with the same timer."""
 
 
 def _takes_one_at_a_time(executor: Executor) -> bool:
-    """True if callbacks of one tree never run at the same time on this executor. On a board all of them have one
-    level."""
+    """True if callbacks of one tree never run at the same time on this executor. On a board they cannot, because all of
+    them have the same level."""
     return executor.where == "mcu" or executor.lanes == 1
 
 
 class _Begun:
-    """A message that is not published in every run begins a separate tree, whose timer has the shortest time between
-    two such messages as its period. This tree repeats the callbacks and messages before that message, which only adds
-    work. If only a single callback, of a board or of an executor with one lane, comes before the message, its run is
-    counted only in the tree that it belongs to, and the separate tree counts only the sending of the message
+    """Separate trees for messages that are not published in every run. The period of such a tree is the shortest time
+    between two of these messages. The tree repeats the callbacks and messages that precede the message, which only adds
+    work. There is an exception if only a single callback, on a board or on an executor with one lane, precedes the
+    message: its run is then counted only in its original tree, and the separate tree counts only the message
     (docs/analysis/joins.md, Several messages)."""
 
     def __init__(self, system: System) -> None:
@@ -713,7 +716,7 @@ class _Begun:
 def _unheard(
     system: System, begun: _Begun, of_chain: Mapping[str, tuple[str, ...]], shared: Mapping[str, int]
 ) -> Iterator[Chain]:
-    """The messages that no chain receives, each as a separate chain."""
+    """A separate chain for each message that no chain receives."""
     taken = system.taken()
     for chain in system.chains:
         count = len(of_chain[chain.name])
@@ -735,9 +738,9 @@ def _unheard(
 
 
 class _BehindJoins:
-    """Callbacks after joins: on a path they do not run in an instance whose last input came by another path. On several
-    boards each path has its own copies of these callbacks, because its sections begin at other times than those of the
-    other paths."""
+    """Copies of callbacks after joins, with a shortest time of 0: on a path, these callbacks do not run in an instance
+    whose last input came by another path. With several boards, each path gets its own copies, because its sections
+    begin at other times than those of other paths."""
 
     def __init__(self, system: System) -> None:
         waiting = [chain for chain in system.chains if _waits(system, chain)]
@@ -786,7 +789,7 @@ def _alone(system: System, chain: Chain, way: Way, name: str, shared: Mapping[st
 
 
 def latest_ways(system: System, ways: Ways, bounds: Sequence[ChainBound]) -> list[ChainBound]:
-    """Bounds of the system's chains in the system's order, from the bounds of its paths."""
+    """Bounds of the system's chains, in the system's order, from the bounds of the paths that replace them."""
     by_name = {one.name: one for one in bounds}
     places = {chain.name: index for index, chain in enumerate(system.chains)}
     return [
@@ -826,7 +829,8 @@ def _latest(system: System, chain: Chain, ways: Sequence[ChainBound], places: Ma
 
 
 def _likely_ways(ways: Sequence[ChainBound]) -> tuple[Likely, ...]:
-    """An instance is in time if all its ways are. A way without measured delays has the same bound for each share."""
+    """The probabilities of a chain's bounds from those of its paths: an instance keeps the bound if all its paths keep
+    it. A path without measured delays has the same bound for each share of the delays."""
     shares = next((one.likely for one in ways if one.likely), ())
     found = []
     for place, (share, *_) in enumerate(shares):
@@ -838,12 +842,12 @@ def _likely_ways(ways: Sequence[ChainBound]) -> tuple[Likely, ...]:
 
 
 def named(text: str) -> str:
-    """Replaces the names of paths by the user's names of their chains."""
+    """Replaces names of paths in a text by the names of the described chains."""
     return _ALTERNATIVE.sub("", text)
 
 
 def _messages_of(system: System, chain: Chain) -> set[int]:
-    """The identities of all messages sent on the chain's path, from its timer to its end."""
+    """The identities of all messages on the chain's paths, from its timer to its end."""
     pairs = (pair for way in system.ways(chain) for pair in zip(way, (*way[1:], None), strict=True))
     return {id(sent) for before, after in pairs if (sent := before.sends_to(after)) is not None}
 
@@ -851,8 +855,8 @@ def _messages_of(system: System, chain: Chain) -> set[int]:
 def _service_amid(
     system: System, chain: Chain, tree: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]
 ) -> str:
-    """What is wrong with the position of a service in this chain, as a phrase of a message. A service must follow
-    everything that the tree shares. Empty: nothing is wrong."""
+    """The fault of a service's position in this chain, as a phrase for a message; empty: no fault. From the service on,
+    nothing of the chain may be shared within the tree."""
     path = system.path(chain)
     first = next((n for n, one in enumerate(path) if one.requests), len(path))
     behind = {id(one) for one in path[first:]}
@@ -866,8 +870,8 @@ def _service_amid(
 
 
 def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Finding]:
-    """Entries that are not supported together with chains that share a timer and visit a board. waiting: the boards on
-    which a publish waits."""
+    """Reports entries of chains that share a timer or branch, for which there is no bound in a system with boards.
+    waiting: the boards on which a publish waits."""
     if not has_trees(system):
         return
     locked = {one.callback[0]: index for index, lock in enumerate(system.locks) for one in lock.sections}
@@ -925,7 +929,7 @@ def tree_findings(system: System, losses: int, waiting: set[str]) -> Iterator[Fi
 
 ClientExecutor = Literal["tide", "lanes", "batch", "batch_stock", "batch_blocking"]
 HostPolicy = Literal["default", "priority", "rclcpp", "any_order"]
-# A host executor in documents, which passes a message from a callback of one board to a callback of another.
+# A host executor in documents that has no callbacks of the description: it only passes a message on.
 RELAY = "!relay"
 _POLICIES: dict[HostPolicy, str] = {
     "default": "default",
@@ -936,7 +940,7 @@ _POLICIES: dict[HostPolicy, str] = {
 
 
 class NoBoundError(Exception):
-    """The analysis does not apply; `findings` name the entries."""
+    """No analysis supports the system; `findings` name the entries concerned."""
 
     def __init__(self, findings: list[Finding]) -> None:
         super().__init__("; ".join(finding.what for finding in findings))
@@ -955,7 +959,7 @@ def described_executor(system: System) -> ClientExecutor:
 
 
 def executor_of_board(board: Executor) -> ClientExecutor:
-    """The executor that the description names."""
+    """The executor that the description gives this board, by its policy and lanes."""
     if board.policy is None or board.policy == "tide":
         return "lanes" if board.lanes > 1 else "tide"
     return board.policy
@@ -964,14 +968,14 @@ def executor_of_board(board: Executor) -> ClientExecutor:
 def link_document(
     system: System, executor: ClientExecutor | None = None, losses: int = 0, joined: Collection[str] = ()
 ) -> Document:
-    """The document, in the form of tools/analysis/native.cpp, of a system with one board. executor: None: the
-    description's. joined: chains that wait for several messages."""
+    """The document of a system with one board, in the form of tools/analysis/native.cpp. executor: of the board; None:
+    as described. joined: the names of chains that wait for several messages."""
     refuse_link(system, executor, losses)
     return board_document(system, executor or described_executor(system), losses, joined=joined)
 
 
 def refuse_link(system: System, executor: ClientExecutor | None, losses: int) -> None:
-    """Raises NoBoundError if no analysis supports some entry of the boards or links."""
+    """Raises NoBoundError if there is an entry of the boards or links that no analysis supports."""
     waiting = _waiting_boards(system, executor)
     findings = [
         *link_findings(system),
@@ -996,7 +1000,7 @@ def _waiting_boards(system: System, executor: ClientExecutor | None) -> set[str]
 
 def _waiting_services(system: System, waiting: set[str]) -> list[Finding]:
     """Reports requests and replies on boards where publishing waits. Requests and replies never wait for an
-    acknowledgment, and the analysis supports waiting only for whole chains."""
+    acknowledgment, but in the analysis either all reliable messages of a chain wait or none."""
     return [
         Finding(
             ("chains", index, "callbacks", position),
@@ -1026,8 +1030,9 @@ def _waiting_loads(system: System, waiting: set[str]) -> list[Finding]:
 
 
 def _shared_subscriptions(system: System, executor: ClientExecutor | None, losses: int) -> Iterator[Finding]:
-    """Reports subscriptions of several publishers in two cases: on a batch executor, whose rounds take one message of
-    each subscription; and with losses, which are bounded only for chains that end before their next release."""
+    """Reports subscriptions of several publishers in two cases: on a batch executor, which takes one message of each
+    subscription in a round; and with losses, for which there are bounds only if a chain ends before its next
+    release."""
     for words, (first, *_) in servers_of(system).items():
         if first.kind != "subscription" or system.where(first) == "host":
             continue
@@ -1039,7 +1044,8 @@ def _shared_subscriptions(system: System, executor: ClientExecutor | None, losse
 
 
 def _batch_events(system: System, executor: ClientExecutor | None) -> list[Finding]:
-    """An interrupt does not wake rclc's executor, which looks at guard conditions only where a wait begins or ends."""
+    """Reports events on boards with rclc's executor: an interrupt does not wake this executor, which checks guard
+    conditions only when a wait begins or ends."""
     return [
         Finding(
             ("chains", index, "callbacks", 0, "kind"),
@@ -1055,8 +1061,8 @@ def _batch_events(system: System, executor: ClientExecutor | None) -> list[Findi
 
 
 def makes_of(system: System) -> dict[str, int]:
-    """For each host executor: time to create a message, in addition to the callback's execution. On a board the link
-    analysis adds this time itself (submit_ns)."""
+    """For each host executor: the time to create a message, which is not part of the callback's execution time. On a
+    board, the link analysis adds this time (submit_ns)."""
     return {one.name: nanoseconds(one.submit_ms) for one in system.executors if one.where == "host"}
 
 
@@ -1068,8 +1074,8 @@ def board_document(
     joined: Collection[str] = (),
     shared: Mapping[int, int] | None = None,
 ) -> Document:
-    """The document of a system with at most one board. whole: the system of which this system is a part; its locks
-    count. shared: the system's `shared_callbacks`, if they are known."""
+    """The document of a system with at most one board. whole: the system of which this system is a part, and whose
+    locks count; None: this system. shared: the result of `shared_callbacks` for the whole system, if known."""
     policy, _, send = executor.partition("_")
     client = next(iter(system.boards()), None)
     line = system.link_of_board(client) if client is not None else next(iter(system.links), None)
@@ -1156,14 +1162,13 @@ def _over_first(chain: Chain, joined: Collection[str], speaks_rtps: bool) -> str
 
 
 def shared_callbacks(system: System) -> dict[int, int]:
-    """Assigns a number, by identity, to each callback that belongs to several chains, which are the paths of one
-    tree."""
+    """Numbers the callbacks that belong to several chains (paths of one tree), by their identity."""
     counts = Counter(id(callback) for chain in system.chains for callback in chain.callbacks)
     return {key: number for number, key in enumerate((key for key, count in counts.items() if count > 1), 1)}
 
 
 def _share_levels(document: Document, priorities: Mapping[str, int]) -> None:
-    """Chains that share a callback of the board have one common level there."""
+    """Gives chains that share a callback of the board a common level there."""
     sharing = [entry for entry in document["chains"] if entry["name"] in priorities]
     holding = {priorities[entry["name"]] for entry in sharing if "hold" in entry}
     for entry in sharing:
@@ -1180,9 +1185,8 @@ def _add_sections(document: Document, system: System, whole: System) -> None:
 
 
 def _relay_services(document: Document, system: System, client: str) -> None:
-    """A request or reply from the board to itself passes through the agent and has another size on its return. In this
-    board's model a message to another board is directly followed by the message that comes back from there; no callback
-    receives the outgoing message."""
+    """Inserts a relay where the board sends a request or reply to itself. It passes through the agent, and its size on
+    the way back differs; the relay receives the one message and sends the other."""
     relay = {"name": RELAY, "executor": RELAY, "execution_ns": 0}
     used = False
     for chain, entry in zip(system.chains, document["chains"], strict=True):
@@ -1197,8 +1201,9 @@ def _relay_services(document: Document, system: System, client: str) -> None:
         document["hosts"].append({"name": RELAY, "own_cores": True})
 
 
-_UDP_FLOOR_NS = 2_000_000  # least delay of a HEARTBEAT if the link names none (DELAY_MINIMUM_NS of the transmitter)
-_UDP_BAUD = 1_000_000_000  # so high that the wire adds nothing: agent_ms and return_ms are the network's delay
+_UDP_FLOOR_NS = 2_000_000  # least HEARTBEAT delay if the link gives none (DELAY_MINIMUM_NS of the transmitter)
+# so high that the line adds no time: agent_ms and return_ms contain the delays of the network
+_UDP_BAUD = 1_000_000_000
 
 
 def _line(system: System, line: Line | Network) -> Document:
@@ -1231,7 +1236,7 @@ def _line(system: System, line: Line | Network) -> Document:
         **document,
         "escaped_bytes": 0,
         "agent_ns": agent_ns,
-        "turn_ns": agent_ns + return_ns,  # the message takes agent_ns, its acknowledgment return_ns
+        "turn_ns": agent_ns + return_ns,  # agent_ns for the message, return_ns for its acknowledgment
         "return_ns": return_ns,
     }
 
@@ -1246,7 +1251,8 @@ def exclusive_group(system: System, callback: Callback) -> str | None:
 
 
 def shared_exclusive_groups(system: System) -> dict[str, str]:
-    """For each executor with several lanes that has one: a group of several callbacks that exclude each other."""
+    """For each executor with several lanes: an exclusive group that has several callbacks; executors without such a
+    group are omitted."""
     if not system.groups:
         return {}
     kinds = {group.name: group.kind for group in system.groups}
@@ -1267,8 +1273,8 @@ def own_priorities(system: System) -> bool:
 
 @dataclass(frozen=True)
 class Stretch:
-    """Successive callbacks of a chain on one executor. The segment's internal name ends with a number in a form that no
-    user's name can have."""
+    """A segment: successive callbacks of a chain on one executor. If there are several, the segment's name ends with a
+    number in a form that no user's name can have."""
 
     name: str
     chain: Chain
@@ -1292,14 +1298,14 @@ def stretches_of(system: System, chain: Chain) -> list[Stretch]:
 
 
 def hop_before(system: System, stretches: list[Stretch], number: int) -> int:
-    """Transfer time of the message that starts this segment from the preceding one."""
+    """Transfer time of the message from the preceding segment that starts segment `number`."""
     return system.hop_ns(stretches[number - 1].callbacks[-1], stretches[number].callbacks[0])
 
 
 def host_document(system: System, policy: HostPolicy = "default", meeting: Collection[str] = ()) -> Document:
-    """Follows the form of tools/analysis/native.cpp: each segment of a chain on one executor is a separate chain there,
-    and a branching chain has copies of the callbacks that it shares, which only adds work. meeting: the names of the
-    segments in which an instance may meet the preceding one."""
+    """The document of a system on the host, in the form of tools/analysis/native.cpp. In it, each segment is a separate
+    chain, and a branching chain has copies of the callbacks that it shares, which only adds work. meeting: the names of
+    the segments in which an instance may meet the preceding one."""
     kinds = {group.name: group.kind for group in system.groups}
     lanes = {executor.name: executor.lanes for executor in system.executors}
     own = policy == "priority" and own_priorities(system)
@@ -1307,8 +1313,8 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
     waits_ns = waits_of(system)
 
     def group_of(stretch: Stretch, position: int, callback: Callback) -> str | None:
-        """If an instance may meet the preceding one, a callback without a group gets a group of its own, because it may
-        overlap every callback except itself. On one thread nothing overlaps."""
+        """The exclusive group of a callback. If an instance may meet the preceding one, a callback without a group gets
+        a group for itself, because it may overlap any callback except itself. On one thread nothing overlaps."""
         if lanes[callback.executor] == 1:
             return None
         if callback.group is None:
@@ -1350,7 +1356,8 @@ def host_document(system: System, policy: HostPolicy = "default", meeting: Colle
             delays = [hop_before(system, stretches, number) for number in range(1, len(stretches))]
             paths.append({"name": chain.name, "segments": names, "delays_ns": delays, "deadline_ns": deadline_ns})
     used = {chain["executor"] for chain in chains}
-    several = serving_several(system)  # on such executors messages wait for one callback, regardless of priorities
+    # on these executors, messages of several chains wait for one callback, regardless of priorities
+    several = serving_several(system)
     executors = [
         {
             "name": one.name,
@@ -1414,7 +1421,7 @@ def _link_chain(
     shared: Mapping[int, int],
     by_name: Mapping[str, Chain],
 ) -> Document:
-    # A chain without a callback on the board sends no frame there: none is lost, and none is acknowledged.
+    # A chain without a callback on the board has no frames that could be lost or acknowledged.
     reliable = chain.reliability == "reliable" and any(one.executor == client for one in chain.callbacks)
     if client and rtps_link_of(system, system.executor(client)):
         reliable = False  # its HEARTBEATs and ACKNACKs are loads (rtps_loads)
@@ -1450,8 +1457,8 @@ def _link_chain(
 
 
 def sending(system: System, callback: Callback, after: Callback | None, client: str) -> Document:
-    """The message with which a chain continues. The time to create the other messages is execution, because a callback
-    creates all of them before it ends."""
+    """The fields about the message with which a chain continues. The time to create the callback's other messages is
+    added to its execution, because the callback creates all of them before it ends."""
     here = callback.executor == client
     sent = callback.sends_to(after)
     payload_bytes = (up_bytes if here else down_bytes)(callback, after)
@@ -1474,8 +1481,8 @@ def sending(system: System, callback: Callback, after: Callback | None, client: 
 
 
 # ---- assumptions on executors ----
-# Texts that name the executor that a bound assumes on the host. If the bound is proved for a wider class of orders than
-# the requested policy, the text names that class.
+# Texts about the executors that bounds assume. If a bound is proved for more orders than that of the requested policy,
+# the text names all these orders.
 
 
 TEXTS = {
@@ -1495,14 +1502,14 @@ CLIENT_TEXTS: dict[ClientExecutor, str] = {
     "batch_blocking": "rclc's rounds, in any order; each publish waits until its frame has left, a reliable one "
     "until it is acknowledged",
 }
-# Policies, from the one whose bounds hold for all orders to the one whose bounds hold for the fewest.
+# Policies for which bounds are proved; those whose bounds hold for more orders come first.
 _ORDER = ("any_order", "default", "wait_set", "priority")
 STARVATION = "stock rclcpp may starve such a group (ros2/rclcpp#2360, #2645, #2702)"
 
 
 def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterable[str]]) -> tuple[Model, ...]:
-    """Statements about the executors of the host. proved: for each executor, the policies for which its bounds are
-    proved."""
+    """What the bounds assume about the executors of the host. proved: for each executor, the policies for which its
+    bounds are proved."""
     excluding = shared_exclusive_groups(system)
     models = []
     for executor in system.executors:
@@ -1518,8 +1525,8 @@ def host_models(system: System, policy: HostPolicy, proved: Mapping[str, Iterabl
 
 
 def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ...]:
-    """Statements about the executors that the bounds assume: on a board the requested executor, whatever the
-    description says; on the host an executor with any order."""
+    """What the bounds of a system with boards assume about its executors: on a board the requested executor, whatever
+    the description says; on the host any order."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     models = []
     for executor in system.executors:
@@ -1533,8 +1540,7 @@ def line_models(system: System, asked: ClientExecutor | None) -> tuple[Model, ..
 
 
 def _other_lanes(system: System, executor: Executor, client: ClientExecutor) -> str:
-    """A note for bounds of an executor that the user requested, but that differs from the described one; otherwise
-    empty."""
+    """A note if the user requested bounds for another executor than the described one; otherwise empty."""
     needed = levels_of(system, executor.name) if client == "lanes" else 1
     fits = executor.lanes >= needed if client == "lanes" else executor.lanes == 1
     return "" if fits else f"; the description has lanes = {executor.lanes}, for which these bounds do not hold"

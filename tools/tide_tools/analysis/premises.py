@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The premises of bounds: who is responsible for each, its short name, and which chains depend on it. `tide check`
-prints them, `tide run` reports whether each held. The analysis that needs a premise states its text, except for the
-premises of every bound, whose texts are here."""
+"""The premises of bounds: who is responsible for each premise, its short name, and which chains depend on it. `tide
+check` prints the premises, and `tide run` reports whether each of them held. The text of a premise comes from the
+analysis that needs it; texts of premises that all bounds need are in this module."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ OF_CODE = (
     "work_conserving",
 )  # premises about an executor's code, which no run can observe
 
-# What a premise concerns if its own text names no executor. machine: all executors together. paths: only the bounds of
-# paths, not those of chains.
+# What a premise is about if it names no executor itself. machine: all executors together. paths: the bounds of paths,
+# but not those of chains.
 About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
 
 _KNOWN: dict[str, tuple[Group, str, About]] = {
@@ -81,13 +81,13 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
 
 @dataclass(frozen=True)
 class Origins:
-    """Sources of the times of a description. Of the measured times: least_runs, the smallest number of runs; margins,
-    the smallest and the largest margin in percent."""
+    """Counts of a description's times by their source. least_runs: the smallest number of runs of any measured time.
+    margins: the smallest and the largest margin of measured times, in percent."""
 
     count: int
     measured: int
     placeholders: int
-    zeros: int  # execution times of 0 that nobody measured
+    zeros: int  # number of execution times of 0 that were not measured
     least_runs: int
     margins: tuple[float, float]
 
@@ -169,7 +169,7 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
 
 
 def _of_rtps(system: System, board: Executor, link: RtpsLink) -> Iterator[tuple[str, str]]:
-    """What the bounds of a board suppose that speaks RTPS (docs/analysis/link.md, Without an agent)."""
+    """Premises of the bounds of a board that speaks RTPS (docs/analysis/link.md, Without an agent)."""
     here = [chain for chain in system.chains if any(one.executor == board.name for one in chain.callbacks)]
     name = f"board '{board.name}'"
     yield (
@@ -208,7 +208,7 @@ def _undescribed_parts(system: System) -> list[str]:
 
 _GOALS = "/_action/send_goal"
 _HEARTBEAT = re.compile("the (client|agent) asks about .* after (.*) at the earliest, and every (.* ms) again")
-# The analysis of a link handles only bytes and times; the texts of its premises are here.
+# Texts for premises of the link analysis, which does not know what kind of network a link is.
 _OVER_RTPS = {
     "agent": r"from the board's interface to the node: \1 at most (to_host_ms: network, DDS)",
     "return": r"from the node's publish to the board: \1 at most (to_board_ms: DDS, network)",
@@ -292,13 +292,14 @@ def group_of(premise: str) -> Group:
 
 
 def _known(premise: str) -> tuple[Group, str, About]:
-    """Group, short name and subject of a premise. A premise without an entry is printed under its id; a test requires
-    an entry."""
+    """Group, short name and subject of a premise. A premise that this module does not list is printed under its id; a
+    test requires that all are listed."""
     return _KNOWN.get(premise, (YOURS, premise.replace("_", " "), "machine"))
 
 
 def of_executors(bounds: Bounds) -> list[str]:
-    """The order that the bounds assume for each executor, grouped by order."""
+    """Lines about the order in which the bounds assume that callbacks are taken: the executors of each order in one
+    line."""
     alike: dict[str, list[str]] = {}
     for model in bounds.models:
         alike.setdefault(model.text, []).append(model.executor)
@@ -314,7 +315,7 @@ def of_executors(bounds: Bounds) -> list[str]:
 
 
 def places_of(system: System, premise: str, named: Iterable[str] = ()) -> frozenset[str] | None:
-    """The executors that a premise concerns; None: it concerns everything. named: the boards that the premise names."""
+    """The executors that a premise is about; None: all. named: the boards that the premise names itself."""
     about = _known(premise)[2]
     if about == "machine":
         return None
@@ -334,8 +335,8 @@ def _users_of(system: System, lock_name: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Reach:
-    """What a chain's bound depends on: the chains whose bounds it uses, the chain itself, and all executors that any of
-    these chains visits or shares a lock with. No term of the bound refers to anything else."""
+    """What a chain's bound depends on. chains: the chain itself and the chains whose bounds it uses. executors: those
+    that one of these chains visits or shares a lock with. No term of the bound refers to anything else."""
 
     chains: frozenset[str]
     executors: frozenset[str]
@@ -356,8 +357,8 @@ def reaches_of(system: System, bounds: Bounds) -> dict[str, Reach]:
 
 
 def _before(system: System, chain: Chain) -> set[str]:
-    """The chains that this chain branches from or joins, and the other chains of their timer, whose callbacks it may
-    share."""
+    """The chains from which this chain branches or which it joins, and all other chains of their timers, with which it
+    may share callbacks."""
     timer = system.timer_of(chain)
     return {one.name for one in system.chains if system.timer_of(one) is timer}
 

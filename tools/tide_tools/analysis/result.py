@@ -26,7 +26,7 @@ def _members(one: object, names: str) -> dict[str, Any]:
 
 
 # ---- internal names ----
-# Internal names in documents contain a character that user names must not.
+# Internal names in documents contain a character that user names cannot contain.
 
 
 NUMBER, ITSELF = "#", "!"
@@ -38,7 +38,7 @@ def alternative_name(chain: str, number: int) -> str:
 
 
 def chain_of(stretch: str) -> str:
-    """The user's chain name for a name in a document."""
+    """The described chain to which a name in a document belongs."""
     return stretch.partition(NUMBER)[0]
 
 
@@ -76,8 +76,8 @@ LABELS = {
 
 
 class Part(NamedTuple):
-    """A part of a bound. chain: the chain that causes it by interference; executor: the executor of the part, if the
-    bounded chain has several."""
+    """A part of a bound. chain: the chain whose interference it is. executor: where it arises, if the bounded chain
+    visits several executors."""
 
     kind: str
     value_ns: int
@@ -92,13 +92,14 @@ def label(part: Part) -> str:
 
 
 # ---- reasons ----
-# Why a chain has no bound: the first failure, the value reached, the limit, and the largest part.
+# Reasons why chains have no bounds.
 
 
 @dataclass(frozen=True)
 class Root:
-    """The first failure. kind: overload, too_long, unsettled, effort, starvation, pools or, over a line, link or busy.
-    path: the entry of the description. part: the largest part of the value reached."""
+    """The first failure of the analysis. kind: overload, too_long, unsettled, effort, starvation, pools or, over a
+    line, link or busy. path: the entry of the description. part: the largest part of the value at which the analysis
+    gave up."""
 
     kind: str
     path: Path
@@ -204,7 +205,7 @@ def link_root(system: System, told: LinkChainAnswer) -> Root:
     before = f"it needs a bound of chain '{root}', which has none: "
     what = (told.reason or "").removeprefix(before)
     kind = "busy" if what.startswith("more urgent chains keep") else "link"
-    # If the load is the cause, the largest part of a window of one period says nothing about it.
+    # For an overload, the largest part of a window of one period does not explain the cause.
     part = max(shares, key=lambda one: one.value_ns, default=None) if kind == "link" else None
     what += _most(part)
     reached_ns, limit_ns = (told.reached_ns, told.limit_ns) if told.reached_ns else (None, None)
@@ -218,8 +219,8 @@ def link_root(system: System, told: LinkChainAnswer) -> Root:
 
 
 class Assumption(NamedTuple):
-    """An assumption of bounds: `id` selects the counter that a run reads; `values` are the limits. places: the boards
-    or links that the assumption names; empty: see tide_tools.analysis.premises."""
+    """An assumption of bounds. id: selects how a run checks it. values: its limits. places: the boards or links that it
+    names; if empty, tide_tools.analysis.premises says what it is about."""
 
     id: str
     text: str
@@ -233,7 +234,7 @@ Share = tuple[str, int, str | None] | tuple[str, int, str | None, str | None]
 
 @dataclass(frozen=True)
 class Model:
-    """The assumptions of the bounds about an executor: the order in which it takes callbacks."""
+    """What the bounds assume about an executor: the order in which it takes callbacks."""
 
     executor: str
     model: str
@@ -242,8 +243,9 @@ class Model:
 
 class Likely(NamedTuple):
     """A bound that an instance keeps with a probability of at least 1 - late (docs/analysis/link.md, Measured delays).
-    share: the quantile of the delays. messages: the number of messages none of which may take longer; 0: no message
-    takes longer than the longest delay. instances: those that send these messages, the instance itself included."""
+    share: the quantile of the delays from which the bound is computed. messages: number of messages that must not take
+    longer than this quantile; 0: none can, because it is the longest delay. instances: number of instances that send
+    these messages, including the instance itself."""
 
     share: Decimal
     bound_ns: int
@@ -257,8 +259,8 @@ class Likely(NamedTuple):
 
 @dataclass(frozen=True)
 class PathBound:
-    """reason: why the path has no bound; None: the path has a bound. likely: a chain of the path has a probability
-    only, and the bounds are those with the longest delays. Times are in nanoseconds."""
+    """The bounds of a path, in nanoseconds. reason: why it has none; None: it has bounds. likely: true if a chain of
+    the path has only a probability, because of measured delays; the bounds are those for the longest delays."""
 
     name: str
     chains: tuple[str, ...]
@@ -275,12 +277,12 @@ class PathBound:
 
     @property
     def met(self) -> bool:
-        """True if the path keeps its limits, guaranteed."""
+        """True if it is guaranteed that the path keeps its limits."""
         return self.is_within and not self.likely
 
     @property
     def is_within(self) -> bool:
-        """True if the path has bounds and they are within its limits, if it has any (is_limited)."""
+        """True if the path has bounds, and these are within its limits; a path need not have limits (is_limited)."""
         if self.reason is not None:
             return False
         pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
@@ -288,8 +290,8 @@ class PathBound:
 
     @property
     def slack(self) -> float:
-        """The smallest slack as a share of its limit; infinite if the path has no limit, minus infinity if it has no
-        bound."""
+        """The smallest slack as a share of its limit; infinite if the path has no limits, minus infinity if it has no
+        bounds."""
         if self.reason is not None:
             return -inf
         pairs = ((self.reaction_ns, self.reaction_limit_ns), (self.age_ns, self.age_limit_ns))
@@ -308,10 +310,10 @@ def _part_json(kind: str, value_ns: int, chain: str | None, executor: str | None
 
 @dataclass(frozen=True)
 class ChainBound:
-    """The bound of one chain. The bound holds whether or not the deadline is met. bound_ns None: the chain has no
-    bound, and `root` is the first failure. bound_ns and deadline_ns count from the nominal expiry of its timer,
-    from_event_ns from a change at its input, or from the event that begins it. holds_for: the executor policies for
-    which the bound is proved (tide_tools.analysis.lower)."""
+    """The bound of one chain, which holds whether or not the deadline is met. bound_ns: None if the chain has no bound;
+    `root` is then the first failure. bound_ns and deadline_ns count from the nominal expiry of the chain's timer;
+    from_event_ns counts from a change at the chain's input. For a chain that begins with an event, both count from the
+    event. holds_for: the policies for which the bound is proved (tide_tools.analysis.lower)."""
 
     name: str
     priority: int
@@ -328,13 +330,15 @@ class ChainBound:
     from_event_ns: int | None = None
     deadline_from: str = "tick"
     begins_with_event: bool = False
-    # Only if messages of the chain cross a link with measured delays, so that nothing is guaranteed: by share.
+    # By share of the delays; only for a chain whose messages cross a link with measured delays, so that nothing is
+    # guaranteed.
     likely: tuple[Likely, ...] = ()
     sufficient: Decimal | None = None  # the probability that suffices
 
     @cached_property
     def best(self) -> Likely | None:
-        """The greatest probability of meeting the deadline; None: it is 0, or the chain needs none."""
+        """The greatest probability with which the deadline is met; None: no probability is known, or the chain needs
+        none."""
         if not self.likely or self.bound_ns is None:
             return None
         every = (*self.likely, Likely(Decimal(1), self.bound_ns, 0, 1, Decimal(0)))
@@ -349,14 +353,14 @@ class ChainBound:
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The parts add up to the bound. They are computed on request, because 100 chains over a line have 10,000
-        parts."""
+        """The parts, which add up to the bound. They are computed only on request, because 100 chains over a line have
+        10,000 parts."""
         return tuple(starmap(Part, self.find_parts()))
 
     @cached_property
     def sections(self) -> tuple[tuple[str, int | None], ...]:
-        """For a chain over several boards: for each board, the bound until the chain leaves it; the last is the bound
-        of the chain."""
+        """For a chain over several boards: each board with the bound until the chain leaves it; the last one is the
+        bound of the chain."""
         return self.find_sections()
 
     @cached_property
@@ -386,8 +390,8 @@ class ChainBound:
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of a system's chains, most urgent first, for one kind of host executor (--executor). models: what is
-    assumed of each executor."""
+    """The bounds of a system's chains, most urgent first, for one value of --executor. models: what the bounds assume
+    about each executor."""
 
     system: str
     executor: str
@@ -396,7 +400,7 @@ class Bounds:
     assumptions: tuple[Assumption, ...] = field(default=())
     models: tuple[Model, ...] = field(default=())
     paths: tuple[PathBound, ...] = field(default=())
-    # Chain (or one of its alternatives), board, and what the chain uses there.
+    # Name of a chain or of an alternative of it, a board, and what the chain uses there.
     uses: tuple[tuple[str, str, Use], ...] = field(default=())
     uses_of_chains: Uses = field(default_factory=dict)
     needs: tuple[Need, ...] = field(default=())  # one entry for each board with a link

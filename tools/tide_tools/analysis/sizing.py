@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements of a description on a board's pools (tide/pools.h), its agent (agent/core/limits.h) and the runtime
-(tide/options.h). Only this module computes them: `tide check` compares them with the actual sizes, `tide footprint`
-writes them, `tide simulate` and the hunts use them."""
+"""The sizes that a description requires of a board's pools (tide/pools.h) and of its agent (agent/core/limits.h), and
+the options of the runtime (tide/options.h). Only this module computes them: `tide check` compares them with the actual
+sizes, `tide footprint` writes them, and `tide simulate` and the hunts use them."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tide_tools.system.places import Executor, RtpsLink
 from tide_tools.system.servers import servers_of
 
 _IDENTITY_BYTES = 24  # TIDE_SAMPLE_IDENTITY_BYTES of include/tide/session.h
-_NUMBER_BYTES = 4  # TIDE_REPLY_HEADER_BYTES there
+_NUMBER_BYTES = 4  # TIDE_REPLY_HEADER_BYTES of the same header
 
 
 def up_bytes(sender: Callback, taker: Callback | None) -> int:
-    """Size of the message that a board's callback sends to the agent for `taker`. 0: none."""
+    """Payload of the message to the agent that a board's callback sends for `taker`; 0: it sends none."""
     return _payload(sender, taker) + (_IDENTITY_BYTES if sender.replies else 0)
 
 
 def down_bytes(sender: Callback, taker: Callback | None) -> int:
-    """Size of a callback's message from the agent to the receiving board. 0: none."""
+    """Payload of the message from the agent to the board that a callback's message becomes; 0: there is none."""
     header = _IDENTITY_BYTES if sender.requests else _NUMBER_BYTES if sender.replies else 0
     return _payload(sender, taker) + header
 
@@ -38,28 +38,28 @@ def _payload(sender: Callback, taker: Callback | None) -> int:
 
 _WRITE_HEADER_BYTES = 8  # submessage header and two ids
 _FRAME_OVERHEAD_BYTES = 12  # headers of message, fragment and submessage
-_CREATE_OVERHEAD_BYTES = 48  # the size of a CREATE without its strings
-_TEXT_OVERHEAD_BYTES = 8  # each further string adds its length and padding
+_CREATE_OVERHEAD_BYTES = 48  # of a CREATE without its strings
+_TEXT_OVERHEAD_BYTES = 8  # of each further string: its length and padding
 _ENCAPSULATION_BYTES = 4
 _SMALL_BYTES = 128
-# Overhead of a message in one of the agent's nodes: frame header, request header, service header.
+# Overhead of a message in a node of the agent.
 _SUBMESSAGE_BYTES = 12
-_SPARE_NODES = 2  # for the messages that create entities at the start
-_SPARE_SLOTS = 2  # for the arriving frame, and for frames without a reader
-_ANY_INSTANCES = 2  # number of instances under way that is assumed for a chain without a bound
+_SPARE_NODES = 2  # for messages that create entities at the start
+_SPARE_SLOTS = 2  # one for the arriving frame, one for frames without a reader
+_ANY_INSTANCES = 2  # instances under way that are assumed for a chain without a bound
 
 
 class Use(NamedTuple):
-    """The largest number of instances of a chain that have messages queued, in transit or unacknowledged at the same
-    time: for messages that its board sends, and for messages that it receives. None: the chain has no bound. depth: the
-    largest number of these messages that wait at a subscription."""
+    """What a chain uses on a board. sent, taken: the largest number of instances that have messages queued, in transit
+    or unacknowledged at the same time, for messages that the board sends and that it receives; None: the chain has no
+    bound. depth: the largest number of messages that wait at a subscription."""
 
     sent: int | None
     taken: int | None
     depth: int = 1
 
 
-Uses = Mapping[tuple[str, str], Use]  # keys: name of the described chain, and board
+Uses = Mapping[tuple[str, str], Use]  # by name of the described chain and of the board
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Endpoint:
     dds_type: str
     payload_bytes: int
     level: int
-    header_bytes: int = 0  # bytes that a service adds before the payload
+    header_bytes: int = 0  # of a service: bytes before the payload
     reliability: Reliability | None = None  # None: the reliability of the chain
 
     @property
@@ -99,12 +99,12 @@ class Client:
     executors: tuple[str, ...]
     lanes: int
     mtu_bytes: int
-    piece_bytes: int  # of a message to the agent: the quantum, or the MTU
+    piece_bytes: int  # largest frame to the agent: the quantum, or the MTU
     timers: tuple[tuple[Chain, Callback], ...]
     events: int
     publications: tuple[Endpoint, ...]
     subscriptions: tuple[Endpoint, ...]
-    services: tuple[ServiceEnd, ...]  # calls of services as well as served services
+    services: tuple[ServiceEnd, ...]  # called and served services
     chains: tuple[Chain, ...]
     levels: Mapping[str, int]  # the level of each chain
     uses: Uses
@@ -119,8 +119,8 @@ class Client:
 
     @property
     def served(self) -> tuple[ServiceEnd, ...]:
-        """One entry for each service that the board serves; of the chains that call it, the one with the longest
-        reply."""
+        """One entry for each service that the board serves: the one with the longest reply, of all chains that call the
+        service."""
         found: dict[str, ServiceEnd] = {}
         for one in self.services:
             if one.is_client:
@@ -132,7 +132,7 @@ class Client:
 
     @property
     def subscribed(self) -> tuple[tuple[Endpoint, ...], ...]:
-        """For each subscription, its endpoints: one for each callback that publishes its topic."""
+        """For each subscription its endpoints, one for each callback that publishes the topic."""
         found: dict[str | int, tuple[Endpoint, ...]] = {}
         for end in self.subscriptions:
             key = self.shared.get(id(end.callback), id(end))
@@ -141,7 +141,7 @@ class Client:
 
     @property
     def askers(self) -> int:
-        """The largest number of chains that call the same service of the board. Of each chain, at most one request
+        """The largest number of chains that call the same service of the board. At most one request of each chain
         waits."""
         counts = Counter(one.service.lstrip("/") for one in self.services if not one.is_client)
         return max(counts.values(), default=1)
@@ -161,8 +161,8 @@ def _dds_type(message: str) -> str:
 
 
 def _steps(system: System, chain: Chain) -> Iterator[tuple[tuple[Callback, ...], Callback]]:
-    """Each callback, with the callbacks whose messages start it; if this chain branches off or joins, they include
-    callbacks of other chains."""
+    """Each callback of the chain, with the callbacks whose messages start it. If the chain branches off or joins, some
+    of these belong to other chains."""
     before = system.inputs(chain)
     for callback in chain.callbacks:
         yield before, callback
@@ -170,8 +170,8 @@ def _steps(system: System, chain: Chain) -> Iterator[tuple[tuple[Callback, ...],
 
 
 def only_board(system: System, board: str | None) -> System:
-    """The system with only this board; all other boards count as hosts. UsageError if the system has several boards and
-    none is named."""
+    """The system with only this board; all other boards become executors of the host. Raises UsageError if the system
+    has several boards and none is named."""
     names = [one.name for one in system.boards()]
     if board is None and len(names) > 1:
         raise UsageError(f"'{system.name}' has {len(names)} boards; say which by --board: {', '.join(names)}")
@@ -189,8 +189,8 @@ def only_board(system: System, board: str | None) -> System:
 
 
 def client_of(system: System, uses: Uses | None = None) -> Client:
-    """The board's part of the description. uses: messages in transit, from the bounds. None: two messages for each
-    writer are assumed."""
+    """The board's part of the description. uses: what the chains use by their bounds; None: two messages are assumed
+    for each writer."""
     executors = tuple(executor for executor in system.executors if executor.where == "mcu")
     names = {executor.name for executor in executors}
     every = levels_of_boards(system)
@@ -250,7 +250,7 @@ def _endpoint(chain: Chain, callback: Callback, said: Publication, level: int) -
 
 
 def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, level: int) -> ServiceEnd:
-    """The board's end of a service in the chain. way: the calling callback and the serving callback."""
+    """The board's end of a service in the chain. way: the callback that calls, and the callback that serves."""
     asks, serves = way
     assert asks.requests is not None and serves.replies is not None
     package, _, name = asks.requests.type.split("/")
@@ -266,7 +266,7 @@ def _service(chain: Chain, way: tuple[Callback, Callback], is_client: bool, leve
 
 
 def _created_bytes(end: ServiceEnd) -> int:
-    """Size of the CREATE message beyond the common overhead: its name, and two topics and types."""
+    """Size of the strings in the CREATE message of a service: its name, and two topics and types."""
     topics = 2 * (len(end.service) + len("rq/") + len("Request") + _TEXT_OVERHEAD_BYTES)
     return len(end.service) + topics + len(end.sends.dds_type) + len(end.takes.dds_type)
 
@@ -277,7 +277,7 @@ def action_of(name: str) -> str:
 
 
 def _cancel(end: ServiceEnd) -> ServiceEnd:
-    """The service that cancels goals of this service's action."""
+    """The service that cancels goals of the action to which this service belongs."""
     request, response = (f"action_msgs::srv::dds_::CancelGoal_{part}_" for part in ("Request", "Response"))
     sends, takes = (request, response) if end.is_client else (response, request)
     return replace(
@@ -293,9 +293,9 @@ def _whole_words(count: int) -> int:
 
 
 def _streams(client: Client) -> int:
-    """Streams in each direction, without the stream of the requests, which the pools add. The acknowledgments of a
-    stream also need one stream in the other direction. One more stream is that of level 0, at which a stock agent
-    answers."""
+    """Number of streams in each direction, without the stream of the requests, which the pools add. Each reliable
+    stream also needs a stream in the other direction for its acknowledgments. One more stream is that of level 0, on
+    which a stock agent answers."""
     reads, writes = ({(end.level, end.reliable) for end in ends} for ends in (client.reads, client.writes))
     return max(len(reads), len(writes | {read for read in reads if read[1]})) + 1
 
@@ -306,12 +306,12 @@ def _is_fragmented(endpoint: Endpoint, mtu_bytes: int) -> bool:
 
 
 def pools(client: Client) -> dict[str, int]:
-    """The macros of tide/pools.h, large enough that no pool runs full while chains keep to their bounds. A node is in
-    use until its message has left or, if reliable, is acknowledged; a slot until the executor has taken its frame; a
-    reassembly until the callback has run. At least two messages of each writer and two frames of each reader have room.
-    A chain that ends before its next release has one open request; there is room for one more, in case a reply was lost
-    when an agent ended. Services and topics of an action belong to its server or client, which has one more endpoint to
-    cancel goals."""
+    """The macros of tide/pools.h, so large that no pool runs full while all chains keep their bounds. A node is in use
+    until its message has been sent or, if it is reliable, acknowledged; a slot until the executor has taken its frame;
+    a reassembly until the callback has run. There is room for at least two messages of each writer and two frames of
+    each reader. A chain that ends before its next release has one open request; there is room for a second one, because
+    a reply may be lost when an agent ends. The services and topics of an action belong to its server or client, which
+    has one more endpoint, to cancel goals."""
     ends = (*client.publications, *client.subscriptions)
     served = {action_of(one.service) for one in client.served} - {""}
     called = {action_of(one.service) for one in client.services if one.is_client} - {""}
@@ -419,8 +419,8 @@ def _deepest(client: Client) -> int:
 
 
 def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
-    """For each subscription, client and service: the number of frames that wait for its callback, and the depth of its
-    queue. The depth is the size of the pool unless the program sets a smaller one."""
+    """For each subscription, client and service: the number of frames that may wait for its callback, and the depth of
+    its queue, which is that of the pool unless the program sets a smaller one."""
     readers = [(sum(_waiting(client, end) for end in ends), subscription_depth) for ends in client.subscribed]
     of_service: dict[str, int] = {}
     for end in client.services:
@@ -430,9 +430,9 @@ def _readers(client: Client, subscription_depth: int) -> list[tuple[int, int]]:
 
 
 def _slots(readers: list[tuple[int, int]], slots: int) -> int:
-    """The number of slots that waiting frames may use, plus the slots that readers reserve in addition. Each reader
-    reserves as many slots as its queue holds; if the pool has fewer, all readers reserve equal shares. Only their
-    reader uses reserved slots."""
+    """Number of slots that waiting frames may use, plus slots that are reserved and not used by them. Each reader
+    reserves as many slots as its queue holds; if the pool has fewer, all readers reserve equal shares. Reserved slots
+    are used only by their reader."""
     share = max((depth for _, depth in readers), default=0)
     while sum(min(depth, share) for _, depth in readers) > slots - 1:
         share -= 1
@@ -440,8 +440,8 @@ def _slots(readers: list[tuple[int, int]], slots: int) -> int:
 
 
 def _least_slots(readers: list[tuple[int, int]]) -> int:
-    """The least number of slots that suffices. A larger pool may be too small again, because readers then reserve more
-    slots."""
+    """The least number of slots that suffices. (A larger number need not suffice, because readers reserve more slots of
+    a larger pool.)"""
     slots = _SPARE_SLOTS
     while (used := _slots(readers, slots)) > slots:
         slots = used
@@ -453,7 +453,7 @@ def _waiting(client: Client, end: Endpoint) -> int:
 
 
 def _frames(client: Client, end: Endpoint) -> int:
-    # Imported here, because pools can be named without the native analysis.
+    # imported here, because the other functions work without the native analysis
     from tide_tools.analysis.native import frames
 
     return frames(client.mtu_bytes, False, end.payload_bytes + end.header_bytes)
@@ -461,7 +461,7 @@ def _frames(client: Client, end: Endpoint) -> int:
 
 # ---- existing sizes, and those that are too small ----
 
-WINDOW = 16  # TIDE_TRANSMITTER_WINDOW_DEFAULT, and the protocol's maximum
+WINDOW = 16  # TIDE_TRANSMITTER_WINDOW_DEFAULT, which is also the maximum of the protocol
 _MACROS = {
     "small_nodes": "TIDE_SMALL_NODES",
     "small_node_bytes": "TIDE_SMALL_NODE_BYTES",
@@ -498,17 +498,17 @@ DEFAULTS = {
     "subscription_depth": 4,
     "window": WINDOW,
 }
-# Limits::nodes in agent/core/limits.h: the bytes of a node and the nodes of a client; then the nodes that data cannot
-# use.
+# Limits in agent/core/limits.h. AGENT_NODES: bytes of a node, and number of such nodes for a client. The other: nodes
+# that data cannot use.
 AGENT_NODES = ((128, 160), (1024, 64), (8192, 8), (65540, 2))
 AGENT_RESERVED_NODES = 8
-AGENT_REASSEMBLY_BYTES = 2 * 65540  # Limits::reassembly_bytes there
+AGENT_REASSEMBLY_BYTES = 2 * 65540  # Limits::reassembly_bytes
 
 
 @dataclass(frozen=True)
 class Need:
-    """Pools of one board. sizes: the sizes by key of system.toml. lacking: a sentence for each size that is too small,
-    with the remedy. agent: the same sentences for nodes of the agent."""
+    """What one board needs. sizes: the sizes of its pools, by key of system.toml. lacking: a sentence with a remedy for
+    each pool that is too small. agent: such sentences about memory of the agent."""
 
     board: Executor
     sizes: dict[str, int]
@@ -523,8 +523,8 @@ class Need:
 
 
 def _of_board(system: System, board: Executor) -> System:
-    """The system with only the chains that visit the board; if any chain branches, with all chains, because branches
-    share work elsewhere."""
+    """The system with only the chains that visit the board. If any chain branches, all chains remain, because branches
+    share work with chains elsewhere."""
     if any(chain.branches_from is not None for chain in system.chains):
         return system
     coming = [one for one in system.chains if any(each.executor == board.name for each in one.callbacks)]
@@ -566,7 +566,7 @@ def _slots_apart(client: Client, depth: int) -> int:
 
 
 def _lacking(client: Client, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Yields each key of `sizes` with too small a value, and the reason. A message occupies a node of the smallest
+    """Yields each key of `sizes` whose value is too small, with the reason. A message occupies a node of the smallest
     class that holds it."""
     small = [end for end in client.writes if _node_bytes(end) <= sizes["small_node_bytes"]]
     large = [end for end in client.writes if _node_bytes(end) > sizes["small_node_bytes"]]
@@ -612,7 +612,7 @@ def _lacking_of_agent(client: Client) -> Iterator[str]:
     if client.peers:
         return
     board = client.executors[0]
-    unfinished: dict[int, int] = {}  # by level: the longest message in fragments
+    unfinished: dict[int, int] = {}  # by level: the size of the longest message in fragments
     for end in client.writes:
         if _is_fragmented(end, client.piece_bytes):
             size = end.payload_bytes + end.header_bytes + _SUBMESSAGE_BYTES
@@ -647,7 +647,7 @@ def _lacking_of_agent(client: Client) -> Iterator[str]:
 
 
 def options(client: Client) -> list[str]:
-    """Definitions of tide/options.h: a lean runtime plus the options that the description needs."""
+    """Definitions for tide/options.h: a lean runtime with those options that the description needs."""
     ends = (*client.writes, *client.reads)
     definitions = ["TIDE_PROFILE=1", "TIDE_CONTROL_PLACES=3"]
     if not any(end.reliable for end in ends):
