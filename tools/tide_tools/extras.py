@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The extras of the package that commands need. Without extras, `tide` checks, simulates and optimises."""
+"""The extras of the package that commands need. Without extras, the commands that check, simulate and optimise work."""
 
 from __future__ import annotations
 

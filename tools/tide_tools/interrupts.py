@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and SIGTERM: both end a command after its clean-up. A shielded block delays them until its end; none is lost.
+"""Handles Ctrl-C and SIGTERM: both end a command, after its clean-up. A shielded block delays them until it ends; none
+is lost.
 
-A command without clean-up keeps the system's default: the signal ends the command at once."""
+A command without clean-up keeps the default of the system: the signal ends it at once."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 class _State:
     shields = 0  # number of open shielded blocks
-    waiting = False  # an interruption arrived within a shielded block
-    raised = False  # an interruption was raised since the outermost block began
+    waiting = False  # true if an interruption arrived within a shielded block
+    raised = False  # true if an interruption was raised since the outermost block began
 
 
 def _interrupt(*_: object) -> None:
@@ -33,8 +34,8 @@ def _interrupt(*_: object) -> None:
 
 
 def _is_ending() -> bool:
-    """True while an earlier interruption is being handled. A second one would break the clean-up (for example a
-    condition that takes its lock again) and appear as another error."""
+    """True while an earlier interruption is being handled. A second one would disturb the clean-up, for example a
+    condition that takes its lock again, and so appear as another error."""
     error = sys.exc_info()[1]
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__
@@ -46,8 +47,8 @@ def _is_ours() -> bool:
 
 
 def _is_caused_by_interruption(error: BaseException | None) -> bool:
-    """True if C code turned an interruption into this error (for example a SystemError): the interruption is then its
-    __cause__. An error that occurs during clean-up has no __cause__."""
+    """True if C code has turned an interruption into this error (for example into a SystemError), whose __cause__ is
+    then the interruption. An error during clean-up has no __cause__."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return _State.raised
@@ -57,10 +58,10 @@ def _is_caused_by_interruption(error: BaseException | None) -> bool:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt in this block. If a finalizer or a library swallows an interruption,
-    it is raised again, at the end of the block at the latest. If a library turns it into an error of its own,
-    KeyboardInterrupt replaces that error. A signal that was ignored before remains ignored, as under nohup. Only the
-    main thread can set the handlers, and only the main thread runs them."""
+    """In this block, SIGINT and SIGTERM raise KeyboardInterrupt. If a finalizer or a library swallows it, it is raised
+    again, at the end of the block at the latest. If a library turns it into an error of its own, KeyboardInterrupt
+    replaces this error. A signal that was ignored before, as under nohup, remains ignored. Use this only in the main
+    thread: only this thread can set the handlers, and they run in it."""
     if threading.current_thread() is not threading.main_thread() or _is_ours():
         yield
         return
@@ -71,7 +72,7 @@ def interruptible() -> Iterator[None]:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
             threading.Timer(
                 _AGAIN_S, _thread.interrupt_main
-            ).start()  # in a moment: the interpreter would swallow an exception of this hook, too
+            ).start()  # a moment later, because the interpreter would swallow an exception of this hook, too
         else:
             hook(unraisable)
 
@@ -95,8 +96,8 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def shielded() -> Iterator[None]:
-    """An interruption in this block is raised at the block's end. For steps that must not stop halfway: starting a
-    child and listing it, ending all children, writing several files that belong together."""
+    """An interruption in this block is raised at its end. For steps that must not stop halfway, such as starting and
+    registering a child, ending all children, or writing several files that belong together."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

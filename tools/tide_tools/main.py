@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `tide` command. Every folder of this package that has a `command.py` is a sub-command: the folder's name is the
-command's name, the first line of the folder's docstring its help, and `command.app` the Typer application. A command is
-imported only when it is invoked, so `tide --help` stays quick. The commands of the laboratory (package tide_lab, a
-project of its own) are those of `tide lab`, where it is installed."""
+"""The `tide` command. Every folder of this package that has a `command.py` is a sub-command: the name of the folder is
+the name of the command, the first line of the folder's docstring its help, and `command.app` the Typer application. A
+command is imported only when it is invoked, so that `tide --help` is quick. If the separate project tide_lab is
+installed, its commands are those of `tide lab`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tide_tools.extras import extra_of, install_of
 from tide_tools.interrupts import interruptible
 
 LABORATORY = "tide_lab"
-# The order of the help, by the reader's task.
+# The order of commands in the help, by the reader's task.
 _PANELS = {
     "Describe a system": ("new", "show"),
     "Check it before it runs": ("check", "optimise", "simulate", "footprint"),
@@ -40,7 +40,7 @@ _WordsError: Any = typer.BadParameter.__mro__[1]  # base class of all errors in 
 
 @cache
 def _folders(package: str = "tide_tools") -> dict[str, Path]:
-    """The folder of each sub-command of a package, by the sub-command's name; empty if the package is not installed."""
+    """By name of a sub-command of the package: its folder. Empty if the package is not installed."""
     spec = importlib.util.find_spec(package)
     roots = [Path(root) for root in (spec.submodule_search_locations or ())] if spec else []
     found = {file.parent.name.replace("_", "-"): file.parent for root in roots for file in root.glob("*/command.py")}
@@ -72,11 +72,11 @@ def load_command(name: str, package: str = "tide_tools") -> Any:
 
 
 def _readable(command: Any) -> Any:
-    """Help that fits a terminal of any width: a paragraph of the source is a paragraph of the help, and a flag shows no
-    value."""
+    """Changes a command's help so that it fits a terminal of any width: a paragraph of the source becomes a paragraph
+    of the help, and a flag is shown without a value."""
     if command.help:
         command.help = re.sub(r"(?<=\S)\n(?=\S)", " ", inspect.cleandoc(command.help))
-    shown = command.get_params  # the function whose list includes --help, which the library adds
+    shown = command.get_params  # its result includes --help, which the library adds
 
     def get_params(context: Any) -> list[Any]:
         params: list[Any] = shown(context)
@@ -92,11 +92,11 @@ def _readable(command: Any) -> Any:
 
 
 def _print_error(error: Any) -> None:
-    if error.ctx is not None and not error.format_message():  # no arguments at all: show the help
+    if error.ctx is not None and not error.format_message():  # there were no arguments at all: shows the help
         error.show()
         return
     path = error.ctx.command_path if error.ctx else "tide"
-    message = error.format_message().rstrip(".").replace("Value error, ", "")  # wording of the library
+    message = error.format_message().rstrip(".").replace("Value error, ", "")  # without the library's phrases
     hint = "" if "did you mean" in message.lower() or "use one of" in message else f"; see {path} --help"
     typer.echo(f"{path}: {message[:1].lower()}{message[1:]}{hint}", err=True)
 
@@ -112,7 +112,7 @@ class _Folders(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in _folders(self.package):
             return None
-        if getattr(ctx, "resilient_parsing", False):  # shell completion needs the command's options
+        if getattr(ctx, "resilient_parsing", False):  # shell completion, which needs the command's options
             return load_command(cmd_name, self.package)
         panel = next((panel for panel, names in _PANELS.items() if cmd_name in names), "More")
         text, hidden = _summary(_folders(self.package)[cmd_name]), cmd_name in _HIDDEN
@@ -146,7 +146,7 @@ class _Root(_Folders):
         windows_expand_args: bool = True,
         **extra: Any,
     ) -> Any:
-        """Like the library's method, but an error in the arguments is printed in one line, like every other error."""
+        """Like the library's method, but prints an error in the arguments in one line, like every other error."""
         common = (args, prog_name, complete_var)
         if not standalone_mode:
             return super().main(*common, False, windows_expand_args, **extra)
@@ -160,7 +160,7 @@ class _Root(_Folders):
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
-        """Reports errors and interruptions of all commands with the same wording."""
+        """Invokes a command, and reports errors and interruptions of all commands in the same form."""
         try:
             with interruptible():
                 return super().invoke(ctx)
@@ -190,7 +190,8 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        told = Path(tide_tools.__file__).parent / "_tree" / "commit.txt"  # the commit that a wheel was built from
+        # in a wheel: the commit from which it was built
+        told = Path(tide_tools.__file__).parent / "_tree" / "commit.txt"
         commit = f" ({told.read_text(encoding='utf-8').strip()})" if told.exists() else ""
         typer.echo(f"tide {tide_tools.__version__}{commit}")
         raise typer.Exit()

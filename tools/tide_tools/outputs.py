@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that a command writes. Whether the files can be written is tested before any work is done. Output
-is written to a temporary name until it is complete, so a failure or an interruption leaves the previous file
-unchanged."""
+"""Files and folders that a command writes. Before any work, the command tests whether it can write them. Until it is
+complete, output has a temporary name, so that a failure or an interruption leaves the previous file unchanged."""
 
 from __future__ import annotations
 
@@ -34,11 +33,11 @@ _OF_THE_PLACE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG, errno.EIO
 
 
 class OutputError(UsageError):
-    """The error for a path that cannot be written: which path, why, what to do."""
+    """A path cannot be written. The text says which path, why, and what to do."""
 
 
 def require_file(path: Path | None) -> None:
-    """Raises OutputError if the file cannot be written; leaves no file behind. None: nothing is to be written, so
+    """Raises OutputError if the file cannot be written; leaves no file behind. path None: nothing is to be written, and
     nothing is tested."""
     if path is None or str(path) == "-":
         return
@@ -61,9 +60,9 @@ def require_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
-    """Yields a temporary name next to `path`, with the same suffix; if the block succeeds the file replaces `path`. A
-    device or pipe is written directly. synchronise: waits for the disk, because some file systems report only then that
-    the disk is full. Raises OutputError."""
+    """Yields a temporary name next to `path`, with the same suffix; if the block succeeds, the file replaces `path`.
+    For a device or pipe it yields `path` itself. synchronise: wait until the data is on disk, because some file systems
+    report only then that the disk is full. Raises OutputError."""
     if _is_special(path):
         with _told(path):
             yield path
@@ -85,15 +84,15 @@ def written(path: Path, synchronise: bool = True) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes the text as UTF-8 by `written`."""
+    """Writes the text in UTF-8, in the way of `written`."""
     with written(path) as beside:
         beside.write_text(text, encoding="utf-8")
 
 
 @contextlib.contextmanager
 def new_folder(path: Path, made: list[Path]) -> Iterator[Path]:
-    """Yields a temporary folder that becomes `path` if the block succeeds; otherwise nothing is left. made: receives
-    the missing folders above `path`, which are created, the deepest first. Raises OutputError."""
+    """Yields a temporary folder that becomes `path` if the block succeeds; otherwise nothing is left. Missing folders
+    above `path` are created; `made` receives them, the deepest first. Raises OutputError."""
     with interruptible(), _told(path):
         made += _make_folders(path.parent)
         try:
@@ -110,10 +109,10 @@ def new_folder(path: Path, made: list[Path]) -> Iterator[Path]:
 def results_folder(
     folder: Path, replaces: Collection[str] = (), keep: tuple[type[Exception], ...] = ()
 ) -> Iterator[Path]:
-    """A folder for the results of one command: if the block succeeds (typer.Exit, a status, counts as success), its
-    contents move into `folder` all at once. replaces: names or patterns of files of an earlier run; they are removed
-    afterwards. keep: after these errors the partial results stay in `folder`/unfinished, with the logs that explain the
-    error, until the next run. Only one command at a time writes to a folder. Raises OutputError."""
+    """Yields a folder for the results of one command. If the block succeeds (a typer.Exit counts as success), all its
+    contents move into `folder` together. replaces: names or patterns of files of an earlier run, which are then
+    removed. keep: after these errors, the partial results and the logs that explain the error stay in
+    `folder`/unfinished until the next run. Only one command at a time may write to a folder. Raises OutputError."""
     with interruptible(), contextlib.ExitStack() as stack:
         with _told(folder):
             made = _make_folders(folder)
@@ -143,7 +142,8 @@ def results_folder(
 
 @contextlib.contextmanager
 def growing_folder(folder: Path) -> Iterator[None]:
-    """A folder for files that grow while the block runs; no other command may write to it. Raises OutputError."""
+    """Creates a folder for files that grow while the block runs. No other command can write to it in this time. Raises
+    OutputError."""
     with interruptible(), contextlib.ExitStack() as stack:
         with _told(folder):
             made = _make_folders(folder)
@@ -154,8 +154,8 @@ def growing_folder(folder: Path) -> Iterator[None]:
 
 
 class GrowingFile:
-    """A file of whole pieces: a piece has reached the operating system when `append` returns, and one that could not be
-    written completely is removed again. Raises OutputError."""
+    """A file that consists of whole pieces. When `append` returns, the operating system has the piece; a piece that
+    cannot be written completely is removed again. Raises OutputError."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.size = path, 0
@@ -205,8 +205,8 @@ def _take_place(place: Path, folder: Path, replaces: Collection[str]) -> None:
 
 
 def _lock(folder: Path, stack: contextlib.ExitStack) -> None:
-    """Locks the folder until the stack ends; after a crash the operating system releases the lock. On a file system
-    without locks nothing is locked."""
+    """Locks the folder until the stack is closed; after a crash, the operating system releases the lock. On a file
+    system without locks, this does nothing."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     stack.callback(os.close, descriptor)
     try:
@@ -220,7 +220,7 @@ def _lock(folder: Path, stack: contextlib.ExitStack) -> None:
 
 
 def _make_folders(folder: Path) -> list[Path]:
-    """Creates the missing folders and returns them, the innermost first."""
+    """Creates the folder and missing folders above it, and returns those that it has created, the innermost first."""
     missing: list[Path] = []
     at = folder
     while not at.exists() and at != at.parent:
@@ -266,7 +266,7 @@ def _synchronise(path: Path) -> None:
 
 
 def _target(path: Path) -> Path:
-    """The file that `path` leads to through symbolic links. Raises OSError if that file exists and may not be
+    """The file to which `path` leads through symbolic links. Raises OSError if the file exists and may not be
     replaced."""
     target = path.resolve()
     if target.is_dir():
@@ -291,7 +291,7 @@ def _is_special(path: Path) -> bool:
 
 
 def _is_of(error: OSError, place: Path) -> bool:
-    """True if the error, which the caller's block raised, concerns the output path `place`."""
+    """True if the error, which comes from the caller's block, is about the output path `place`."""
     name = error.filename if isinstance(error.filename, str | os.PathLike) else ""
     return error.errno in _OF_THE_PLACE or Path(name).is_relative_to(place)
 
@@ -300,7 +300,7 @@ def _is_of(error: OSError, place: Path) -> bool:
 def _told(path: Path, about: Callable[[OSError], bool] | None = None) -> Iterator[None]:
     try:
         yield
-    except shutil.Error as error:  # of copytree: (from, to, text) for each file; the text has the errno
+    except shutil.Error as error:  # from copytree: (from, to, text) for each file, where the text contains the errno
         number = re.match(r"\[Errno (\d+)\]", error.args[0][0][2])
         first = OSError(int(number[1]), os.strerror(int(number[1]))) if number else error
         raise OutputError(_line(path, first)) from None

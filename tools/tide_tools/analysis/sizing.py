@@ -498,8 +498,8 @@ DEFAULTS = {
     "subscription_depth": 4,
     "window": WINDOW,
 }
-# Limits in agent/core/limits.h. AGENT_NODES: bytes of a node, and number of such nodes for a client. The other: nodes
-# that data cannot use.
+# Limits in agent/core/limits.h. AGENT_NODES: bytes of a node, and number of such nodes for each client.
+# AGENT_RESERVED_NODES: nodes that data cannot use.
 AGENT_NODES = ((128, 160), (1024, 64), (8192, 8), (65540, 2))
 AGENT_RESERVED_NODES = 8
 AGENT_REASSEMBLY_BYTES = 2 * 65540  # Limits::reassembly_bytes

@@ -186,7 +186,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     if wanted.plot is not None:
         _plot(bounds, wanted.plot, wanted.explain)
     numbers = origins_of(system)
-    invented = numbers.placeholders > 0  # times that `tide new system` made up guarantee nothing
+    invented = numbers.placeholders > 0  # placeholder times of `tide new system` guarantee nothing
     differing = [] if wanted.firmware is None else differences(system, wanted.firmware)
     wanting = ["the firmware is not as described"] if differing else []
     wanting += ["not all times were measured"] if wanted.require_measured and numbers.measured < numbers.count else []
@@ -211,7 +211,7 @@ def json_text(
     numbers: Origins | None = None,
     refused: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
-    """The output of --json. explain: limits the output to this chain. refused: executors without an analysis, with
+    """The output of --json. explain: the only chain in the output. refused: executors without an analysis, and the
     reasons."""
     data = bounds.to_json()
     if numbers is not None:
@@ -294,8 +294,9 @@ def _bounds(file: Path, system: System, executor: str | None, wanted: _Wanted) -
 def _compared(
     file: Path, system: System, executors: Sequence[str], wanted: _Wanted
 ) -> tuple[list[Bounds], dict[str, list[str]]]:
-    """The bounds of every executor that can be analysed, and the reasons why the others cannot. So a robot that calls a
-    service on rclc can be compared, although no analysis supports that service where publishing waits."""
+    """The bounds for every executor that can be analysed, and the reasons why the others cannot. For example, a robot
+    whose board calls a service can be compared, although no analysis supports services on executors whose publishes
+    wait."""
     every: list[Bounds] = []
     refused: dict[str, list[str]] = {}
     for executor in executors:

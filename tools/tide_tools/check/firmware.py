@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains as a firmware's C source declares them, compared with the description: the same level, period and deadline in
-both. Only values that can be read with certainty are compared; the others are named. Numbers that come from the header
-of `tide footprint --header` are the description's own."""
+"""Compares the chains that a firmware's C source declares with the description: level, period and deadline. Only values
+that can be read with certainty are compared; all others are reported. Values that the source takes from the header of
+`tide footprint --header` come from the description and need no comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tide_tools.system.model import Chain, System
 
 _CALL = re.compile(r"\btide_chain_init\s*\(")
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
-# Values of macros and of members of an enum.
+# Matches values of macros and of members of an enum.
 _CONSTANT = re.compile(r"#\s*define\s+(\w+)[ \t]+(\S+)|\b(\w+)\s*=\s*(\w+)\s*[,}]")
 _UNITS = {"": 1, "RCL_US_TO_NS": 1_000, "RCL_MS_TO_NS": 1_000_000, "RCL_S_TO_NS": 1_000_000_000}
 _DURATION = re.compile(rf"(?:({'|'.join(filter(None, _UNITS))})\s*\(\s*)?(\w+)\s*\)?")
@@ -33,7 +33,8 @@ class _Declared:
 
 
 def differences(system: System, source: Path) -> list[str]:
-    """A line for each number that differs or cannot be read, and for each chain that only one side has."""
+    """A line for each number that differs or cannot be read, and for each chain that only the source or only the
+    description has."""
     try:
         text = source.read_text(encoding="utf-8", errors="replace")
     except OSError as error:

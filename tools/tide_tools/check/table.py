@@ -19,15 +19,15 @@ from tide_tools.system.locate import Path
 from tide_tools.system.sizes import types_are_known
 from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
 
-Where = Callable[[Root], str]  # the "file:line: " of the entry that fails first
+Where = Callable[[Root], str]  # returns the "file:line: " of the entry that fails first
 
 
 def nowhere(_: Root) -> str:
     return ""
 
 
-MOST_CHAINS = 50  # number of chains that a table always shows
-_SHOWN = 20  # number of chains shown if there are more
+MOST_CHAINS = 50  # up to this number of chains, a table shows all
+_SHOWN = 20  # number of chains that it shows if there are more
 _NAMED, _FEW = 8, 3
 
 
@@ -46,7 +46,7 @@ def colour_of(numbers: Origins | None) -> str:
 
 
 def _table(headings: Sequence[str], texts: Sequence[str], title: str | None = None) -> Table:
-    """A table without rows. The first column and those in `texts` contain text, all others numbers."""
+    """A table without rows. The first column and those with headings in `texts` contain text, all others numbers."""
     table = empty_table(title)
     for place, heading in enumerate(headings):
         is_text = place == 0 or heading in texts
@@ -59,8 +59,8 @@ def _coloured(text: str, colour: str) -> str:
 
 
 def bounds_table(bounds: Bounds, chains: Sequence[ChainBound] | None = None, numbers: Origins | None = None) -> Table:
-    """The bounds of `chains`; None: of all chains. Each chain has two bounds: one counts from the expiry of its timer,
-    the other from a change at its input."""
+    """A table with the bounds of `chains` (None: of all chains). It has two bounds for each chain: one from the expiry
+    of its timer, and one from a change at its input."""
     title = f"{bounds.system}, executor {bounds.executor}: bounds in ms"
     table = _table(("chain", "from tick", "from event", "deadline", "slack", "met"), ("met",), title)
     for chain in bounds.chains if chains is None else chains:
@@ -88,7 +88,7 @@ def percent(likely: Likely) -> str:
 
 
 def _probabilities(bounds: Bounds) -> list[str]:
-    """For each chain with a probability: what it rests on."""
+    """For each chain with a probability, a line that says on what the probability rests."""
     lines = []
     for chain in bounds.chains:
         best = chain.best
@@ -111,7 +111,7 @@ def _probabilities(bounds: Bounds) -> list[str]:
 
 
 def _counts_from(bounds: Bounds) -> str:
-    """Sentences that say from when the deadlines count. For a deadline that counts from an event, the table shows the
+    """Sentences that say from which time the deadlines count. If a deadline counts from an event, the table shows the
     deadline minus the chain's period."""
     if all(chain.begins_with_event for chain in bounds.chains):
         return "The deadline counts from the event that begins the chain."
@@ -173,7 +173,7 @@ def comparison_table(system: str, every: Sequence[Bounds], numbers: Origins | No
 def explanation_table(chain: ChainBound) -> Table:
     table = _table(("part", "ms", "share"), ("share",), f"{chain.name}: what {exact(chain.bound_ns)} ms are made of")
     whole = max(chain.bound_ns or 1, 1)
-    for part in (one for one in chain.parts if exact(one.value_ns) != exact(0)):  # 0.000 ms only states an order
+    for part in (one for one in chain.parts if exact(one.value_ns) != exact(0)):  # parts of 0.000 ms are omitted
         bar = "█" * max(1, round(30 * part.value_ns / whole))
         table.add_row(escape(label(part)), exact(part.value_ns), f"{bar} {100 * part.value_ns / whole:.1f} %")
     return table
@@ -193,9 +193,9 @@ def print_bounds(
     numbers: Origins | None = None,
     wanting: str = "",
 ) -> None:
-    """Prints the verdict, the table of the bounds and their premises. every: shows all chains; otherwise, if there are
-    many, only the chains with the least slack. numbers: sources of the times; an answer is green only if all of them
-    were measured. wanting: the same as for print_verdict."""
+    """Prints the verdict, the table of the bounds, and the premises. every: show all chains; otherwise, if there are
+    many, only those with the least slack. numbers: sources of the times; an answer is green only if all times were
+    measured. wanting: see print_verdict."""
     most = len(bounds.chains) if every or len(bounds.chains) <= MOST_CHAINS else _SHOWN
     shown = bounds.chains if most == len(bounds.chains) else by_margin(bounds.chains)[:most]
     print_verdict(bounds, console, numbers, wanting=wanting)
@@ -236,8 +236,8 @@ def print_verdict(
     premises: str = "the premises below",
     wanting: str = "",
 ) -> None:
-    """Prints the verdict, and how many of the times were measured. premises: where the premises are printed. wanting:
-    why the bounds alone do not suffice for the user's request."""
+    """Prints the verdict, and how many of the times were measured. premises: says where the premises are printed.
+    wanting: why the user's request is not met although the bounds are."""
     late = [chain.name for chain in bounds.chains if not chain.suffices]
     late += [f"path {path.name}" for path in bounds.paths if not path.is_within]
     answer, colour = f"every deadline is guaranteed, if {premises} hold", colour_of(numbers)
@@ -261,7 +261,7 @@ def print_verdict(
 
 
 def _reasons(bounds: Bounds, where: Where) -> list[str]:
-    """Each root cause once, followed by the chains that have no bound because of it."""
+    """A line for each root cause, with all chains that have no bound because of it."""
     roots: dict[tuple[Path, str, str | None], list[ChainBound]] = {}
     for chain in bounds.chains:
         if chain.root is not None:

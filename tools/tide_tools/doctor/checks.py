@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requirements on a machine, one function for each. A function returns its finding and what to do."""
+"""Requirements on a machine. Each function checks one of them and returns a Finding."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SERIAL = ("ttyACM*", "ttyUSB*", "ttyAMA*", "serial/by-id/*")
 _SHORT_S = 10.0
 _WATCH_S = 1.0
 _PAUSE_NS = 1_000_000
-# GET_INFO about the agent itself, which needs no session; the agent answers with an INFO submessage.
+# A GET_INFO about the agent, which needs no session. The agent answers with an INFO submessage.
 _PING = bytes.fromhex("80000000 02010800 000afffd 04000000")
 _INFO = 0x06
 
@@ -99,7 +99,7 @@ def ros() -> Finding:
 
 
 def network() -> Finding:
-    """DDS discovers others by multicast, on the loopback device too."""
+    """Whether multicast works, by which DDS discovers other participants, on the loopback device, too."""
     group = socket.inet_aton("239.255.0.1") + socket.inet_aton("127.0.0.1")
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
@@ -131,7 +131,7 @@ def real_time() -> Finding:
 
 
 def processors() -> Finding:
-    """Whether a processor is available whenever a thread is ready, as measurements assume."""
+    """Whether a ready thread gets a processor at once, as measurements assume."""
     what = "pauses of the processors"
     try:
         told = watch_pauses(_WATCH_S)
@@ -169,7 +169,7 @@ def _program(purpose: Purpose, name: str, package: str, *, version: bool = True)
 
 
 def all_of(agent_at: tuple[str, int] | None) -> Iterator[Finding]:
-    """Every finding, in the order in which a user needs them."""
+    """All findings, in the order in which a user needs the parts."""
     alone: tuple[Callable[[], Finding], ...] = (python, analysis, agent, ros, network)
     yield from (check() for check in alone)
     yield from serial_lines()
@@ -183,8 +183,8 @@ def all_of(agent_at: tuple[str, int] | None) -> Iterator[Finding]:
 
 
 def reachable(host: str, port: int) -> Finding:
-    """Whether an agent, tide-agent or the stock agent, answers over UDP. A name with addresses of both families means
-    IPv4, as it does for clients."""
+    """Whether an agent (tide-agent or the stock agent) answers over UDP. If a name has addresses of both families, IPv4
+    is used, as clients do."""
     what = f"the agent at [{host}]:{port}" if ":" in host else f"the agent at {host}:{port}"
     is_default = host.startswith("127.") or host == "localhost"
     bind = "" if is_default else f" --bind {host if host == '::1' else '::' if ':' in host else '0.0.0.0'}"

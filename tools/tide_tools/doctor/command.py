@@ -28,7 +28,7 @@ def _place(text: str | None) -> tuple[str, int] | None:
 
 
 def _print(console: Console, findings: list[Finding]) -> None:
-    """Missing and weak parts first, then every finding by its purpose."""
+    """Prints missing and weak parts first, and then all findings by purpose."""
     told = {state: [one.what for one in findings if one.state == state] for state in ("missing", "weak")}
     answer = "; ".join(f"{state}: {', '.join(names)}" for state, names in told.items() if names)
     colour = "red" if told["missing"] else "yellow" if told["weak"] else "green"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The image of a client for a Cortex-M, with and without parts of the runtime, and its sizes."""
+"""Builds the image of a client for a Cortex-M, and reads its sizes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ GROWTH_PREFIX = "tide_growth_"
 
 
 def run(*arguments: str, given: str | None = None) -> list[str]:
-    """Runs a tool and returns the lines that it prints. FileNotFoundError: the tool is missing; CalledProcessError: it
-    failed."""
+    """Runs a tool and returns the lines that it prints. Raises FileNotFoundError if the tool is missing,
+    CalledProcessError if it fails."""
     return subprocess.run(arguments, check=True, capture_output=True, text=True, input=given).stdout.splitlines()
 
 
 def sections(file: Path) -> dict[str, int]:
-    """Bytes of each allocated section of an image, or summed over the objects of a library: .text, .rodata, .data,
-    .bss, .stack and .ARM."""
+    """Size in bytes of each allocated section (.text, .rodata, .data, .bss, .stack, .ARM) of an image, or of all
+    objects of a library together."""
     sizes: dict[str, int] = {}
     for line in run("arm-none-eabi-size", "-A", str(file)):
         name, *numbers = line.split() or [""]
@@ -48,13 +48,13 @@ def ram_of(sizes: dict[str, int]) -> int:
 
 
 def symbols(file: Path) -> dict[str, int]:
-    """The sizes of all symbols that have a size."""
+    """Sizes by symbol, of all symbols that have one."""
     rows = [line.split() for line in run("arm-none-eabi-nm", "-S", str(file))]
     return {row[3]: int(row[1], 16) for row in rows if len(row) == 4}
 
 
 def growth_of(file: Path) -> dict[str, int]:
-    """The RAM that one more object of each kind needs: the size of its array in tests/images/footprint/growth.c."""
+    """The RAM for one more object of each kind, which is the size of an array in tests/images/footprint/growth.c."""
     found = symbols(file).items()
     return {name.removeprefix(GROWTH_PREFIX): size for name, size in found if name.startswith(GROWTH_PREFIX)}
 
@@ -68,7 +68,7 @@ CORES = {
 }
 _FLAGS = ("-mthumb", "-Os", "-std=c11", "-ffunction-sections", "-fdata-sections", "-fno-common", "-ffreestanding")
 _INCLUDES = ("runtime/include", "runtime/port/cortex_m", "sim/mps2")
-_NOT_OF_A_CLIENT = {"utilities", "action"}  # modules that no description can require
+_NOT_OF_A_CLIENT = {"utilities", "action"}  # modules that no client of a description needs
 _MESSAGES = re.compile(r"tide_message_memory|message_\d+")
 
 
@@ -80,7 +80,7 @@ class BuildError(Exception):
 class Sizes:
     flash: int
     ram: int  # RAM of the runtime
-    message_memory: int  # memory of the application's messages, in the pools and elsewhere
+    message_memory: int  # memory for the application's messages, in pools and elsewhere
 
 
 def _run(arguments: list[str]) -> None:
@@ -117,19 +117,19 @@ def _compile(core: str, options: list[str], folder: Path, extra: list[Path], gra
         try:
             for job in jobs:
                 job.result()
-        except BaseException:  # jobs that have not started are dropped
+        except BaseException:  # cancels the jobs that have not started
             workers.shutdown(cancel_futures=True)
             raise
     return objects
 
 
 def build(client: Client, core: str, options: list[str], folder: Path, graph: bool = False) -> Path:
-    """Builds the image; with `graph` the compiler writes its call graph next to the objects."""
+    """Builds the image. With `graph`, the compiler also writes its call graph next to the objects."""
     (folder / "system_pools.h").write_text(header(client, "the description"), encoding="utf-8")
     main = folder / "program.c"
     main.write_text(program(client), encoding="utf-8")
     objects = _compile(core, options, folder, [main], graph)
-    # Only needed members of an archive are linked, so a driver's weak handlers stay out.
+    # An archive, because only the needed members of an archive are linked, without a driver's weak handlers.
     library = folder / "libruntime.a"
     library.unlink(missing_ok=True)
     parts = [file for file in objects if file.stem not in ("mps2_startup", f"{folder.name}_program")]
@@ -149,8 +149,8 @@ def measure(image: Path) -> Sizes:
 
 
 def features(core: str) -> dict[str, dict[str, int]]:
-    """What each feature costs on a board that publishes: flash, ram and message_memory, as recorded by
-    scripts/sizes.py; empty without a record."""
+    """The additional flash, ram and message_memory of each feature on a board that publishes, as scripts/sizes.py has
+    recorded them; empty without a record."""
     record = Path(__file__).with_name("sizes.json")
     if not record.is_file():
         return {}
@@ -159,7 +159,7 @@ def features(core: str) -> dict[str, dict[str, int]]:
 
 
 def growth(core: str, options: list[str], folder: Path) -> dict[str, int]:
-    """The RAM that one more object of each kind needs."""
+    """The RAM for one more object of each kind."""
     target = folder / "growth.o"
     flags = [*CORES[core], *_FLAGS, *(f"-I{ROOT / name}" for name in _INCLUDES), *(f"-D{option}" for option in options)]
     source = ROOT / "tests" / "images" / "footprint" / "growth.c"

@@ -54,8 +54,8 @@ def _with_stacks(client: Client, core: str, definitions: list[str]) -> tuple[Siz
 
 
 def _whole_stack(client: Client, stacks: dict[str, int]) -> int:
-    """Bound of the common stack: the stack of the program, then an exception frame and the stack for each lane that
-    preempts it, and for one interrupt."""
+    """Bound of the common stack: the stack of the program, and an exception frame and a stack for each lane that may
+    preempt it and for one interrupt."""
     main, lane, *interrupts = stacks.values()
     lanes = client.lanes * (lane + EXCEPTION_FRAME_BYTES) if client.lanes > 1 else 0
     return main + lanes + max(interrupts) + EXCEPTION_FRAME_BYTES

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C code of a description's client: the header that sizes its pools, and a program that uses all of them. Messages are
-plain bytes and callbacks are empty, because their code belongs to the application."""
+"""C code for a described client: the header with the sizes of its pools, and a program that uses all pools. Messages
+are plain bytes and callbacks are empty, because both belong to the application."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from tide_tools.analysis.sizing import Client, Endpoint, pools
 
 
 def header(client: Client, source: str) -> str:
-    """Sizes of the pools, and the arguments of tide_chain_init, which would otherwise be repeated in the source."""
+    """The header: sizes of the pools, and macros for the arguments of tide_chain_init, so that the source need not
+    repeat them."""
     lines = [f"#define {name} {value}" for name, value in pools(client).items()]
     for chain in client.chains:
         name = f"CHAIN_{chain.name.upper()}"

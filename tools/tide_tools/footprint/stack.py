@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bound on the stack below a function, from the compiler's own call graph (-fcallgraph-info=su).
+"""A bound on the stack that a function and all functions that it calls need, from the compiler's call graph
+(-fcallgraph-info=su).
 
-A call through a pointer may reach every function that any source assigns to a member of that name. The functions of a
-possible cycle of calls are counted once each: the runtime calls itself through such pointers, but never enters a
-function twice in one cycle."""
+A call through a pointer may reach every function that any source assigns to a member with the name of the pointer. If
+calls may form a cycle, each function of the cycle counts once: the runtime calls itself through such pointers, but
+never enters a function of a cycle twice."""
 
 from __future__ import annotations
 
@@ -13,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-EXCEPTION_FRAME_BYTES = 108  # an exception frame: eight words, eighteen of the floating-point unit, and alignment
+EXCEPTION_FRAME_BYTES = 108  # eight words, eighteen words of the floating-point unit, and alignment
 _NODE = re.compile(r'node: \{ title: "([^"]+)" label: "[^"]*?(\d+) bytes \(\w+\)')
 _EDGE = re.compile(r'edge: \{ sourcename: "([^"]+)" targetname: "([^"]+)"(?: label: "([^"]*):(\d+):(\d+)")?')
 _INDIRECT = "__indirect_call"
 _CALLEE = re.compile(r"(\w+)(?:\[\w+\])?\(")
 _ASSIGNMENT = re.compile(r"[.>](\w+)(?:\[\w+\])? = &?(\w+)\b")
-# Functions that are assigned to a member through an argument.
+# By member: functions that are assigned to it through an argument, which the search does not find.
 _HANDED_OVER: dict[str, set[str]] = {
     "callback": {"on_timer"},
     "subscription_callback": {"on_message"},
@@ -46,16 +47,16 @@ _HANDED_OVER: dict[str, set[str]] = {
 class Graph:
     frames: dict[str, int] = field(default_factory=dict)
     calls: dict[str, set[str]] = field(default_factory=dict)
-    unresolved: set[str] = field(default_factory=set)  # members that are called, but that no source assigns
+    unresolved: set[str] = field(default_factory=set)  # members that are called although no source assigns them
 
 
 def _plain(title: str) -> str:
-    """The function's name: without the file and the compiler's suffixes of copies."""
+    """The function's name, without the file and without the compiler's suffixes for copies."""
     return title.rsplit(":", 1)[-1].split(".")[0]
 
 
 def _key(title: str) -> str:
-    """The function's name, with its file, because several files may define a static function of that name."""
+    """The function's name with its file, because several files may define static functions of one name."""
     file, colon, name = title.rpartition(":")
     return f"{Path(file).name}{colon}{name.split('.')[0]}"
 
@@ -75,7 +76,7 @@ def _closing(text: str, opening: int) -> int:
 
 
 def _called(file: str, line: int, column: int) -> str:
-    """The last name of the called expression: on_expiry of timer_of(callback)->on_expiry(...)."""
+    """The last name of the called expression: on_expiry for timer_of(callback)->on_expiry(...)."""
     text = _lines(file)[line - 1][column - 1 :]
     match = _CALLEE.search(text)
     while match is not None:
@@ -87,7 +88,7 @@ def _called(file: str, line: int, column: int) -> str:
 
 
 def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]]:
-    """Functions by the member to which they are assigned."""
+    """By member: the functions that the sources assign to it."""
     found: dict[str, set[str]] = {}
     for source in sources:
         for member, function in _ASSIGNMENT.findall(source.read_text(encoding="utf-8")):
@@ -97,9 +98,10 @@ def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]
 
 
 def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) -> set[str]:
-    """Possible targets of a call through `name`: the functions that a source assigns to a member of that name, those of
-    _HANDED_OVER, and a function of that name. If there are none, because an argument or an initialiser without member
-    names sets the pointer: all functions whose names contain the name (put: put_create)."""
+    """Possible targets of a call through `name`: the functions that a source assigns to a member of this name, those of
+    _HANDED_OVER, and the function of this name. There may be none, if an argument or an initialiser without member
+    names sets the pointer. Then all functions whose names contain the name are possible targets (for put:
+    put_create)."""
     assigned = targets.get(name, set()) | (_HANDED_OVER.get(name, {name}) & functions)
     if name in _HANDED_OVER:
         return assigned
@@ -107,14 +109,14 @@ def _candidates(name: str, targets: dict[str, set[str]], functions: set[str]) ->
 
 
 def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] | None = None) -> Graph:
-    """Reads the compiler's call graphs. linked: the image's symbols; functions outside the image cannot be called
-    through pointers. None: the call may reach any function."""
+    """Reads the compiler's call graphs. linked: the symbols of the image, outside of which nothing can be called
+    through a pointer; None: any function may be called."""
     graph = Graph()
     edges: list[tuple[str, str, str]] = []
     for file in graphs:
         text = file.read_text(encoding="utf-8")
         for title, size in _NODE.findall(text):
-            # the largest of all copies, so that it is a bound
+            # the largest frame of all copies, so that it is a bound
             graph.frames[_key(title)] = max(int(size), graph.frames.get(_key(title), 0))
         for source, target, place, line, column in _EDGE.findall(text):
             indirect = target == _INDIRECT
@@ -131,7 +133,7 @@ def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] 
             graph.calls.setdefault(caller, set()).update({called} & graph.frames.keys())
             continue
         to = _candidates(called, targets, functions)
-        if not to and called not in _HANDED_OVER:  # the image may lack all of _HANDED_OVER
+        if not to and called not in _HANDED_OVER:  # for these, the image may lack all targets
             graph.unresolved.add(called)
         if there is not None:
             to = to & there
@@ -140,7 +142,8 @@ def read(graphs: Iterable[Path], sources: Iterable[Path], linked: Iterable[str] 
 
 
 def _components(graph: Graph, roots: Iterable[str]) -> list[list[str]]:
-    """Strongly connected components reachable from the roots, callees before callers (Tarjan, without recursion)."""
+    """The strongly connected components that can be reached from the roots, callees before callers (Tarjan's algorithm
+    without recursion)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     waiting: list[str] = []
@@ -178,7 +181,7 @@ def _components(graph: Graph, roots: Iterable[str]) -> list[list[str]]:
 @dataclass(frozen=True)
 class Bound:
     bytes: int
-    deepest: tuple[str, ...]  # the deepest path; functions of a cycle are listed together
+    deepest: tuple[str, ...]  # the path with the deepest stack; functions of a cycle are listed together
 
 
 def bound(graph: Graph, root: str) -> Bound:

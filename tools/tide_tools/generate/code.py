@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C statements of one message. The templates lay them out in files."""
+"""The C statements for one message, which the templates arrange in files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INT32 = range(-(2**31), 2**31)
 
 
 def c_string(text: str) -> str:
-    """A C string literal of the text in UTF-8."""
+    """The text as a C string literal in UTF-8."""
     plain = "".join(chr(b) if 32 <= b < 127 and chr(b) not in '"\\?' else f"\\{b:03o}" for b in text.encode())
     return f'"{plain}"'
 
@@ -39,7 +39,7 @@ def c_literal(value: Value, kind: str) -> str:
 
 
 def c_constant(owner: TypeId, constant: Constant) -> str:
-    """A constant's definition, usable in case labels and array sizes when it is an integer of at most 32 bits."""
+    """The definition of a constant. An integer of at most 32 bits can be used in case labels and as array size."""
     name = f"{owner.c_name}__{constant.name}"
     if constant.type == "wstring":
         units = [str(unit) for unit in utf16_units(str(constant.value))]
@@ -110,7 +110,7 @@ class MessageCode:
 
     @property
     def bounds(self) -> list[str]:
-        """rosidl's names for upper bounds."""
+        """Definitions of upper bounds, with rosidl's names."""
         result = []
         for member in self.message.fields:
             if member.shape == Shape.SEQUENCE and member.bound:
@@ -244,7 +244,7 @@ class MessageCode:
 
     @property
     def default_tables(self) -> list[str]:
-        """C constants for the default values that have several elements."""
+        """C constants for default values with several elements."""
         return [t for m in self.message.fields if m.default is not None for t in self._default_table(m)]
 
     def _default_table(self, member: Field) -> Iterator[str]:
@@ -319,8 +319,8 @@ class MessageCode:
     # Coding.
 
     def _runs(self) -> Iterator[tuple[list[Field], tuple[int, int] | None]]:
-        """Fields in order; adjacent fields that form one array of equal elements in memory and on the wire are
-        grouped."""
+        """The fields in order, in groups: adjacent fields that form one array of equal elements, in memory and on the
+        wire, are one group."""
         run: list[Field] = []
         size = total = 0
         for member in self.message.fields:

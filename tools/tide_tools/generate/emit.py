@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the C files of a set of interfaces, and only those whose content changes."""
+"""Writes the C files of a set of interfaces. Files whose content does not change are not written."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _STAMP = "tide_generate.json"
 
 @dataclass
 class Result:
-    """What one generation did. written is empty if everything was up to date."""
+    """Result of a generation. written: empty if all files were up to date."""
 
     interfaces: int = 0
     written: list[str] = field(default_factory=list)
@@ -42,7 +42,8 @@ class Result:
 def generate(
     library: Library, wanted: list[TypeId], capacities: Capacities, out: Path, *, registry: bool = False
 ) -> Result:
-    """Writes the requested interfaces and the types that they contain into `out`, with a CMake list of the sources."""
+    """Writes the files of the requested interfaces and of all types that they contain into `out`, and a CMake list of
+    the sources."""
     stamp = _read_stamp(out)
     request = _digest(_own_sources(), [str(w) for w in sorted(set(wanted))], _capacity_key(capacities), registry)
     if stamp.get("request") == request and _inputs_unchanged(library, stamp) and _outputs_exist(out, stamp):
@@ -64,7 +65,7 @@ def generate(
 
 
 def render(interfaces: list[Interface], capacities: Capacities, *, registry: bool = False) -> dict[str, str]:
-    """The content of every file, by its path below the output folder."""
+    """The contents of all files, by path below the output folder."""
     messages: dict[TypeId, Message] = {m.id: m for i in interfaces for m in i.messages}
     wire = Wire(messages, capacities)
     codes: dict[TypeId, MessageCode] = {}
@@ -111,7 +112,7 @@ def _includes(interface: Interface) -> list[str]:
 
 
 def _action_parts(interface: Interface) -> dict[str, object]:
-    """Members of an action's type support, by field name."""
+    """The parts of an action's type support, by field name."""
     if not interface.is_action:
         return {}
     services = [(part, service.id) for part, service in zip(("goal", "result"), interface.services, strict=True)]

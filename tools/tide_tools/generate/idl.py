@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces written in OMG IDL (.idl), as far as ROS 2 supports it. rosidl_parser parses them.
+"""Interfaces in OMG IDL (.idl), as far as ROS 2 supports it. rosidl_parser parses them.
 
-A member with `@key` is treated like any other, because topics of ROS 2 Jazzy and of the agent have no keys."""
+`@key` is ignored, because topics of ROS 2 Jazzy and of the agent have no keys."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from tide_tools.generate.model import (
     Value,
 )
 
-_NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}  # other types keep their name
-_CHAR = Primitive("signed char", "char", "I8", 1, "u8", "uint8_t")  # "char" of a .msg file is uint8
+# all other types keep their names
+_NAMES = {"boolean": "bool", "octet": "byte", "float": "float32", "double": "float64"}
+_CHAR = Primitive("signed char", "char", "I8", 1, "u8", "uint8_t")  # in a .msg file, "char" means uint8
 _RANGES = {"octet": (0, 255), "char": (-128, 127)} | {
     f"{sign}int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if not sign else (0, 2**bits - 1)
     for sign in ("", "u")
@@ -36,8 +37,8 @@ _ELEMENTS = ((idl.Message, "msg"), (idl.Service, "srv"), (idl.Action, "action"))
 
 
 def idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
-    """The interface with the file's name and its messages: request and response of a service; goal, result and feedback
-    of an action."""
+    """The interface with the file's name, and its messages: one message, the request and response of a service, or the
+    goal, result and feedback of an action."""
     try:
         content = parse_idl_string(text)
     except Exception as error:
@@ -145,7 +146,7 @@ def _check_default(name: str, kind: Any, shape: Shape, bound: int, default: Valu
 
 
 def _refusal(kind: Any, value: object) -> str:
-    """The expected form of a default value of this type; empty if the given value is valid."""
+    """The expected form of a default value of this type; empty if `value` is valid."""
     if isinstance(kind, idl.AbstractGenericString):
         length = kind.maximum_size if kind.has_maximum_size() else None
         if not isinstance(value, str):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generator's model of interfaces: names and types in C terms, independent of the parser."""
+"""The generator's model of interfaces: names and types as needed for C, independent of the parsers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias, Union
 
 
 class GenerateError(Exception):
-    """An error; its text is one readable line."""
+    """An error for the user; the text is one line."""
 
     def __init__(self, problem: str, file: Path | None = None, line: int | None = None) -> None:
         where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
@@ -22,7 +22,7 @@ Value: TypeAlias = Union[bool, int, float, str, list["Value"]]  # noqa: UP007
 
 @dataclass(frozen=True)
 class Primitive:
-    """A basic type: its names in C, rosidl's sequences, tide's field table and CDR."""
+    """A basic type, with its names in C, in rosidl's sequences, in tide's field table and in CDR."""
 
     c_type: str
     sequence: str
@@ -73,7 +73,8 @@ class TypeId:
 
 @dataclass(frozen=True)
 class Field:
-    """A member. Exactly one of primitive, text (`string` or `wstring`) and message is set. A bound of 0: unbounded."""
+    """A member of a message. Exactly one of primitive, text (`string` or `wstring`) and message is set. Bounds of 0
+    mean unbounded."""
 
     name: str
     shape: Shape
@@ -101,14 +102,14 @@ class Message:
 
 @dataclass(frozen=True)
 class Service:
-    """The request and response of one service: their indices in the interface's messages."""
+    """The request and response of a service, as indices in the interface's messages."""
 
     id: TypeId
     request: int
     response: int
 
 
-# Messages of an action. Goal, result and feedback are in the action's file; the other two contain them.
+# Names of an action's messages. An action's file has goal, result and feedback; all other messages contain these.
 ACTION_PARTS = ("_Goal", "_Result", "_Feedback")
 ACTION_MESSAGES = (
     *ACTION_PARTS,
@@ -146,7 +147,7 @@ class Interface:
 
     @property
     def stem(self) -> str:
-        """Path of the generated files without their suffix: std_msgs/msg/color_rgba."""
+        """Path of the generated files without the suffix, for example std_msgs/msg/color_rgba."""
         from rosidl_pycommon import convert_camel_case_to_lower_case_underscore
 
         snake = convert_camel_case_to_lower_case_underscore(self.id.name)

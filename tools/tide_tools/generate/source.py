@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds and reads interface definitions: installed ROS 2 packages, packages given by folder, single files.
-rosidl_adapter parses them, rosidl_parser the .idl files."""
+"""Finds and reads interface definitions of installed ROS 2 packages, of packages given by their folders, and in single
+files. rosidl_parser parses .idl files, rosidl_adapter all others."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _KEYWORDS = frozenset(
 
 
 def installed_prefixes() -> list[Path]:
-    """Where ROS 2 packages are installed: every prefix of the ament index, then this Python's own."""
+    """The prefixes below which ROS 2 packages are installed: those of the ament index, and then that of this Python."""
     prefixes = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
     return [*prefixes, Path(sys.prefix)]
 
@@ -92,7 +92,8 @@ class Library:
     _interfaces: dict[TypeId, Interface] = field(default_factory=dict)
 
     def expand(self, wanted: str) -> list[TypeId]:
-        """Interfaces named by a command-line argument: a package, an interface (std_msgs/String), a folder, a file."""
+        """The interfaces that a command-line argument names; it may be a package, an interface (std_msgs/String), a
+        folder or a file."""
         path = Path(wanted)
         if path.suffix.lstrip(".") in (*KINDS, "idl"):
             return [self._add_file(path)]
@@ -108,7 +109,7 @@ class Library:
         raise GenerateError(f"'{wanted}' is not a package, interface, folder or .msg file; give one such as std_msgs")
 
     def folder(self, package: str) -> Path:
-        """Folder of a package: the one that holds msg/, srv/ and action/."""
+        """The folder of a package that contains msg/, srv/ and action/."""
         if package not in self._folders:
             self._folders[package] = self._find(package)
         return self._folders[package]
@@ -137,7 +138,7 @@ class Library:
         return self._interfaces[wanted]
 
     def closure(self, wanted: Iterable[TypeId]) -> list[Interface]:
-        """The interfaces and everything that they contain, so that each comes after those that it contains; the order
+        """The interfaces and all that they contain. Each one comes after those that it contains; otherwise the order
         depends only on the names."""
         ordered: dict[TypeId, Interface] = {}
         for item in sorted(set(wanted)):
@@ -231,7 +232,8 @@ def _fails(parse: Callable[[], object]) -> bool:
 
 
 def _first_bad_line(wanted: TypeId, text: str) -> int | None:
-    """Lines of a definition are independent, so the shortest prefix that does not parse ends with the faulty line."""
+    """The number of the first faulty line. Lines of a definition are independent, so the shortest prefix that does not
+    parse ends with this line."""
     message = TypeId(wanted.package, "msg", wanted.name)
     lines = ["" if line.strip() == "---" else line for line in text.splitlines()]
     for count in range(1, len(lines) + 1):
@@ -251,7 +253,7 @@ def _text_of(file: Path) -> str:
 
 
 def _idl_interface(text: str, file: Path) -> tuple[TypeId, tuple[Message, ...]]:
-    """The interface of an .idl file. Its parser is imported here, because it takes a fifth of a second to load."""
+    """The interface of an .idl file. The parser is imported here, because its import takes a fifth of a second."""
     try:
         from tide_tools.generate.idl import idl_interface
     except ImportError as error:
@@ -293,7 +295,7 @@ def _read(wanted: TypeId, file: Path) -> Interface:
 
 
 def _around_action(action: TypeId) -> tuple[Message, ...]:
-    """The messages of the two services and the feedback topic that rosidl derives from an action."""
+    """The messages that rosidl derives from an action for its two services and its feedback topic."""
     parts = [TypeId(action.package, "action", action.name + suffix) for suffix in ACTION_MESSAGES]
     goal, result, feedback = parts[:3]
     goal_id = Field("goal_id", Shape.ONE, 0, message=UUID)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wire format of a message: minimum and maximum size, and whether it is one run of equal elements."""
+"""The wire format of messages: least and greatest sizes, and whether a message is one array of equal elements."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _LIMIT = 2**31 - 1
 
 @dataclass
 class Capacities:
-    """The storage of strings and sequences in C. string: number of characters with the NUL; sequence: number of
-    elements. rules: `std_msgs/msg/String.data` sets the capacity of this member; for a sequence or array of strings,
-    `sensor_msgs/msg/JointState.name` sets the number of elements and `sensor_msgs/msg/JointState.name.string` the
-    characters of each."""
+    """The storage of strings and sequences in C. string: default number of characters, including the NUL. sequence:
+    default number of elements. rules: values for single members. `std_msgs/msg/String.data` sets the capacity of this
+    member; for a sequence or array of strings, `sensor_msgs/msg/JointState.name` sets the number of elements, and
+    `sensor_msgs/msg/JointState.name.string` the number of characters of each."""
 
     string: int = 64
     sequence: int = 16
@@ -51,7 +51,7 @@ class Capacities:
         return self.rules.get(name)
 
     def check_used(self, messages: Iterable[Message]) -> None:
-        """Raises GenerateError if a rule for a generated message names no string or sequence."""
+        """Raises GenerateError if a rule for one of these messages names no string or sequence."""
         generated = {str(m.id) for m in messages}
         for rule in sorted(set(self.rules) - self.used):
             if rule.split(".")[0] in generated:
@@ -71,7 +71,7 @@ def _rule_name(name: str) -> str:
 
 
 def read_file(path: Path) -> Capacities:
-    """Reads a file with `string = 64`, `sequence = 16` and a table [capacity] of rules."""
+    """Reads a TOML file with the keys `string` and `sequence` and the table [capacity] of rules."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -91,7 +91,7 @@ def read_file(path: Path) -> Capacities:
 
 
 def combine(file: Path | None, string: int | None, sequence: int | None, rules: list[str]) -> Capacities:
-    """The file's capacities, overridden by those of the command line."""
+    """The capacities of the file, overridden by those of the command line."""
     result = read_file(file) if file is not None else Capacities()
     if string is not None:
         result.string = _checked("string", string)
@@ -110,8 +110,8 @@ def combine(file: Path | None, string: int | None, sequence: int | None, rules: 
 
 @dataclass
 class Wire:
-    """The sizes of `messages` on the wire: without storage, where unbounded members have no maximum, and with the
-    storage given by `capacities`."""
+    """The sizes of `messages` on the wire, both without limits of storage (unbounded members then have no maximum) and
+    for the storage that `capacities` gives."""
 
     messages: dict[TypeId, Message]
     capacities: Capacities
@@ -119,8 +119,8 @@ class Wire:
     _most: dict[tuple[TypeId, bool, int], int | None] = field(default_factory=dict)
 
     def uniform(self, message: TypeId) -> tuple[int, int] | None:
-        """(element bytes, count) if memory and wire format are both one array of equal elements, so one copy
-        suffices."""
+        """(element bytes, count) if the message is one array of equal elements in memory and on the wire, so that one
+        copy suffices; None otherwise."""
         total, size = 0, 0
         for member in self.messages[message].fields:
             unit = self.uniform_field(member)
@@ -143,7 +143,7 @@ class Wire:
         return member.primitive.bytes, 1
 
     def least(self, message: TypeId) -> int:
-        """Size of the shortest message without padding, at least one byte."""
+        """Size of the shortest message without padding, but at least one byte."""
         if message not in self._least:
             self._least[message] = sum(self._least_field(f) for f in self.messages[message].fields)
         return self._least[message]
@@ -158,13 +158,14 @@ class Wire:
         return one * (member.bound if member.shape == Shape.ARRAY else 1)
 
     def most(self, message: TypeId, stored: bool) -> int | None:
-        """Size of the longest message from alignment 0; stored: size of the longest message that fits the message's
-        storage. A longer member never makes the padding shorten the whole, so the longest message has the longest
-        members."""
+        """Size of the longest message, beginning at alignment 0; None: there is no limit. stored: only of messages that
+        fit into the storage. The longest message has the longest members, because less padding never outweighs a longer
+        member."""
         return self._message(message, stored, 0)
 
     def shortest(self, message: TypeId, start: int = 0) -> int:
-        """End of the shortest message that begins at `start`: unbounded texts and sequences are empty."""
+        """Position of the end of the shortest message that begins at `start`; its texts and unbounded sequences are
+        empty."""
         position = start
         for member in self.messages[message].fields:
             count = member.bound if member.shape == Shape.ARRAY else 1

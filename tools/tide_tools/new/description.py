@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start of a description: for each board a loop over the host and telemetry, a chain from each board to the next,
-and one on the host. Every value is an example, every key has a comment."""
+"""A description to start from. It has a loop over the host and telemetry for each board, a chain from each board to the
+next one, and a chain on the host. Every value is an example, and every key has a comment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LinkKind = Literal["serial", "udp"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the description shall contain. boards: empty for a system on the host alone."""
+    """The requested contents of the description. boards: empty for a system on the host alone."""
 
     name: str
     boards: tuple[str, ...]

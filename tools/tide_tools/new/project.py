@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new firmware project: first the properties of each board, then the files: templates, generated messages, and a copy
-of the runtime."""
+"""A new firmware project. The first part of this module has the properties of each board, the second part makes the
+files: from templates, as generated messages, and as a copy of the runtime."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ class Board:
     name: str
     text: str
     toolchain: str = ""  # name of a file in tide/cmake
-    folders: tuple[tuple[str, str], ...] = ()  # folders of tide's tree, each with its location in the project
+    # folders of tide's tree that are copied, each with its location in the project
+    folders: tuple[tuple[str, str], ...] = ()
     sources: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     libraries: tuple[str, ...] = ()
-    script: str = ""  # script of the linker
-    machine: str = ""  # the machine of QEMU
+    script: str = ""  # the linker script
+    machine: str = ""  # the machine type of QEMU
     link: str = "udp"
     baud: int = 115_200
     submit_ms: float = 0.4
@@ -36,7 +37,8 @@ class Board:
     dispatch_ms: float = 0.1
     runtime: str = "tide"  # the runtime's location in the project
     messages: str = "messages"  # the folder of the messages
-    files: tuple[tuple[str, str], ...] = ()  # single files in the same form as `folders`; they replace existing files
+    # single files that are copied, in the same form; they replace existing files
+    files: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = (
         "CMakeLists.txt",
         "cmake",
@@ -182,7 +184,7 @@ def _fill(work: Path, name: str, board: Board) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.with_suffix("").write_text(text, encoding="utf-8")
     (work / ".gitignore").write_text("build/\n", encoding="utf-8")
-    if board.name == "esp32":  # the folder in which the board's build looks for sources
+    if board.name == "esp32":  # the folder in which the build system of the board looks for sources
         (work / "main.c").rename(work / "main/main.c")
     (work / board.runtime).mkdir(parents=True)
     for part in board.parts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The values of a system that may be changed without changing its function."""
+"""The values of a system that may change without a change of its function."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from tide_tools.system.places import Executor, Line
 
 @dataclass(frozen=True)
 class Choice:
-    """The values that may change, in the order of the description: priorities by chain, lanes by executor, quantum by
-    link, executors by chain and callback, budget of a lane by executor (0: no budget), policy by board."""
+    """One choice of the values that may change, in the order of the description: priorities by chain, lanes by
+    executor, quanta by link, executors by chain and callback, budgets of a lane by executor (0: no budget), and
+    policies by board."""
 
     priorities: tuple[int, ...]
     lanes: tuple[int, ...]
@@ -82,21 +83,21 @@ def applied(system: System, choice: Choice) -> System:
 
 
 def _policies(system: System, choice: Choice) -> dict[str, str]:
-    """The policy of each executor of a board."""
+    """The policy that the choice gives each executor of a board."""
     boards = zip(boards_of(system).values(), choice.policies, strict=True)
     return {core.name: policy for cores, policy in boards for core in cores}
 
 
 def is_ordered(system: System, choice: Choice) -> bool:
-    """True if chains that meet on an executor have different priorities."""
+    """True if all chains that meet on an executor have different priorities."""
     if len(set(choice.priorities)) == len(choice.priorities):
         return True
     return not any(check_levels(applied(system, choice)))
 
 
 def only(system: System, names: Collection[str]) -> System:
-    """The system with only some of its chains. If a chain branches from one that is left out, it begins with the shared
-    callbacks; if their names would be duplicates, they get the name of the left-out chain as a prefix."""
+    """The system with only the named chains. A chain that branches from an omitted chain begins with copies of the
+    shared callbacks; if names would then be duplicates, the copies get the name of the omitted chain as a prefix."""
     chains = []
     for chain in system.chains:
         if chain.name not in names:
@@ -130,8 +131,8 @@ def _sending_alone(callback: Callback, after: Callback) -> Callback:
 
 
 def cores_of(system: System, choice: Choice) -> float:
-    """The processors that the host's executors use: each lane counts as one processor, or as its budget's share of
-    one."""
+    """Number of processors that the host's executors use. A lane counts as one processor, or as the share of one that
+    its budget is."""
     return sum(
         lanes * _share(executor, budget_ns)
         for executor, lanes, budget_ns in zip(system.executors, choice.lanes, choice.budgets_ns, strict=True)
@@ -149,13 +150,13 @@ def _share(executor: Executor, budget_ns: int) -> float:
 
 Value = TypeVar("Value")
 QUANTA = (0, 64, 128, 256)
-BUDGET_STEPS = (8, 32)  # steps as fractions of a lane's period: 1/8, 1/32
+BUDGET_STEPS = (8, 32)  # budgets change in steps of these fractions (1/8, 1/32) of a lane's period
 
 
 class Moves:
-    """The allowed changes of a choice. cores: processors of the host, which limit the lanes and budgets of all its
-    executors together. None: as many as this machine has, or as the description itself uses if that is more, because it
-    may be meant for another machine."""
+    """The allowed changes of a choice. cores: number of the host's processors, which limits the lanes and budgets of
+    all its executors together. None: that of this machine or, if the description uses more, because it may be for
+    another machine, that of the description."""
 
     def __init__(
         self,
@@ -176,7 +177,7 @@ class Moves:
         self._limit = max(workers(), cores_of(system, present(system))) if cores is None else cores
 
     def around(self, choice: Choice) -> list[Choice]:
-        """All moves, including the order of chains unless it is kept."""
+        """All choices that differ in one value, or in the order of chains unless the order must be kept."""
         return [*([] if self.keep_order else self._allowed(choice, self._exchanges(choice))), *self.values(choice)]
 
     def values(self, choice: Choice) -> list[Choice]:
@@ -201,7 +202,8 @@ class Moves:
         return is_ordered(self._system, choice)
 
     def _has_work(self, choice: Choice) -> bool:
-        """True if no executor has more lanes than callbacks, except for lanes that the description already has."""
+        """True if no executor has more lanes than callbacks; executors with the described number of lanes are
+        exempt."""
         count = Counter(place for places in choice.places for place in places)
         names = [executor.name for executor in self._system.executors]
         entries = zip(names, choice.lanes, self._lanes_now, strict=True)
@@ -211,7 +213,7 @@ class Moves:
         return cores_of(self._system, choice) <= self._limit + 1e-9
 
     def _less(self, choice: Choice, other: Choice) -> bool:
-        """True if `other` needs fewer processors than `choice`. Such moves are allowed even if `other` still needs too
+        """True if `other` needs fewer processors than `choice`. Such a move is allowed even if `other` still needs too
         many."""
         return cores_of(self._system, other) < cores_of(self._system, choice)
 
@@ -223,8 +225,8 @@ class Moves:
                 yield replace(choice, priorities=tuple(priorities))
 
     def _lanes(self, choice: Choice) -> Iterator[Choice]:
-        """Moves that change the lanes of one of tide's executors: on a board to one, or to one for each priority; on
-        the host by one."""
+        """Moves that change the number of lanes of one of tide's executors: on a board to one lane, or to one for each
+        priority; on the host by one."""
         policies = _policies(self._system, choice)
         for index, lanes in enumerate([] if self._keep_lanes else choice.lanes):
             executor = self._system.executors[index]
@@ -236,8 +238,8 @@ class Moves:
                     yield replace(choice, lanes=_with(choice.lanes, index, option))
 
     def _quanta(self, choice: Choice) -> Iterator[Choice]:
-        """Moves that change a link's quantum. Fragments need reliable chains; best-effort messages must fit into one
-        frame."""
+        """Moves that change the quantum of a link. Best-effort messages must still fit into one frame, because only
+        reliable messages can be fragmented."""
         if any(chain.reliability != "reliable" for chain in self._system.chains):
             return
         for index, quantum in enumerate(choice.quanta):
@@ -247,7 +249,7 @@ class Moves:
                     yield replace(choice, quanta=_with(choice.quanta, index, option))
 
     def _fragments(self, link: Line, quantum: int) -> bool:
-        """True if no message has more than 15 frames of this quantum, the most for which there is a bound."""
+        """True if no message has more than 15 frames with this quantum; for more frames there is no bound."""
         largest = max(
             (
                 max(sent.payload_bytes or 0, up_bytes(one, None), down_bytes(one, None))
@@ -261,7 +263,7 @@ class Moves:
         return quantum == 0 or (quantum <= link.mtu_bytes and largest + 8 <= 15 * (quantum - 8))
 
     def _places(self, choice: Choice) -> Iterator[Choice]:
-        """Moves a callback, or a chain from one callback on, to another executor of the host."""
+        """Moves that put a callback, or all callbacks of a chain from one on, on another executor of the host."""
         if self._keep_places:
             return
         hosts = [executor.name for executor in self._system.executors if executor.where == "host"]
@@ -278,15 +280,15 @@ class Moves:
                         yield replace(choice, places=_with(choice.places, index, moved))
 
     def _movable(self, chain: Chain, callback: Callback) -> bool:
-        """True for a callback of the host that may run on another executor. Callbacks of an exclusive group stay on one
-        executor, and so do the callbacks from which another chain branches or which it joins."""
+        """True for a callback of the host that may be put on another executor. This excludes callbacks of an exclusive
+        group, and callbacks from which another chain branches or which another chain joins."""
         this = (chain.name, callback.name)
         branched = any(this in (other.branches_from, *other.joins) for other in self._system.chains)
         exclusive = any(group.name == callback.group and group.kind == "exclusive" for group in self._system.groups)
         return self._system.where(callback) == "host" and not exclusive and not branched
 
     def _budgets(self, choice: Choice) -> Iterator[Choice]:
-        """Raises or lowers a budget by one step, or moves a step from one executor's budget to another's. Only if the
+        """Moves that raise or lower a budget by one step, or lower one budget and raise another by a step. Only if the
         user has given the number of cores may a move need more processors than before."""
         with_budget = [index for index, budget_ns in enumerate(choice.budgets_ns) if budget_ns]
         for part in BUDGET_STEPS:
@@ -303,7 +305,7 @@ class Moves:
                             yield both
 
     def _policies(self, choice: Choice) -> Iterator[Choice]:
-        """Moves that replace rclc's executor of a board by tide's."""
+        """Moves that replace rclc's executor on a board by tide's."""
         for index, policy in enumerate(choice.policies):
             if policy != "tide" and not self._keep_policies:
                 yield replace(choice, policies=_with(choice.policies, index, "tide"))
@@ -324,12 +326,12 @@ def _with(values: tuple[Value, ...], index: int, value: Value) -> tuple[Value, .
 
 
 # ---- the description with a choice ----
-# The description with the chosen values, keeping comments and order.
+# The text of the description with the chosen values, in which comments and order are kept.
 
 
 def rewritten(text: str, system: System, choice: Choice) -> str:
-    """Returns `text`, the description of `system`, with the values of `choice`. A missing key is added after the
-    entry's name."""
+    """Returns `text`, which describes `system`, with the values of `choice`. A missing key is added after the name of
+    its entry."""
     before = present(system)
     edits: list[tuple[Path, str, int | str]] = []
     for index, value in enumerate(choice.priorities):

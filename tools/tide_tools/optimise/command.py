@@ -194,7 +194,7 @@ def _missed(path: PathBound) -> str:
 
 
 def _diff(file: Path, write: Path | None, before: str, after: str) -> str:
-    """The changes as a diff, for `patch`. Empty if nothing changed."""
+    """The changes as a diff that `patch` can apply; empty if nothing changes."""
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), after.splitlines(keepends=True), str(file), str(write or file)
     )

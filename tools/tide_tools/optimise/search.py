@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A search for the largest margin by changes that keep a system's function: the order of its chains, lanes and budgets
-of its executors, the executor of each callback, the quantum of its line, tide's executor on a board. A chain's bound
-depends on how late the other chains are, so the best order can be found only by trying. The search starts with the
-present, the deadline-monotonic and the period-monotonic order, climbs by single changes, and then continues from random
-variations that a seed determines."""
+"""A search for the choice with the largest margin, by changes that keep a system's function
+(tide_tools.optimise.choice). A chain's bound depends on how late other chains are, so the best order of chains can be
+found only by trying. The search starts with the described, the deadline-monotonic and the period-monotonic order,
+improves each by single changes, and then continues from random variations that a seed determines."""
 
 from __future__ import annotations
 
@@ -24,15 +23,15 @@ from tide_tools.system.model import System
 
 @dataclass(frozen=True)
 class Score:
-    """Compares choices: larger is better. Choices are compared by fewer chains without a bound, then fewer late chains,
-    then a larger smallest slack relative to the deadline, then fewer lanes. Without any bound the smallest slack is
-    minus infinity."""
+    """The quality of a choice; a larger score is better. Compared are, in this order: fewer chains without a bound,
+    fewer late chains, a larger value of the smallest slack (relative to the deadline; minus infinity without any
+    bound), fewer lanes."""
 
     unbounded: int
     late: int
     margin: float
     lanes: int
-    fits: bool = True  # needs no more processors than are available
+    fits: bool = True  # true if it needs no more processors than are available
 
     def key(self) -> tuple[float, ...]:
         return (self.fits, -self.unbounded, -self.late, self.margin, -self.lanes)
@@ -61,7 +60,7 @@ def score_of(bounds: Bounds, choice: Choice, fits: bool = True) -> Score:
 
 
 class Search:
-    """Tries at most `tries` choices; the same seed tries the same choices."""
+    """Tries at most `tries` choices. With the same seed, it tries the same choices."""
 
     def __init__(self, system: System, seed: int, tries: int, losses: int = 0, moves: Moves | None = None) -> None:
         self._moves = moves or Moves(system)
@@ -74,7 +73,7 @@ class Search:
 
     @property
     def left(self) -> int:
-        """Choices that may still be tried."""
+        """Number of choices that may still be tried."""
         return self._left
 
     @property
@@ -88,7 +87,7 @@ class Search:
             if self._left <= 0 or (until_feasible and best.score.feasible):
                 return best
         assert best is not None
-        while self._left > 0:  # known choices use up no tries, so the loop also ends when a climb finds no new choice
+        while self._left > 0:  # known choices use up no tries, so the loop also ends when it finds no new choice
             before = self.tried
             best = self._climb(self._shaken(best.choice), best, report, until_feasible)
             if self.tried == before or (until_feasible and best.score.feasible):
@@ -162,8 +161,8 @@ class Search:
 
 def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable[[System], Moves] = Moves) -> list[str]:
     """A minimal set of chains whose deadlines cannot be met together. Each chain is removed in turn, and stays removed
-    if the deadlines of the rest still cannot be met. The same search decides whether deadlines can be met together, so
-    the set is a result of the search, not a proof, unless it is a single chain."""
+    if the deadlines of the rest still cannot be met. The search decides whether they can be met, so the result is no
+    proof, unless the set is a single chain."""
     kept = [chain.name for chain in system.chains]
     for chain in sorted(system.chains, key=lambda one: one.priority):
         rest = [name for name in kept if name != chain.name]
@@ -176,18 +175,18 @@ def core(system: System, seed: int, tries: int, losses: int = 0, moves: Callable
 
 
 # ---- as few changes as possible ----
-# Finds the choice that meets every deadline and is closest to the description. The order of the chains is the user's
-# decision, so it changes last and as little as possible. Tries in turn: the description as it is; other values in the
-# same order, breadth first; other orders with the same values, the nearest first; then both together. Then undoes
-# unnecessary changes one by one, until no remaining change can be omitted alone.
+# Finds a choice that meets every deadline and is close to the description. The order of the chains is the user's
+# decision, so it changes last and as little as possible. The search tries in turn: the description as it is; other
+# values with the same order of chains, breadth first; other orders with the same values, the nearest ones first; then
+# both. Afterwards it undoes changes one by one, until no remaining change can be omitted alone.
 
 
-_BEAM = 6  # choices pursued for each number of changes
+_BEAM = 6  # number of choices that are pursued for each number of changes
 
 
 def distance(choice: Choice, origin: Choice) -> tuple[int, int, int, int]:
-    """Distance to the description (the smaller, the closer): exchanged pairs of chains, boards with another executor,
-    changed values, additional lanes."""
+    """Distance of a choice from the description, compared in this order: exchanged pairs of chains, boards with another
+    executor, changed values, additional lanes."""
     pairs = [(left, right) for left in range(len(origin.priorities)) for right in range(left)]
     exchanged = sum(
         (origin.priorities[left] > origin.priorities[right]) != (choice.priorities[left] > choice.priorities[right])
@@ -200,7 +199,7 @@ def distance(choice: Choice, origin: Choice) -> tuple[int, int, int, int]:
 
 
 def undone(choice: Choice, origin: Choice) -> Iterator[Choice]:
-    """Yields the choice with each single change undone, except the order of chains."""
+    """Yields the choices in which one change is undone; the order of chains is not undone."""
     for index, places in enumerate(origin.places):
         for position, place in enumerate(places):
             if choice.places[index][position] != place:
@@ -224,7 +223,7 @@ def undone(choice: Choice, origin: Choice) -> Iterator[Choice]:
 def nearest_orders(
     priorities: tuple[int, ...], most: int, allowed: Callable[[tuple[int, ...]], bool] = lambda _: True
 ) -> Iterator[tuple[int, ...]]:
-    """At most `most` other orders with the same values, those with the fewest exchanged pairs first."""
+    """Yields at most `most` other orders of the same priorities, those with the fewest exchanged pairs first."""
     seen = {priorities}
     level = [priorities]
     while level and len(seen) <= most:
@@ -240,8 +239,8 @@ def nearest_orders(
 
 
 def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Yields the priorities after each exchange of two chains that are adjacent in the order. Chains of equal priority
-    never meet on an executor, so any of them may be exchanged."""
+    """Yields the priorities after each exchange of two chains that are adjacent in the order. Of several chains with
+    equal priority, each may be exchanged, because they never meet on an executor."""
     of_value: dict[int, list[int]] = {}
     for index, value in enumerate(priorities):
         of_value.setdefault(value, []).append(index)
@@ -253,7 +252,8 @@ def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ..
 
 
 class FewestChanges:
-    """Tries at most as many choices as remain to the search; the same seed finds the same result."""
+    """Searches a choice with few changes, within the remaining tries of the search. With the same seed, it finds the
+    same result."""
 
     def __init__(self, system: System, search: Search, moves: Moves, report: Report | None = None) -> None:
         self._origin = present(system)
@@ -264,7 +264,8 @@ class FewestChanges:
         self._allowance = search.left
 
     def run(self) -> Found:
-        """The first choice that meets every deadline, or the choice that came closest to it."""
+        """The first choice that meets every deadline, with unnecessary changes undone; or else the choice that comes
+        closest to this."""
         now = self._look(self._origin)
         if now.score.feasible:
             return now
@@ -289,8 +290,8 @@ class FewestChanges:
         return found
 
     def _values(self) -> Found | None:
-        """Breadth first: first all single changes (not of the order), then all pairs of changes, and so on, as long as
-        a choice comes closer to the deadlines."""
+        """Changes values but not the order, breadth first: first single changes, then pairs of changes, and so on, as
+        long as a choice comes closer to meeting the deadlines."""
         share = self._allowance if self._moves.keep_order else self._allowance // 3
         stop = self._search.left - share
         beam = [self._look(self._origin)]
@@ -313,8 +314,8 @@ class FewestChanges:
         return None
 
     def _orders(self) -> Found | None:
-        """Of all orders that meet every deadline, those with the fewest exchanged pairs; of these, the one with the
-        largest margin."""
+        """Of the orders that meet every deadline and have the fewest exchanged pairs, the one with the largest
+        margin."""
         met: Found | None = None
         pairs = 0
         for priorities in nearest_orders(self._origin.priorities, self._search.left // 2, self._is_order):
@@ -337,7 +338,7 @@ class FewestChanges:
         return distance(found.choice, self._origin), tuple(-value for value in found.score.key())
 
     def _reduced(self, found: Found) -> Found:
-        """Moves closer to the description while every deadline is met."""
+        """Undoes changes as long as every deadline is met."""
         while True:
             choice = found.choice
             nearer = [replace(choice, priorities=self._origin.priorities)]
@@ -355,7 +356,7 @@ class FewestChanges:
                 return found
 
     def _renumbered(self, found: Found) -> Found:
-        """Keeps the order of the chains and gives new numbers to as few of them as possible."""
+        """Keeps the order of the chains, but changes the priority of as few chains as possible."""
         priorities = fewest_numbers(found.choice.priorities, self._origin.priorities)
         if priorities == found.choice.priorities:
             return found
@@ -364,14 +365,14 @@ class FewestChanges:
 
 
 def fewest_numbers(wanted: tuple[int, ...], before: tuple[int, ...]) -> tuple[int, ...]:
-    """Priorities in the order of `wanted` that keep as many priorities of `before` as possible; `wanted` itself if
-    there are too few free numbers in between, or if chains share a number."""
+    """Priorities with the order of `wanted`, of which as many as possible are those in `before`. The result is `wanted`
+    if there are too few free numbers in between, or if chains share a number."""
     if len(set(wanted)) < len(wanted):
         return wanted
     ranked = sorted(range(len(wanted)), key=lambda index: wanted[index])
     kept = _longest_rising([before[index] for index in ranked])
     values: dict[int, int] = {ranked[place]: before[ranked[place]] for place in kept}
-    most = max(LEVEL_MAXIMUM, *before)  # priorities that are valid levels remain valid levels
+    most = max(LEVEL_MAXIMUM, *before)  # so that priorities which are valid levels stay valid levels
     place = 0
     while place < len(ranked):
         if ranked[place] in values:
@@ -403,7 +404,7 @@ def _longest_rising(values: list[int]) -> list[int]:
 
 
 # ---- changes and their reasons ----
-# Changes of a choice to a description, each with the effect of omitting it.
+# The changes that a choice makes to a description, each with what would happen without it.
 
 
 Evaluate = Callable[[Choice], Found]
@@ -411,8 +412,8 @@ Evaluate = Callable[[Choice], Found]
 
 @dataclass(frozen=True)
 class Change:
-    """A changed value. before, after: the value as written in the description. reason: empty if not every deadline is
-    met."""
+    """A changed value. before, after: as written in the description. reason: why the change is needed; empty if not
+    every deadline is met."""
 
     what: str
     before: str
@@ -426,7 +427,7 @@ class Change:
 
 
 def changes(system: System, found: Found, evaluate: Evaluate) -> list[Change]:
-    """Every changed value, in the order of the description."""
+    """All changed values, in the order of the description."""
     now = present(system)
     return [
         Change(what, before, after, _reason(before, found, evaluate(without)))
@@ -435,7 +436,7 @@ def changes(system: System, found: Found, evaluate: Evaluate) -> list[Change]:
 
 
 def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, str, str, Choice]]:
-    """Yields the name, the values before and after, and the choice without the change."""
+    """Yields for each change: the name of the value, the value before and after, and the choice without this change."""
     for index, executor in enumerate(system.executors):
         if choice.lanes[index] != now.lanes[index]:
             back = replace(choice, lanes=_with_value(choice.lanes, index, now.lanes[index]))
@@ -459,7 +460,7 @@ def _undone(system: System, now: Choice, choice: Choice) -> Iterator[tuple[str, 
         if choice.priorities[index] != now.priorities[index]:
             one_back = _with_value(choice.priorities, index, now.priorities[index])
             back = replace(choice, priorities=one_back)
-            if not is_ordered(system, back):  # its old priority is another chain's now
+            if not is_ordered(system, back):  # another chain now has its old priority
                 back = replace(choice, priorities=now.priorities)
             before, after = str(now.priorities[index]), str(choice.priorities[index])
             yield f"priority of {chain.name}", before, after, back

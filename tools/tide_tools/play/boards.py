@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates a description into a graph for tide-sim (sim/board/plan.h), which plays it on the shipped session, daemon,
-executor and agent core in virtual time: the values that may vary from run to run, and the plan of one run."""
+"""Translates a description with boards into plans for tide-sim (sim/board/plan.h), which plays them on the shipped
+session, daemon, executor and agent core in virtual time. A run consists of values that may differ between runs; its
+plan is a text for tide-sim."""
 
 from __future__ import annotations
 
@@ -26,28 +27,28 @@ from tide_tools.system.servers import servers_of
 PROGRAM = "tide-sim"
 MICROSECOND = 1000
 _MILLISECOND = 1_000_000
-# The length of a run in periods of the slowest chain: up to one before its first instance, then that instance and two
-# more, each with its whole busy window and all other chains.
+# Length of a run in periods of the slowest chain: at most one before its first instance, and one for each of three
+# instances, so that their whole busy windows are in the run.
 SLOWEST = 4
-# A longer run is shortened to this number of instances of all chains together, but not below two periods of the
+# A run with more instances, of all chains together, is shortened to this number, but not below two periods of the
 # slowest chain.
 MOST_INSTANCES = 5_000
 FRAME_BYTES = 64  # more than the overhead of a fragment
-MEETING = 0.3  # share of drawn runs in which one callback of each chain begins at about the same time
-SLOTS = 64  # number of slots of measured delays, before they repeat
-LEAST_BYTES = 8  # the size to which messages are shortened
-# A run ends when all messages have arrived, or when none has arrived for this long. Chains without bounds may have many
-# messages under way.
+MEETING = 0.3  # share of drawn runs in which callbacks of all timers, one of each, begin at about the same time
+SLOTS = 64  # number of slots of measured delays, after which the slots repeat
+LEAST_BYTES = 8  # least size to which a run shortens messages
+# A run ends when all messages have arrived, or when none has arrived for this time. It is long, because chains without
+# bounds may have many messages under way.
 SETTLE_US = 120_000_000
 _Value = TypeVar("_Value")
 _EXECUTION, _PHASE, _BYTES = "{execution_us}", "{phase_us}", "{bytes}"  # placeholders in a plan
-_MESSAGE_NAME = re.compile(r"message=name=(\S+)")  # names of all messages, in the order of the plan
-# Baud rate of a line that represents a network; the network's delays are added to the agent's.
+_MESSAGE_NAME = re.compile(r"message=name=(\S+)")  # finds the names of all messages, in the order of the plan
+# Baud rate of a line that represents a network, whose delays are added to those of the agent.
 _UDP_BAUD = 1_000_000_000
 
 
 def horizon_ns(system: System) -> int:
-    """The time during which chains are released in a run."""
+    """The time in which a run releases chains."""
     periods_ns = [chain.period_ns for chain in system.chains]
     longest_ns = max(periods_ns)
     each_ns = MOST_INSTANCES / sum(1 / one for one in periods_ns)
@@ -57,8 +58,7 @@ def horizon_ns(system: System) -> int:
 
 @dataclass(frozen=True)
 class Worst:
-    """The longest instance of a chain in a run. chain: index of the chain; index: number of the timer's instance;
-    played: the recorded run."""
+    """The longest instance of a chain in a run. index: number of the instance; played: the recorded run."""
 
     chain: int
     index: int
@@ -67,8 +67,8 @@ class Worst:
 
 
 class Ran(NamedTuple):
-    """One run of a callback. callback: index of the callback; timer: index of the timer to whose instance the run
-    belongs."""
+    """One execution of a callback. callback: index of the callback; timer: index of the timer to whose instance the
+    execution belongs."""
 
     callback: int
     timer: int
@@ -79,8 +79,8 @@ class Ran(NamedTuple):
 
 
 def all_runs(played: Played, callbacks: Sequence[tuple[int, str]], timers: Sequence[int]) -> list[Ran]:
-    """All runs of callbacks in a recorded run. callbacks: index and executor of each callback, in the order of the
-    plan; timers: the index of each callback's timer, in the same order."""
+    """All executions of callbacks in a recorded run. callbacks: index and executor of each callback, in the order of
+    the plan; timers: index of each callback's timer, in the same order."""
     return [
         Ran(place, timers[root], index, start_ns, end_ns, where)
         for (place, where), runs in zip(callbacks, played.runs, strict=False)
@@ -89,7 +89,8 @@ def all_runs(played: Played, callbacks: Sequence[tuple[int, str]], timers: Seque
 
 
 def own_and_others(ran: list[Ran], timer: int, path: set[int]) -> tuple[list[Ran], list[Ran]]:
-    """The runs of the callbacks of the chain with this timer and path, and the runs of the chains of other timers."""
+    """First the executions of the callbacks in `path` for instances of this timer, then the executions for all other
+    timers."""
     own = [one for one in ran if one.timer == timer and one.callback in path]
     return own, [one for one in ran if one.timer != timer]
 
@@ -102,13 +103,13 @@ def meeting_worst(
     others: Sequence[Ran],
     source: random.Random,
 ) -> tuple[int, ...]:
-    """Offsets by timer with which callbacks of other timers meet the worst instance of a chain. own: the runs of the
-    chain's own callbacks.
+    """Offsets of the timers with which callbacks of other timers meet the worst instance of a chain. own: the
+    executions of the chain's own callbacks.
 
-    A callback meets a step of the chain if it begins just before the step is ready. A callback also meets a step if
-    both end together, because then their messages meet. One of three things changes: the offset of one other timer; the
-    offsets of all other timers, because several lanes are busy only if several chains meet; or the chain's own offset,
-    because only some instances of another timer may send all messages."""
+    A callback meets a step of the chain if it begins just before the step is ready, or if both end together, so that
+    their messages meet. This function changes one of three things: the offset of one other timer; the offsets of all
+    other timers, because several lanes are busy only if several chains meet; or the chain's own offset, because there
+    may be only some instances of another timer that send all messages."""
     steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
     if not steps or not others:
         return offsets_ns
@@ -131,7 +132,7 @@ def meeting_worst(
     if kind < 0.5:
         timers, at_ns, of_end = [*runs_of], release_ns - MICROSECOND, False
     else:
-        busy = {one.timer for one in there if one.start_ns <= at_ns < one.end_ns}  # these timers already delay the step
+        busy = {one.timer for one in there if one.start_ns <= at_ns < one.end_ns}  # timers that delay the step already
         timers = [timer for timer in runs_of if timer not in busy] or [*runs_of]
         timers = [source.choice(timers)] if source.random() < 0.7 else timers
     for timer in timers:
@@ -146,8 +147,9 @@ def meeting_worst(
 def beside_worst(
     offsets_ns: tuple[int, ...], periods_ns: Sequence[int], own: Sequence[Ran], worst: Worst, mine: int
 ) -> tuple[int, ...]:
-    """Offsets with which the timer `mine` expires when the longest wait in the worst instance of another timer's chain
-    began. Whatever delays one chain then also delays the other. own: the runs of the other chain's callbacks."""
+    """Offsets with which the timer `mine` expires at the beginning of the longest wait in the worst instance of another
+    chain, so that everything that delays the other chain also delays that of `mine`. own: the executions of the other
+    chain's callbacks."""
     steps = sorted((one for one in own if one.instance == worst.index), key=lambda one: one.start_ns)
     if not steps:
         return offsets_ns
@@ -160,8 +162,8 @@ def beside_worst(
 
 
 def _ready_ns(own: Sequence[Ran], before: Ran, step: Ran) -> int:
-    """Time at which the message between two steps arrives, if its transfer takes the shortest time observed in this
-    run."""
+    """Time at which the message between two steps arrives, if its transfer takes the shortest time that this run has
+    shown."""
     ends_ns = {one.instance: one.end_ns for one in own if one.callback == before.callback}
     starts_ns = {one.instance: one.start_ns for one in own if one.callback == step.callback}
     return before.end_ns + min(starts_ns[one] - ends_ns[one] for one in starts_ns.keys() & ends_ns.keys())
@@ -172,8 +174,8 @@ def _later(offsets_ns: tuple[int, ...], timer: int, by_ns: int, periods_ns: Sequ
 
 
 def marks_of(system: System, timer: Chain) -> list[int]:
-    """Times from a timer's expiry to each callback of its chain and of the chains that continue it, if nothing delays
-    them."""
+    """Times from a timer's expiry to the start of each callback of its chain, and of the chains that continue it,
+    without any delay by others."""
     found = {0}
     for path in (system.path(one) for one in system.chains if system.timer_of(one) is timer):
         at_ns = 0
@@ -196,8 +198,8 @@ def _octets_ns(link: Line | Network, octets: int) -> int:
 
 
 def meeting(marks_ns: Sequence[Sequence[int]], periods_ns: Sequence[int], source: random.Random) -> tuple[int, ...]:
-    """Offsets with which callbacks of different timers, one of each, begin at about the same time: either in the first
-    instances, which send all messages, or in later instances."""
+    """Offsets with which callbacks of all timers, one of each, begin at about the same time, either in the first
+    instances, which send all messages, or in later ones."""
     chosen_ns = [source.choice(each) for each in marks_ns]
     at_ns = source.choice((max(chosen_ns), max(periods_ns)))
     begins_ns = (at_ns - one + source.randint(-2, 2) * MICROSECOND for one in chosen_ns)
@@ -205,11 +207,12 @@ def meeting(marks_ns: Sequence[Sequence[int]], periods_ns: Sequence[int], source
 
 
 class UnplayableError(Exception):
-    """The simulated program cannot stand in for this board; the text is the reason."""
+    """The simulator cannot play this description; the text is the reason."""
 
 
 def require_no_losses_of_events(system: System, losses: int) -> None:
-    """The simulator finds the instance of a frame by the time, so it needs a timer."""
+    """Raises UnplayableError for events together with losses: to lose frames of an instance, the simulator finds the
+    instance from the time, which needs a timer."""
     if losses and any(chain.begins_with_event for chain in system.chains):
         raise UnplayableError("losses are played in chains that begin with timers only")
 
@@ -217,15 +220,15 @@ def require_no_losses_of_events(system: System, losses: int) -> None:
 @dataclass(frozen=True)
 class Slots:
     """Measured delays of a board's link in one run: the longest delay in each slot of time, to the agent and from it.
-    The slots repeat. In a slot the delay falls at last to the least one, so that messages keep their order, and in no
-    more of the time than described is it above a quantile."""
+    The slots repeat. At the end of a slot the delay falls to the least one, so that messages keep their order. The
+    share of the time in which delays exceed a described quantile is at most as described."""
 
     slot_us: int
     agent_us: tuple[int, ...]
     return_us: tuple[int, ...]
 
     def are_within(self, limit: Delays, first_ns: int, last_ns: int) -> bool:
-        """True if no message that begins in this time takes longer than the limits."""
+        """True if no message that begins between first_ns and last_ns takes longer than the limit."""
         slot_ns = self.slot_us * MICROSECOND
         first, last = max(first_ns, 0) // slot_ns, last_ns // slot_ns
         places = [place % SLOTS for place in range(first, min(last, first + SLOTS - 1) + 1)]
@@ -237,7 +240,8 @@ class Slots:
 
 
 def drawn_slots(link: Line | Network, fair: bool, source: random.Random) -> Slots | None:
-    """fair: each delay comes as often as described; otherwise all come equally often. None: nothing was measured."""
+    """Draws slots. fair: each delay comes as often as described; otherwise all come equally often. None: the delays of
+    the link are not measured ones."""
     if not isinstance(link, UdpLink) or not (link.agent_quantiles_ms or link.return_quantiles_ms):
         return None
     ways: list[tuple[list[int], list[float]]] = []
@@ -258,18 +262,18 @@ def drawn_slots(link: Line | Network, fair: bool, source: random.Random) -> Slot
 @dataclass(frozen=True)
 class BoardsRun:
     """All values that may differ between two runs of a description. slots: by board; None: its delays are not measured
-    ones. fair: delays come as often as described."""
+    ones. fair: measured delays come as often as described."""
 
     phases_ns: tuple[int, ...]
     executions_ns: tuple[tuple[int, ...], ...]  # by chain and callback
     payload_bytes: tuple[tuple[int, ...], ...]
-    agent_ns: tuple[tuple[int, int], ...]  # for each board: the agent's least and greatest delay
+    agent_ns: tuple[tuple[int, int], ...]  # by board: the least and the greatest delay of the agent
     return_ns: tuple[tuple[int, int], ...]
     costs: bool
     seed: int
     slots: tuple[Slots | None, ...] = ()
     fair: bool = True
-    order: int = 0  # the order in which a callback publishes its topics 0: as described, else the seed that draws it
+    order: int = 0  # order in which a callback publishes its topics: 0 as described, else the seed that draws it
 
 
 def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value, ...]:
@@ -277,7 +281,7 @@ def _with(values: tuple[_Value, ...], place: int, value: _Value) -> tuple[_Value
 
 
 def pool_words(need: Need) -> dict[str, object]:
-    """The sizes of a board's pools as fields of a plan: exactly the sizes that the bounds assume."""
+    """The sizes of a board's pools as fields of a plan. They are exactly those that the bounds assume."""
     sizes = need.sizes
     return {
         "nodes": max(sizes["small_nodes"], 2),
@@ -294,8 +298,8 @@ def pool_words(need: Need) -> dict[str, object]:
 
 
 class BoardsPlayer:
-    """Draws and plans runs in which all boards have one policy, or (`described`) each board the policy described for
-    it. The caller provides the random number generator. needs: the pools that the bounds assume, if already known."""
+    """Draws runs and makes their plans. All boards have one policy, or with `described` each board has its described
+    policy. The caller provides the random numbers. needs: the pools that the bounds assume, if they are known."""
 
     def __init__(
         self, system: System, executor: str, losses: int, source: random.Random, needs: Sequence[Need] | None = None
@@ -372,8 +376,8 @@ class BoardsPlayer:
             self._marks_ns += [times_ns[0], times_ns[0] + times_ns[-1], sum(times_ns)]
 
     def _connected(self) -> dict[int, list[Callback]]:
-        """The receivers of each publication: first the callbacks of other chains that it starts, then the sender's
-        successor."""
+        """The receivers of each publication, by its identity: first the callbacks of other chains that it starts, then
+        the next callback of the sender's chain."""
         found: dict[int, list[Callback]] = {}
         for chain in self._chains:
             for before in self._system.inputs(chain):
@@ -384,8 +388,8 @@ class BoardsPlayer:
         return found
 
     def _path_of(self, name: str, callbacks: Sequence[Callback], section: Section | None = None) -> str:
-        """The plan's line for a measured path. section: if given, the path ends where the chain leaves this section's
-        board, when the message is delivered to ROS 2."""
+        """The line of the plan for a measured path. section: if given, the path ends when the chain leaves the board of
+        this section, that is, when the message arrives in ROS 2."""
         fields = {"name": name, "callbacks": ",".join(self._names[id(one)] for one in callbacks)}
         if section is not None and self._system.where(section.last) == "mcu":
             whole = section.chain.callbacks
@@ -398,19 +402,18 @@ class BoardsPlayer:
         return whole[: 1 + next(n for n, one in enumerate(whole) if one is section.last)]
 
     def _message_of(self, callback: Callback, after: Callback | None = None) -> str:
-        """Name of the message that `callback` sends to the callback `after`. If `after` is None: name of its first
-        message."""
+        """Name of the message that `callback` sends to `after`; after None: name of its first message."""
         sent = callback.sends_to(after)
         place = next((place for place, one in enumerate(callback.publishes) if one is sent), 0)
         return f"{self._names[id(callback)]}m{place or ''}"
 
     def _link_of(self, board: Executor) -> Line | Network:
         link = self._system.link_of_board(board)
-        assert link is not None  # tide_tools.system.check.not_played
+        assert link is not None  # ensured by tide_tools.system.check.not_played
         return link
 
     def _exact(self, place: int) -> bool:
-        """True for a chain that crosses several lines, of which at least one has exact sizes."""
+        """True if the chain crosses several lines, and at least one of them has exact sizes."""
         boards = {one.executor for one in self._chains[place].callbacks}
         return any(
             isinstance(link, Line) and link.exact_sizes
@@ -443,7 +446,8 @@ class BoardsPlayer:
         return tuple(drawn_slots(link, fair, self._random) for link in self._links), fair
 
     def changed(self, run: BoardsRun, worst: Worst | None = None) -> BoardsRun:
-        """A run with one value changed. worst: an instance of `run`; other chains may be moved so that they meet it."""
+        """A copy of `run` with one changed value. worst: the worst instance of a chain in `run`; the change may move
+        other chains so that they meet it."""
         source = self._random
         if worst is not None and len(self._timers) > 1 and source.random() < 0.6:
             own, others = self._own_and_others(worst)
@@ -471,18 +475,18 @@ class BoardsPlayer:
         if kind < 0.75:
             sizes = self._bytes(place, source.random() < 0.5)
             return replace(run, payload_bytes=_with(run.payload_bytes, place, sizes))
-        if kind < 0.85 and self._publish_several:  # no bound depends on the order in which a callback publishes
+        if kind < 0.85 and self._publish_several:  # bounds allow any order in which a callback publishes
             return replace(run, order=source.randrange(1_000_000))
         return replace(run, seed=source.randrange(1_000_000))
 
     def beside(self, run: BoardsRun, worst: Worst, chain: int) -> BoardsRun:
-        """The run that contains another chain's worst instance, with this chain moved next to that instance."""
+        """`run`, which contains the worst instance of another chain, with chain `chain` moved next to that instance."""
         own, _ = self._own_and_others(worst)
         phases_ns = beside_worst(run.phases_ns, self._periods_ns, own, worst, self._timer_of[chain])
         return replace(run, phases_ns=phases_ns)
 
     def _own_and_others(self, worst: Worst) -> tuple[list[Ran], list[Ran]]:
-        """The runs of the chain's callbacks, and the runs of other timers' chains."""
+        """First the executions of the chain's callbacks, then those for other timers."""
         return own_and_others(
             all_runs(worst.played, self._places, self._timers), self._timer_of[worst.chain], self._on_path[worst.chain]
         )
@@ -520,7 +524,7 @@ class BoardsPlayer:
         return tuple(self._random.choice(((0, one), (one, one), (one, one), (0, 0))) for one in all_ns)
 
     def recording(self, words: str) -> str:
-        """The same plan with recording, so that its run returns the times of all instances."""
+        """The same plan with recording, so that the simulator returns the times of all instances."""
         return f"record=true;{words}"
 
     def of_chains(self, played: Played) -> Played:
@@ -534,14 +538,14 @@ class BoardsPlayer:
         return [[Instance(*one) for one in chain if one[2] >= 0] for chain in recorded]
 
     def until(self, played: Played) -> dict[tuple[str, str], tuple[int, int, int]]:
-        """For chains that go from one board to another: the longest time until an instance leaves the first board, the
-        number of instances that left it, and the number that did not."""
+        """By chain and board, for chains that visit several boards: the longest time until an instance leaves the
+        board, the number of instances that left it, and the number that did not."""
         found = zip(played.worst_ns, played.ended, played.lost, strict=True)
         return dict(zip(self._until, itertools.islice(found, len(self._chains), None), strict=True))
 
     def steps(self, played: Played, plan: str) -> Iterator[tuple[str, int, str, str, int, int, int]]:
-        """Intervals of a recorded run of this plan: chain, instance, board or link or executor, action, start, end,
-        release."""
+        """The steps of a recorded run of this plan, each as: chain, instance, place (board, link or executor), action,
+        start, end, release."""
         names = list(self._names.values())
         runs = {name: {one[1]: one[2:] for one in times} for name, times in zip(names, played.runs, strict=True)}
         crossed = {
@@ -590,9 +594,9 @@ class BoardsPlayer:
         return ";".join(f"{name}={value}" for name, value in fields.items())
 
     def _way_ns(self) -> int:
-        """Additional time for the last instance, which may take longer than all periods: the delays of its own
-        messages, and the executions and frames of all instances that may be under way at the same time. Without this
-        time a run would end before its best-effort messages arrive."""
+        """Time that a run adds after its last period, so that it does not end before its best-effort messages arrive:
+        the delays of an instance's messages, and the executions and frames of all instances that may be under way at
+        the same time."""
         links_ms = sum(((link.agent_ms or 0) + (link.return_ms or 0) for link in self._links), Decimal(0))
         sent = max(len(chain.callbacks) for chain in self._chains)
         every = [one for chain in self._chains for one in chain.callbacks]
@@ -602,8 +606,8 @@ class BoardsPlayer:
         return nanoseconds(sent * links_ms + hops_ms + SLOWEST * executions_ms) + SLOWEST * frames_ns
 
     def _frames_ns(self, link: Line | Network) -> int:
-        """The time that this line needs for all messages of one instance of each chain, in both directions, if every
-        byte is escaped."""
+        """The time for which one instance of each chain occupies this line, in both directions together, if every byte
+        is escaped."""
         sizes = [sent.payload_bytes or 0 for chain in self._chains for one in chain.callbacks for sent in _sent_by(one)]
         octets = sum(size + (size // (link.mtu_bytes // 2) + 1) * FRAME_BYTES for size in sizes)
         if isinstance(link, RtpsLink):
@@ -625,8 +629,8 @@ class BoardsPlayer:
         return ";".join((settings, *words, *((costs,) if run.costs else ())))
 
     def worst_likely(self, run: BoardsRun, played: Played, chain: ChainBound) -> list[int]:
-        """For each probability of the chain: the worst response of an instance to which its bound applies, because none
-        of the messages on which it rests was late; -1: there was none."""
+        """For each probability of the chain: the worst response among the instances to which its bound applies, because
+        none of the messages on which it rests was late; -1: there was no such instance."""
         place = self.chain_names.index(chain.name)
         described = self._chains[place]
         visited = {one.executor for way in self._system.ways(described) for one in way}
@@ -635,7 +639,7 @@ class BoardsPlayer:
             for board, link, one in zip(self._boards, self._links, run.slots, strict=False)
             if one is not None and board.name in visited
         ]
-        # Earlier events may be further apart, but within the bound of each other if one meets the next.
+        # Events may be farther apart than a period; an earlier one matters if it is within the bound of the next.
         is_event = self._system.timer_of(described).begins_with_event
         apart_ns = max(described.period_ns, chain.bound_ns or 0) if is_event else described.period_ns
         worst_ns = []
@@ -652,7 +656,7 @@ class BoardsPlayer:
         return worst_ns
 
     def _settings_of(self, number: int) -> tuple[str, str]:
-        """A board's settings and costs, as words of the plan."""
+        """The settings of a board and its costs, as words of the plan."""
         board, link = self._boards[number], self._links[number]
         executor = next((one for one in CLIENT_EXECUTORS if one == self._executor), executor_of_board(board))
         batch, _, send = executor.partition("_")
@@ -692,8 +696,8 @@ class BoardsPlayer:
             execution_us = run.executions_ns[place][position] // MICROSECOND
             with_execution = entry.replace(_EXECUTION, str(execution_us))
             yield with_execution.replace(_PHASE, str(run.phases_ns[place] // MICROSECOND))
-        # Transfer times between executors of the host: the maximum, or zero. Whether the bytes of a line are escaped:
-        # all of them or none.
+        # has_hops: transfer times between executors of the host are the described maximum, else 0. has_escapes: all
+        # bytes of messages are escaped, else none.
         has_hops, has_escapes = run.seed % 4 != 0, run.seed % 3 != 0
         for place, position, fixed_bytes, entry, hops, escapes in self._ordered_messages(run.order):
             sent_bytes = run.payload_bytes[place][position] if fixed_bytes is None else fixed_bytes
@@ -747,8 +751,8 @@ class BoardsPlayer:
         return plan_line("callback", fields)
 
     def _message(self, chain: Chain, position: int, sent: Publication | Request | Reply) -> tuple[str, str, str]:
-        """The line of the plan for a message, with a placeholder for its size. It includes a field with the message's
-        transfer times between host executors, and a field that allows any of its bytes to be escaped."""
+        """The line of the plan for a message, with a placeholder for its size; the field with its transfer times
+        between executors of the host; and the field by which all its bytes are escaped."""
         callback = chain.callbacks[position]
         receivers = self._receivers.get(id(sent), [])
         fields: dict[str, object] = {
@@ -773,12 +777,13 @@ class BoardsPlayer:
         return plan_line("message", fields), hops, " escaped=true" if links and are_open else ""
 
     def _holds(self, timer: Chain) -> bool:
-        """True if one of the timer's chains has `hold`: it then applies to all of them, because they share a level."""
+        """True if one of the timer's chains has `hold`. It then applies to all of these chains, because they share a
+        level."""
         return any(one.hold for one in self._chains if self._system.timer_of(one) is timer)
 
     def _group_of(self, callback: Callback) -> int:
-        """The number of the group whose callbacks exclude this callback: its exclusive group, or the server that it
-        shares with other chains. 0: none."""
+        """The number of the exclusive group of the callback: its described group, or that of the server which it shares
+        with other chains; 0: none."""
         return self._groups.get(id(callback), 0)
 
 
@@ -787,7 +792,7 @@ def plan_line(what: str, fields: Mapping[str, object]) -> str:
 
 
 def locks_of(system: System, chain: Chain, callback: Callback) -> str:
-    """The locks that the callback takes, as "index,microseconds held" pairs."""
+    """The locks that the callback takes, as text with pairs INDEX,MICROSECONDS."""
     return ",".join(
         f"{number},{one.section_ns // MICROSECOND}"
         for number, lock in enumerate(system.locks)
@@ -805,8 +810,8 @@ def _what(sender: Callback) -> str:
 
 
 def _groups(system: System) -> dict[int, int]:
-    """For each callback of the host that excludes other callbacks: the number of its shared server or of its exclusive
-    group."""
+    """By identity of a callback of the host that excludes other callbacks: the number of its shared server or of its
+    exclusive group."""
     shared = servers_of(system).values()
     found = {id(one): n for n, several in enumerate(shared, 1) for one in several if _is_alone(system, one)}
     groups = [one.name for one in system.groups if one.kind == "exclusive"]
@@ -816,5 +821,5 @@ def _groups(system: System) -> dict[int, int]:
 
 
 def _is_alone(system: System, server: Callback) -> bool:
-    """True if the server does not overlap itself."""
+    """True if the server never overlaps itself."""
     return all(group.kind == "exclusive" for group in system.groups if group.name == server.group)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates a description whose chains stay on the host into a graph for tide-sim (sim/board/plan.h), which plays it
-on the shipped executor: the values that may vary from run to run, and the plan of one run."""
+"""Translates a description whose chains stay on the host into plans for tide-sim (sim/board/plan.h), which plays them
+on the shipped executor. A run consists of values that may differ between runs; its plan is a text for tide-sim."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from tide_tools.system.model import Callback, Publication, System
 from tide_tools.system.servers import servers_of, with_servers
 
 Policy = Literal["tide", "readyset"]
-_DEPTH = 64  # depth of each subscription's queue; enough that no message is dropped
+_DEPTH = 64  # depth of each subscription's queue, so large that no message is dropped
 _BYTES = 8
-_OUTSIDE = "outside."  # executor of the callbacks that publish the events; the dot keeps it apart from described names
+_OUTSIDE = "outside."  # executor of the callbacks that publish events; described names contain no dot
 _SETTLE_US = 600_000_000  # longest time for which a run waits at its end for unfinished instances
 
 
@@ -41,10 +41,10 @@ _SETTLE_US = 600_000_000  # longest time for which a run waits at its end for un
 class HostRun:
     """All values that may differ between two runs of a description."""
 
-    offsets_ns: tuple[int, ...]  # the offset of each timer
-    executions_ns: tuple[tuple[int, int], ...]  # shortest and longest time, by callback
+    offsets_ns: tuple[int, ...]  # by timer
+    executions_ns: tuple[tuple[int, int], ...]  # by callback: shortest and longest time
     registration: tuple[int, ...]  # the order in which callbacks are registered
-    priorities: tuple[int, ...]  # the priority of each callback
+    priorities: tuple[int, ...]  # by callback
     late: bool  # true: timers with jitter start instances late
     extremes: bool
     anywhere: bool  # true: budgets are replenished at a random phase
@@ -52,8 +52,8 @@ class HostRun:
 
 
 def _priorities(system: System, policy: str) -> dict[int, int]:
-    """Priorities by the identity of a callback; empty if there are more callbacks than levels and the policy does not
-    use the priorities."""
+    """Priorities by identity of a callback. Empty if there are more priorities than levels, but the policy does not use
+    them."""
     try:
         return priorities_of(system)
     except LevelError:
@@ -63,7 +63,8 @@ def _priorities(system: System, policy: str) -> dict[int, int]:
 
 
 class HostPlayer:
-    """Draws and plans runs of the host's executors with one policy. The caller provides the random source."""
+    """Draws runs of the host's executors with one policy, and makes their plans. The caller provides the random
+    numbers."""
 
     def __init__(self, system: System, policy: str, source: random.Random) -> None:
         self._system = system = with_servers(system)
@@ -89,7 +90,7 @@ class HostPlayer:
         given = _priorities(system, policy)
         place_of = {id(one): place for place, one in enumerate(self._callbacks)}
         self._on_path = [{place_of[id(one)] for one in system.path(chain)} for chain in system.chains]
-        # A server that several chains call has one priority: the highest priority of these chains.
+        # A server that several chains call has one priority, the highest of its occurrences.
         self._servers = [[place_of[id(one)] for one in several] for several in servers_of(system).values()]
         self._priorities = self._as_one([given.get(id(one), 1) for one in self._callbacks])
         self._groups = {group.name: number for number, group in enumerate(system.groups, 1)}
@@ -107,7 +108,7 @@ class HostPlayer:
         return self._names[id(callback)]
 
     def _connected(self) -> Iterator[tuple[Callback, int, list[Callback]]]:
-        """Each message: its sender, every how many runs it is sent, and its receivers."""
+        """For each message: its sender, n if it is sent in every n-th run, and its receivers."""
         periods_ns = {id(one): chain.period_ns for chain in self._system.chains for one in chain.callbacks}
         pairs = [(one, chain.callbacks[0]) for chain in self._system.chains for one in self._system.inputs(chain)]
         pairs += [pair for chain in self._system.chains for pair in itertools.pairwise(chain.callbacks)]
@@ -121,7 +122,7 @@ class HostPlayer:
         yield from found.values()
 
     def _sums(self, system: System) -> list[int]:
-        """Times from a release to the end of each callback on the chain's path, if nothing delays it."""
+        """Times from a chain's release to the end of each callback on its path, without any delay by others."""
         sums = []
         for chain in system.chains:
             sum_ns = 0
@@ -132,7 +133,7 @@ class HostPlayer:
 
     def drawn(self) -> HostRun:
         source = self._random
-        heavy = source.random() < 0.5  # every execution has its longest time
+        heavy = source.random() < 0.5  # true: every execution takes its longest time
         count = len(self._callbacks)
         registration = list(range(count))
         if source.random() < 0.7:
@@ -152,8 +153,8 @@ class HostPlayer:
         )
 
     def changed(self, run: HostRun, worst: Worst | None = None) -> HostRun:
-        """The run with one value changed. worst: the slowest instance of `run`, if known. The change may then move the
-        releases of another chain, so that its callbacks compete with that instance."""
+        """A copy of `run` with one changed value. worst: the slowest instance of a chain in `run`, if known; the change
+        may then move other chains so that their callbacks compete with it."""
         source = self._random
         if worst is not None and len(self._timers) > 1 and source.random() < 0.7:
             own, others = self._own_and_others(run, worst)
@@ -188,7 +189,8 @@ class HostPlayer:
         return replace(run, seed=source.randrange(1_000_000))
 
     def beside(self, run: HostRun, worst: Worst, chain: int) -> HostRun:
-        """The run that contains another chain's worst instance, with this chain released next to that instance."""
+        """`run`, which contains the worst instance of another chain, with chain `chain` released next to that
+        instance."""
         periods_ns = [*self._periods_ns.values()]
         own, _ = self._own_and_others(run, worst)
         return replace(run, offsets_ns=beside_worst(run.offsets_ns, periods_ns, own, worst, self._timer_of[chain]))
@@ -197,13 +199,13 @@ class HostPlayer:
         """The runs of the chain's callbacks, and the runs of other timers' chains."""
         places = [(place, self._callbacks[place].executor) for place in run.registration]
         roots = [place for place in run.registration if place in self._periods_ns]
-        roots.sort(key=lambda place: self._callbacks[place].kind == "event")  # events come last in a plan
+        roots.sort(key=lambda place: self._callbacks[place].kind == "event")  # in a plan, events come after timers
         ran = all_runs(worst.played, places, [self._timers.index(place) for place in roots])
         return own_and_others(ran, self._timer_of[worst.chain], self._on_path[worst.chain])
 
     def _drawn_priorities(self) -> tuple[int, ...]:
-        """The priorities of the callbacks in a run. If an executor takes callbacks in any order, it may also take them
-        by random priorities."""
+        """The priorities of callbacks in a run. For a policy with any order they are random, because this order is one
+        of those that the bounds allow."""
         if self._policy != "any_order":
             return self._priorities
         return self._as_one([self._random.randint(1, 9) for _ in self._callbacks])
@@ -236,7 +238,7 @@ class HostPlayer:
         return f"record=true;{words}"
 
     def instances(self, played: Played) -> list[list[Instance]]:
-        """The instances of a recorded run, by chain."""
+        """By chain: the instances of a recorded run that ended."""
         return [[Instance(*one) for one in chain if one[2] >= 0] for chain in played.recorded]
 
     def of_chains(self, played: Played) -> Played:
@@ -261,7 +263,7 @@ class HostPlayer:
         for sender, every, receivers in self._messages:
             fields = {"name": f"{self._name(sender)}.{every}", "from": self._name(sender)}
             fields |= {"to": ",".join(map(self._name, receivers)), "bytes": _BYTES, "depth": _DEPTH, "every": every}
-            # The message's transfer times between executors: the maximum, or zero.
+            # transfer times between executors: the described maximum, or 0
             hops_ns = [self._system.hop_ns(sender, one) for one in receivers]
             if any(hops_ns) and run.seed % 4:
                 fields["hops_us"] = ",".join(str(one // MICROSECOND) for one in hops_ns)
@@ -287,7 +289,7 @@ class HostPlayer:
         return plan_line("callback", fields)
 
     def _events(self, offsets_ns: dict[int, int]) -> Iterator[str]:
-        """Lines of the plan for the events of the host: messages from outside, which the executor takes like messages
+        """Lines of the plan for events of the host. They are messages from outside, which an executor takes like those
         of a subscription."""
         events = [place for place in self._timers if self._callbacks[place].kind == "event"]
         if events:
@@ -302,13 +304,13 @@ class HostPlayer:
             yield plan_line("message", sent | {"bytes": _BYTES, "depth": _DEPTH, "every": 1})
 
     def words(self, run: HostRun) -> str:
-        """The plan of the run, which ends two of the longest periods after the last timer's first release."""
+        """The plan of the run. The run ends two of the longest periods after the latest offset."""
         longest_ns = max(chain.period_ns for chain in self._system.chains)
         return self.plan(run, 2 * longest_ns + max(run.offsets_ns))
 
     def drawn_evenly(self, seed: int, spread_us: int) -> HostRun:
-        """A run in which an execution takes its longest time (or, if the description gives a least time, a time between
-        the two), and in which each timer begins between 0 and spread_us."""
+        """A run in which each timer begins between 0 and spread_us. Executions take their longest times or, if a least
+        time is described, times between the two."""
         offsets = random.Random(f"{seed} offsets")
         return HostRun(
             tuple(offsets.randint(0, spread_us) * MICROSECOND for _ in self._timers),
@@ -325,8 +327,9 @@ class HostPlayer:
 def host_plan(
     system: System, policy: Policy, seconds: float, seed: int = 1, spread_us: int = 0, dispatch_us: float = 0
 ) -> str:
-    """The plan of one run of `seconds`: the seed draws the execution times, each timer begins between 0 and spread_us,
-    priorities are as described. dispatch_us: the additional cost of starting a callback, to model another runtime."""
+    """The plan of a run of `seconds`. The seed draws the execution times, and the begin of each timer between 0 and
+    spread_us. Priorities are as described. dispatch_us: additional cost of starting a callback, to model another
+    runtime."""
     player = HostPlayer(system, "default" if policy == "readyset" else "priority", random.Random(seed))
     return player.plan(player.drawn_evenly(seed, spread_us), round(seconds * 1e9), dispatch_us)
 

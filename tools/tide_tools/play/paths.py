@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reaction times and data ages of a path in one run, from the times of its chains' instances."""
+"""Reaction times and data ages of paths in one run, computed from the times of the chains' instances."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tide_tools.system.model import System
 
 
 class Instance(NamedTuple):
-    """An instance that ended. The first callback of a chain reads the latest value when it starts."""
+    """Times of an instance that ended. start_ns: start of the first callback, which then reads the latest value."""
 
     release_ns: int
     start_ns: int
@@ -20,7 +20,7 @@ class Instance(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The observed times. worst_ns: -1 if nothing was observed."""
+    """Observed times of one kind. worst_ns: -1 if nothing was observed."""
 
     times_ns: Sequence[int]
 
@@ -34,7 +34,7 @@ class Seen(NamedTuple):
 
 
 class Played:
-    """The instances and the periods of the chains of a path."""
+    """The instances and periods of the chains of a path."""
 
     def __init__(self, chains: Sequence[Sequence[Instance]], periods_ns: Sequence[int]) -> None:
         self._chains = [sorted(chain) for chain in chains]
@@ -43,12 +43,12 @@ class Played:
         self._periods_ns = periods_ns
 
     def reaction(self) -> Seen:
-        """Reaction to a change just after an instance of the first chain has read its input."""
+        """Reaction times to changes that come just after an instance of the first chain has read its input."""
         ends = ((before.start_ns, self._reached(after.end_ns)) for before, after in pairwise(self._chains[0]))
         return Seen([end_ns - start_ns for start_ns, end_ns in ends if end_ns is not None])
 
     def _reached(self, time_ns: int) -> int | None:
-        """Time at which a value stored by the first chain at `time_ns` has reached the end of the path. None: the run
+        """Time at which a value that the first chain stores at `time_ns` reaches the end of the path. None: the run
         ended before, or a chain had not begun."""
         for place in range(1, len(self._chains)):
             at = bisect_left(self._starts[place], time_ns)
@@ -59,13 +59,13 @@ class Played:
         return time_ns
 
     def age(self) -> Seen:
-        """The data age at the end of each instance of the last chain."""
+        """The data ages at the ends of the last chain's instances."""
         ages = ((one.end_ns, self._released(one.start_ns)) for one in self._chains[-1])
         return Seen([end_ns - release_ns for end_ns, release_ns in ages if release_ns is not None])
 
     def _released(self, time_ns: int) -> int | None:
-        """Release of the first chain's instance whose value the last chain uses at `time_ns`. None: there was no value
-        yet, or a chain had stopped before."""
+        """Release of the instance of the first chain whose value the last chain uses at `time_ns`. None: there was no
+        value yet, or a chain had stopped before."""
         release_ns = None
         for place in reversed(range(len(self._chains) - 1)):
             at = bisect_right(self._ends[place], time_ns) - 1
@@ -80,7 +80,8 @@ class Played:
 
 
 def seen_on_paths(system: System, names: Sequence[str], instances: Sequence[Sequence[Instance]]) -> list[Seen]:
-    """For each path first its reaction time, then its data age. names: the chains to which the instances belong."""
+    """For each path, first its reaction time and then its data age. names: of the chains to which the instances
+    belong."""
     of_chain = dict(zip(names, instances, strict=True))
     found = []
     for path in system.paths:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator process that runs one plan after another and returns the times of each plan's chains."""
+"""A simulator process that runs plans one after the other, and returns the times of the chains of each plan."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from tide_tools.programs.binaries import find_binary
 
 
 class ServerError(Exception):
-    """The server refused a plan or ended; the text says what is known."""
+    """The server refused a plan, or it ended; the text says what is known."""
 
 
 @dataclass(frozen=True)
 class Played:
-    """Results by chain: the worst response (-1: no instance ended), the number of instances that ended, the number that
-    did not, and the instance that took longest."""
+    """Results of one plan. By chain: the worst response (-1: no instance ended), the numbers of instances that ended
+    and that did not, and the number of the instance with the worst response."""
 
     worst_ns: tuple[int, ...]
     ended: tuple[int, ...]
     lost: tuple[int, ...]
     worst_index: tuple[int, ...]
-    violations: tuple[str, ...]  # the rules that the run broke
+    violations: tuple[str, ...]  # rules that the run has violated
     full: tuple[str, ...]  # pools that ran full
-    # Only if the plan has record=true. By chain and instance: the release, the start of the first callback, the end of
-    # the last; -1 for a step that the instance did not reach. These are the lists of the parsed JSON, not converted,
-    # because there are thousands of instances.
+    # Only if the plan has record=true: by chain and instance, the release, the start of the first callback and the end
+    # of the last one; -1 for a step that the instance did not reach. These are the lists of the parsed JSON, which are
+    # not converted because there are thousands of instances.
     recorded: Sequence[Sequence[Sequence[int]]] = ()
-    # Only for plans with boards. The runs of each callback: timer, instance, start, end. The messages: timer, instance,
-    # and time of arrival in ROS 2.
+    # Only if the plan has record=true. runs: by callback, each execution as timer, instance, start, end. crossings:
+    # by message, each as timer, instance, time of arrival in ROS 2.
     runs: Sequence[Sequence[Sequence[int]]] = ()
     crossings: Sequence[Sequence[Sequence[int]]] = ()
 
 
 def read_answer(program: str, answer: str | bytes) -> Played:
-    """The results in `answer`, a line that `program --serve` printed. Raises ServerError if it refused the plan."""
+    """The results in a line that `program --serve` printed. Raises ServerError if the program refused the plan."""
     told: dict[str, Any] = json.loads(answer)
     if "refused" in told:
         raise ServerError(f"{program} refuses the plan: {told['refused']}")
@@ -48,10 +48,10 @@ def read_answer(program: str, answer: str | bytes) -> Played:
 
 
 class Server:
-    """One simulator process, which several threads must not share. It inherits the caller's standard error."""
+    """One simulator process. Several threads must not share it. It inherits the caller's standard error."""
 
     def __init__(self, program: str) -> None:
-        self._program = program  # name and arguments
+        self._program = program  # name and arguments of the simulator
         self._child: subprocess.Popen[str] | None = None
 
     def play(self, plan: str) -> Played:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the built programs are: under TIDE_BUILD_DIR, in build/release of the source tree, or within the wheel."""
+"""Finds the built programs: in TIDE_BUILD_DIR, in build/release of the source tree, or in the wheel."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tide_tools.errors import UsageError
 _SOURCES = Path(__file__).resolve().parents[3]
 _INSTALLED = (
     Path(__file__).resolve().parents[1] / "_tree"
-)  # files that setup.py puts into a wheel, laid out like the sources
+)  # the folder with files that setup.py puts into a wheel, laid out like the sources
 ROOT = _INSTALLED if _INSTALLED.exists() else _SOURCES
 
 
 class MissingBinaryError(UsageError):
-    """A program that has not been built; the text is one line that says what to do."""
+    """A program has not been built; the text is one line that says what to do."""
 
 
 def build_folder() -> Path:

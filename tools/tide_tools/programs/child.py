@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Child processes of a run: each with a log file, its standard output read continuously, and a guaranteed end."""
+"""Child processes of a run. Each has a log file, its standard output is read continuously, and it ends with the run."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from typing import IO, Any
 from tide_tools.interrupts import shielded
 from tide_tools.programs.patience import Patience
 
-_LOOK_S = 0.2  # interval at which a wait checks whether it must end for another reason
+_LOOK_S = 0.2  # interval at which a wait checks whether it must end
 
 
 class RunError(Exception):
-    """A failed step of the run, with the known cause."""
+    """A step of the run failed; the text gives the cause, as far as known."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Scheduling:
 
 @contextlib.contextmanager
 def _scheduled(scheduling: Scheduling) -> Iterator[None]:
-    """Temporarily gives the calling thread the child's scheduling, so that the child inherits it before its first
-    instruction."""
+    """Gives the calling thread the child's scheduling in this block, so that a child that is started in it has this
+    scheduling from its first instruction on."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     cpus = os.sched_getaffinity(0)
     try:
@@ -70,15 +70,16 @@ def may_use_fifo() -> bool:
 
 @dataclass
 class Child:
-    """A running program. The lines of its standard output go to `lines`; these and its standard error go to the log."""
+    """A running program. The lines of its standard output go to `lines` and to the log, its standard error only to the
+    log."""
 
     name: str
     log: Path
     process: subprocess.Popen[str]
     lines: queue.Queue[str | None] = field(default_factory=queue.Queue)
-    log_failure: OSError | None = None  # why the log is incomplete
+    log_failure: OSError | None = None  # the reason if the log is incomplete
     reader: threading.Thread | None = None
-    is_group: bool = False  # True if the child leads a process group, all of which ends with it
+    is_group: bool = False  # true if the child leads a process group, which must end with it
 
     @classmethod
     def start(
@@ -91,8 +92,8 @@ class Child:
         folder: Path | None = None,
         is_group: bool = False,
     ) -> Child:
-        # If this process is killed, its children get SIGTERM. They have a session of their own, so that Ctrl-C reaches
-        # only this process, which then ends them in order.
+        # setpriv lets children get SIGTERM if this process is killed. They are in separate sessions, so that Ctrl-C
+        # reaches only this process, which then ends them in order.
         setpriv = shutil.which("setpriv")
         prefix = [setpriv, "--pdeathsig", "TERM"] if setpriv else []
         log.write_text(f"# {' '.join(command)}\n", encoding="utf-8")
@@ -134,8 +135,8 @@ class Child:
         self.lines.put(None)
 
     def next_line(self, patience: Patience) -> str | None:
-        """The next line, or None if the child has closed its output. RunError when the time limit has passed, OSError
-        when the log can no longer be written."""
+        """The next line, or None if the child has closed its output. Raises RunError if the patience ends, and OSError
+        if the log can no longer be written."""
         while True:
             if self.log_failure is not None:
                 raise self.log_failure
@@ -145,7 +146,8 @@ class Child:
                 raise RunError(f"{self.name} printed nothing in time\n{self.tail()}") from None
 
     def wait_line(self, accept: Callable[[str], bool], limit_s: float, what: str) -> str:
-        """The first line that is accepted; earlier lines are skipped. limit_s: a limit of a Patience, not wall time."""
+        """Waits for a line that `accept` accepts, and returns it; earlier lines are skipped. limit_s: limit of a
+        Patience, not wall time."""
         patience = Patience(limit_s)
         while True:
             try:
@@ -158,7 +160,7 @@ class Child:
                 return line
 
     def wait_json(self, key: str, limit_s: float, what: str) -> dict[str, Any]:
-        """The first JSON object with this key on the child's standard output."""
+        """Waits for a JSON object with this key on the child's standard output, and returns it."""
         return json_line(self.wait_line(lambda line: key in json_line(line), limit_s, what))
 
     def wait_event(self, event: str, limit_s: float) -> dict[str, Any]:
@@ -178,7 +180,8 @@ class Child:
         return RunError(f"{self.name} ended in the middle of the run ({self.ending()})\n{self.tail()}")
 
     def ends(self, limit_s: float) -> bool:
-        """Waits until the child has ended, at most for limit_s (as in Patience); returns whether it has ended."""
+        """Waits until the child ends, but not longer than limit_s (limit of a Patience). Returns whether it has
+        ended."""
         patience = Patience(limit_s)
         while not patience.is_over():
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -211,12 +214,13 @@ class Child:
             with contextlib.suppress(OSError):
                 self.process.stdin.close()
         if self.reader is not None:
-            patience = Patience(limit_s)  # so that the log contains the child's last output
+            patience = Patience(limit_s)  # waits until the log contains the child's last output
             while self.reader.is_alive() and not patience.is_over():
                 self.reader.join(_LOOK_S)
 
     def _stop_group(self, limit_s: float) -> None:
-        """Sends SIGINT, as Ctrl-C does, which launch files pass on in order; then ends the rest of the group."""
+        """Sends SIGINT to the child, as Ctrl-C does, which a launch file passes on in order; then ends the rest of the
+        group."""
         for number in (signal.SIGINT, signal.SIGTERM):
             if self.process.poll() is None:
                 self._signal_group(number)
@@ -230,7 +234,7 @@ class Child:
 
 
 def json_line(line: str) -> dict[str, Any]:
-    """The object on the line; an empty one if the line is not JSON."""
+    """The JSON object in the line; an empty one if the line has none."""
     try:
         message = json.loads(line)
     except ValueError:
@@ -248,7 +252,7 @@ class Children:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with shielded():  # a second Ctrl-C must neither leave children running nor be lost
+        with shielded():  # a second Ctrl-C must not leave children running, and must not be lost
             for child in reversed(self._children):
                 child.stop()
 
@@ -259,7 +263,8 @@ class Children:
         return child
 
     def require_alive(self, but: Child | None = None) -> None:
-        """Checks all children, except a child that may have ended while its last lines are still being read."""
+        """Raises RunError if a child has ended. `but`: a child that may have ended, because its last lines are still
+        being read."""
         for child in self._children:
             if child is not but:
                 child.require_alive()

@@ -11,7 +11,7 @@ DOMAIN_MAXIMUM = 232  # DDS has no ports for larger numbers
 
 
 def ros_domain(given: int | None = None, otherwise: int | None = None) -> int:
-    """The given domain, or else ROS_DOMAIN_ID, or else the argument `otherwise`; if that is None, a domain derived from
+    """The domain `given`, or else ROS_DOMAIN_ID, or else `otherwise`. If all are missing, a domain that is derived from
     the process id, so that concurrent commands rarely share one. Raises UsageError if ROS_DOMAIN_ID is no domain."""
     if given is not None:
         return given

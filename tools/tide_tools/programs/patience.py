@@ -14,21 +14,21 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Patience:
-    """A limit on the time available to this process and its descendants.
+    """A limit on the time that this process and its descendants had available.
 
     Time in which one of their threads was ready but had no processor does not count, unless another of their threads
-    was computing. So a busy machine does not use up the limit, while sleeping and endless loops do. On an idle machine
-    the limit counts wall time. Reads /proc every quarter of a second."""
+    was computing. The limit is therefore not used up by a busy machine, but by sleeping and by endless loops. On an
+    idle machine it counts wall time. /proc is read every quarter of a second."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self._used_s = 0.0
         self._seen_s = time.monotonic()
-        # Read only at the first check, because most waits end before it.
+        # set at the first check, because most waits end before
         self._before: tuple[float, dict[str, float]] | None = None
 
     def renew(self) -> None:
-        """Grants the whole limit again, after progress."""
+        """Grants the whole limit again. Call this after progress."""
         self._used_s = 0.0
 
     def is_over(self) -> bool:
@@ -44,8 +44,8 @@ class Patience:
 
 
 def _times() -> tuple[float, dict[str, float]]:
-    """The processor seconds of the process and its descendants, and the seconds that each of their threads has waited
-    for a processor."""
+    """The processor seconds of the process and its descendants together, and by thread the seconds for which it has
+    waited for a processor."""
     parents, computed_s = {}, {}
     for process, words in statistics():
         parents[process] = int(words[1])
@@ -62,7 +62,8 @@ def _times() -> tuple[float, dict[str, float]]:
 
 
 def statistics() -> Iterator[tuple[int, list[str]]]:
-    """The fields of /proc/PID/stat after the name, which may have spaces: state, parent, ..."""
+    """For each process: its id, and the fields of /proc/PID/stat after the name (which may contain spaces): state,
+    parent, and so on."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             with suppress(OSError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of tide-pauses: times at which processors of this machine paused."""
+"""Starts tide-pauses, and reads its results: the times at which processors of this machine paused."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _START_S = 30.0
 
 
 def watch_pauses(seconds: float) -> dict[str, Any]:
-    """Records, for `seconds`, at what times each processor pauses. Raises MissingBinaryError, and OSError if the
-    program lacks a permission or fails."""
+    """Records for `seconds` when each processor pauses. Raises MissingBinaryError, or OSError if the program lacks a
+    permission or fails."""
     command = [find_binary("tide-pauses")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -33,8 +33,8 @@ def watch_pauses(seconds: float) -> dict[str, Any]:
 
 
 def start_pauses(children: Children, log: Path) -> Child:
-    """Starts tide-pauses before all other programs, with a higher priority, to detect pauses of the machine. Needs
-    real-time priorities."""
+    """Starts tide-pauses, which must come before all other programs. It gets a higher priority than they have, so it
+    needs the permission for real-time priorities."""
     watch: Child = children.start("tide-pauses", [str(find_binary("tide-pauses"))], log)
     watch.wait_event("watching", _START_S)
     return watch
@@ -46,13 +46,13 @@ def end_pauses(watch: Child, limit_s: float) -> dict[str, Any]:
 
 
 def pauses_of(told: dict[str, Any] | None) -> list[Span]:
-    """Pauses of all processors, in order of time."""
+    """The pauses of all processors, in order of time."""
     every = [one["pauses"] for one in told["processors"]] if told else []
     return sorted((int(from_ns), int(until_ns)) for pauses in every for from_ns, until_ns in pauses)
 
 
 def pauses_told(told: dict[str, Any], from_ns: int, until_ns: int) -> dict[str, Any]:
-    """For results.json: the number and the lengths of the processor pauses from from_ns to until_ns."""
+    """The number and the lengths of the processors' pauses from from_ns to until_ns, for results.json."""
     lengths = [after - before for before, after in pauses_of(told) if after > from_ns and before < until_ns]
     share = sum(lengths) / max(1, (until_ns - from_ns) * len(told["processors"]))
     return {

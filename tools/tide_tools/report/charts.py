@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All pictures of the `tide` commands: SVG, within a page or in a file of its own, made without a library or network.
+"""All pictures of the `tide` commands, as SVG in a page or in a separate file. No library and no network are needed.
 
-Positions along the axis are in percent and text sizes in pixels, so a picture fits a phone and its text stays readable.
-Colours are from the palette of Okabe and Ito, which colour-blind people can tell apart. Grey parts are visible on white
-and on black. The values of a mark appear when the mouse pointer is over it. Rejected: plotly for pages (5 MB each) and
-matplotlib for files, which drew every chart twice."""
+Positions along the axis are in percent and sizes of text in pixels, so that a picture fits a phone and its text stays
+readable. Colours are from the palette of Okabe and Ito, which colour-blind people can distinguish; greys are visible on
+white and on black. The values of a mark appear when the mouse is over it. Rejected: plotly for pages (5 MB each)
+together with matplotlib for files, because every chart then had two implementations."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tide_tools.analysis.result import Bounds, ChainBound, Part, label
 from tide_tools.report.results import LABELS, NAMES, ChainResult, Period, Results, Run, exact, nearest_rank, running
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
-_MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # further colours, used if there are more names of parts
+_MORE = ("#5D3A9B", "#8C510A", "#40B0A6")  # additional colours, if there are more names of parts
 _EXECUTOR_COLOURS = {
     "tide": "#0072B2",
     "tide-preemptive": "#009E73",
     "batch, stock": "#E69F00",
     "batch, blocking": "#CC79A7",
 }
-_DARK = ("#0072B2", "#009E73", "#D55E00", "#B00020")  # colours on which text is white
+_DARK = ("#0072B2", "#009E73", "#D55E00", "#B00020")  # on these colours, text is white
 BOUND, INK, DEADLINE = "rgba(128,128,128,0.28)", "#777777", "#E3002B"
 _GRID = "rgba(128,128,128,0.35)"
 
@@ -34,8 +34,8 @@ _GRID = "rgba(128,128,128,0.35)"
 
 _LEFT, _RIGHT = 0.5, 2.5  # margins in percent of the width
 _TOP, _ROW, _BAR, _BAR_TOP, _LEGEND_ROW = 8, 46, 20, 20, 18  # pixels
-_WIDTH = 960  # width of a separate file
-_WORDS_FROM = 6  # percent: a narrower bar contains no text
+_WIDTH = 960  # of a separate file
+_WORDS_FROM = 6  # percent; a narrower bar contains no text
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Title:
 
 
 class Picture:
-    """Rows over a common axis that begins at 0 and has room for `most`."""
+    """Rows over a common axis, which begins at 0 and extends at least to `most`."""
 
     def __init__(self, titles: Sequence[Title], most: float, axis: str, heading: str = "") -> None:
         self.most = most if most > 0 else 1.0
@@ -90,7 +90,7 @@ class Picture:
         )
 
     def dot(self, row: int, value: float, aside: float, colour: str, told: str) -> None:
-        """A point in a row. aside: offset from the middle of the row's bar, between -1 and 1."""
+        """A point in a row. aside: vertical offset from the middle of the row's bar, from -1 to 1."""
         y = self._y(row) + _BAR_TOP + _BAR / 2 * (1 + aside)
         self._marks.append(
             f'<circle cx="{self._x(value):.2f}%" cy="{y:.1f}" r="3" fill="{colour}" opacity=".55">'
@@ -124,11 +124,11 @@ class Picture:
         self._marks.append(f'<text x="{self._x(value):.3f}%" y="{y}" font-size="11"{side}>{html.escape(text)}</text>')
 
     def width_of(self, length: float) -> float:
-        """The width of this length in the picture, in percent."""
+        """The width of this length in the picture, in percent of the picture's width."""
         return self._x(length) - _LEFT
 
     def name(self, colour: str, text: str) -> None:
-        """An entry of the legend."""
+        """Adds an entry to the legend."""
         self._names.setdefault(text, colour)
 
     def svg(self, alone: bool = False) -> str:
@@ -178,8 +178,8 @@ def _ticks(most: float) -> list[float]:
 
 # ---- every instance of a run ----
 
-MOST_POINTS = 300  # largest number of points in one row; the largest value is always among them
-_ALL_POINTS = 6000  # largest number of points in a picture
+MOST_POINTS = 300  # most points in one row, always including the largest value
+_ALL_POINTS = 6000  # most points in a picture
 _LARGEST = 50
 
 
@@ -190,13 +190,14 @@ class _Row:
 
 
 def _rows(results: Results) -> list[_Row]:
-    """A row for each chain and run, sorted by chain, so that the rows of all executors for one chain are adjacent."""
+    """A row for each chain and run, chain by chain, so that rows of one chain with different executors are adjacent."""
     most = max((len(run.chains) for run in results.runs), default=0)
     return [_Row(run, run.chains[number]) for number in range(most) for run in results.runs if number < len(run.chains)]
 
 
 def shown_points(latencies_ns: Sequence[int], most: int = MOST_POINTS) -> list[tuple[int, int]]:
-    """Instances with their latencies: all instances, or the largest and a number of others, spread evenly by rank."""
+    """Indexes of instances with their latencies: all instances, or at most `most` that are spread evenly by rank,
+    always including the largest."""
     every = sorted(enumerate(latencies_ns), key=lambda one: one[1])
     if len(every) <= most:
         return every
@@ -206,7 +207,8 @@ def shown_points(latencies_ns: Sequence[int], most: int = MOST_POINTS) -> list[t
 
 
 def latency_chart(results: Results) -> Picture:
-    """A row for each chain and executor: every instance, median, 99th percentile, bound and deadline on one axis."""
+    """A chart with a row for each chain and executor: instances, median, 99th percentile, bound and deadline on one
+    axis."""
     rows = _rows(results)
     seen = max((row.chain.max_ns or 0 for row in rows), default=0)
     limits = [limit for row in rows for limit in (row.chain.bound_ns, row.chain.deadline_ns) if limit]
@@ -259,8 +261,8 @@ _TRACKS = {"mcu": "microcontroller", "up": "line to the host", "host": "ROS 2 no
 
 
 def timeline_chart(periods: Sequence[Period]) -> Picture:
-    """One row for each track of each run. If a callback of a board is preempted, its span has a gap, in which the
-    running callback is visible."""
+    """A chart with a row for each track of each run. The span of a preempted callback has a gap, in which the callback
+    that runs is visible."""
     pieces = [running(one.spans) for one in periods]
     present = {span.track for spans in pieces for span in spans}
     tracks = [track for track in _TRACKS if track in present] or ["mcu"]
@@ -294,7 +296,8 @@ def timeline_chart(periods: Sequence[Period]) -> Picture:
 
 
 def _stacked(drawn: Picture, rows: Iterable[tuple[int, list[tuple[str, str, int]]]], colours: dict[str, str]) -> None:
-    """The consecutive pieces of each row: name in the legend, text on hovering, and length."""
+    """Draws rows of consecutive pieces. Each piece: its name in the legend, its text under the mouse, and its
+    length."""
     for row, pieces in rows:
         at_ns = 0
         for name, told, length_ns in pieces:
@@ -309,7 +312,8 @@ def _coloured(names: Iterable[str]) -> dict[str, str]:
 
 
 def parts_chart(run: Run) -> Picture:
-    """For each chain: the parts of its slowest instance, and below them the shares of its bound, if it has a bound."""
+    """A chart with, for each chain, the parts of its slowest instance and below them those of its bound, if it has
+    one."""
     titles: list[Title] = []
     rows: list[tuple[int, list[tuple[str, str, int]]]] = []
 
@@ -336,8 +340,8 @@ def parts_chart(run: Run) -> Picture:
 
 
 def bounds_chart(bounds: Bounds, only: ChainBound | None = None) -> Picture:
-    """The parts of the bounds, the most urgent chain on top, with the interference of all chains in one colour. only:
-    shows this chain alone, and the interference of each other chain separately."""
+    """A chart with the parts of the bounds, the most urgent chain on top, with all interference in one colour. only:
+    shows only this chain, with the interference of each other chain in its own colour."""
     chains = [only] if only else bounds.chains
     rows = [(row, list(_pieces(chain.parts, only is not None))) for row, chain in enumerate(chains)]
     most_ns = max((chain.bound_ns or 0 for chain in chains), default=0) or min(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML page: verdict, charts, tables, machine and command line."""
+"""A self-contained HTML page with verdict, charts, tables, machine and command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tide_tools.report.results import Period, Results
 
 
 def write_page(results: Results, periods: Sequence[Period], path: Path) -> None:
-    """periods: one period of each run for which it was recorded."""
+    """Writes the page. periods: one period of each run for which it is known."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tide_tools.report", "."),
         autoescape=True,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""results.json: the measurements of a run or a simulation. Fields may be added; a field keeps its meaning. Also
-contains the spans of one period of a run, for the pictures."""
+"""results.json: the measurements of a run or a simulation. Later versions may add fields, but never change the meaning
+of a field. The module also defines the spans of one period of a run, for pictures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tide_tools.report.verdict import Completeness, Observation, Premises, Verdi
 
 # ---- the parts of a latency: their names in the file and in the output ----
 
-# The names of the parts, in the order in which they are shown.
+# By name in the file: name in the output, in the order in which parts are shown.
 NAMES = (
     "start",
     "processor_wait",
@@ -66,8 +66,8 @@ class Machine(_Entry):
 
 
 class PartResult(_Entry):
-    """A part of the latency (tide_tools.run.evidence): its maximum over all instances, its value in the slowest
-    instance, and its share of the bound, if there is one."""
+    """A part of a chain's latency (tide_tools.run.evidence): its maximum over all instances, its value in the slowest
+    instance, and its share of the bound, if the chain has one."""
 
     name: str
     most_ns: int
@@ -76,8 +76,8 @@ class PartResult(_Entry):
 
 
 class Answer(_Entry):
-    """The result of a run for one premise of its bounds. margin: the remaining share of the limit. chains: the chains
-    whose bounds depend on the premise, if it has this verdict for them. None: all chains."""
+    """The result of a run for one premise of its bounds. margin: the unused share of the limit. chains: those for which
+    the premise has this verdict; None: all chains."""
 
     id: str
     text: str
@@ -91,9 +91,9 @@ class Answer(_Entry):
 
 
 class Undisturbed(_Entry):
-    """Instances of a chain that no observed violation of a premise affected (tide_tools.run.seen). until: the board at
-    whose exit the measured part of the chain ends; empty: the whole chain was measured. max_ns: None if there was no
-    such instance."""
+    """The undisturbed instances of a chain: those that no observed violation of a premise has affected
+    (tide_tools.run.seen). until: the measured part of the chain ends when the chain leaves this board; empty: the whole
+    chain was measured. max_ns: None if there was no undisturbed instance."""
 
     until: str = ""
     samples: int
@@ -106,9 +106,9 @@ class Undisturbed(_Entry):
 
 
 class ChainResult(_Entry):
-    """One chain under one executor. Its latency is the time from the nominal expiry of its timer to the end of its last
-    callback (in results of older versions it begins with the start of the first callback). part, unseen, doubt: see
-    Completeness in tide_tools.report.verdict."""
+    """One chain in a run with one executor. Its latency is the time from the nominal expiry of its timer to the end of
+    its last callback; in results of older versions it begins with the start of the first callback. part, unseen, doubt:
+    see Completeness in tide_tools.report.verdict."""
 
     name: str
     priority: int
@@ -123,8 +123,8 @@ class ChainResult(_Entry):
     deadline_ns: int
     deadline_misses: int
     bound_ns: int | None = None
-    lost: int  # instances that started, but did not end
-    skipped: int = 0  # instances that did not start: the timer had no chance to run, or the first message is missing
+    lost: int  # instances that started but did not end
+    skipped: int = 0  # instances that did not start, because the timer could not run or the first message is missing
     part: str = ""
     unseen: str = ""
     doubt: str = ""
@@ -134,8 +134,8 @@ class ChainResult(_Entry):
 
 
 class PathResult(_Entry):
-    """Reaction time or data age of a path. late: the number of observations above its limit. unseen: why there are no
-    observations. A path without a limit (deadline_ns) has no verdict."""
+    """The reaction time or the data age of a path. late: number of observations above the limit. unseen: why there are
+    no observations. Without a limit (deadline_ns) there is no verdict."""
 
     path: str
     what: Literal["reaction", "age"]
@@ -164,12 +164,12 @@ class Run(_Entry):
     chains: list[ChainResult]
     paths: list[PathResult] = []
     counters: dict[str, Any] = {}
-    evidence: dict[str, Any] = {}  # results for the premises (tide_tools.run.evidence)
+    evidence: dict[str, Any] = {}  # evidence about the premises (tide_tools.run.evidence)
     answers: list[Answer] = []
 
     @property
     def estimated(self) -> str:
-        """How many of the times on which the bounds rest were measured; empty if all were."""
+        """A text that says how many of the times on which the bounds rest were measured; empty if all were."""
         return str(self.evidence.get("estimated", ""))
 
     @property
@@ -191,7 +191,7 @@ class Run(_Entry):
 
     @property
     def judged(self) -> list[tuple[ChainResult | PathResult, Verdict]]:
-        """What the description limits: chains, and the paths that have a limit."""
+        """All results that have a verdict: those of chains, and those of paths with a limit."""
         found: list[tuple[ChainResult | PathResult, Verdict]] = [(one, self.verdict(one)) for one in self.chains]
         for one in (one for one in self.paths if one.deadline_ns is not None):
             seen = Observation(one.samples, one.late, 0, 0, one.max_ns)
@@ -202,8 +202,8 @@ class Run(_Entry):
 
     @property
     def refuted(self) -> list[str]:
-        """Chains with an instance that exceeded its bound although no disturbance was observed, each with the board up
-        to which it was measured. Either the bound is wrong, or a premise that cannot be observed here does not hold."""
+        """Chains with an undisturbed instance that exceeded its bound, each with the board up to which it was measured.
+        Either the bound is wrong, or a premise that cannot be observed here does not hold."""
         found = []
         for chain in self.chains:
             own = [one for one in self.answers if one.verdict == "broken" and one.concerns(chain.name)]
@@ -222,15 +222,15 @@ class Run(_Entry):
         return [*found, *(one.name for one in whole if one.is_above)]
 
 
-# Premises of which a run observes that they were violated, but not at what time, so any instance may be affected.
+# Premises whose violation a run observes without its time, so that any instance may be affected.
 _AT_NO_TIME = {"loads", "losses", "pools", "line_on_time", "other_real_time"}
 
 
 def premises_of(answers: Sequence[Answer]) -> Premises:
-    """The broken and the unobservable premises. Properties of an executor's code are left out, because no run decides
-    about them: they are proved, and `tide lab hunt` tries to refute them."""
+    """The broken and the unobservable premises. Premises about an executor's code are omitted, because no run can
+    decide about them: they are proved, and `tide lab hunt` tries to refute them."""
     asked = [one for one in answers if one.id not in OF_CODE]
-    broken: dict[tuple[str, str], list[str]] = {}  # one observation may break several premises
+    broken: dict[tuple[str, str], list[str]] = {}  # by observation, which may break several premises
     for one in asked:
         if one.verdict == "broken":
             broken.setdefault((group_of(one.id), one.counter), []).append(short(one.id))
@@ -255,10 +255,10 @@ class Results(_Entry):
     link: str = ""
     machine: Machine
     runs: list[Run]
-    judged: str = ""  # label of the run whose verdicts determine the exit status; empty: the verdicts of all runs do
+    judged: str = ""  # label of the run whose verdicts determine the exit status; empty: those of all runs
 
     def exit_status(self, require_guarantee: bool = False) -> int:
-        """The exit status of all runs; in a comparison, that of the described executor's run, if it was compared."""
+        """The exit status of the command (see `judged`)."""
         runs = self.judged_runs
         verdicts = [one for run in runs for _, one in run.judged]
         return exit_status(verdicts, require_guarantee, any(run.refuted for run in runs))
@@ -268,8 +268,8 @@ class Results(_Entry):
         return [run for run in self.runs if run.label == self.judged] or self.runs
 
     def to_json(self) -> str:
-        """The results as JSON, with each verdict for programs that read it. `from_json` ignores these verdicts and
-        computes them again, because the rule may have changed since."""
+        """The results as JSON, with all verdicts, for programs that read it. `from_json` ignores the verdicts and
+        computes them again, because the rule may have changed."""
         data = self.model_dump()
         for run, dumped in zip(self.runs, data["runs"], strict=True):
             limited = [one for one in dumped["paths"] if one["deadline_ns"] is not None]
@@ -288,7 +288,7 @@ class Results(_Entry):
 
 
 class Row(_Entry):
-    """One point of an experiment over a varied quantity. `published` is None if the paper printed no value."""
+    """One point of an experiment in which a quantity is varied. `published`: None if the paper has no value."""
 
     system: str
     x: dict[str, float]
@@ -303,12 +303,12 @@ def counted(count: int, word: str) -> str:
 
 
 def exact(value_ns: int | None) -> str:
-    """Milliseconds with three decimals, the format of all times that are printed next to a bound."""
+    """The time in milliseconds with three decimals, the format of all times that are printed next to a bound."""
     return "none" if value_ns is None else f"{value_ns / 1e6:.3f}"
 
 
 def nearest_rank(ordered: Sequence[int], percent: int) -> int:
-    """The smallest sample that at least `percent` of all samples do not exceed."""
+    """The smallest sample such that at least `percent` of all samples are not larger."""
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 
 
@@ -353,7 +353,8 @@ def write(results: Results, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Span:
-    """Something that took time. `track`: mcu, up (line to the host), host, down. label: a callback, or "message"."""
+    """A callback or a message that took time. track: mcu, up (the line to the host), host or down (the line to the
+    board). label: the name of the callback, or "message"."""
 
     track: str
     chain: str
@@ -364,7 +365,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Period:
-    """One period of one run. Times are relative to the release."""
+    """One period of one run. Times count from the release."""
 
     label: str
     index: int
@@ -373,9 +374,8 @@ class Period:
 
 
 def running(spans: Sequence[Span]) -> list[Span]:
-    """The spans as they occupied their track. A board has one processor: of the callbacks under way at one time, the
-    callback that began last runs, and the others are preempted. Therefore a span of a board is split into the pieces in
-    which it ran."""
+    """The spans as they occupied their tracks. A board has one processor: of all callbacks under way, only the one that
+    began last runs. A span of a board is therefore split into the pieces in which it ran."""
     found = [one for one in spans if one.track != "mcu"]
     board = sorted((one for one in spans if one.track == "mcu"), key=lambda one: (one.start_ns, -one.end_ns))
     for number, one in enumerate(board):

@@ -39,15 +39,15 @@ def cells(run: Run, chain: ChainResult) -> list[str]:
 
 
 def rows(results: Results) -> list[list[str]]:
-    """Rows are in the order of the chains, so that the rows of all executors for one chain are adjacent."""
+    """The latencies, chain by chain, so that rows of one chain with different executors are adjacent."""
     if not results.runs:
         return []
     return [cells(run, run.chains[position]) for position in range(len(results.runs[0].chains)) for run in results.runs]
 
 
 def verdict_rows(results: Results) -> list[list[str]]:
-    """For each chain and path, the observation next to its bound and its deadline, and its verdict, if any. Rows are in
-    the order of the chains, so that the rows of all executors for one chain are adjacent."""
+    """For each chain and path: the observation, the bound, the deadline, and the verdict, if there is one. Rows of one
+    chain with different executors are adjacent."""
     found = []
     every = ([*run.judged, *((one, None) for one in run.paths if one.deadline_ns is None)] for run in results.runs)
     for several in zip(*every, strict=True):
@@ -58,8 +58,8 @@ def verdict_rows(results: Results) -> list[list[str]]:
 
 
 def verdict_table(results: Results) -> Table:
-    """The verdicts as a table that fits a terminal: with several runs, it has a column for the executor; with a single
-    run, a column for the number of instances."""
+    """The verdicts as a table that fits a terminal. With several runs it has a column for the executor, with a single
+    run one for the number of instances."""
     several = len(results.runs) > 1
     left_out = "seen" if several else "executor"
     kept = [place for place, heading in enumerate(VERDICT_HEADINGS) if heading != left_out]
@@ -101,8 +101,8 @@ def results_table(results: Results) -> Table:
 
 
 def conclusion(results: Results) -> str | None:
-    """The result for the most urgent chain: its median latency by executor, and the executors with which its deadline
-    is guaranteed."""
+    """A sentence about the most urgent chain: its median latency with each executor, and the executors with which its
+    deadline is guaranteed."""
     urgent = [(run, run.chains[0]) for run in results.runs if run.chains and run.chains[0].p50_ns]
     if len(urgent) < 2:
         return None
@@ -119,7 +119,7 @@ def conclusion(results: Results) -> str | None:
 
 @dataclass(frozen=True)
 class Summary:
-    """The result of one run in a sentence. kind: good, fair or bad."""
+    """A sentence about one run. kind: good, fair or bad."""
 
     label: str
     kind: str
@@ -127,7 +127,7 @@ class Summary:
 
 
 def summaries(results: Results) -> list[Summary]:
-    """One line for each run: the worst state, how many chains have it, and why."""
+    """For each run: the worst state, how many chains have it, and why."""
     return [_summary(run) for run in results.runs]
 
 
@@ -135,7 +135,7 @@ KINDS = {"red": "bad", "yellow": "fair", "green": "good"}
 
 
 def kinds_of(runs: Iterable[Run]) -> dict[str, str]:
-    """For each verdict: good, fair or bad. If times of a run are estimates, a guarantee is only fair."""
+    """By word of a verdict: good, fair or bad. A guarantee is only fair if times of a run are estimates."""
     kinds = {state.value: KINDS[state.colour] for state in State}
     if any(run.estimated for run in runs):
         kinds[State.GUARANTEED.value] = "fair"
@@ -158,12 +158,12 @@ def _summary(run: Run) -> Summary:
 
 
 def _tells_why(state: State) -> bool:
-    """True if a verdict of this state is printed together with its reasons, so that they need not be repeated."""
+    """True if a verdict of this state is printed with its reasons, so that these need not be printed again."""
     return state in (State.NOT_MET, State.NOT_SEEN)
 
 
 def weaknesses(run: Run) -> list[str]:
-    """The reasons that weaken the answer: each reason once, with its chains unless it applies to all chains."""
+    """The reasons that weaken the answer. Each reason is named once, with its chains unless it applies to all."""
     found: dict[str, list[str]] = {}
     verdicts = run.judged
     for limited, one in verdicts:
@@ -176,15 +176,15 @@ def weaknesses(run: Run) -> list[str]:
 
 
 def print_answer(console: Console, results: Results) -> None:
-    """One line for each run."""
+    """Prints one line for each run."""
     several = len(results.runs) > 1
     for one in summaries(results):
         print_wrapped(console, f"{one.label}: {one.text}" if several else one.text, rest="  ", style=_STYLES[one.kind])
 
 
 def print_weaknesses(console: Console, results: Results, more: Mapping[str, Sequence[str]] | None = None) -> None:
-    """The reasons that weaken the judged run; without a judged run, the reasons for all runs. more: reasons outside the
-    verdicts, by the label of the run."""
+    """Prints the reasons that weaken the answer of the judged run or, without a judged run, of all runs. more:
+    additional reasons by label of a run."""
     several = len(results.runs) > 1
     for run in results.judged_runs:
         found = [*weaknesses(run), *(more or {}).get(run.label, ())]
@@ -216,7 +216,7 @@ def _two_places(value_ns: int | None) -> str:
 
 
 def part_rows(run: Run) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """For each part, by chain: the maximum of all instances, the value of the slowest instance, and the share of the
+    """For each part and chain: the maximum over all instances, the value in the slowest instance, and the share of the
     bound."""
     by_chain = [{part.name: part for part in chain.parts} for chain in run.chains]
     rows = []
@@ -239,7 +239,8 @@ def total(chain: ChainResult) -> tuple[str, str, str]:
 
 
 def parts_table(run: Run) -> Table:
-    """For each chain: the maximum, the value of the slowest instance, and the share of the bound."""
+    """A table of the parts. For each chain: the maximum, the value in the slowest instance, and the share of the
+    bound."""
     table = empty_table(
         f"{run.label}: parts of the latency in ms, of the slowest instance / most of all / bound", gap=0
     )
@@ -256,7 +257,8 @@ def parts_table(run: Run) -> Table:
 
 
 def urgent_parts_table(runs: Sequence[Run]) -> Table:
-    """For the most urgent chain of each run: the maximum of all instances, and the share of the bound."""
+    """A table of the parts for the most urgent chain of each run: the maximum over all instances, and the share of the
+    bound."""
     told = [run for run in runs if run.chains and run.chains[0].parts]
     table = empty_table(f"{told[0].chains[0].name}: most of each part in ms, and its share of the bound", gap=0)
     table.add_column("part", no_wrap=True)
@@ -278,7 +280,7 @@ def urgent_parts_table(runs: Sequence[Run]) -> Table:
 
 
 def print_premises(console: Console, every: Sequence[tuple[str, str]]) -> None:
-    """Id and text of each premise, for bounds without a run."""
+    """Prints id and text of each premise, for bounds without a run."""
     print_wrapped(console, "Premises: the bounds hold as long as these do")
     for group, of_it in _grouped(every, lambda one: one[0]):
         console.print(f"  {group}")
@@ -287,7 +289,7 @@ def print_premises(console: Console, every: Sequence[tuple[str, str]]) -> None:
 
 
 def print_premise_names(console: Console, every: Sequence[tuple[str, str]]) -> None:
-    """The premises in a few lines."""
+    """Prints the short names of the premises in a few lines."""
     print_wrapped(console, "Premises: the bounds hold as long as these do; --details explains each")
     for group, of_it in _grouped(every, lambda one: one[0]):
         names = dict.fromkeys(short(one) for one, _ in of_it)
@@ -295,7 +297,8 @@ def print_premise_names(console: Console, every: Sequence[tuple[str, str]]) -> N
 
 
 def print_answers(console: Console, run: Run, several: bool = False) -> None:
-    """Each premise with the run's verdict, the counter that it reads, and the remaining margin."""
+    """Prints each premise with the verdict of the run, the counter on which it is based, and the unused share of the
+    limit."""
     print_wrapped(console, f"Premises{f' of {run.label}' if several else ''}, and what this run says of them")
     for group, of_it in _grouped(run.answers, lambda one: one.id):
         console.print(f"  {group}")
@@ -309,7 +312,7 @@ def print_answers(console: Console, run: Run, several: bool = False) -> None:
 
 
 def count_line(run: Run) -> str:
-    """How many premises of the bounds held."""
+    """A line that says how many premises of the bounds held."""
     counts = {word: sum(one.verdict == word for one in run.answers) for word in _COLOURS}
     told = ", ".join(f"{count} {word}" for word, count in counts.items())
     return f"{len(run.answers)} premises of the bounds: {told}; --details lists them"
@@ -339,7 +342,7 @@ def _counted(value: float) -> str:
 
 
 def words(value: Any) -> str:
-    """A value as text: numbers, yes or no, and the contents of lists and tables."""
+    """A value as text: a number, yes or no, or the contents of a list or table."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (int, float)):
@@ -352,8 +355,8 @@ def words(value: Any) -> str:
 
 
 def counter_rows(counters: dict[str, Any]) -> list[tuple[str, str]]:
-    """One line for each part of the counters; each direction of the serial line has a line of its own, and single
-    numbers share a line."""
+    """Rows for the counters: one for each part, one for each direction of a serial line, and one for all single
+    numbers."""
     rows: list[tuple[str, str]] = []
     single: dict[str, Any] = {}
     for group, value in counters.items():

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a chain: one rule for `tide run`, its page and its JSON, `tide report`, `tide watch` and /diagnostics.
+"""The verdict on a chain. `tide run`, its page and its JSON, `tide report`, `tide watch` and /diagnostics all use this
+rule. It has three inputs:
 
     observation (late, unanswered, not started)   -> observed failures
     completeness (all of it seen? all instances?) -> limits of the observation
     premises (broken, not observable)             -> conditions of the guarantee
 
-A verdict claims no more than these three show: it is green only if every instance was observed from start to end, all
-instances met the deadline, the bound is within the deadline, and every premise of that bound was observed to hold.
-Rejected: a verdict from latencies alone. A chain would be "met, guaranteed" although nine answers in ten are missing,
-or execution times exceed their description."""
+A verdict claims no more than these inputs show. It is green only if every instance was observed from start to end, all
+instances met the deadline, the bound is within the deadline, and every premise of the bound was observed to hold.
+Rejected: a verdict from latencies alone, by which a chain would be "met, guaranteed" although nine answers in ten are
+missing or execution times are longer than described."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from enum import Enum
 
 
 class State(str, Enum):
-    """Ordered from the worst to the best."""
+    """States of a verdict, from the worst to the best."""
 
     NOT_MET = "not met"
     NOT_SEEN = "not observed"
@@ -35,8 +36,8 @@ class State(str, Enum):
 
 @dataclass(frozen=True)
 class Observation:
-    """Numbers of instances. unanswered: instances that started, without an observed end; not_started: instances due by
-    the described period, without an observed start."""
+    """Numbers of instances. unanswered: instances that started and whose end was not observed. not_started: instances
+    that were due by the described period and whose start was not observed."""
 
     samples: int
     late: int
@@ -51,9 +52,9 @@ class Observation:
 
 @dataclass(frozen=True)
 class Completeness:
-    """How completely a chain was observed. part: the observed part of the chain ("A to B"); empty: the whole chain was
-    observed. unseen: why no part of the chain was observed. doubt: why some instances may not have been observed;
-    empty: every instance was observed from start to end."""
+    """How completely a chain was observed. part: the observed part of the chain ("A to B"); empty: the whole chain.
+    unseen: why no part of the chain was observed. doubt: why some instances may not have been observed; empty: every
+    instance was observed from its start to its end."""
 
     part: str = ""
     unseen: str = ""
@@ -62,8 +63,8 @@ class Completeness:
 
 @dataclass(frozen=True)
 class Premises:
-    """Premises of the bound that were observed not to hold, and premises that cannot be observed in this run, in a few
-    words each."""
+    """Premises of the bound that were observed not to hold (broken), and those that cannot be observed in this run;
+    each in a few words."""
 
     broken: tuple[str, ...] = ()
     unseen: tuple[str, ...] = ()
@@ -87,7 +88,7 @@ class Verdict:
 def verdict(
     seen: Observation, completeness: Completeness, premises: Premises, deadline_ns: int, bound_ns: int | None
 ) -> Verdict:
-    """The rule for a verdict: the conditions below are tested in order, and the first one that holds decides."""
+    """The verdict. The conditions are tested in order, and the first one that holds decides."""
     failures = _failures(seen, completeness)
     if failures:
         return Verdict(State.NOT_MET, (*failures, *filter(None, [completeness.doubt])))
@@ -110,7 +111,7 @@ def verdict(
     return Verdict(State.GUARANTEED)
 
 
-RELEASE, END = "its release", "the end of "  # where an observed part of a chain may begin, and where it may end
+RELEASE, END = "its release", "the end of "  # words for where an observed part of a chain begins and ends
 
 
 def _by_time(part: str) -> str:
@@ -125,7 +126,7 @@ def _by_time(part: str) -> str:
 
 
 def _failures(seen: Observation, completeness: Completeness) -> tuple[str, ...]:
-    """The failures in words. The number of due instances is part of a text only if every start was observed."""
+    """The failures in words. Texts contain the number of due instances only if every start was observed."""
     of = f" of {seen.due}" if seen.due and not completeness.doubt else ""
     counts = ((seen.unanswered, "unanswered"), (seen.not_started, "not started"), (seen.late, "late"))
     return tuple(f"{count}{of} {word}" for count, word in counts if count)
@@ -141,8 +142,8 @@ MET, NOT_MET, NO_ANSWER, ABOVE_BOUND, VOID, NO_EVIDENCE = range(6)
 
 
 def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_bound: bool = False) -> int:
-    """The exit status that the verdicts of a run give. above_bound: an instance without an observed disturbance was
-    longer than its bound. If several statuses apply, the gravest is returned."""
+    """The exit status for the verdicts of a run; if several apply, the gravest one. above_bound: an undisturbed
+    instance was longer than its bound."""
     states = {one.state for one in verdicts}
     if State.NOT_MET in states:
         return NOT_MET
@@ -157,15 +158,15 @@ def exit_status(verdicts: Iterable[Verdict], require_guarantee: bool, above_boun
 
 # ---- completeness of observed messages that carry no instance numbers ----
 
-_DRIFT = 1000  # of this many instances, one may be missing because two clocks run at different rates
-_EARLY = 0.1  # share of a period by which the last message may be early and still count for a whole period
+_DRIFT = 1000  # of this number of instances, one may be missing because two clocks run at different rates
+_EARLY = 0.1  # share of a period by which the last message may be early and still count as a whole period
 
 
 def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_ns: int, missed: int = 0) -> int:
     """Number of messages of a periodic topic that are missing between two times. missed: messages that were published
-    but not received by the observer (by the publisher's sequence numbers). One period at the beginning and one at the
-    end are not judged, because the timer's phase is unknown. If a message is late by less than nine tenths of a period,
-    none counts as missing."""
+    but that the observer did not receive, by the publisher's sequence numbers. One period at the beginning and one at
+    the end are not judged, because the timer's phase is unknown. A message that is late by less than nine tenths of a
+    period does not count as missing."""
     if not times_ns:
         return max(0, (until_ns - from_ns) // period_ns - 1)
     inside = int((times_ns[-1] - times_ns[0]) / period_ns + _EARLY) + 1 - len(times_ns)
@@ -175,10 +176,9 @@ def not_published(times_ns: Sequence[int], period_ns: int, from_ns: int, until_n
 
 
 def unanswered(starts_ns: Sequence[int], ends_ns: Sequence[int], deadline_ns: int, until_ns: int) -> int:
-    """The number of starts that have no end within their deadline; both lists are in order of time. Each end belongs to
-    the first waiting start. The number is exact if the deadline is within the period, otherwise it is a lower bound. A
-    start whose deadline is after `until_ns` never counts as unanswered, but an end within its deadline belongs to it
-    and is not available to later starts."""
+    """Number of starts without an end within the deadline; both lists are in order of time. Each end is assigned to the
+    first start that waits. If the deadline exceeds the period, the number is a lower limit, otherwise it is exact. A
+    start whose deadline is after `until_ns` is not counted, but an end within its deadline is assigned to it."""
     missing, place = 0, 0
     for start_ns in starts_ns:
         place = max(place, bisect_left(ends_ns, start_ns))
