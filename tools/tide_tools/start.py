@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start and end of `tide`: silent on interruptions while it loads and ends."""
+"""Start and end of `tide`. An interruption while it loads or ends prints nothing."""
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # signal itself takes a while to be imported
+import _signal  # type: ignore[import-not-found] # the import of signal takes longer
 
 
 def _end_at_once() -> None:
@@ -19,8 +19,8 @@ import sys  # noqa: E402
 
 
 def main() -> None:
-    """Before a command needs clean-up, and after that, Ctrl-C ends the process at once: a KeyboardInterrupt during an
-    import would only print a traceback."""
+    """Runs `tide`. Before a command needs clean-up, and after that, Ctrl-C ends the process at once, because a
+    KeyboardInterrupt during an import would only print a traceback."""
     _end_at_once()
     status: object = 1
     try:
@@ -44,7 +44,7 @@ def main() -> None:
         _flush(status)
 
 
-DEFECT = 70  # EX_SOFTWARE: a status that no verdict uses
+DEFECT = 70  # EX_SOFTWARE, an exit status that no verdict uses
 
 
 def _tell_defect() -> int:
@@ -57,7 +57,8 @@ _OF_THE_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def _flush(status: object) -> None:
-    """Output that cannot be printed is an error, too; Python would only report an ignored exception."""
+    """Flushes the output. If it cannot be printed, this is an error, too; Python would only report an ignored
+    exception."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -16,9 +16,9 @@ _OF_THE_M4F = 6  # value of the tag: VFPv4 with 16 registers
 
 
 def machine(path: Path) -> str:
-    """The QEMU board that an image is for: an entry point in an STM32's flash means an STM32; otherwise the
-    floating-point unit for which the image was built decides."""
-    elf = path.read_bytes() if path.is_file() else b""  # a missing file is left to the emulator to report
+    """The QEMU board for which an image was built. An entry point in an STM32's flash means an STM32; otherwise the
+    image's floating-point unit decides."""
+    elf = path.read_bytes() if path.is_file() else b""  # if the file is missing, the emulator reports this
     if elf[:5] != b"\x7fELF\x01" or len(elf) < 52:
         return MACHINES["cortex-m7"]
     if struct.unpack_from("<I", elf, 24)[0] in _FLASH_OF_STM32:
@@ -27,7 +27,7 @@ def machine(path: Path) -> str:
 
 
 def _attribute(elf: bytes, wanted: int) -> int:
-    """The value of a build attribute of a 32-bit image. 0: the image does not have this attribute."""
+    """The value of a build attribute of a 32-bit image; 0 if the image does not have it."""
     (sections,) = struct.unpack_from("<I", elf, 32)
     size, count = struct.unpack_from("<HH", elf, 46)
     for number in range(count):
@@ -38,8 +38,8 @@ def _attribute(elf: bytes, wanted: int) -> int:
 
 
 def _tags(section: bytes) -> dict[int, int]:
-    """The section holds 'A', a length, the vendor's name, then 1 and a length, then pairs of tag and value for the
-    whole image."""
+    """The attributes in the section, by tag. The section has 'A', a length, the vendor's name, then 1 and a length,
+    then pairs of tag and value for the whole image."""
     found: dict[int, int] = {}
     place = section.index(b"\0", 5) + 1 + 5
     while place < len(section):
@@ -52,7 +52,7 @@ def _tags(section: bytes) -> dict[int, int]:
 
 
 def _number(data: bytes, place: int) -> tuple[int, int]:
-    """An unsigned number in base 128, least significant digit first, and the position after it."""
+    """An unsigned number in base 128 (least significant digit first), and the position after it."""
     value = shift = 0
     while True:
         value |= (data[place] & 127) << shift

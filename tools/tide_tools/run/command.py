@@ -175,7 +175,8 @@ def run(
 
 
 class _Run:
-    """A description that is run once, or once for each executor (variants). folder: the folder of the description."""
+    """The runs of a description: one run, or one for each executor (variants). folder: the folder of the
+    description."""
 
     def __init__(self, system: System, variants: list[Variant], settings: Settings, folder: Path) -> None:
         self.system, self.variants, self.settings, self.folder = system, variants, settings, folder
@@ -264,7 +265,7 @@ def _write(results: Results, periods: list[Period], place: Path) -> None:
 
 @contextmanager
 def _progress(title: str) -> Iterator[Callable[[str], None]]:
-    """Shows what a run does while it lasts."""
+    """Shows what a run is doing."""
     columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(title or "starting", total=None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's evidence about the premises of its bounds, and the parts of each instance's latency. The sources are the logs
-of emulated lines, the records of boards and nodes, and the traces of boards and agent; all use the one clock of this
-machine. Extremes and counts go into results.json."""
+"""The evidence that a run has about the premises of its bounds, and the parts of each instance's latency. The sources
+are the logs of emulated lines, the records of boards and nodes, and the traces of boards and agent; all use the same
+clock of this machine. results.json gets extremes and counts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Lines = Mapping[str, Sequence["Frame"]]  # by board
 
 # ---- frames of a line, from the log of tide-line ----
 
-_GET_INFO, _INFO = 2, 6  # request and answer that show whether the other side is present
+_GET_INFO, _INFO = 2, 6  # a probe and its answer
 _WRITE_DATA, _DATA = 7, 9
 ACKNACK, HEARTBEAT = 10, 11
 FRAGMENT = 13
@@ -41,7 +41,7 @@ _AROUND_BYTES = 7  # flag, two addresses, two bytes of length, two of checksum
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame of a line. A field is None if the first 32 bytes, which are logged, do not contain it."""
+    """A frame on a line. Only its first 32 bytes are logged; a field that is not in them is None."""
 
     track: str
     start_ns: int
@@ -49,9 +49,9 @@ class Frame:
     dropped: bool
     kind: int | None = None  # kind of the first submessage
     session: int | None = None
-    stream: int | None = None  # stream of the data, or stream that the submessage asks about or acknowledges
+    stream: int | None = None  # of the data, or that the submessage asks about or acknowledges
     escaped_bytes: int | None = None
-    sequence: int | None = None  # number of the data; in a HEARTBEAT the first number that is not acknowledged
+    sequence: int | None = None  # of the data; in a HEARTBEAT the first unacknowledged one
 
     @property
     def is_data(self) -> bool:
@@ -63,7 +63,7 @@ def _word(text: bytes, place: int) -> int:
 
 
 def frame_of(track: str, start_ns: int, end_ns: int, dropped: bool, head: bytes, frame_bytes: int) -> Frame:
-    """Decodes the bytes that were on the line."""
+    """Decodes the bytes of a frame that were on the line."""
     plain = _unescaped(head)
     message = plain[5:]
     escaped = frame_bytes - _word(plain, 3) - _AROUND_BYTES if len(plain) >= 5 else -1
@@ -91,7 +91,7 @@ def _unescaped(escaped: bytes) -> bytes:
 
 
 def read_frames(log: Path) -> list[Frame]:
-    """The frames of tide-line's log; none if there is no log."""
+    """The frames in the log of tide-line; none if there is no log."""
     if not log.exists():
         return []
     frames = []
@@ -105,7 +105,8 @@ def read_frames(log: Path) -> list[Frame]:
 
 
 def _questions(frames: Sequence[Frame], track: str) -> Evidence:
-    """Number of HEARTBEATs, and the shortest time from a message to the HEARTBEAT that requests its acknowledgment."""
+    """The number of HEARTBEATs, and the shortest time from a message to the HEARTBEAT that requests its
+    acknowledgment."""
     left: dict[tuple[int | None, int | None], int] = {}
     waited: list[int] = []
     for frame in (frame for frame in frames if frame.track == track):
@@ -118,7 +119,7 @@ def _questions(frames: Sequence[Frame], track: str) -> Evidence:
 
 
 def of_frames(frames: Sequence[Frame], since_ns: int, until_ns: int) -> Evidence:
-    """Evidence from the frames that were on a line while the chains ran."""
+    """The evidence from the frames that were on a line while the chains ran."""
     inside = [frame for frame in frames if since_ns <= frame.start_ns <= until_ns]
     if not inside:
         return {}
@@ -128,7 +129,7 @@ def of_frames(frames: Sequence[Frame], since_ns: int, until_ns: int) -> Evidence
         "frames": len(inside),
         "dropped": sum(frame.dropped for frame in inside),
         "escaped_bytes": max((one.escaped_bytes for one in inside if one.escaped_bytes is not None), default=None),
-        "strangers": sum(  # frames of another session, or of a kind that chains do not send
+        "strangers": sum(  # frames of another session, or of a kind that no chain causes
             one.kind is not None and (one.kind not in _EXPECTED[one.track] or one.session != session) for one in inside
         ),
         "signs_of_life": sum(frame.kind == _GET_INFO for frame in inside),
@@ -138,7 +139,7 @@ def of_frames(frames: Sequence[Frame], since_ns: int, until_ns: int) -> Evidence
 
 
 def of_lines(lines: Lines, since_ns: int, until_ns: int, traced: Traced) -> Evidence:
-    """The evidence of each board."""
+    """The evidence from the lines of all boards, by board."""
     seen = {board: of_frames(frames, since_ns, until_ns) for board, frames in lines.items()}
     for board, one in seen.items():
         if one:
@@ -151,9 +152,9 @@ def of_lines(lines: Lines, since_ns: int, until_ns: int, traced: Traced) -> Evid
 
 
 def _behind_ns(frames: Sequence[Frame], traced: Traced, board: str) -> int:
-    """Largest lag of the line's emulator: the longest time from when the board or the agent gave a frame to an idle
-    line until its transmission began. The agent's record of a lost frame has no end; the transmission of such a frame
-    began before the next frame was given."""
+    """The largest delay by the line's emulator: the longest time from when the board or the agent gave a frame to an
+    idle line until the transmission began. If a frame was lost, the agent's record has no end, but the transmission
+    began before the next frame was given to the line."""
     most_ns = 0
     for to, _, track in _WAYS.values():
         begun = sorted((frame.start_ns, frame.end_ns) for frame in frames if frame.track == track)
@@ -168,16 +169,15 @@ def _behind_ns(frames: Sequence[Frame], traced: Traced, board: str) -> int:
     return most_ns
 
 
-_BREAK_NS = 1_000_000  # a shorter break between two callbacks is the executor's own time
+_BREAK_NS = 1_000_000  # in a shorter break between two callbacks, the executor works
 
 
 def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]], lines: Lines) -> Evidence:
-    """How late timers start their chains on an idle processor, and how long an answer waits for its callback on an idle
-    processor. runs: for each board, every run of a callback as the chain, the release that the run begins (None: a
-    message began it), start and end. A timer counts if it expired while no callback ran and no frame arrived. Returned
-    by chain: start_late_ns, the greatest delay of a timer. Returned by board: taken_by, the greatest wait of an answer
-    that was the only frame since the last callback ended; taken_most, that of an answer that may have waited for other
-    frames as well."""
+    """Delays of timers and of answers on an idle processor. runs: for each board, every run of a callback as (chain,
+    release, start, end); the release is None if a message started the run. The result has by chain start_late_ns, the
+    greatest delay of a timer that expired while no callback ran and no frame arrived. By board it has taken_by, the
+    greatest wait of an answer for its callback if the answer was the only frame since the last callback ended; and
+    taken_most, the greatest wait of an answer that may also have waited for other frames."""
     late: dict[str, int] = {}
     sure: dict[str, int] = {}
     most: dict[str, int] = {}
@@ -207,12 +207,12 @@ def board_starts(runs: Mapping[str, Sequence[tuple[str, int | None, int, int]]],
 _STEP_US = 50
 Direction = Literal["agent", "return"]
 _DIRECTIONS: dict[tuple[str, str], Direction] = {("mcu", "host"): "agent", ("host", "mcu"): "return"}
-# For each direction: words of the line's steps, words of the agent's steps, and the frames' track.
+# By direction: the words for steps on the line, the words for steps at the agent, and the track of the frames.
 _WAYS = {"agent": ("to the host", "to ROS 2", "up"), "return": ("to the board", "to the board", "down")}
 
 
 class _Place:
-    """The steps on an executor or a link, in order of time."""
+    """The steps at one place (executor or link), in order of time."""
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = sorted(steps, key=lambda one: one.start_ns)
@@ -226,7 +226,7 @@ class _Place:
 
 
 class Traced:
-    """The steps of a run's traces, by instance and by executor or link."""
+    """The steps in the traces of a run, by instance, and by executor or link."""
 
     def __init__(self, system: System, steps: Iterable[Step]) -> None:
         self.system = system
@@ -248,16 +248,16 @@ class Traced:
         return [(one.start_ns, one.end_ns) for one in of_it]
 
     def spans_on(self, board: str) -> list[Interval]:
-        """For each instance that visits the board, the interval from its release to its end."""
+        """The interval from release to end of each instance that visits the board."""
         every = (own for chain in self.instances.values() for own in chain.values())
         return [(own[0].release_ns, own[-1].end_ns) for own in every if any(one.place == board for one in own)]
 
     def to_node(
         self, before: Callback, after: Callback, own: Sequence[Step], place: int
     ) -> tuple[Interval, int] | None:
-        """The interval from the message's arrival at the agent until the callback begins, and how long other callbacks
-        kept the node busy in this interval. place: index of the message among the messages that this run of the
-        callback published."""
+        """The interval from a message's arrival at the agent until its callback begins, and how long other callbacks
+        kept the node busy in it; None: not known. place: index of the message among those that this run of the callback
+        published."""
         made, taken = _of(own, before.executor, before.name), _of(own, after.executor, after.name)
         came = None if made is None else _of(own, "agent", "to ROS 2", made.start_ns, place)
         if came is None or taken is None or taken.start_ns < came.start_ns:
@@ -273,8 +273,8 @@ class Traced:
     def to_line(
         self, before: Callback, after: Callback, own: Sequence[Step], place: int
     ) -> tuple[Interval, int] | None:
-        """The time from the end of the publishing callback until the agent gives the message to the line, and how long
-        the line was busy in that time."""
+        """The interval from the end of the publishing callback until the agent gives the message to the line, and how
+        long the line was busy in it; None: not known."""
         made = _of(own, before.executor, before.name)
         sent = None if made is None else _of(own, "agent", "to the board", made.start_ns, place)
         if made is None or sent is None:
@@ -289,7 +289,7 @@ def _of(own: Sequence[Step], place: str, what: str, from_ns: int = 0, number: in
 
 
 def _alone(system: System, callback: Callback) -> set[str]:
-    """Names of the callbacks on the same executor that never run while this callback runs."""
+    """Names of the callbacks that never run at the same time as this callback, which is one of them."""
     kinds = {group.name: group.kind for group in system.groups}
     if callback.group is None or kinds[callback.group] != "exclusive":
         return {callback.name}
@@ -297,7 +297,7 @@ def _alone(system: System, callback: Callback) -> set[str]:
 
 
 def _busy_ns(spans: Iterable[Interval], within: Interval, lanes: int) -> int:
-    """The part of `within` during which at least `lanes` of the spans overlapped."""
+    """How long within the interval at least `lanes` of the spans overlapped."""
     edges: Counter[int] = Counter()
     for start_ns, end_ns in spans:
         edges[max(start_ns, within[0])] += 1
@@ -315,8 +315,8 @@ def _busy_ns(spans: Iterable[Interval], within: Interval, lanes: int) -> int:
 @dataclass(frozen=True)
 class Instance:
     """A completed instance of a chain. runs: start, end and processor time of each callback on the chain's path.
-    crossings: for each callback, the step on the line to the next callback; None: there is no such step, or it is not
-    known."""
+    crossings: the step on the line after each callback; None: the message to the next callback crosses no line, or the
+    step is not known."""
 
     release_ns: int
     path: Sequence[Callback]
@@ -346,19 +346,19 @@ def crossings_of(
 
 
 def split(one: Instance, traced: Traced, lines: Lines) -> dict[str, int]:
-    """Nanoseconds for each of NAMES; the sum is the latency."""
+    """The parts of the latency in nanoseconds, by the keys of NAMES; they add up to the latency."""
     system, found, at_ns = traced.system, dict.fromkeys(NAMES, 0), one.release_ns
 
     def until(time_ns: int) -> int:
-        """Advances at_ns to `time_ns`, at most to the instance's end, and returns by how much."""
+        """Advances at_ns to `time_ns`, but not beyond the end of the instance, and returns by how much."""
         nonlocal at_ns
         passed_ns = max(0, min(time_ns, one.runs[-1][1]) - at_ns)
         at_ns += passed_ns
         return passed_ns
 
     def cross(step: Step, board: str, track: str) -> None:
-        """Divides a crossing of the link: after a loss, the time until the start of the transmission that arrived
-        counts as repair, the rest as wire time."""
+        """Divides the time on a link. If a frame was lost, the time until the start of the transmission that arrived
+        counts as repair, and the rest as wire time."""
         own = [
             each
             for each in lines.get(board, ())
@@ -392,7 +392,7 @@ def split(one: Instance, traced: Traced, lines: Lines) -> dict[str, int]:
         leaves = one.crossings[number] if number + 1 < len(one.path) else None
         wall_ns = until(
             end_ns if leaves is None else min(end_ns, max(start_ns, leaves.start_ns))
-        )  # the message may leave before the callback ends
+        )  # the message may have been sent before the callback ended
         if system.where(callback) == "host":
             found["node"] += wall_ns
         else:
@@ -402,7 +402,8 @@ def split(one: Instance, traced: Traced, lines: Lines) -> dict[str, int]:
 
 
 def parts_of(every: Sequence[Instance], traced: Traced, lines: Lines) -> list[PartResult]:
-    """The maximum over all instances of a chain, and the value of the instance with the longest latency."""
+    """For each part: its maximum over all instances of a chain, and its value in the instance with the longest
+    latency."""
     if not every:
         return []
     parts = [(one.latency_ns, split(one, traced, lines)) for one in every]
@@ -412,7 +413,7 @@ def parts_of(every: Sequence[Instance], traced: Traced, lines: Lines) -> list[Pa
 
 
 def period_of(traced: Traced, chain: Chain, index: int, latency_ns: int) -> Period:
-    """The spans of the period that begins with this instance of the chain."""
+    """The spans in the period that begins with the release of this instance."""
     system = traced.system
     release_ns = traced.instances[chain.name][index][0].release_ns
     tracks = {one.name: one.where for one in system.executors}
@@ -430,10 +431,10 @@ def period_of(traced: Traced, chain: Chain, index: int, latency_ns: int) -> Peri
 
 @dataclass(frozen=True)
 class Handed:
-    """The agent latency of a message between a board and a host executor. The agent's trace has the times of the
-    frames, and the node's records have the times of its callback. sure_ns: the time without possible waits for a node
-    whose lanes were all busy or for a busy line; these waits are not part of `agent_ms` and `return_ms`. board: the
-    board at the link's end."""
+    """The agent latency of a message between a board and a host executor, from the agent's trace of the frames and the
+    node's records of the callback. sure_ns: the latency less all time in which the message may have waited for a busy
+    node or a busy line; such waits are not part of `agent_ms` and `return_ms`. board: the board at the other end of the
+    link."""
 
     chain: str
     board: str
@@ -449,8 +450,8 @@ class Handed:
 
 
 def handed(run: Traced) -> list[Handed]:
-    """The agent latency of each message between a board and a host, within a chain or where a chain branches or
-    joins."""
+    """The agent latencies of all messages between a board and a host: within a chain, and to chains that branch or
+    join."""
     system, found = run.system, []
     for chain in system.chains:
         inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))
@@ -479,14 +480,15 @@ def handed(run: Traced) -> list[Handed]:
 
 
 def _all_came(own: Sequence[Step], before: Callback, way: str, count: int) -> bool:
-    """True if the agent passed on as many messages as the run sent; otherwise it is unknown which ones are missing."""
+    """True if the agent passed on as many messages as the callback sent; if not, it is not known which ones are
+    missing."""
     made, what = _of(own, before.executor, before.name), "to ROS 2" if way == "agent" else "to the board"
     passed = [one for one in own if (one.place, one.what) == ("agent", what) and made and one.start_ns >= made.start_ns]
     return len(passed) == count
 
 
 def evidence_of(every: Sequence[Handed]) -> dict[str, Any]:
-    """The evidence of each board, in the form that tide_tools.run.judge reads."""
+    """The evidence about agent latencies by board, in the form that tide_tools.run.judge reads."""
     told: dict[str, dict[str, Any]] = {}
     for one in every:
         told.setdefault(one.board, {}).setdefault(one.way, []).append(one)

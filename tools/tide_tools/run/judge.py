@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run for every premise of its bounds: held, broken, or not observable in that run.
+"""The answer of a run for every premise of its bounds: held, broken, or not observable in this run.
 
-A result applies to the chains whose bounds depend on the premise. If the run knows what happened on each executor, it
-judges by executor; if the verdicts differ, the premise has several results. A time that was longer than described voids
-only the bounds that rise when the analysis is repeated with that time. All other bounds are proved with the observed
-times. A broken premise that is not a number in the analysis voids all bounds that may depend on it, because the
-analysis cannot be repeated with what was observed. Rejected: one result for all
-chains, because a broken premise of a logger's node would void the e-stop's guarantee. Also rejected: to void all bounds
-that a time may affect, which in nearly every robot means all bounds, because each bound relies on its neighbours to end
-in time."""
+An answer applies to the chains whose bounds depend on the premise. Where possible, premises are judged by executor; if
+the verdicts differ, a premise has several answers. If a time was longer than described, the analysis is repeated with
+the observed time: only bounds that rise are void, because all others are thereby proved for the observed times. If a
+broken premise is not a number in the analysis, this is not possible, and all bounds that may depend on it are void.
+Rejected: one answer for all chains, because then a broken premise of a logger's node would void the guarantee of an
+e-stop. Also rejected: to void all bounds that a time may affect. In nearly every robot these are all bounds, because
+each bound relies on other chains to end in time."""
 
 from __future__ import annotations
 
@@ -30,10 +29,10 @@ Word = Literal["held", "broken", "not observable here"]
 HELD: Word = "held"
 BROKEN: Word = "broken"
 UNSEEN: Word = "not observable here"
-_NAMED = 3  # most names in one text
-_CLOCKS_DIFFER = 1.001  # greatest ratio of a board's clock rate to this machine's clock rate
-_CLOCK_NS = 500_000  # precision of the line's log, for a frame and a later query
-Verdict = tuple[Word, str, float | None]  # the verdict, the counter and its margin
+_NAMED = 3  # most names in a text
+_CLOCKS_DIFFER = 1.001  # greatest ratio of a board's clock rate to this machine's
+_CLOCK_NS = 500_000  # precision of the line's log for the distance of two frames
+Verdict = tuple[Word, str, float | None]  # the verdict, the text of the counter, and the margin
 
 
 def _milliseconds(value_ns: float) -> str:
@@ -41,7 +40,7 @@ def _milliseconds(value_ns: float) -> str:
 
 
 def _share(value: float, limit: float) -> float | None:
-    """The remaining share of the limit; None if there is no limit."""
+    """The unused share of the limit; None if there is no limit."""
     return round(1 - value / limit, 4) if limit > 0 else None
 
 
@@ -55,7 +54,7 @@ _BY_EXECUTOR = {
     *("line_on_time", "depth", "shared_agent"),
     *("undescribed", "interrupts", "loads", "cores", "events"),
 }
-_METHODS = (  # the judge's function for each premise
+_METHODS = (  # premises with a method of the same name in _Judge
     *("execution", "shortest_execution", "digestion", "release_jitter", "escapes", "sizes", "losses", "pools", "depth"),
     *("line_alone", "heard_at_start", "timers_run", "over_in_time", "machine", "events", "loads", "undescribed"),
     *("interrupts", "other_real_time", "line_on_time", "shared_agent", "delays"),
@@ -63,8 +62,7 @@ _METHODS = (  # the judge's function for each premise
 
 
 class _Judge:
-    """Judges the premises of a run. at: the executors to which the premise applies; None: it applies to all executors
-    and to the machine."""
+    """Judges the premises of a run. at: the executors that are being judged."""
 
     def __init__(self, system: System, bounds: Bounds, run: Run) -> None:
         self.system, self.bounds, self.run, self.seen = system, bounds, run, run.evidence
@@ -80,7 +78,7 @@ class _Judge:
         }
 
     def answers(self, assumption: Assumption) -> list[Answer]:
-        """One answer for each different verdict, the worst first."""
+        """The answers for one premise: one for each different verdict, the worst first."""
         places = places_of(self.system, assumption.id, assumption.places)
         every = frozenset(one.name for one in self.system.executors)
         if assumption.id == "release_jitter":
@@ -108,8 +106,8 @@ class _Judge:
         return way(assumption.values) if way else (UNSEEN, "this run has no counter for it", None)
 
     def chains_of(self, assumption: Assumption, word: Word, where: frozenset[str] | None) -> list[str] | None:
-        """The chains whose bounds depend on these executors or, for the premise over_in_time, on late instances. None:
-        all chains."""
+        """The chains to which an answer applies; None: all chains. These are the chains whose bounds depend on the
+        executors `where` or, for the premise over_in_time, on chains with late instances."""
         if word == BROKEN and (raised := self.raised(assumption.id)) is not None:
             return raised
         late = self.seen.get("in_time", {}).get("over" if word == BROKEN else "unseen", [])
@@ -125,9 +123,9 @@ class _Judge:
         return None if len(found) == len(self.reaches) else found
 
     def raised(self, premise: str) -> list[str] | None:
-        """The chains whose bounds the observed times raise or remove. None: the premise is not a time of the
-        description, or the observed times change nothing in the description, or no analysis supports the changed
-        description."""
+        """The chains whose bounds rise or disappear if the analysis is repeated with the observed times. None: it
+        cannot be repeated, because the premise is not about a time of the description, the observed times do not change
+        the description, or no analysis supports the changed one."""
         told = _TIMES[premise](self) if premise in _TIMES else self.system
         if told == self.system:
             return None
@@ -144,7 +142,8 @@ class _Judge:
         return found
 
     def with_executions(self) -> System:
-        """The description with the observed longest or shortest times."""
+        """The description with the observed longest and shortest execution times, where these are beyond the described
+        ones."""
         known = self.seen.get("executions", {})
 
         def changed(one: Callback) -> Callback:
@@ -178,8 +177,8 @@ class _Judge:
         return self.system.model_copy(update={"chains": chains})
 
     def by_others(self, assumption: Assumption, answers: Iterable[list[Answer]]) -> Answer:
-        """The result for a premise about times that the description leaves out and that count as 0: the worst result of
-        the premises that are about these times."""
+        """The answer for the premise about times that the description omits and that therefore count as 0: the worst of
+        the answers about these times."""
         ids = {_ANSWERED_BY[name] for name in assumption.values if name in _ANSWERED_BY}
         places = places_of(self.system, assumption.id, assumption.places)
         chains = self.chains_of(assumption, UNSEEN, places)
@@ -203,8 +202,8 @@ class _Judge:
         ]
 
     def not_measured(self) -> Verdict | None:
-        """The verdict if some callbacks were not observed, because then the times of the other callbacks decide
-        nothing. None: all callbacks were observed."""
+        """The verdict if some callbacks were not observed, in which case the times of all others cannot show that the
+        premise held. None: all callbacks were observed."""
         every = self.measured()
         missing = [f"{chain.name}/{callback.name}" for chain, callback, times in every if not times]
         if not missing:
@@ -220,8 +219,8 @@ class _Judge:
         return self.times("least_ns", -1, lambda one: one.least_ns, "{} took {} at least, least_ms is {}")
 
     def times(self, which: str, sign: int, limit: Callable[[Callback], int], text: str) -> Verdict:
-        """The verdict on the callback that exceeds its limit most, or comes closest to it. sign: -1 if the limit is a
-        shortest time."""
+        """The verdict about execution times, from the callback that exceeds its limit most or comes closest to it.
+        sign: 1 for longest times, -1 for shortest times."""
         every = [
             (sign * (times[which] - limit(callback)), f"{chain.name}/{callback.name}", times[which], limit(callback))
             for chain, callback, times in self.measured()
@@ -234,8 +233,8 @@ class _Judge:
         return (BROKEN if over_ns > 0 else HELD), said, _share(took_ns, most_ns) if sign > 0 else None
 
     def digestion(self, values: dict[str, int]) -> Verdict:
-        """The verdict on the time to process a received frame. Only an answer that arrived alone contradicts the time;
-        an answer that waited behind others may agree with it."""
+        """The verdict on the time to process a received frame. Only an answer that arrived alone can contradict this
+        time; an answer with others before it may have waited for them."""
         board, limit_ns = next(iter(self.at)), values["process_ns"]
         alone_ns, most_ns = (self.seen.get(key, {}).get(board) for key in ("taken_by", "taken_most"))
         if alone_ns is None and most_ns is None:
@@ -248,8 +247,8 @@ class _Judge:
         return UNSEEN, f"{text}, in which it may have taken over several frames{self.line_was_late()}", None
 
     def release_jitter(self, values: dict[str, int]) -> Verdict:
-        """The verdict on the delays of timers. If a timer never expired while its board was idle, the board's other
-        timers count for it."""
+        """The verdict on the delays of timers. For a timer that never expired while its board was idle, the other
+        timers of the board are evidence."""
         known = self.seen.get("start_late_ns", {})
         begun = [one.name for one in self.system.chains if self.system.path(one)[0].executor in self.at]
         late = {name: known[name] for name in begun if name in known}
@@ -278,7 +277,8 @@ class _Judge:
         return _within(seen["sure_ns"], limit_ns, text)
 
     def delays(self, _: dict[str, int]) -> Verdict:
-        """How often messages were late. No run shows a probability, so the premise is never held."""
+        """The verdict on measured delays, with how often messages were late. A run cannot prove a probability, so the
+        verdict is never "held"."""
         told = []
         for board in sorted(self.at):
             link = self.system.link_of_board(self.system.executor(board))
@@ -312,8 +312,8 @@ class _Judge:
         return HELD, "tide plays all that sends there, with messages of the described sizes", None
 
     def count(self, part: str, name: str) -> int:
-        """The sum of a counter over those boards of `at` that have reported it for themselves; if there is none, the
-        counter of the whole run."""
+        """The sum of a counter over the boards in `at` that have reported it; if none has, the counter of the whole
+        run."""
         counters = self.run.counters.get(part, {})
         own = [one[part] for board, one in self.boards().items() if board in self.at and part in one]
         return sum(int(one.get(name, 0)) for one in own or [counters] if isinstance(one, dict))
@@ -336,7 +336,7 @@ class _Judge:
         if limit == 0 and max(damaged, again, dropped):
             return BROKEN, text, None
         begun = self.seen.get("in_time", {"missing": 1})
-        if len(lines) < len(self.at) and (begun["missing"] or begun.get("unseen")):  # a network keeps no log
+        if len(lines) < len(self.at) and (begun["missing"] or begun.get("unseen")):  # a network has no log
             return UNSEEN, f"{text}; best-effort messages that the agent missed are not counted", None
         if limit == 0:
             return HELD, text, None
@@ -367,7 +367,7 @@ class _Judge:
         return verdict, text + self.line_was_late(), None
 
     def line_late_ns(self) -> int:
-        """The greatest delay of the emulated lines: its log has the times at which bytes should have passed."""
+        """The greatest delay of the emulated lines, whose logs have the times at which bytes should have passed."""
         ways = [line[way] for line in self.lines() for way in ("a_to_b", "b_to_a") if way in line]
         woken_ns = max((int(way.get("late_maximum_ns", 0)) for way in ways), default=0)
         return max([woken_ns, *(int(one.get("behind_ns", 0)) for one in self.of_lines() or ())])
@@ -377,24 +377,24 @@ class _Judge:
         return [board.name for board in boards if isinstance(self.system.link_of_board(board), Line)]
 
     def lines(self) -> list[dict[str, Any]]:
-        """Counters of the emulated lines of the boards in question."""
+        """The counters of the emulated lines of the boards in `at`."""
         own = [self.run.counters.get("lines", {}).get(name) for name in self.serial_boards()]
         return [one for one in own if isinstance(one, dict)]
 
     def of_lines(self) -> list[dict[str, Any]] | None:
-        """The results that the logs of these boards' lines show. None: a line of these boards has no log."""
+        """The evidence from the logs of these boards' lines. None: one of these boards has no such log."""
         known = self.seen.get("lines", {})
         boards = self.serial_boards()
         return [known[one] for one in boards] if all(one in known for one in boards) else None
 
     def users_of(self, boards: Iterable[str]) -> list[Executor]:
-        """All executors of the chains that visit one of these boards."""
+        """All executors that a chain visits which also visits one of these boards."""
         visited = [{one.executor for one in self.system.path(chain)} for chain in self.system.chains]
         names = set[str]().union(*(one for one in visited if one & set(boards)))
         return [self.system.executor(name) for name in sorted(names)]
 
     def shared_agent(self, _: dict[str, int]) -> Verdict:
-        """Whether the agent kept to its times while every board of the run sent messages through it."""
+        """The verdict on the agent's times while all boards of the run sent messages through it."""
         link = self.system.link_of_board(self.system.executor(next(iter(self.at))))
         limits = {"agent": link.agent_ms, "return": link.return_ms} if link else {}
         ways = self.seen.get("handed", {}).get(next(iter(self.at)), {})
@@ -414,8 +414,9 @@ class _Judge:
         return _within(late_ns, _CLOCK_NS, f"{_milliseconds(late_ns)} late at most, {_milliseconds(_CLOCK_NS)} allowed")
 
     def too_often(self) -> str:
-        """Names a topic that the user's programs on these executors published more often than described, because their
-        callback ran more often. Allows for bursts, and for messages that were late by up to the deadline."""
+        """A text about a topic that the user's programs on these executors published more often than described, so that
+        the callback must have run more often; empty: there is none. Bursts, and messages that were late by up to the
+        deadline, are allowed for."""
         makers = Counter(
             sent.topic for chain in self.system.chains for one in chain.callbacks for sent in one.publishes
         )
@@ -450,7 +451,7 @@ class _Judge:
         return HELD, "tide plays an event, or a burst, each time that one may come", None
 
     def reported_loads(self) -> list[dict[str, Any]]:
-        """The loads of the played boards, as the boards reported them at their end."""
+        """The loads of played boards, as these reported them at their end."""
         return [
             {**told, "asks": described.agent_bytes > 0, "limit_ns": described.execution_ns}
             for board in self.system.boards()
@@ -522,7 +523,7 @@ class _Judge:
         lines = self.of_lines()
         if lines is None or not self.serial_boards():
             return UNSEEN, "questions of a board are not counted here", None
-        own = sum(load["runs"] for load in self.reported_loads() if load["asks"])  # those of described loads
+        own = sum(load["runs"] for load in self.reported_loads() if load["asks"])  # pings of described loads
         asked = max(0, sum(one["signs_of_life"] for one in lines) - own)
         return (BROKEN if asked else HELD), f"the board asked {counted(asked, 'time')} whether the agent is there", None
 
@@ -551,8 +552,8 @@ class _Judge:
         return _within(max(values.values()), NODE_DEPTH, f"nodes of a run keep {NODE_DEPTH} messages")
 
     def over_in_time(self, several: dict[str, int]) -> Verdict:
-        """The verdict on the premise that instances end before the next release. several: the chains whose instances
-        may take more than one period, with the number of periods."""
+        """The verdict on the premise that instances end before the next release. several: the chains that may take
+        longer, each with the number of periods."""
         seen = self.seen.get("in_time")
         if seen is None:
             return UNSEEN, "instances were not recorded", None
@@ -586,7 +587,7 @@ _ANSWERED_BY = {
 
 
 def judge(system: System, bounds: Bounds, run: Run) -> list[Answer]:
-    """The results for each model and each assumption of the bounds, in their order."""
+    """The answers for all models and assumptions of the bounds, in their order."""
     judges = _Judge(system, bounds, run)
     models = [
         Answer(
@@ -611,10 +612,10 @@ _WIRE_WAIT = ("line_interference", "line_blocking", "control", "window")
 
 
 def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
-    """The share of a bound for each part of a latency, by name of tide_tools.report.results. `start` contains all waits
-    for the processor, so `processor_wait` contains none. Where the transfer over the line is hidden behind callbacks,
-    no share belongs to the wire. The shares of agent, return and node are the described times. The other shares follow
-    the division of `tide check --explain`, in which one part may lend time to another: only their sum is a bound."""
+    """The parts of a bound, by the names of the parts of a latency (tide_tools.report.results). `start` contains all
+    waits for the processor, so `processor_wait` is empty. If callbacks hide the time on the line, the part of the wire
+    is empty. The parts of agent, return and node are the described times. All other parts follow `tide check
+    --explain`. In a run, a part may exceed its value while another one is smaller: only the sum is a bound."""
     if bound.bound_ns is None:
         return {}
     by_kind: dict[str, int] = {}
@@ -641,13 +642,13 @@ def shares(system: System, chain: Chain, bound: ChainBound) -> dict[str, int]:
 
 
 def described_label(system: System) -> str:
-    """The label of the run with the description's executor."""
+    """The label of the run with the described executor."""
     executor = described_executor(system)
     return Variant.named("tide-preemptive" if executor == "lanes" else executor).label
 
 
 def bounded(system: System, run: Run, bounds: Bounds | None) -> Run:
-    """Adds the bound of each chain and part, and an answer for each assumption."""
+    """Adds to a run the bounds of its chains and parts, and the answers for the premises."""
     if bounds is None:
         return run
     chains = [_chain(system, one, bounds) for one in run.chains]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the machine of a run that a result must contain."""
+"""The facts about a run's machine that results contain."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ def describe(real_time: bool) -> Machine:
 
 
 def other_real_time_threads(root: int) -> list[str] | None:
-    """Names of threads of user programs with a real-time policy, except those of this process and its descendants.
-    None: the processes of the machine are not visible, for example in a container. Threads of the kernel do not
-    count."""
+    """Names of threads with a real-time policy that belong neither to the kernel nor to the process `root` and its
+    descendants. None: the processes of the machine are not visible, for example in a container."""
     try:
         if _stat(Path(f"/proc/{_KTHREADD}/stat"))[0] != "kthreadd":
             return None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message objects of any ROS 2 type with the described length, and the position of the chain's instance number in them.
-Uses the type support of this Python's ROS 2."""
+"""Message objects of any ROS 2 type and of the described length, and the position at which they contain the number of
+an instance. Uses the type support of this Python's ROS 2."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 ENCAPSULATION_BYTES = 4
 _DIGITS = 5
-# The number of bytes of a number, and where it wraps around; the names are those of sim/workloads/three_chains/plan.h.
+# By format of a number (the names of sim/workloads/three_chains/plan.h): its size in bytes, and where it wraps around.
 _FORMS = {
     "none": (0, 1),
     "bool": (1, 2),
@@ -37,15 +37,15 @@ _KINDS = {
     "float": "f32",
     "double": "f64",
 }
-_RANKS = ("digits", "u32", "u64", "f64", "f32", "u16", "u8", "bool")  # kinds of numbers, the best first
-_TIMES = {"sec", "nanosec"}  # fields that are better left unchanged
+_RANKS = ("digits", "u32", "u64", "f64", "f32", "u16", "u8", "bool")  # formats of numbers, the best first
+_TIMES = {"sec", "nanosec"}  # fields that are changed only if there is no other field
 _SEQUENCE = re.compile(r"sequence<(.+?)(?:, (\d+))?>")
 _ARRAY = re.compile(r"(.+)\[(\d+)\]")
 _BOUNDED = re.compile(r"(string|wstring)<(\d+)>")
 
 
 class MessageError(Exception):
-    """The message cannot be made. The text names the mistake and its remedy."""
+    """A message cannot be made. The text says why and what to do."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"{what}; {remedy}")
@@ -71,7 +71,7 @@ class Number:
         message[self.offset : self.offset + width] = encoded
 
     def read(self, message: bytes) -> int:
-        """The number in the message: -1 if the message contains no valid number at this position, 0 for the kind
+        """The number in the message; -1 if the message has no valid number at this position, and 0 for the format
         "none"."""
         if self.kind == "none":
             return 0
@@ -87,16 +87,15 @@ class Number:
         return number if number < MODULI[self.kind] else -1
 
     def instance(self, message: bytes, latest: int) -> int:
-        """The latest instance, at most `latest`, whose number the message contains. Negative: the number belongs to no
-        instance."""
+        """The latest instance up to `latest` to which the number in the message belongs; negative: there is none."""
         read = self.read(message)
         return -1 if read < 0 or latest < 0 else latest - (latest - read) % MODULI[self.kind]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A message as it is sent. body: its bytes, a serialised instance without encapsulation. mark: the position of the
-    number that names the chain, if there is such a number."""
+    """A serialised message that a run sends. body: its bytes, without encapsulation. mark: the position of a second
+    number that names the chain, if there is one."""
 
     body: bytes
     number: Number
@@ -104,8 +103,8 @@ class Sample:
 
 
 def message_class(name: str) -> Any:
-    """The Python class of a message type. Raises MessageError if the type is missing in this Python. Requests and
-    responses have the name of their service followed by _Request or _Response."""
+    """The Python class of a message type. For a request or response, `name` is the name of the service followed by
+    _Request or _Response. Raises MessageError if this Python does not have the type."""
     package = name.partition("/")[0]
     whole, _, part = name.rpartition("_")
     if part in ("Request", "Response"):
@@ -119,7 +118,7 @@ def message_class(name: str) -> Any:
 
 
 def service_class(name: str) -> Any:
-    """The class of std_srvs/srv/SetBool, or of a part of an action, for example
+    """The Python class of a service, such as std_srvs/srv/SetBool, or of a service of an action, such as
     example_interfaces/action/Fibonacci_SendGoal."""
     whole, _, part = name.rpartition("_")
     if "/action/" in name:
@@ -165,7 +164,7 @@ class _Leaf:
 
     @property
     def length(self) -> int:
-        """Length of the field's text; 0 for a field that is not a text."""
+        """Length of the text in the field; 0 if the field is not a text."""
         return len(getattr(self.owner, self.field)) if self.kind == "digits" else 0
 
 
@@ -191,7 +190,7 @@ def _leaves(message: Any) -> Iterator[_Leaf]:
 
 @dataclass(frozen=True)
 class _Room:
-    """A field that can be made longer. rank: fields that grow in larger steps have lower ranks and are filled first."""
+    """A field that can be made longer. rank: fields with lower ranks, which grow in larger steps, are filled first."""
 
     rank: int
     most: int
@@ -240,7 +239,7 @@ def _room_of_sequence(message: Any, field: str, sequence: re.Match[str]) -> Iter
 
 
 def _filled(message: Any, payload_bytes: int) -> None:
-    """Fills the message up to the size, beginning with the first text, which gets room for a number."""
+    """Fills the message up to the size. The first text is filled first, so that it has room for a number."""
     rooms = sorted(_rooms(message), key=lambda room: room.rank)
     texts = [room for room in rooms if room.rank == 3 and room.most >= _DIGITS]
     if texts:
@@ -253,8 +252,8 @@ def _filled(message: Any, payload_bytes: int) -> None:
 
 
 def _fill(message: Any, room: _Room, payload_bytes: int, least: int) -> None:
-    """Fills the message as far as the payload allows. The search is by bisection, because the size never falls when
-    `count` grows."""
+    """Makes one field as long as the size allows. Bisection finds its length, because the size never falls when the
+    field grows."""
 
     def fits(count: int) -> bool:
         room.fill(count)
@@ -270,7 +269,7 @@ def _fill(message: Any, room: _Room, payload_bytes: int, least: int) -> None:
 
 
 def _probes(kind: str, length: int) -> tuple[Any, Any]:
-    """Two values that differ in every byte."""
+    """Two values of this format that differ in every byte."""
     if kind == "digits":
         return "0" * length, "1" * length
     if kind == "bool":
@@ -281,7 +280,7 @@ def _probes(kind: str, length: int) -> tuple[Any, Any]:
 
 
 def _place(message: Any, leaf: _Leaf) -> int | None:
-    """The position of the field in the serialised message."""
+    """The position of the field in the serialised message; None: it cannot be found."""
     low, high = _probes(leaf.kind, leaf.length)
     try:
         leaf.put(low)
@@ -296,8 +295,8 @@ def _place(message: Any, leaf: _Leaf) -> int | None:
 
 
 def _numbers(message: Any) -> Iterator[Number]:
-    """Positions in the message that can hold a number; first the one that wraps around last and matters least to
-    readers."""
+    """The positions in the message that can contain a number, the best first: those that wrap around last, and whose
+    value matters least to receivers."""
     fit = [leaf for leaf in _leaves(message) if leaf.kind != "digits" or leaf.length >= _DIGITS]
     for leaf in sorted(fit, key=lambda leaf: (leaf.field in _TIMES, _RANKS.index(leaf.kind))):
         offset = _place(message, leaf)
@@ -306,7 +305,8 @@ def _numbers(message: Any) -> Iterator[Number]:
 
 
 def _shortest(name: str, padded: int) -> int:
-    """Unpadded size of a message of fixed size: rclpy pads it to a multiple of 4 bytes, and a board does not."""
+    """Size of a message of fixed size without padding. rclpy pads a message to a multiple of 4 bytes, but a board does
+    not."""
     from tide_tools.system.sizes import shortest
 
     whole, _, part = name.rpartition("_")
@@ -316,9 +316,9 @@ def _shortest(name: str, padded: int) -> int:
 
 
 def sample_of(name: str, payload_bytes: int, mark: int | None = None) -> Sample:
-    """An instance of the type with payload_bytes bytes or, if no instance has exactly that size, with the next smaller
-    one. mark: a second number, which names the chain. Raises MessageError when the type is unknown, has more bytes, or
-    has no room for a mark."""
+    """A message of the type with payload_bytes bytes or, if no message has exactly this size, with the next smaller
+    one. mark: the value of a second number, which names the chain. Raises MessageError if the type is unknown, if all
+    its messages are larger, or if they have no room for a mark."""
     message = message_class(name)()
     padded = len(_serialised(message))
     least = _shortest(name, padded)

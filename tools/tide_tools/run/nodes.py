@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One host executor of a description: a real rclpy node with timers, subscriptions and publishers of any type.
+"""Plays one host executor of a description: a real rclpy node with timers, subscriptions, publishers and services of
+any type.
 
 Run as `python -m tide_tools.run.nodes` with a JSON object on standard input (tide_tools.run.plan.nodes_of). Prints
 {"event": "created"} when all endpoints exist, and {"event": "matched"} when all of them have found their peers. A line
@@ -42,15 +43,15 @@ _STANDARD_INPUT = 0
 _ENCAPSULATION = b"\0\1\0\0"  # the header of CDR, little-endian
 _MATCH_CHECK_S = 0.1
 _STEP_NS = 300_000  # more time than one step of the loop in compute() takes
-_WAKE_UP_NS = 50_000  # how late a sleep may end
+_WAKE_UP_NS = 50_000  # time by which a sleep may end late
 
 
 # ---- standard input and the end ----
 
 
 def told_lines() -> Iterator[str]:
-    """The run's messages to a node: lines of standard input, until it closes. The lines are not read through sys.stdin,
-    because a thread that waits in it aborts Python at its end."""
+    """The lines of standard input, until it closes. They are not read through sys.stdin, because Python aborts at its
+    end if a thread waits in it."""
     rest = b""
     while octets := os.read(_STANDARD_INPUT, 65536):
         *lines, rest = (rest + octets).split(b"\n")
@@ -58,8 +59,8 @@ def told_lines() -> Iterator[str]:
 
 
 def end_with(lines: Iterator[str]) -> None:
-    """Sends SIGTERM to this process when standard input closes, because the node's starter has then ended. Runs in a
-    thread of its own."""
+    """Sends SIGTERM to this process when standard input closes, because the process that started the node has then
+    ended. Runs in a separate thread."""
     for _ in lines:
         pass
     os.kill(os.getpid(), signal.SIGTERM)
@@ -67,9 +68,9 @@ def end_with(lines: Iterator[str]) -> None:
 
 @contextlib.contextmanager
 def until_shut_down() -> Iterator[None]:
-    """SIGTERM shuts rclpy down while this block runs. The exception that rclpy then raises ends the block and has no
-    other effect. The exception is ExternalShutdownException where rclpy checks for the shutdown, RCLError or
-    InvalidHandle where it prepares to wait."""
+    """For a block that SIGTERM ends. SIGTERM shuts rclpy down, and rclpy then raises an exception:
+    ExternalShutdownException where it checks for the shutdown, RCLError or InvalidHandle where it prepares to wait.
+    This exception ends the block and has no other effect."""
     try:
         yield
     except ExternalShutdownException:
@@ -80,8 +81,8 @@ def until_shut_down() -> Iterator[None]:
 
 
 def end_within(seconds: int) -> None:
-    """Prints everything, and lets the system end the process after `seconds` at the latest, because DDS occasionally
-    hangs at its end, where no Python code may run any more."""
+    """Flushes all output, and lets the system end the process after `seconds` at the latest, because DDS occasionally
+    hangs at its end, when no Python code can run any more."""
     sys.stdout.flush()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)
@@ -89,18 +90,17 @@ def end_within(seconds: int) -> None:
 
 # ---- execution times ----
 
-_PUBLISH_NS = 300_000  # assumed until a publish has been measured
-_SPARE_NS = 100_000  # margin for the publish
-_LEAD_SPARE_NS = 500_000  # a margin, because the least observed lead is not the worst case
-_SERVICE_LEAD_NS = 1_500_000  # the lead of a request or reply, whose sending time is not known
+_PUBLISH_NS = 300_000  # assumed duration of a publish until one was measured
+_SPARE_NS = 100_000  # margin for the duration of the publish
+_LEAD_SPARE_NS = 500_000  # margin for the lead, because the observed lead is not the worst case
+_SERVICE_LEAD_NS = 1_500_000  # lead of a request or reply, whose time of sending is not known
 
 
 class Reserve:
-    """Determines how long a simulated callback computes, so that the whole callback takes at most the described time.
-    The described time of a host's callback is a worst case. It contains the executor's time before the callback begins,
-    and the time of the publish at its end. Neither time is known beforehand, so the observed values and a margin are
-    subtracted from the time to compute. Two runs of a callback never use one object at the same time, so there is no
-    lock."""
+    """Determines how long a played callback computes, so that the whole callback takes at most the described time. This
+    time is a worst case, which contains the executor's time before the callback begins (the lead) and the time of the
+    publish at its end. Neither is known beforehand, so observed values and a margin are subtracted. There is no lock,
+    because two runs of a callback never use one object at the same time."""
 
     def __init__(self, execution_ns: int, least_ns: int, sends: bool) -> None:
         self.execution_ns, self.least_ns = execution_ns, least_ns
@@ -108,20 +108,20 @@ class Reserve:
         self._lead_ns: dict[int, int] = {}
 
     def led(self, place: int, lead_ns: int) -> None:
-        """Records the time from a cause, which is a timer's expiry or another host executor's message, to the start of
-        the callback. place: index of the cause. The least such time is what the executor and DDS need; a longer time
-        may contain a wait for other callbacks."""
-        lead_ns = max(lead_ns, 0)  # clocks may be set
+        """Records a lead: the time from a cause (a timer's expiry, or a message of another host executor) to the start
+        of the callback. place: index of the cause. The least lead is the time that the executor and DDS need; a longer
+        one may contain a wait for other callbacks."""
+        lead_ns = max(lead_ns, 0)  # negative if a clock was set
         self._lead_ns[place] = min(lead_ns, self._lead_ns.get(place, lead_ns))
 
     def published(self, spent_ns: int) -> None:
-        """Records how long a publish took. The greatest recent value is used, because the next publish may take as
+        """Records how long a publish took. work_ns uses the greatest recent value, because the next publish may take as
         long."""
         self._publish_ns = max(spent_ns, self._publish_ns * 15 // 16)
 
     def work_ns(self, place: int, before_ns: int) -> int:
-        """Time that the callback still computes when it has already used before_ns: so much that both together are at
-        least half of the execution time, and at least least_ns."""
+        """Time for which the callback still computes if it has already used before_ns. Both together are at least
+        least_ns and half of the execution time."""
         lead_ns = self._lead_ns.get(place)
         led_ns = 0 if lead_ns is None else lead_ns + _LEAD_SPARE_NS
         left_ns = self.execution_ns - led_ns - before_ns - self._publish_ns - _SPARE_NS
@@ -129,7 +129,7 @@ class Reserve:
 
 
 def _burn(duration_ns: int) -> None:
-    """Uses this much processor time, mostly without the interpreter's lock, so that other lanes can run."""
+    """Uses this much processor time. It mostly does not hold the interpreter's lock, so that other lanes can run."""
     end_ns = time.thread_time_ns() + duration_ns
     while time.thread_time_ns() < end_ns - _STEP_NS:
         hashlib.pbkdf2_hmac("sha256", b"x", b"x", 100)
@@ -138,7 +138,7 @@ def _burn(duration_ns: int) -> None:
 
 
 class _Clock:
-    """The execution time of one thread's callbacks: its processor time plus the waits that replace computing."""
+    """The execution time of a thread's callbacks: its processor time, plus the sleeps that replace computing."""
 
     def __init__(self, waits: bool) -> None:
         self._waits, self._of_thread = waits, threading.local()
@@ -171,7 +171,7 @@ def quality(reliable: bool, depth: int = 10) -> QoSProfile:
 
 
 class _Play:
-    """One callback."""
+    """A played callback."""
 
     def __init__(
         self,
@@ -190,16 +190,17 @@ class _Play:
         self.repeated = 0
         self._reserve = Reserve(int(callback["execution_ns"]), int(callback["least_ns"]), bool(callback["sends"]))
         self._publish: list[Callable[[int], None]] = []
-        # Each publisher, with the number of subscriptions to its topic.
+        # publishers, each with the number of subscriptions to its topic
         self._publishers: list[tuple[Publisher, int]] = []
         self._subscriptions: list[Subscription[Any]] = []
-        self._numbers: list[tuple[Number, int]] = []  # each number, with the instances from one message to the next
+        # by message: its number, and n if there is a message for every n-th instance
+        self._numbers: list[tuple[Number, int]] = []
         self._counts: list[int] = []
         self._arrived: dict[int, set[int]] = {}
         self._lock = threading.Lock()
         takes = callback["takes"]
         self.client: Client[Any, Any] | None = None
-        # The request or reply that this callback sends.
+        # the request or reply that this callback sends
         asked: dict[str, Any] = next((one for one in callback["sends"] if "part" in one), {})
         self.asks = asked["topic"] if asked.get("part") == "Request" else None
         self.awaits = takes["topic"] if takes is not None and takes.get("part") == "Response" else None
@@ -238,10 +239,10 @@ class _Play:
             self.timer.cancel()
 
     def _latest(self, now_ns: int) -> int:
-        """The instance that was released last. Negative: no instance."""
+        """The number of the latest released instance; negative: there is none."""
         if self.start_ns is None:
             return -1
-        burst = int(self.chain["burst"])  # number of events that come together
+        burst = int(self.chain["burst"])  # number of events that come at the same time
         since_ns = now_ns - self.start_ns - int(self.chain["offset_ns"])
         return (since_ns // (burst * int(self.chain["period_ns"])) + 1) * burst - 1
 
@@ -255,12 +256,12 @@ class _Play:
             self._run(one, time.monotonic_ns())
 
     def _take_of_host(self, place: int, message: bytes, info: dict[str, int]) -> None:
-        """Takes a message from another host executor, and records the time since it was published."""
+        """Takes a message from another host executor, and records the time since its publication as a lead."""
         self._reserve.led(place, time.time_ns() - info["source_timestamp"])
         self._take(place, message)
 
     def _take(self, place: int, message: bytes) -> None:
-        """Takes a message. If the callback joins several messages, it starts with the last message of an instance."""
+        """Takes a message. If the callback joins several messages, only the last message of an instance runs it."""
         now_ns = time.monotonic_ns()
         index = self._index(place, message, now_ns)
         if index >= 0 and len(self._numbers) > 1:
@@ -273,7 +274,7 @@ class _Play:
         self._run(index, now_ns, place=place)
 
     def is_asked(self, request: bytes) -> bool:
-        """True if the request belongs to this chain. If several chains call the service, each request names its
+        """True if the request is for this callback. If several chains call the service, each request names its
         chain."""
         assert self.serves is not None
         mark = self.serves.get("mark")
@@ -287,12 +288,12 @@ class _Play:
         return self._reply(max(index, 0))
 
     def refuse(self) -> Any:
-        """The reply to a request that does not come from a described chain."""
+        """The reply to a request that belongs to no described chain."""
         return self._reply(0)
 
     def connect(self, node: Node, taker: _Play) -> None:
-        """Creates the client of the service that this callback requests. taker: the callback that takes the reply, on
-        the same executor."""
+        """Creates the client for the service to which this callback sends requests. taker: the callback that takes the
+        replies, on the same executor."""
         kind = service_class(self._asked["type"])
         client = self.client = node.create_client(kind, self._asked["topic"], callback_group=taker.group)
         request = _instance_of(self._asked)
@@ -318,10 +319,10 @@ class _Play:
             return (self._counts[place] - 1) * every
 
     def _run(self, index: int, now_ns: int, begun_ns: int | None = None, place: int = 0) -> None:
-        """Runs instance `index`. begun_ns: the thread's time when the callback started; None: now. place: the index of
-        the message that started it, among the messages that it receives."""
+        """Runs the callback for instance `index`. begun_ns: time of the thread's _Clock at the start of the callback;
+        None: now. place: index of the message that started it, among those that it receives."""
         if index in self._seen:
-            self.repeated += 1  # a late message: its number has wrapped around to this instance
+            self.repeated += 1  # a late message, whose number wraps around to this instance
             return
         if index < 0 or index >= int(self.chain["instances"]):
             return
@@ -336,7 +337,7 @@ class _Play:
         self.runs.append((index, now_ns, time.monotonic_ns(), self._clock.now_ns() - cpu_ns))
 
     def begin(self, start_ns: int, executor: Executor) -> None:
-        """Resets the timer one period before the chain's offset, so that it first expires at the offset."""
+        """Resets the timer one period before the chain's offset, so that its first expiry is at the offset."""
         self.start_ns = start_ns
         if self.timer is None:
             return
@@ -346,7 +347,7 @@ class _Play:
         executor.wake()
 
     def is_matched(self) -> bool:
-        """True once all peers are matched."""
+        """True if all peers of the callback's endpoints are matched."""
         if any(publisher.get_subscription_count() < readers for publisher, readers in self._publishers):
             return False
         if self.client is not None and not self.client.service_is_ready():
@@ -355,7 +356,7 @@ class _Play:
 
 
 def _written(sends: dict[str, Any]) -> Callable[[int], bytes]:
-    """The serialised message of an instance."""
+    """A function that returns the serialised message for an instance."""
     number = Number(sends["kind"], sends["offset"])
     body, every = Path(sends["file"]).read_bytes(), int(sends["every"])
 
@@ -390,14 +391,14 @@ def _connect(node: Node, plays: list[_Play]) -> None:
 
 
 def _serve(node: Node, plays: list[_Play], clock: _Clock) -> None:
-    """Creates one service object for each name; it serves all clients of this name."""
+    """Creates one service for each name, which serves all clients of this name."""
     every: dict[str, list[_Play]] = {}
     for one in plays:
         if one.serves is not None:
             every.setdefault(one.serves["topic"].lstrip("/"), []).append(one)
 
     def answer(several: list[_Play], request: Any, _: Any) -> Any:
-        """Serves a request. rclpy sends the response when this function has returned."""
+        """Serves a request. rclpy sends the returned response."""
         now_ns, cpu_ns = time.monotonic_ns(), clock.now_ns()
         message = serialize_message(request)
         asked = next((one for one in several if one.is_asked(message)), None)
@@ -418,8 +419,8 @@ def _group_of(name: str | None, kinds: dict[str, str], groups: dict[str, Callbac
 
 
 def _hurry(priority: int) -> None:
-    """Sets the SCHED_FIFO priority of all threads of this process, including those of DDS, because the bounds assume
-    that no other program delays a described host executor."""
+    """Sets the SCHED_FIFO priority of all threads of this process, including those of DDS, because bounds assume that
+    no other program delays a described host executor."""
     for thread in os.listdir("/proc/self/task"):
         with contextlib.suppress(OSError):
             os.sched_setscheduler(int(thread), os.SCHED_FIFO, os.sched_param(priority))
@@ -455,7 +456,7 @@ def main() -> None:
     if budget is not None:
         given = Budget(budget["budget_ns"], budget["period_ns"])
         lanes = [Lane(f"lane {n}", "fifo", priority, budget=given) for n in range(int(task["lanes"]))]
-    # Without chains, the callback that became ready first runs first.
+    # This executor has no chains, so the callback that became ready first runs first.
     executor = PriorityExecutor(lanes or int(task["lanes"]))
     node = Node(f"{task['executor']}_played", start_parameter_services=False, enable_rosout=False)
     groups: dict[str, CallbackGroup] = {}
@@ -473,7 +474,7 @@ def main() -> None:
     threading.Thread(target=_tell_matched, args=(plays,), daemon=True).start()
     gc.collect()
     gc.freeze()
-    gc.disable()  # a run is short, and a collection in the middle of a callback would be measured
+    gc.disable()  # a run is short, and a collection during a callback would be measured as its execution
     with until_shut_down():
         executor.spin()
     for play in plays:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches the topics of a run. Reports when all endpoints have publishers and subscribers, and when their messages were
-received.
+"""Observes the topics of a run: reports when all endpoints have found their peers, and when messages were published.
 
 Run as `python -m tide_tools.run.observer` with a JSON object on standard input: {"topics": [{"topic", "type",
 "readers", "observed"}], "services": [{"service", "type"}]}; readers is the number of other subscriptions. Prints
@@ -30,11 +29,11 @@ from tide_tools.run.nodes import END_S, end_with, end_within, quality, say, told
 
 _LOOK_S = 0.2
 _SETTLE_NS = 1_000_000_000
-_DEPTH = 1000  # the observer may wait for a processor, and must not lose messages that arrive meanwhile
+_DEPTH = 1000  # large, because the observer must not lose messages while it waits for a processor
 
 
 class WallClock:
-    """Detects by how much the wall clock was set relative to the monotonic clock; gradual corrections do not count."""
+    """Detects by how much the wall clock was set. Gradual corrections do not count."""
 
     _SET_NS = 1_000_000
 
@@ -44,8 +43,8 @@ class WallClock:
         self.set_ns = 0
 
     def _apart(self) -> int:
-        """The offset of the two clocks, from the quickest of several readings, because this process may lose its
-        processor in between."""
+        """The offset of the wall clock from the monotonic clock. The quickest of several readings counts, because this
+        process may lose its processor during a reading."""
         looks = [(self._steady(), self._wall(), self._steady()) for _ in range(3)]
         before_ns, wall_ns, _ = min(looks, key=lambda one: one[2] - one[0])
         return wall_ns - before_ns
@@ -63,16 +62,16 @@ class _Topic:
         self.times_ns: list[int] = []
         self.missed: list[tuple[int, int]] = []
         self.publishers, self.most_publishers, self._number = 0, 0, 0
-        if self.observed:  # a best-effort subscription also receives reliable messages
+        if self.observed:  # a best-effort subscription receives reliable messages, too
             node.create_subscription(message_class(self.type), self.name, self._take, quality(False, _DEPTH), raw=True)
 
     def _take(self, _: bytes, info: dict[str, int]) -> None:
-        """Stores the time of publication, because the observer may take a message late, and several in any order."""
+        """Stores the time of publication of a message. (The observer may take messages late and not in their order.)"""
         since_ns = time.time_ns() - info["source_timestamp"]
         at_ns = time.monotonic_ns() - since_ns
         self.times_ns.append(at_ns)
         number = info["publication_sequence_number"]
-        before = self._number if number > self._number else 0  # a restarted publisher begins with 1
+        before = self._number if number > self._number else 0  # a restarted publisher begins with 1 again
         if self.publishers <= 1 and number > before + 1:
             self.missed.append((at_ns, number - 1 - before))
         self._number = number
@@ -106,21 +105,21 @@ def _missing_services(node: Node, services: list[dict[str, Any]]) -> list[dict[s
     return found
 
 
-_OWN = "tide_"  # prefix of the nodes that a run starts itself
+_OWN = "tide_"  # prefix of the nodes that a run starts
 _ORDINARY = ("/rosout", "/parameter_events")  # topics of every node
 _PARAMETERS = "rcl_interfaces/"  # services of a parameter server
 _STANDARD = (_PARAMETERS, "type_description_interfaces/")  # services that any node may have
 
 
 def _undescribed(node: Node, task: dict[str, Any]) -> list[str]:
-    """Undescribed endpoints of nodes outside the run. No bound accounts for the callbacks of these endpoints."""
+    """Undescribed endpoints of nodes that the run has not started. No bound accounts for their callbacks."""
     known = {"/" + one["topic"].lstrip("/") for one in task["topics"]} | set(_ORDINARY)
     services = {"/" + one["service"].lstrip("/") for one in task["services"]}
     found = []
     for name, space in node.get_node_names_and_namespaces():
         if name.startswith(_OWN):
             continue
-        with contextlib.suppress(RuntimeError):  # the node has just ended
+        with contextlib.suppress(RuntimeError):  # the node may have just ended
             serves = dict(node.get_service_names_and_types_by_node(name, space))
             kinds = {
                 "publishes": dict(node.get_publisher_names_and_types_by_node(name, space)).keys() - known,
@@ -160,7 +159,7 @@ def main() -> None:
         say({"event": "seen"})
         until_ns = time.monotonic_ns()
         look_ns = until_ns + _SETTLE_NS
-        while rclpy.ok():  # not spin(), which occasionally does not wake when the process must end
+        while rclpy.ok():  # spin() occasionally does not wake up when the process must end
             since_ns = time.monotonic_ns()
             if 0 < look_ns < since_ns:  # by now all nodes have discovered each other
                 look_ns, undescribed = 0, _undescribed(node, task)

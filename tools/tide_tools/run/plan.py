@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The input of each part of a run: the executors that are compared, the callbacks of every chain on each board and host
-executor, and the messages between these callbacks. A board gets the file that sim/workloads/three_chains/plan.h
-describes, a host executor the JSON object that tide_tools.run.nodes reads."""
+"""The input of each part of a run: the compared executors, the callbacks of every chain on each board and host
+executor, and the messages between callbacks. A board gets a file in the form of sim/workloads/three_chains/plan.h, a
+host executor a JSON object in the form of tide_tools.run.nodes."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from tide_tools.trace.folders import (
     Traces,
 )
 
-FIRST_KEY = 0x7D000001  # key of the first played board
+FIRST_KEY = 0x7D000001  # XRCE key of the first played board
 WARM_UP_INSTANCES = 3
 _MARGIN_INSTANCES = 16
-# In a message that another program made, the instance is the index of the message among all messages of the topic.
+# A message of a user's program contains no number of an instance. Its index among all messages of the topic is used.
 COUNTED = Number("count")
-NEWEST = Number()  # in such a message that is published on a condition: the latest instance
-NODE_DEPTH = 100  # depth of the subscriptions of tide_tools.run.nodes
+NEWEST = Number()  # for such messages that are published on a condition: they belong to the latest instance
+NODE_DEPTH = 100  # depth of subscriptions in tide_tools.run.nodes
 
 
 # ---- the parts, and how long they run ----
 
 
 def is_given(executor: Executor) -> bool:
-    """True if the executor is a program of the user, or runs already."""
+    """True if the executor is a program of the user, whether the run starts it or it runs already."""
     return any((executor.command, executor.image, executor.attach))
 
 
@@ -53,28 +53,29 @@ def used_executors(system: System) -> tuple[Executor, ...]:
 
 
 def is_played(system: System, chain: Chain) -> bool:
-    """True if no part of the chain is a program of the user, so that each instance is known by its number."""
+    """True if no part of the chain is a program of the user, so that its instances are known by their numbers."""
     return not any(is_given(system.executor(callback.executor)) for callback in system.path(chain))
 
 
 def length_ns(system: System, periods: int) -> int:
     """Time from the first release to the end of the last period. The slowest chain gets the requested number of periods
-    after those of the warm-up. All other chains continue for as long, because on a silent line a board probes whether
-    the agent is alive, and the bounds exclude such probes."""
+    after those of the warm-up. All other chains continue until then, because on a silent line a board probes the agent,
+    which the bounds exclude."""
     return (periods + WARM_UP_INSTANCES) * max(chain.period_ns for chain in system.chains)
 
 
-# Instances have the numbers of their timer's expiries or of the events, from 0 on.
+# Instances are numbered like the expiries of their timer, or like the events, from 0.
 
 
 def instances_of(system: System, chain: Chain, periods: int) -> int:
-    """The number of instances of the chain's timer, including the instances of the warm-up."""
+    """The number of instances of the chain's timer, including the warm-up."""
     return -(-length_ns(system, periods) // system.timer_of(chain).period_ns)
 
 
 def step_of(system: System, chain: Chain) -> int:
-    """Number of timer instances per instance of the chain: more than 1 if the chain begins with a message that only
-    every nth run sends. A chain on a condition is played as often as its shortest distance permits."""
+    """n if every n-th instance of the timer is one of the chain. It exceeds 1 if the chain begins with a message that
+    only every n-th run sends, or with a message on a condition, which is played as often as its shortest distance
+    permits."""
     path = system.path(chain)
     return _step(system, chain, pairwise(path))
 
@@ -89,25 +90,26 @@ def _step(system: System, chain: Chain, pairs: Iterable[tuple[Callback, Callback
 
 
 def every_of(system: System, chain: Chain, made_by: Callback, sent: Publication | Request | Reply) -> int:
-    """The number of instances of the timer from one message `sent` to the next. chain: the chain of `made_by`."""
+    """n if the message `sent` is sent for every n-th instance of the timer. chain: the chain of the callback `made_by`,
+    which sends it."""
     path = system.path(chain)[: 1 + next(n for n, one in enumerate(system.path(chain)) if one is made_by)]
     step = _step(system, chain, pairwise(path))
     return step * _every(sent, step * system.timer_of(chain).period_ns) if isinstance(sent, Publication) else step
 
 
 def _every(sent: Publication, period_ns: int) -> int:
-    """Returns n: a callback with this period sends the message in every nth run."""
+    """n if a callback with this period sends the message in every n-th run."""
     return -(-sent.period_ns(period_ns) // period_ns)
 
 
 def counted_of(system: System, chain: Chain, periods: int) -> range:
-    """Numbers of the chain's instances after the warm-up."""
+    """The numbers of the chain's instances after the warm-up."""
     step = step_of(system, chain)
     return range(-(-WARM_UP_INSTANCES // step) * step, instances_of(system, chain, periods), step)
 
 
 def apart_ns(system: System, chain: Chain) -> int:
-    """The time from one burst of instances to the next: one period for each instance."""
+    """The time from one burst of instances to the next, which is one period for each instance."""
     return chain.period_ns * system.timer_of(chain).burst
 
 
@@ -116,8 +118,7 @@ def timing_of(timer: Chain) -> Timing:
 
 
 def limit_ns(system: System, callback: Callback) -> int:
-    """The longest time of one run, including its messages. The executor's time to select the callback counts here, not
-    in the preceding callback."""
+    """The longest time of one run of the callback, including its messages and the executor's time to select it."""
     executor = system.executor(callback.executor)
     made_ns = nanoseconds(executor.submit_ms) * callback.count_sent
     chosen_ns = nanoseconds(executor.dispatch_ms) if executor.where == "mcu" else 0
@@ -125,15 +126,16 @@ def limit_ns(system: System, callback: Callback) -> int:
 
 
 def budget_of(executor: Executor) -> tuple[int, int] | None:
-    """Processor time of each lane, and the budget's period. None: the lanes have no limit."""
+    """The budget of each lane and its period; None: no budget."""
     if not executor.budget_ms or not executor.budget_period_ms:
         return None
     return nanoseconds(executor.budget_ms), nanoseconds(executor.budget_period_ms)
 
 
 def may_wait(executor: Executor) -> bool:
-    """True if the executor sleeps for its execution times, as if each of its threads had a processor of its own. Lanes
-    of a board share one processor, and the board's loads take processor time from callbacks."""
+    """True if the executor may sleep for its execution times instead of computing, as if each of its threads had its
+    own processor. This excludes boards with several lanes, which share one processor, and boards with loads, which take
+    processor time from callbacks."""
     shares = executor.where == "mcu" and (executor.lanes > 1 or bool(executor.loads))
     return budget_of(executor) is None and not shares
 
@@ -145,8 +147,8 @@ def link_of(system: System, board: Executor) -> Line | Network:
 
 
 def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Callback | None]]:
-    """The topics of each chain, with the callbacks that publish and receive their messages. None: no callback receives
-    the messages."""
+    """The topics of each chain, with the callback that publishes and the one that receives the messages; None: no
+    callback receives them."""
     taken = system.taken()
     for chain in system.chains:
         seen: set[tuple[int, int]] = set()
@@ -169,12 +171,12 @@ def topics_of(system: System) -> Iterator[tuple[Chain, Callback, Publication, Ca
 
 
 class PlanError(Exception):
-    """A system that cannot be run; one line says why and what to do."""
+    """A system cannot be run. The text is one line that says why and what to do."""
 
 
 @dataclass(frozen=True)
 class Variant:
-    """The policy of an executor, and how the executor sends."""
+    """The policy of an executor, and how it sends."""
 
     executor: str  # tide | tide-preemptive | batch
     send: str  # asynchronous | stock | blocking
@@ -193,7 +195,7 @@ class Variant:
         return f"{self.executor}_{self.send}" if self.executor == "batch" else self.executor
 
     def of(self, system: System) -> System:
-        """The description with this executor on all of its boards."""
+        """The description with this executor on all boards."""
         policy = "tide" if self.executor != "batch" else f"batch_{self.send}".removesuffix("_asynchronous")
         lanes = max(2, len(system.chains)) if self.executor == "tide-preemptive" else 1
         changed = tuple(
@@ -204,7 +206,7 @@ class Variant:
 
 
 def require_comparison(system: System) -> None:
-    """Raises PlanError when the executors of the system's boards cannot be replaced by others."""
+    """Raises PlanError if the executors of the system's boards cannot be replaced by others."""
     used = used_executors(system)
     boards = [one for one in used if one.where == "mcu"]
     given = next((one for one in used if is_given(one)), None)
@@ -223,7 +225,7 @@ def require_comparison(system: System) -> None:
 
 @dataclass(frozen=True)
 class ServicePart:
-    """A request or a reply: name and type of the service, and which of the two the message is."""
+    """What a request or reply belongs to: name and type of the service, and whether it is the request or the reply."""
 
     topic: str
     type: str
@@ -233,8 +235,8 @@ class ServicePart:
 
 @dataclass(frozen=True)
 class Message:
-    """A message that a callback receives or sends, with a sample of the message. every: the number of instances of its
-    timer from one message to the next. of_host: True if a host executor publishes the message."""
+    """A message that a callback receives or sends, with a sample. every: n if there is a message for every n-th
+    instance of the timer. of_host: true if a host executor publishes it."""
 
     publication: Publication | ServicePart
     sample: Sample
@@ -250,8 +252,7 @@ class Message:
 
     @property
     def mark_words(self) -> str:
-        """The plan's words for the mark in a request, which names the request's chain. Empty for every other
-        message."""
+        """The words of the plan for the mark in a request, which names the chain; empty for all other messages."""
         mark = self.sample.mark
         return "" if mark.kind == "none" else f" {mark.kind} {mark.offset} {mark.read(self.sample.body)}"
 
@@ -262,7 +263,7 @@ def _sample(type_name: str, payload_bytes: int, mark: int | None = None) -> Samp
 
 
 def _mark_of(system: System, asks: Callback) -> int | None:
-    """The chain's index among the chains that call the same service. None: no other chain calls it, or nothing reads
+    """The index of the chain among those that call the same service; None: no other chain calls it, or nothing reads
     the index."""
     if asks.requests is None:
         return None
@@ -306,17 +307,17 @@ def _message(system: System, chain: Chain, made_by: Callback, sent: Publication 
     return Message(publication, sample, is_reliable, every, system.where(made_by) == "host")
 
 
-# types that replace those not installed here: only the number of bytes matters, because no program reads them
+# types that replace types which are not installed: no program reads these messages, so only the number of bytes matters
 _STAND_INS = {"publishes": "std_msgs/msg/String", "service": "diagnostic_msgs/srv/AddDiagnostics"}
-_STAND_IN_BYTES = 10  # the shortest such message: a text with a number
-# A Bool has room for only one bit of an instance's number, but more than two instances may be under way, in a burst for
-# example. Therefore another type of the same size replaces it.
+_STAND_IN_BYTES = 10  # shortest message of these types: a text with a number
+# A Bool has room for only one bit of an instance's number, which is not enough if more than two instances are under
+# way, for example in a burst. A type of the same size replaces it.
 _BOOL, _OF_ITS_SIZE = "std_msgs/msg/Bool", "std_msgs/msg/UInt8"
 
 
 def with_stand_ins(system: System) -> tuple[System, list[str]]:
-    """If tide plays everything, replaces types that are not installed, and types with too little room for a number.
-    Returns the description and the types that are not installed."""
+    """If no program of the user takes part, replaces types that are not installed, and types with too little room for a
+    number. Returns the description, and the types that are not installed."""
     replaced: set[str] = set()
     if any(map(is_given, used_executors(system))):
         return system, []
@@ -341,7 +342,7 @@ def with_stand_ins(system: System) -> tuple[System, list[str]]:
 
 
 class _Apart(Publication):
-    """A publication that is played on a topic other than the described topic."""
+    """A publication that is played on another topic than the described one."""
 
     described: str
 
@@ -351,16 +352,16 @@ class _Apart(Publication):
 
 
 def with_topics_apart(system: System) -> tuple[System, list[str]]:
-    """Gives each publisher of a shared topic its own topic, because a message does not say who sent it. Returns the
-    description and these topics. PlanError: programs of the user would have to use the new topics."""
+    """Gives each publisher of a shared topic its own topic, because a message does not contain its sender. Returns the
+    description and the shared topics. Raises PlanError if programs of the user would have to use the new topics."""
     topics = several_publish(system)
     if not topics:
         return system, []
-    # The occurrences of a server become one callback with several subscriptions; its runs must not overlap.
+    # The occurrences of a server are played as one callback with several subscriptions, whose runs must not overlap.
     system = with_servers(system)
-    # By topic: the publisher that keeps the topic, a given publisher if there is one.
+    # by topic: the publisher that keeps it, which is a program of the user if there is one
     kept: dict[str, tuple[Callback, Publication]] = {}
-    new: dict[int, str] = {}  # the topic of each publication, by the publication's identity
+    new: dict[int, str] = {}  # by identity of a publication: its new topic
     for _, maker, sent, taker in topics_of(system):
         topic = sent.topic.lstrip("/")
         if topic not in topics:
@@ -393,7 +394,8 @@ def with_topics_apart(system: System) -> tuple[System, list[str]]:
 
 
 def unplayable(system: System) -> Iterator[Finding]:
-    """Reports boards that are too large for the program that plays them, and messages that cannot be made here."""
+    """Reports boards that are too large for the program that plays them, and messages that cannot be made on this
+    machine."""
     for index, board in enumerate(system.executors):
         if board.where == "mcu" and not is_given(board) and board in used_executors(system):
             yield from _too_large(system, board, ("executors", index))
@@ -438,15 +440,15 @@ def _too_large(system: System, board: Executor, path: Path) -> Iterator[Finding]
 @dataclass(frozen=True)
 class BoardCallback:
     """A callback of a plan. It computes for execution_ns, or less if the whole callback would otherwise take more than
-    limit_ns; the whole callback takes at least least_ns. takes: the message that starts the callback; None for a timer.
-    joins: the other messages that the callback waits for."""
+    limit_ns; the whole callback takes at least least_ns. takes: the message that starts the callback; None for a timer
+    or an event. joins: further messages for which it waits."""
 
     name: str
     execution_ns: int
     least_ns: int
     limit_ns: int
     takes: Message | None
-    sends: tuple[Message, ...]  # publications, or a single request or reply
+    sends: tuple[Message, ...]  # publications, or one request or reply
     joins: tuple[Message, ...] = ()
     group: str | None = None
 
@@ -462,7 +464,7 @@ class BoardCallback:
 
 @dataclass(frozen=True)
 class BoardChain:
-    """An executor's share of a chain."""
+    """The part of a chain on one executor."""
 
     name: str
     level: int
@@ -475,7 +477,7 @@ class BoardChain:
 
 
 def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain]:
-    """The plans of all chains on the executor, most urgent first. Raises PlanError when a message cannot be made."""
+    """The parts of all chains on the executor, most urgent first. Raises PlanError if a message cannot be made."""
     found = []
     known = levels(system, executor.name) if executor.where == "mcu" else {}
     for chain in system.by_urgency():
@@ -485,7 +487,7 @@ def plan_of(system: System, executor: Executor, periods: int) -> list[BoardChain
         timer = system.timer_of(chain)
         count = instances_of(system, chain, periods)
         if not is_played(system, chain):
-            count = 2 * count + _MARGIN_INSTANCES  # the user's program may start more of them
+            count = 2 * count + _MARGIN_INSTANCES  # a user's program may begin more instances
         times = timer.period_ns, timer.offset_ns
         burst = timer.burst if timer.begins_with_event else 0
         found.append(BoardChain(chain.name, known.get(chain.name, 0), *times, count, burst, chain.reliability, own))
@@ -519,12 +521,12 @@ def _taken(system: System, before: Callback, callback: Callback) -> Message:
 
 
 def maker_of(system: System, callback: Callback) -> Chain:
-    """The chain to which this callback belongs."""
+    """The chain that lists this callback."""
     return next(chain for chain in system.chains if any(one is callback for one in chain.callbacks))
 
 
 def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: FilePath) -> None:
-    """Writes the plan, and next to it the files with the messages that the plan names."""
+    """Writes the plan of a board and, in the same folder, the message files that it names."""
     lines = ["# as sim/workloads/three_chains/plan.h says"]
     count = 0
 
@@ -553,8 +555,8 @@ def write_board_plan(executor: Executor, chains: Iterable[BoardChain], path: Fil
 
 
 def nodes_of(system: System, executor: Executor, chains: list[BoardChain], out: FilePath) -> dict[str, Any]:
-    """The plan for tide_tools.run.nodes. The samples of its messages are written to files."""
-    # The number of readers of each topic; on the topics that it observes, the observer is one of them.
+    """The plan of a host executor for tide_tools.run.nodes. Samples of its messages are written to files."""
+    # by topic: number of readers, which includes the observer if it observes the topic
     readers: dict[str, int] = {}
     for chain, _, sent, reader in topics_of(system):
         count = (reader is not None) + (not is_played(system, chain))
@@ -614,9 +616,9 @@ def traces_of(
     keys: dict[str, int],
     start_ns: int,
 ) -> Traces:
-    """The executors that record traces in a run (tide_tools.trace.folders). boards: the link and the plan of each
-    played board. hosts: the plans of all host executors. keys: the keys of all boards, including the user's boards; the
-    agent's trace names boards by their keys."""
+    """The contents of traces.json for a run (tide_tools.trace.folders). boards: link and plan of each played board.
+    hosts: plans of the host executors. keys: the XRCE keys of all boards, including those of the user, by which the
+    agent's trace names boards."""
     traced = []
     for name, (link, plan) in boards.items():
         chains = []

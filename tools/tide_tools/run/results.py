@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a description, compares the run with its bounds, and reports both in results.json and tables."""
+"""Runs a description, compares the run with the bounds, and reports both in results.json and in tables."""
 
 from __future__ import annotations
 
@@ -40,33 +40,33 @@ TIMES = "execution_times.txt"
 
 @dataclass(frozen=True)
 class Outcome:
-    """A run and everything that is reported about it. run: the run in the form of results.json. no_bounds: the reason
-    why the run has no bounds."""
+    """A run and what is reported about it. run: the run in the form of results.json. no_bounds: why the run has no
+    bounds."""
 
     system: System
     run: Run
     seen: list[Seen]
     bounds: Bounds | None
     no_bounds: str = ""
-    period: Period | None = None  # a typical period, if the frames of the line show one
+    period: Period | None = None  # a typical period, if it is known from the frames of the line
     notes: list[str] = field(default_factory=list)  # lines for people
 
     @property
     def is_disturbed(self) -> bool:
-        """True if the table of undisturbed instances tells more than the results: some instances were disturbed, or
-        there are bounds for the part until a chain leaves a board."""
+        """True if the table of undisturbed instances has something that the results do not have: some instances were
+        disturbed, or there are bounds for the time until a chain leaves a board."""
         told = [one for one in self.run.chains if one.undisturbed]
         return any(len(one.undisturbed) > 1 or one.undisturbed[-1].samples < one.samples for one in told)
 
 
 def run_once(system: System, settings: Settings, folder: Path, out: Path, report: Report) -> Outcome:
-    """Runs the description and compares the run with its bounds. folder: the folder of the description. out: the folder
-    for the logs. Raises PlanError when the description cannot be played, and RunError when a part failed."""
+    """Runs the description and compares the run with its bounds. folder: of the description. out: for the logs. Raises
+    PlanError if the description cannot be played, and RunError if a part of the run fails."""
     recorded = Robot(system, settings, folder, out).run(report)
-    with contextlib.suppress(UsageError):  # nothing was recorded
+    with contextlib.suppress(UsageError):  # raised if nothing was recorded
         recorded.steps = read_run(out)[0]
     recorded.handed = evidence.handed(evidence.Traced(system, recorded.steps))
-    # The first line, PLAYED, tells `tide trace times` that these are not times of the user's program.
+    # By the first line, PLAYED, `tide trace times` knows that these are not times of the user's program.
     if spent := _spent(system, recorded):
         lines = (f"{name} {len(of)} {min(of)} {max(of)} {sum(of)}" for name, of in spent.items())
         text = "".join(f"{line}\n" for line in (PLAYED, *(f"tide-execution {line}" for line in lines)))
@@ -75,7 +75,7 @@ def run_once(system: System, settings: Settings, folder: Path, out: Path, report
 
 
 def _spent(system: System, recorded: Recorded) -> dict[str, list[int]]:
-    """The processor times of each played callback that ran, by "chain/callback"."""
+    """By "chain/callback": the processor times of each played callback that ran."""
     found = {
         f"{chain.name}/{one.name}": [cpu_ns for *_, cpu_ns in recorded.runs.get((chain.name, one.name), {}).values()]
         for chain in system.chains
@@ -86,9 +86,9 @@ def _spent(system: System, recorded: Recorded) -> dict[str, list[int]]:
 
 
 def in_time(system: System, chains: Iterable[ChainResult]) -> dict[str, object]:
-    """For the chains that were observed as a whole. shares: the longest instance of each chain as a share of the
-    chain's period. missing: instances that did not end. over: chains with an instance that did not end within its
-    period. unseen: all other chains."""
+    """Evidence for the premise over_in_time. For the chains that were observed as a whole: shares, the longest instance
+    of each chain as a share of its period; missing, the number of instances that did not end; over, the chains with an
+    instance that did not end within its period. unseen: all other chains."""
     played = [one for one in chains if is_played(system, system.chain(one.name))]
     shares = {
         one.name: one.max_ns / apart_ns(system, system.chain(one.name)) for one in played if one.max_ns is not None
@@ -165,7 +165,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
         told["lines"] = evidence.of_lines(recorded.lines, recorded.start_ns, recorded.end_ns, traced)
         told |= evidence.board_starts(runs_of_boards(system, recorded), recorded.lines)
     run = Run(
-        executor="described",  # each board has the policy that the description gives it
+        executor="described",  # each board has its described policy
         send="described",
         periods=periods,
         chains=chains,
@@ -177,7 +177,7 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
     p50_ns = next(one.p50_ns for one in chains if one.name == urgent.name)
     median = next((index for index, one in instances[urgent.name].items() if one.latency_ns == p50_ns), None)
     period = None
-    if len(system.boards()) == 1 and median is not None and p50_ns is not None:  # several boards would share a track
+    if len(system.boards()) == 1 and median is not None and p50_ns is not None:  # several boards would be on one track
         period = evidence.period_of(traced, urgent, median, p50_ns)
     return Outcome(system, bounded(system, run, bounds), seen, bounds, why, period, recorded.notes)
 
@@ -186,7 +186,8 @@ def outcome_of(system: System, recorded: Recorded, periods: int) -> Outcome:
 
 
 def undisturbed_table(outcome: Outcome) -> Table:
-    """The undisturbed instances of each chain, and of its part until it leaves a board, next to their bounds."""
+    """A table with the undisturbed instances of each chain, and of its part until it leaves a board, next to the
+    bounds."""
     table = empty_table("instances that nothing disturbed: observation beside bound in ms", gap=1)
     by_board = any(len(chain.undisturbed) > 1 for chain in outcome.run.chains)
     for heading in ("chain", "until it leaves")[: 1 + by_board]:
@@ -216,10 +217,10 @@ def legs_table(outcome: Outcome) -> Table:
 
 
 def sentences(outcome: Outcome) -> list[str]:
-    """Limitations of the answer that are not among the reasons of its verdicts, a line each."""
+    """Limitations of the answer that the reasons of its verdicts do not contain, one line each."""
     lines = []
     undescribed = outcome.run.evidence["undescribed"]
-    if undescribed and not outcome.run.answers:  # with bounds, a premise reports these endpoints
+    if undescribed and not outcome.run.answers:  # if there are bounds, a premise reports these endpoints
         lines.append(f"not described, and may run: {'; '.join(undescribed)}")
     if outcome.no_bounds:
         lines.append(f"no bounds to compare with: {outcome.no_bounds}")
@@ -232,7 +233,7 @@ def sentences(outcome: Outcome) -> list[str]:
 
 
 def details(outcome: Outcome) -> list[str]:
-    """A line for each chain with programs of the user: how the chain was observed."""
+    """For each chain with programs of the user, a line about how it was observed."""
     lines = []
     given = [one.name for one in used_executors(outcome.system) if is_given(one)]
     if given:
@@ -249,7 +250,7 @@ def details(outcome: Outcome) -> list[str]:
 
 
 def budget_lines(system: System, runs: Iterable[Run]) -> list[str]:
-    """A line for each budget: whether the budget was kept, and how this was observed."""
+    """For each budget, a line about whether it was kept, and how this was observed."""
     lines = []
     for run in runs:
         for board, told in run.counters.get("boards", {}).items():
@@ -278,7 +279,7 @@ def heading(system: System, settings: Settings) -> str:
 
 
 def _processors(executors: list[Executor]) -> tuple[int, str]:
-    """Number of processors that the executors use, with the boards and host lanes in words."""
+    """Number of processors that the executors use, and the boards and host lanes in words."""
     boards = sum(one.where == "mcu" for one in executors)
     lanes = sum(one.lanes for one in executors if one.where == "host")
     words = (counted(count, word) for count, word in ((boards, "board"), (lanes, "host lane")) if count)
@@ -286,8 +287,8 @@ def _processors(executors: list[Executor]) -> tuple[int, str]:
 
 
 def shared_lines(system: System, waits: bool) -> list[str]:
-    """Lines about effects that no bound includes: parts of a robot that wait for each other on one machine, and
-    executors that sleep for their execution times instead of computing."""
+    """Lines about effects that no bound includes: parts that share this machine wait for each other, and executors
+    sleep for their execution times instead of computing."""
     played = [one for one in used_executors(system) if not is_given(one)]
     waiting = [one for one in played if waits and may_wait(one)]
     count, words = _processors([one for one in played if one not in waiting])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a description on real parts. Every board and host executor without a program of the user is played, the
-others are started or awaited, and one agent serves all lines. Everything ends with the run."""
+"""One run of a description on real parts. Boards and host executors without a program of the user are played, all
+others are started or awaited, and one agent serves all lines. All parts end with the run."""
 
 from __future__ import annotations
 
@@ -55,37 +55,38 @@ _SETTLE_NS = 500_000_000
 _GRACE_S = 1.0
 _LOOK_S = 0.2
 _SERVERS_CHECK_S = 0.1
-_SERVERS_OF_OTHERS_S = 5.0  # DDS repeats lost announcements after three seconds
+_SERVERS_OF_OTHERS_S = 5.0  # limit for undescribed services; DDS repeats lost announcements after three seconds
 _REPEATED_S = 3.5
-_END_LIMIT_S = 60.0  # on a busy machine a process of Python and DDS needs many seconds to end
+_END_LIMIT_S = 60.0  # long, because a process with Python and DDS needs many seconds to end on a busy machine
 _RECORDER_LIMIT_S = 60.0
-_RECORD = "recorded"  # folder of `tide trace record` while the run lasts
+_RECORD = "recorded"  # folder of `tide trace record` during the run
 _FRAMES = "frames.jsonl"
-Report = Callable[[str], None]  # called with a text: what the run does now
+Report = Callable[[str], None]  # called with a text about what the run is doing
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Common settings of all runs of one command."""
+    """The settings that all runs of one command share."""
 
     periods: int
     seed: int
     line_loss: float
     domain: int
-    first_loss: float = 0.0  # probability of losing a reliable message's first transmission towards the agent
-    start_limit_s: float = START_LIMIT_S  # limit of the wait for all topics
-    details: bool = False  # every figure is printed
-    waits: bool = False  # sleeps for execution times instead of computing, where nothing is preempted or has a budget
+    first_loss: float = 0.0  # probability that the first transmission of a reliable message to the agent is lost
+    start_limit_s: float = START_LIMIT_S  # longest wait for all topics
+    details: bool = False  # all figures are printed
+    # executors sleep for execution times instead of computing, unless callbacks are preempted or have budgets
+    waits: bool = False
 
 
 @dataclass
 class Recorded:
-    """Everything that a run recorded. runs: start, end and processor time by chain, callback and instance. unfinished:
-    instances, by chain and number, that a board began and did not end; the board does not report their runs. topics:
-    when messages were published. missed: the gaps in the publisher's numbers, that is, messages that the observer
-    missed: the time of the next message, and how many were missed before it. publishers: for each topic, the largest
-    number of publishers at one time. end_ns: the time until which all parts ran. seen_until_ns: the time up to which
-    the observer had taken all messages."""
+    """Everything that a run recorded. runs: start, end and processor time, by chain and callback, and by instance.
+    unfinished: chain and number of instances that a board began but did not end; the board does not report their runs.
+    topics: by topic, the times of publication. missed: by topic, messages that the observer missed according to the
+    publisher's numbers, as the time of the next message and the number that was missed before it. publishers: by topic,
+    the largest number of publishers at one time. end_ns: all parts ran until this time. seen_until_ns: the observer had
+    taken all messages up to this time."""
 
     start_ns: int
     end_ns: int = 0
@@ -98,19 +99,19 @@ class Recorded:
     publishers: dict[str, int] = field(default_factory=dict)
     counters: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)  # lines for people
-    lines: dict[str, list[Frame]] = field(default_factory=dict)  # frames by board, for each emulated line
-    steps: list[Step] = field(default_factory=list)  # steps of the traces of boards, agent and nodes
-    handed: list[Handed] = field(default_factory=list)  # messages between boards and hosts, as far as known
-    # Endpoints of the user's nodes that are not described; None: they were not searched for.
+    lines: dict[str, list[Frame]] = field(default_factory=dict)  # by board with an emulated line: the frames
+    steps: list[Step] = field(default_factory=list)  # from the traces of boards, agent and nodes
+    handed: list[Handed] = field(default_factory=list)  # agent latencies of messages, as far as known
+    # undescribed endpoints of the user's nodes; None: they were not searched for
     undescribed: list[str] | None = None
     clock_set_ns: int = 0  # by how much the wall clock was set during the run
-    other_real_time: list[str] | None = None  # real-time threads that do not belong to the run; None: not visible
+    other_real_time: list[str] | None = None  # real-time threads of other programs; None: not visible
     # Pauses of the machine's processors, as tide-pauses reports them; None: not measured.
     pauses: dict[str, Any] | None = None
 
 
 def client_options(system: System, board: Executor, link: Line | Network) -> list[str]:
-    """The described settings of a board, as arguments for the program that plays it."""
+    """The described settings of a board as arguments of the program that plays it."""
     policy, _, send = (board.policy or "tide").partition("_")
     policy = "tide-preemptive" if policy == "tide" and board.lanes > 1 else policy
     words = ["--executor", policy, "--send", send or "asynchronous"]
@@ -135,8 +136,8 @@ def last_json(child: Child) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Places:
-    """The processors for the played boards, assigned in turn, and the processors for everything else. The threads of
-    the boards' links count as everything else: the kernel worker that passes on their output must not wait behind a
+    """The processors for the played boards, which are assigned in turn, and those for everything else. Everything else
+    includes the threads of the boards' links, because the kernel worker that passes on their output must not wait for a
     board's real-time callbacks (kept_off)."""
 
     boards: tuple[int, ...]
@@ -151,10 +152,10 @@ def _places() -> _Places:
 
 
 class Robot:
-    """One run. Raises PlanError before anything has been started, RunError afterwards."""
+    """One run. Raises PlanError before anything is started, and RunError afterwards."""
 
     def __init__(self, system: System, settings: Settings, folder: Path, out: Path) -> None:
-        """folder: the folder of the description. out: the folder for the logs."""
+        """folder: of the description. out: for the logs."""
         self.system, self.settings, self.folder, self.out = system, settings, folder, out
         self.executors = used_executors(system)
         self.boards = [one for one in self.executors if one.where == "mcu"]
@@ -179,17 +180,17 @@ class Robot:
         self.binaries = {name: str(find_binary(name)) for name in needed}
         self.environment = {"ROS_DOMAIN_ID": str(settings.domain), "ROS_LOCALHOST_ONLY": "1"}
         self.lines: dict[str, Child] = {}
-        self.devices: dict[str, str] = {}  # for each board: the terminal of its line
+        self.devices: dict[str, str] = {}  # by board: the terminal of its line
         self.agent: Child | None = None
-        self.ports: dict[str, int] = {}  # the port of each network
+        self.ports: dict[str, int] = {}  # by network
         self.players: dict[str, Child] = {}
 
     def _has_line(self, board: Executor) -> bool:
-        """True if the board's line is emulated by the run."""
+        """True if the run emulates the board's line."""
         return isinstance(self.links[board.name], Line) and not (board.image or board.attach)
 
     def _baud(self, board: Executor, link: Line) -> int:
-        """The baud rate for the agent and for the board's program: on an emulated line the described rate, even of a
+        """The baud rate for the agent and the board's program. On an emulated line it is the described rate, even for a
         USB device, whose own baud rate has no meaning."""
         return link.rate if self._has_line(board) else link.device_baud
 
@@ -257,7 +258,7 @@ class Robot:
                 words += ["--heartbeat-delay", str(link.agent_heartbeat_ms)]
             elif isinstance(link, UdpLink) and link not in networks:
                 networks.append(link)
-        for link in networks:  # the user's programs use the described port; without any, a free one
+        for link in networks:  # the described port if the user's programs use it, otherwise a free one
             users = [one for one in self.boards if self.links[one.name] == link]
             words += [f"--{link.kind}", str(link.port if any(map(is_given, users)) else 0)]
         if any(one.attach is not None and one.attach.isdecimal() for one in self.boards):
@@ -276,11 +277,11 @@ class Robot:
         self.agent = agent
 
     def _start(self, children: Children, name: str, command: list[str], log: str) -> Child:
-        """Starts a child with the run's scheduling, on processors that no board uses."""
+        """Starts a child with the scheduling of the run, on processors that no board uses."""
         return children.start(name, command, self.out / log, Scheduling(0, self.places.others), self.environment)
 
     def _agent_end(self, children: Children, board: Executor, link: Line, number: int) -> str:
-        """Makes the board's line, unless it exists, and returns the agent's end of it."""
+        """Emulates the board's line, unless there is a real one, and returns the agent's end of the line."""
         if board.attach is not None:
             return board.attach
         if board.image is not None:
@@ -301,7 +302,7 @@ class Robot:
         return str(ends["b"])
 
     def _start_recorder(self, children: Children) -> Child:
-        """Starts `tide trace record`, which subscribes to the traces that the user's boards publish."""
+        """Starts `tide trace record` for the traces that the user's boards publish."""
         shutil.rmtree(self.out / _RECORD, ignore_errors=True)
         command = [sys.executable, "-m", "tide_tools.main", "trace", "record", "--out", str(self.out / _RECORD)]
         command += ["--domain", str(self.settings.domain)]
@@ -391,9 +392,9 @@ class Robot:
                 raise RunError(missing_text(self.system, missing, self.settings.start_limit_s, self.out))
 
     def _wait_servers(self) -> None:
-        """Waits until DDS has matched the boards' service clients with servers. A request waits at the agent until the
-        server is known, and no bound includes this time. A user's board may have clients of services that are not
-        described and have no server: after a shorter limit the run begins without them."""
+        """Waits until DDS has matched the boards' service clients with servers, because a request waits at the agent
+        until then, which no bound includes. A user's board may have clients of undescribed services without servers;
+        after a shorter limit, the run begins without these."""
         is_ours = not any(map(is_given, self.boards))
         limit_s = self.settings.start_limit_s if is_ours else min(self.settings.start_limit_s, _SERVERS_OF_OTHERS_S)
         patience = Patience(limit_s)
@@ -412,10 +413,10 @@ class Robot:
             time.sleep(_SERVERS_CHECK_S)
 
     def _wait_repetition(self, children: Children, report: Report) -> None:
-        """Waits until DDS has repeated its announcements. The observer sees all participants, but a program of the user
-        cannot be queried. The user's program may have missed the only announcement of another node; this happens to a
-        third of the nodes that join. DDS announces every participant again after three seconds, and until then messages
-        between the program and that node are lost."""
+        """Waits until DDS has repeated its announcements. A program of the user may have missed the only announcement
+        of another node, which happens to a third of the nodes that join, and the run cannot query this. DDS announces
+        every participant again after three seconds; until then, messages between the program and that node would be
+        lost."""
         if not any(map(is_given, (*self.boards, *self.hosts))):
             return
         report("waiting until all have heard of each other")
@@ -454,7 +455,8 @@ class Robot:
     def _wait_until(
         self, until_s: float, children: Children, each: Callable[[float], None] = lambda left_s: None
     ) -> None:
-        """Waits until this time of the monotonic clock. Raises RunError if a part ends meanwhile."""
+        """Waits until this time of the monotonic clock, and calls `each` repeatedly. Raises RunError if a part ends
+        meanwhile."""
         while (left_s := until_s - time.monotonic()) > 0:
             children.require_alive()
             each(left_s)
@@ -465,7 +467,7 @@ class Robot:
         for child in (*self.players.values(), observer):
             child.process.send_signal(signal.SIGTERM)
         patience = Patience(_END_LIMIT_S)
-        # A board prints its counters last, so its output is read to the end.
+        # A board's output is read to the end, because it prints its counters last.
         nodes = {"", *(host.name for host in self.hosts)}
         for name, child in (*self.players.items(), ("", observer)):
             last = ""
@@ -503,7 +505,7 @@ class Robot:
             runs[told["index"]] = (event["start_ns"], event["end_ns"], event["cpu_ns"])
 
     def _count(self, recorded: Recorded) -> None:
-        """Reads the counters; must be called after the agent and the lines have ended, because they report last."""
+        """Reads the counters. Call this after the agent and the lines have ended, because they report them last."""
         if self.agent is not None:
             recorded.counters["agent"] = last_json(self.agent)
         recorded.counters["lines"] = {name: last_json(line) for name, line in self.lines.items()}
@@ -511,7 +513,7 @@ class Robot:
         if len(boards) != sum(not is_given(one) for one in self.boards):
             raise RunError("a board that was played did not tell its counters at its end; look into its log")
         if len(boards) < len(self.boards):
-            return  # losses of the user's programs are unknown
+            return  # whether the user's programs lost messages is not known
         for part in ("transmitter", "receiver", "session"):
             every = [one[part] for one in boards.values()]
             recorded.counters[part] = {key: sum(one[key] for one in every) for key in every[0]} if every else {}
@@ -526,7 +528,7 @@ def role_of(executor: Executor) -> str:
 
 
 def command_of(executor: Executor, folder: Path, values: dict[str, str]) -> list[str]:
-    """The user's command for this executor, as words. Raises PlanError if this executor has no program."""
+    """The user's command for this executor, as words. Raises PlanError if there is none."""
     assert executor.command is not None
     try:
         words = shlex.split(executor.command)
@@ -546,7 +548,7 @@ def command_of(executor: Executor, folder: Path, values: dict[str, str]) -> list
 
 
 def require_programs(executors: list[Executor], folder: Path) -> None:
-    """Raises PlanError, before anything is started, when the command of an executor cannot be started."""
+    """Raises PlanError if the command of an executor cannot be started. Call this before anything is started."""
     for executor in executors:
         if executor.command is not None:
             values = ("device", "baud", "port", "domain") if executor.where == "mcu" else ("domain",)
@@ -562,8 +564,8 @@ def require_programs(executors: list[Executor], folder: Path) -> None:
 def start_command(
     children: Children, executor: Executor, folder: Path, log: Path, values: dict[str, str], environment: dict[str, str]
 ) -> Child:
-    """Starts the user's command with line-buffered output; otherwise the log would lack the last lines, which say why
-    the program ended."""
+    """Starts the user's command, with line-buffered output. Without this the log might lack the last lines, which say
+    why the program ended."""
     by_line = [] if shutil.which("stdbuf") is None else ["stdbuf", "-oL"]
     command = [*by_line, *command_of(executor, folder, values)]
     environment = {**environment, "PYTHONUNBUFFERED": "1"}
@@ -571,7 +573,7 @@ def start_command(
 
 
 def start_image(children: Children, role: str, image: Path, log: Path) -> str:
-    """Starts the image in QEMU and returns the terminal that is connected to its first UART."""
+    """Starts the image in QEMU. Returns the terminal that is connected to its first UART."""
     image = image.resolve()
     command = ["qemu-system-arm", "-M", machine(image), "-display", "none", "-monitor", "none"]
     command += ["-chardev", "pty,id=line", "-serial", "chardev:line", "-semihosting-config", "enable=on,target=native"]
@@ -584,16 +586,17 @@ def start_image(children: Children, role: str, image: Path, log: Path) -> str:
 
 
 def end_recorder(child: Child, limit_s: float) -> None:
-    """Ends the recorder, which completes its files. Raises RunError if it failed."""
+    """Ends the recorder, which then completes its files. Raises RunError if it has failed."""
     child.process.terminate()
     child.process.wait(timeout=limit_s)
-    if child.process.returncode not in (1, 130):  # status 1: no message arrived
+    if child.process.returncode not in (1, 130):  # 1: no message arrived
         raise RunError(f"tide trace record could not end its files ({child.ending()})\n{child.tail()}")
 
 
 def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tuple[tuple[TracedGiven, ...], list[str]]:
-    """Moves the files of the user's boards to the folder with those of the other boards. A recorded node is taken for
-    the board of the same name, or for the only board. Also returns lines about the files for the user."""
+    """Moves the recorded files of the user's boards to the folder with those of all other boards. A recorded node
+    belongs to the board of the same name, or to the only board. Returns the boards, and lines about the files for the
+    user."""
     folder = out / _RECORD
     if not is_record(folder):
         shutil.rmtree(folder, ignore_errors=True)
@@ -625,8 +628,8 @@ def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tu
 
 
 def missing_text(system: System, missing: list[dict[str, str]], limit_s: float, folder: Path) -> str:
-    """A sentence about the first publisher, subscription or server that the observer did not find. folder: the folder
-    of the logs."""
+    """A sentence about the first publisher, subscription or server that the observer did not find. folder: of the
+    logs."""
     if not missing:
         return "the observer saw no topics in time; is DDS discovery on loopback possible here?"
     first = missing[0]
@@ -653,18 +656,17 @@ _MASK = Path("/sys/devices/virtual/workqueue/cpumask")
 
 @contextlib.contextmanager
 def kept_off(cpu: int | None, file: Path = _MASK) -> Iterator[bool]:
-    """Keeps the kernel's unbound workqueue workers off a processor during a measurement; yields True if that worked.
-    Without the right to change the mask, the run goes on unchanged.
+    """In this block, keeps the kernel's unbound workqueue workers off a processor; yields True if this worked. Without
+    the right to change the mask, nothing changes.
 
-    Output to a pseudo terminal passes through such a worker to the other end. The worker has normal priority, and Linux
-    may put it on the processor on which the executor computes with real-time priority. There the output waits until the
-    callback ends, which does not happen on a UART. The mask is a setting of the machine, so it is restored after the
-    run."""
+    Such a worker passes output of a pseudo terminal to the other end. It has normal priority, and Linux may put it on
+    the processor on which the executor computes with real-time priority. The output then waits until the callback ends,
+    as it would not on a UART. The mask is a setting of the whole machine, so it is restored at the end."""
     before = _read(file)
     wanted = None if before is None or cpu is None else before & ~(1 << cpu)
     changed = False
     try:
-        with shielded():  # an interruption before `changed` is set would leave the machine changed
+        with shielded():  # an interruption before `changed` is set would leave the mask changed
             changed = bool(wanted) and wanted != before and _write(file, wanted or 0)
         yield changed or (wanted is not None and wanted == before)
     finally:

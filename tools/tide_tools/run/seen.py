@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run's observations of each chain. If the run played the whole chain, the instances are known by their numbers.
-Otherwise the path from the first to the last observed point is matched by time. This module also finds the reaction
-times and data ages of paths, and the instances to which the bounds apply."""
+"""What a run observed of each chain. If the run played the whole chain, instances are known by their numbers. Otherwise
+messages from the first to the last observed point are matched by time. This module also finds the reaction times and
+data ages of paths, and the instances to which the bounds apply."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ class Leg:
 
 @dataclass(frozen=True)
 class Section:
-    """The part of a chain until it leaves a board. number: the index of this board among the boards that the chain
-    leaves, from 0."""
+    """The part of a chain until it leaves a board. number: index of this board among those that the chain leaves."""
 
     chain: str
     number: int
@@ -60,7 +59,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Rate:
-    """Messages of a topic published by a program of the user."""
+    """The rate of a topic that a program of the user publishes."""
 
     topic: str
     count: int
@@ -71,9 +70,9 @@ class Rate:
 
 @dataclass
 class Seen:
-    """A run's observations of one chain. part: the measured part; empty: the whole chain was measured. unseen: reason
-    why no latency is observable. doubt: reason why uncounted instances may be missing (tide_tools.report.verdict).
-    latencies_ns: in order of time."""
+    """What a run observed of one chain. part: the measured part; empty: the whole chain. unseen: why no latency could
+    be observed. doubt: why some instances may not have been observed (tide_tools.report.verdict). latencies_ns: in
+    order of time."""
 
     chain: str
     part: str = ""
@@ -99,8 +98,8 @@ def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
 
 
 def runs_of(system: System, recorded: Recorded, callback: Callback) -> dict[int, tuple[int, int, int]]:
-    """The runs of a callback by instance. A branch begins with callbacks of another chain, which are recorded under
-    that chain's name."""
+    """By instance: the runs of a callback. Callbacks that a branch shares are recorded under the name of the other
+    chain."""
     return recorded.runs.get((maker_of(system, callback).name, callback.name), {})
 
 
@@ -133,13 +132,13 @@ def _played(system: System, chain: Chain, recorded: Recorded, periods: int) -> S
 
 
 def _of_warm_up(bad: int, count: int) -> str:
-    """A note on warm-up instances that failed. Instances of the warm-up are not counted, because DDS and caches are
-    cold, but the words "every instance" would include them."""
+    """A note about failed instances of the warm-up. They are not counted, because DDS and caches are cold, but the
+    words "every instance" would include them."""
     return f"{bad} of the first {count} instances, which do not count, had no end in time" if bad else ""
 
 
 def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[str, int | None, int, int]]]:
-    """The runs of each played board, for `tide_tools.run.evidence.board_starts`."""
+    """By board: the runs of each played board, for `tide_tools.run.evidence.board_starts`."""
     found: dict[str, list[tuple[str, int | None, int, int]]] = {}
     for chain in system.chains:
         for callback in chain.callbacks:
@@ -153,8 +152,8 @@ def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[s
 
 
 def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, has_begun: bool) -> bool:
-    """True if the instance did not start because its timer could not run. For a lost instance, this may be the only
-    thing that a board reports."""
+    """True if the instance did not start because its timer could not run. A board may report nothing else about such an
+    instance."""
     first = system.path(chain)[0]
     if system.where(first) == "host":
         return not has_begun
@@ -162,7 +161,7 @@ def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, h
 
 
 def instances_seen(traced: Traced, chain: Chain, recorded: Recorded, periods: int) -> dict[int, evidence.Instance]:
-    """The completed instances after the warm-up, by number; none if one of the chain's programs is the user's."""
+    """By number: the completed instances after the warm-up; none if a program of the user takes part in the chain."""
     system, path = traced.system, traced.system.path(chain)
     runs = [runs_of(system, recorded, one) for one in path]
     found = {}
@@ -175,7 +174,8 @@ def instances_seen(traced: Traced, chain: Chain, recorded: Recorded, periods: in
 
 
 def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Iterable[int]) -> list[Section]:
-    """The chain's section on each board except the last, as observed. Sections that did not run are omitted."""
+    """The observed parts of the chain until it leaves a board, for each board except the last. Parts that never ended
+    are omitted."""
     if is_on_host(system) or len(system.boards()) < 2 or chain.branches_from is not None:
         return []
     runs = [runs_of(system, recorded, one) for one in system.path(chain)]
@@ -195,10 +195,9 @@ def sections_seen(system: System, chain: Chain, recorded: Recorded, counted: Ite
 
 @dataclass(frozen=True)
 class _Point:
-    """An observed point of a chain's path, mostly a topic. missed: as in Recorded, the time of the message after each
-    gap, and how many messages the gap lacks. apart_ns: the described time between two messages of the topic; 0: no time
-    is described, for example after an event or on a condition. is_occasional: not every preceding message leads to a
-    message on this topic."""
+    """An observed point of a chain's path, mostly a topic. missed: as in Recorded. apart_ns: the described time between
+    two messages of the topic; 0: none is described, for example after an event or on a condition. is_occasional: true
+    if not every message of the preceding point leads to a message of this point."""
 
     name: str
     times_ns: list[int]
@@ -211,14 +210,14 @@ class _Point:
         return sum(count for _, count in self.missed)
 
     def absent(self, from_ns: int, until_ns: int) -> int:
-        """Number of the topic's messages that are missing compared with the described rate."""
+        """Number of the topic's messages that are missing by the described rate."""
         times_ns = [at_ns for at_ns in self.times_ns if at_ns < until_ns]
         return not_published(times_ns, self.apart_ns, from_ns, until_ns, self.missed_count) if self.apart_ns else 0
 
 
 def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
-    """The releases of all instances that began, also of those without an observed end: their answers would otherwise be
-    assigned to earlier instances."""
+    """The releases of all instances that began. They include instances without an observed end; otherwise answers to
+    these would be assigned to earlier instances."""
     first = system.path(chain)[0]
     owner = maker_of(system, first).name
     begun = {*runs_of(system, recorded, first), *(index for name, index in recorded.unfinished if name == owner)}
@@ -227,8 +226,8 @@ def _releases(system: System, chain: Chain, recorded: Recorded) -> list[int]:
 
 
 def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Point], list[_Point], list[_Point]]:
-    """The points of the chain's path; other topics of its last callback; and topics of earlier callbacks that no chain
-    receives."""
+    """The points of the chain's path; the other topics of its last callback; and topics of earlier callbacks that no
+    chain receives."""
     path, taken = system.path(chain), system.taken()
     points: list[_Point] = []
     ends: list[_Point] = []
@@ -237,7 +236,7 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
         points.append(_Point(RELEASE, _releases(system, chain, recorded)))
     for callback, after, runs_ns in system.runs_on(chain):
         given = is_given(system.executor(callback.executor))
-        if after is None and not given:  # the end of a played callback is later than its messages
+        if after is None and not given:  # the end of a played callback is known, which is later than its messages
             last = runs_of(system, recorded, callback)
             points.append(_Point(f"{END}{callback.name}", sorted(end_ns for _, end_ns, _ in last.values())))
             break
@@ -254,8 +253,8 @@ def _points(system: System, chain: Chain, recorded: Recorded) -> tuple[list[_Poi
 
 
 def _before(point: _Point, at_ns: int) -> int | None:
-    """The latest message that is not after at_ns. None: there is no such message, or the observer missed messages just
-    before the next one, so that the latest may be a missed one."""
+    """The time of the latest message up to at_ns. None: there is none, or the observer missed messages before the next
+    one, so that a missed message may be the latest."""
     place = bisect_right(point.times_ns, at_ns)
     after = point.times_ns[place : place + 1]
     return (
@@ -266,7 +265,7 @@ def _before(point: _Point, at_ns: int) -> int | None:
 
 
 def _ways(points: list[_Point], until_ns: int) -> list[list[int]]:
-    """Matches messages by time: from each message of the last point back to the latest earlier message of each
+    """Matches messages by time: from each message of the last point, back to the latest earlier message of each
     preceding point."""
     ways = []
     for at_ns in (one for one in points[-1].times_ns if one <= until_ns):
@@ -282,8 +281,8 @@ def _ways(points: list[_Point], until_ns: int) -> list[list[int]]:
 
 
 def _longest(ways: list[list[int]], place: int, starts: Iterable[int]) -> list[list[int]]:
-    """Of the ways that pass through the same start, only the longest counts. If several starts have the same time (a
-    burst), as many ways count as there are starts. place: index of the start on a way."""
+    """Of the ways with the same start, only the longest one; if several starts have the same time (a burst), as many
+    ways as there are starts. place: index of the start in a way."""
     room = Counter(starts)
     kept = []
     for way in sorted(ways, key=lambda way: way[0] - way[-1]):
@@ -316,7 +315,7 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
     until_ns = _observed_until(system, chain, recorded, points, seen)
     ways = _ways(points, until_ns if until_ns < recorded.end_ns else max(points[-1].times_ns, default=0))
     occasional = max((n for n, one in enumerate(points) if one.is_occasional), default=0)
-    if points[0].name == RELEASE and not occasional:  # every release is known
+    if points[0].name == RELEASE and not occasional:  # then every release is known
         planned = [release_ns_of(system, chain, recorded, index) for index in counted_of(system, chain, periods)]
         due = {release_ns for release_ns in planned if release_ns + chain.deadline_ns <= until_ns}
         starts = [one for one in points[0].times_ns if one in due]
@@ -345,9 +344,9 @@ def _watched(system: System, chain: Chain, recorded: Recorded, periods: int) -> 
 
 
 def _unasked(system: System, chain: Chain, recorded: Recorded) -> str:
-    """Reports messages that the user's programs published before the first instance: a node that publishes on a timer
-    of its own only appears to answer. If a program of the user begins the chain, the first instance begins with its
-    first message, or earlier by the messages that the observer missed before that one."""
+    """A text about messages that the user's programs published before the first instance: a node that publishes by its
+    own timer only appears to answer. Empty: there are none. If a program of the user begins the chain, the first
+    instance begins with the first message, or earlier by the messages that the observer missed before it."""
     (first, after, runs_ns), *others = system.runs_on(chain)
     begin_ns = recorded.start_ns
     if is_given(system.executor(first.executor)):
@@ -370,9 +369,9 @@ def _unasked(system: System, chain: Chain, recorded: Recorded) -> str:
 
 
 def _observed_until(system: System, chain: Chain, recorded: Recorded, points: list[_Point], seen: Seen) -> int:
-    """The end of the run, or of the time in which the observer kept up. Also sets the doubt of `seen`, if the observer
-    fell behind or missed messages, if a topic has undescribed publishers, whose messages look like the chain's, or if
-    the clock was set."""
+    """The end of the run, or an earlier time if the observer fell behind. Also sets the doubt of `seen`: if the
+    observer fell behind or missed messages, if a topic has undescribed publishers, whose messages look like those of
+    the chain, or if the clock was set."""
     until_ns = recorded.end_ns
     makers = Counter(sent.topic for each in system.chains for one in each.callbacks for sent in one.publishes)
     several = [one.name for one in points if recorded.publishers.get(one.name, 0) > makers[one.name]]
@@ -400,9 +399,9 @@ def _count(
     until_ns: int,
     seen: Seen,
 ) -> list[list[int]]:
-    """If instances have no numbers, selects the ways that count as instances, and counts the missing instances from the
-    described rates and from starts without an end. origin: index of the last point with only occasional messages, each
-    of which is answered by the following points."""
+    """For instances without numbers: selects the ways that count as instances, and counts missing instances by the
+    described rates and by starts without an end. origin: index of the last point with only occasional messages; from
+    there on, each message leads to one at every following point."""
     first, start, last = points[0], points[origin], points[-1]
     topic = system.condition_of(chain)
     came = [at_ns for at_ns in start.times_ns if at_ns < until_ns]
@@ -421,15 +420,15 @@ def _count(
         bad = unanswered(came[:WARM_UP_INSTANCES], last.times_ns, chain.deadline_ns, until_ns)
         seen.doubt = seen.doubt or ("" if seen.lost + seen.skipped + late else _of_warm_up(bad, WARM_UP_INSTANCES))
         answers = bisect_left(last.times_ns, until_ns) - bisect_left(last.times_ns, since_ns)
-        if answers > len(counted) + start.missed_count + 1:  # one of these answers may belong to the preceding start
+        if answers > len(counted) + start.missed_count + 1:  # one of the answers may belong to the preceding start
             extra = f"{last.name} came {answers} times for {len(counted)} of {start.name}: not each is an answer"
             seen.doubt = seen.doubt or extra
     return _longest(ways, origin, counted)
 
 
 def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> None:
-    """Compares the observations with the agent's own counters. If the agent passed on messages that the observation
-    lacks, the observer missed them. Messages to boards that the agent did not pass on reached no board."""
+    """Compares the observations with the agent's counters. Messages that the agent passed on to ROS 2 and that were not
+    observed were missed by the observer. Messages to boards that the agent did not pass on have not reached a board."""
     agent = recorded.counters.get("agent") or {}
     if "samples_to_dds" not in agent or any("publishes" in one for one in recorded.undescribed or ()):
         return
@@ -439,7 +438,7 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
         for _, before, sent, after in topics_of(system)
     ]
     if any(topic not in recorded.topics for topic, *_ in links):
-        return  # the agent's counters include messages of topics that were not recorded
+        return  # the agent's counters include topics that were not recorded
 
     def count(topics: set[str]) -> int:
         return sum(len(recorded.topics[one]) + sum(n for _, n in recorded.missed.get(one, [])) for one in topics)
@@ -465,8 +464,8 @@ def _against_agent(system: System, recorded: Recorded, every: list[Seen]) -> Non
 
 
 def paths_of(system: System, recorded: Recorded, periods: int) -> list[PathResult]:
-    """Reaction and age of each path in the order of the description. A path through a chain with a program of the user
-    is not observed."""
+    """Reaction time and data age of each path, in the order of the description. A path is not observed if a program of
+    the user takes part in one of its chains."""
     found = []
     for path in system.paths:
         chains = [system.chain(name) for name in path.chains]
@@ -494,7 +493,7 @@ def paths_of(system: System, recorded: Recorded, periods: int) -> list[PathResul
 
 
 def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -> list[Instance]:
-    """The instances, including those of the warm-up, because a warm-up matters only for latencies."""
+    """The instances, including the warm-up, which matters only for latencies."""
     path = system.path(chain)
     first, last = (runs_of(system, recorded, one) for one in (path[0], path[-1]))
     return [
@@ -507,22 +506,23 @@ def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -
 # ---- undisturbed instances ----
 #
 # The instances of a run that the bounds cover. A bound assumes that processors are available, and that callbacks, agent
-# and DDS take no longer than described. Where a run observed a violation, the bound does not cover the instances under
-# way at that time. Nor does it cover instances that met one of these later on a common executor or link, because work
-# may have been left for them. All other instances are undisturbed, and none of them may be longer than its bound.
+# and DDS take no longer than described. If a run observed a violation, bounds do not cover the instances that were
+# under way at that time. They do not cover either the instances that later met one of these on a common executor or
+# link, because there may have been work left. All other instances are undisturbed, and none of them may exceed its
+# bound.
 #
-# A busy window begins when no earlier work remains, so an instance outside the window of a disturbed instance is
-# undisturbed. This is the argument of busy windows (Lehoczky, "Fixed priority scheduling of periodic task sets with
-# arbitrary deadlines", RTSS 1990). The windows here consist of whole instances and not of instances of one priority, so
-# they are longer.
+# The reason is that of busy windows (Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary
+# deadlines", RTSS 1990): a busy window begins when no earlier work remains, so an instance outside of the window of a
+# disturbed instance is undisturbed. The windows here are longer, because they consist of whole instances of all
+# priorities.
 
 
 @dataclass(frozen=True)
 class UnderWay:
-    """An instance, from its release to its end. until_ns: if the instance did not end, the time at which it should have
-    ended. is_broken: the instance violated the description of its chain. late_from_ns: the release of the next
-    instance, if this instance had not ended by then. Bounds do not cover the time after this, neither for other chains
-    nor for the chain itself, but they do limit how long this instance is."""
+    """An instance from its release to its end. until_ns: the end; if the instance did not end, the time at which it
+    should have ended. is_broken: true if the instance violated the description of its chain. late_from_ns: the release
+    of the next instance, if this instance had not ended by then. From this time on, bounds cover no other instance that
+    meets this one, but the bound of this instance remains valid."""
 
     chain: str
     index: int
@@ -535,8 +535,8 @@ class UnderWay:
 
 
 def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, dict[int, int]]:
-    """For each chain that was played from end to end, by name: number and latency in ns of each undisturbed instance
-    after the warm-up."""
+    """By name of a chain that was played from end to end: the latencies in ns of its undisturbed instances after the
+    warm-up, by number."""
     every = [
         one
         for chain in system.chains
@@ -573,19 +573,19 @@ def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int) -
 
 
 def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
-    """For each instance: whether a violation affected it, by its own overrun, by a pause, or through an affected
-    instance that it met. If several instances are late, the first of them counts as the cause of the others."""
+    """For each instance, whether a violation affected it: its own, a pause, or through an affected instance that it
+    met. If several instances are late, the first of them counts as the cause."""
     order = sorted(range(len(every)), key=lambda number: every[number].from_ns)
     starts = [every[number].from_ns for number in order]
     longest_ns = max((one.until_ns - one.from_ns for one in every), default=0)
 
     def between(from_ns: int, until_ns: int) -> list[int]:
-        """Instances active at some time from from_ns to until_ns."""
+        """The instances that were under way at some time from from_ns to until_ns."""
         first, last = bisect_right(starts, from_ns - longest_ns - 1), bisect_right(starts, until_ns)
         return [number for number in order[first:last] if every[number].until_ns >= from_ns]
 
     def met(number: int, from_ns: int) -> list[tuple[int, int]]:
-        """The instances that instance `number` met at a common executor or link from from_ns on, each after the time of
+        """The instances that instance `number` met at a common executor or link from from_ns on, each with the time of
         the meeting."""
         own = every[number]
         return [
@@ -598,8 +598,8 @@ def reached(every: Sequence[UnderWay], pauses: Iterable[Span]) -> list[bool]:
     blamed: set[int] = set()
 
     def spread(waiting: list[tuple[int, int]]) -> None:
-        """Visits instances in order of time. An instance that is disturbed only after a meeting does not disturb the
-        one that it met."""
+        """Marks instances as affected, in order of time: an instance that is affected only after a meeting does not
+        affect the instance that it met."""
         heapq.heapify(waiting)
         while waiting:
             at_ns, number = heapq.heappop(waiting)

@@ -110,7 +110,7 @@ def _print_levels(file: Path, system: System, executor: str | None) -> None:
 
 
 def _sent(one: Publication) -> str:
-    """Size of the message; and its frequency, if not every run publishes it."""
+    """The size of the message and, if not every run publishes it, how often it is published."""
     often = f" each {one.every}th" if one.every > 1 else f" per {one.distance_ms} ms" if one.distance_ms else ""
     return f"{one.payload_bytes}{often}"
 

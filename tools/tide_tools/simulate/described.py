@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description on the shipped runtime in virtual time: many runs, each drawn from a seed, compared with the bounds."""
+"""Simulates a description on the shipped runtime in virtual time: many runs, each drawn from a seed, which are compared
+with the bounds."""
 
 from __future__ import annotations
 
@@ -27,12 +28,14 @@ from tide_tools.system.model import System
 from tide_tools.terminal.style import empty_table, print_whole, print_wrapped
 from tide_tools.trace.step import Step
 
-# Simultaneous events may be processed in any order, and bounds are whole nanoseconds.
+# Tolerance of the comparison, because simultaneous events may be processed in any order, and bounds are whole
+# nanoseconds.
 INSTANT_NS = 1000
-# Number of latest plans whose results are kept: a search often changes a run into one that it has already played.
+# Number of latest plans whose results are kept, because a search often changes a run into one that it has already
+# played.
 REPEATED = 16
 SECONDS_A_LINE = 2.0  # seconds of processor time between two lines of progress
-BESIDE = 0.25  # share of a search's runs in which a chain begins at the time where another chain waited longest
+BESIDE = 0.25  # share of a search's runs in which a chain is moved to the time at which another chain waited longest
 
 
 class _Player(Protocol):
@@ -49,20 +52,20 @@ class _Player(Protocol):
 
 @dataclass
 class _Worst:
-    """The worst observation of all runs, its run, and the plan that reproduces it. limit_ns: deadline of a chain, or
+    """The worst observation in all runs, and the plan that reproduces it. limit_ns: the deadline of a chain, or the
     limit of a path."""
 
     bound_ns: int | None
     limit_ns: int | None
     worst_ns: int = field(default=-1, init=False)
-    # Worst latency in runs with a full pool, to which bounds do not apply.
+    # worst latency in runs with a full pool, to which bounds do not apply
     crowded_ns: int = field(default=-1, init=False)
     plan: str = field(default="", init=False)
     played: Played | None = field(default=None, init=False)
 
     def keep(self, worst_ns: int, plan: str, played: Played, is_crowded: bool) -> None:
-        """Keeps the observation if it is the worst so far. is_crowded: a chain without a bound filled a pool, so the
-        run says nothing about bounds."""
+        """Keeps the observation if it is the worst so far. is_crowded: a chain without a bound has filled a pool, so
+        that bounds do not apply to the run."""
         if is_crowded and self.bound_ns is not None:
             self.crowded_ns = max(self.crowded_ns, worst_ns)
         elif worst_ns > self.worst_ns:
@@ -82,7 +85,7 @@ class _Worst:
 
     @property
     def wrong(self) -> str:
-        """What is wrong with the chain: above its bound, late, or never observed; empty: nothing is wrong."""
+        """The fault of the chain: above its bound, late, or never observed; empty: no fault."""
         if self.limit_ns is not None and self.worst_ns < 0:
             crowded = f"{self.crowded_ns / 1e6:.3f} ms, but pools were full"
             return crowded if self.crowded_ns >= 0 else "never seen to end"
@@ -90,7 +93,8 @@ class _Worst:
 
     @property
     def verdict(self) -> str:
-        """Never green: green is reserved for `tide run`, because only `tide run` observes a robot and its premises."""
+        """The verdict in words. It is never green, because only `tide run` observes a robot and the premises of the
+        bounds."""
         if self.wrong:
             return f"[red]{self.wrong}[/]"
         if self.limit_ns is None:
@@ -111,10 +115,10 @@ class _Worst:
 
 @dataclass
 class SeenPath(_Worst):
-    """Observations of a path's reaction time or data age."""
+    """The observed reaction times or data ages of a path."""
 
     path: str
-    what: str  # reaction or age
+    what: str  # "reaction" or "age"
     samples: int = 0
 
     @property
@@ -130,14 +134,14 @@ class SeenPath(_Worst):
 
 @dataclass
 class Seen(_Worst):
-    """Observations of a chain, or of the part of a chain until it leaves a board."""
+    """The observed latencies of a chain, or of the part of a chain until it leaves a board."""
 
     chain: str
     until: str | None
     ended: int = 0
     lost: int = 0
-    # Only for a chain with a probability: the bounds and the worst responses to which they apply, and the numbers of
-    # instances that were late and that ended in runs whose delays come as often as described.
+    # Only for a chain with a probability: its bounds, and for each the worst response to which it applies; and the
+    # numbers of instances that were late and that ended, in runs whose delays come as often as described.
     likely: tuple[Likely, ...] = ()
     worst_likely_ns: list[int] = field(default_factory=list)
     counted: tuple[int, int] = (0, 0)
@@ -153,7 +157,7 @@ class Seen(_Worst):
 
     @property
     def is_late(self) -> bool:
-        """With a probability, single instances may be late."""
+        """True if the deadline was missed. For a chain with a probability, single instances may be late."""
         return super().is_late and not self.likely
 
     @property
@@ -185,19 +189,22 @@ class Outcome:
     runs: int
     seen: list[Seen]
     violations: list[str] = field(default_factory=list)
-    full: list[str] = field(default_factory=list)  # pools that ran full although the bounds assume that they do not
-    find_recording: Callable[[], list[Step]] = list  # returns the steps of the run closest to a bound
+    # pools that ran full although the bounds assume that they do not run full
+    full: list[str] = field(default_factory=list)
+    find_recording: Callable[[], list[Step]] = list  # returns the steps of the run that came closest to a bound
     paths: list[SeenPath] = field(default_factory=list)
 
     @property
     def bad(self) -> list[str]:
-        """Chains and paths that were late or lost, exceeded their bound, or were not observed."""
+        """Descriptions of all chains and paths that were late, lost instances, exceeded their bounds, or were not
+        observed."""
         every: tuple[Seen | SeenPath, ...] = (*self.seen, *self.paths)
         return [f"{one.name} ({one.wrong})" for one in every if one.wrong]
 
     @property
     def is_broken(self) -> bool:
-        """True if a promise of tide was broken: a bound, the bound's pools or a rule of the runtime."""
+        """True if a promise of tide was broken: a bound was exceeded, a pool was too small although the bounds assume
+        its size, or a rule of the runtime was violated."""
         above = any(one.is_above for one in (*self.seen, *self.paths))
         return bool(self.violations or self.full or above)
 
@@ -217,29 +224,29 @@ class Outcome:
         }
 
 
-Report = Callable[[int, int], None]  # called after each run, with the number of runs so far and of all
+Report = Callable[[int, int], None]  # called after each run, with the number of runs so far and the number of all runs
 
 
 def simulate_description(
     system: System, executor: str | None, runs: int, first: int, search: bool, report: Report = lambda done, of: None
 ) -> Outcome:
-    """Simulates the description with `runs` seeds, from `first` on. search: adds as many further runs for each chain,
-    which bring the chain closer to its bound. NoBoundError, UnplayableError: the system cannot be analysed or
-    simulated."""
+    """Simulates the description with `runs` seeds, from `first` on. search: adds the same number of runs for each
+    chain, which try to bring the chain closer to its bound. Raises NoBoundError or UnplayableError if the system cannot
+    be analysed or simulated."""
     bounds = bounds_of(system, executor)
     with closing(Server(PROGRAM)) as server:
         return _Trial(system, bounds, server).run(runs, first, search, report)
 
 
 def simulate_bounded(system: System, bounds: Bounds, server: Server, runs: int, first: int, search: bool) -> Outcome:
-    """Like `simulate_description`, with known bounds, and on a server of PROGRAM that remains open."""
+    """Like `simulate_description`, with known bounds, and on an open server of PROGRAM."""
     return _Trial(system, bounds, server).run(runs, first, search)
 
 
 @contextmanager
 def progress_on(console: Console, seconds: Callable[[], float] = time.process_time) -> Iterator[Report]:
-    """A progress bar on a terminal. If the output is not a terminal: a line after every few seconds of processor time,
-    so that a busy machine causes no additional lines."""
+    """Shows the progress: on a terminal by a bar, otherwise by a line after every few seconds of processor time, so
+    that a busy machine does not cause more lines."""
     columns = (TextColumn("runs"), BarColumn(bar_width=30), MofNCompleteColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("", total=None)
@@ -261,7 +268,7 @@ class _Trial:
         self._is_searching = False
         self._play_plan = lru_cache(REPEATED)(server.play)
         self._seen = _rows(system, bounds)
-        # Without a bound for each chain, messages may pile up.
+        # messages of a chain without a bound may accumulate
         self._has_bounds = all(chain.bound_ns is not None for chain in bounds.chains)
         self._paths = [
             SeenPath(bound_ns, limit_ns, path.name, what)
@@ -282,9 +289,9 @@ class _Trial:
             run = _kept_offsets(self._system, player, player.drawn())
             self._keep(best, player, run)
             report(self._outcome.runs, runs + (runs * len(best) if search else 0))
-        # Each further run changes the worst run of one chain, or moves that chain next to the worst instance of another
-        # chain; it may be the worst run of any chain. Chains that are far from their bounds get more of these runs.
-        self._is_searching = True  # its runs are the worst ones, whose instances say nothing about probabilities
+        # Each run of the search changes the worst run of one chain, or moves this chain next to the worst instance of
+        # another chain. Its result counts for all chains. Chains that are far from their bounds get more of these runs.
+        self._is_searching = True  # runs of a search are selected, so they say nothing about probabilities
         source = random.Random(f"{self._system.name} {first} search")
         for _ in range(runs * len(best) if search else 0):
             (place,) = source.choices([*best], [self._looseness(place, best[place][0]) for place in best])
@@ -300,13 +307,13 @@ class _Trial:
         return self._outcome
 
     def _looseness(self, place: int, worst_ns: int) -> float:
-        """Distance from the worst observation of a chain or path to its bound."""
+        """How far the worst observation of a chain or path is from its bound."""
         bound_ns = self._bounds_ns[place]
         return max(bound_ns / max(worst_ns, 1) - 1, 0.1) if bound_ns else 0.5
 
     def _keep(self, best: dict[int, tuple[int, Worst | None, _Player, Any]], player: _Player, run: Any) -> None:
-        """Plays the run and keeps it for each chain for which it is at least as late as the latest one so far. Equally
-        late runs replace each other, because the search may get further from the new one."""
+        """Plays the run, and keeps it for each chain with a latency at least as long as in the chain's best run so far.
+        A run with an equal latency replaces the former, because the search may get further from the new one."""
         played, told = self._play(player, run)
         for place, (worst_ns, index) in enumerate(told):
             if worst_ns >= best.get(place, (-1,))[0]:
@@ -329,8 +336,8 @@ class _Trial:
         return BoardsPlayer(self._system, self._bounds.executor, 0, source, self._bounds.needs)
 
     def _play(self, player: _Player, run: Any) -> tuple[Played, tuple[tuple[int, int], ...]]:
-        """Plays the run and adds it to the observations. Returns the worst latency of each chain with the index of its
-        instance, then the worst time of each path with the index -1."""
+        """Plays the run and adds it to the observations. Returns the worst latency of each chain with the index of the
+        instance, and then the worst time of each path with the index -1."""
         plan = player.words(run)
         played = self._play_plan(player.recording(plan))
         self._outcome.runs += 1
@@ -382,8 +389,8 @@ def _rows(system: System, bounds: Bounds) -> list[Seen]:
 
 
 def _kept_offsets(system: System, player: _Player, run: Any) -> Any:
-    """The run with the described offset of each chain that has one; other chains keep their drawn offsets. A run on
-    the host is unchanged."""
+    """The run with the described offsets of chains that have one; all other offsets stay as drawn. A run on the host is
+    unchanged."""
     said = {
         place: chain.offset_ns for place, chain in enumerate(system.chains) if "offset_ms" in chain.model_fields_set
     }

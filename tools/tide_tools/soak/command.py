@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 app = typer.Typer()
 _PAGE, _FIGURES = "soak.md", "soak.json"
 _LEFT = (_PAGE, _FIGURES, "agent*.log")
-# Bytes of a message with its framing and its acknowledgment; share of the line's capacity that the messages use; bits
-# of a byte.
+# Bytes of a message with framing and acknowledgment; share of the line's capacity that the messages use; bits per byte
+# on the line.
 _FRAME_BYTES, _USE_OF_LINE, _BITS = 100, 0.7, 10
 ALL_GOOD = "nothing lost, changed, out of order or beyond its bound"
 COUNTED = "nothing lost, changed or out of order"
@@ -204,7 +204,8 @@ def page(board: str, where: str, found: Found, trial: Trial, baud: int) -> tuple
 
 
 def _times(found: Found, trial: Trial, baud: int) -> tuple[list[str], list[str]]:
-    """A table of the measured times next to their bounds, with notes; and the times that exceed their bounds."""
+    """Lines with a table of the measured times next to their bounds and with notes; and lines about times that exceed
+    their bounds."""
     from tide_tools.soak.host import AGENT_MS, CHAINS
     from tide_tools.soak.trial import PERIOD_MS, limits, measured
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 side of a soak test: a node that counts the messages of a board with runtime/port/exchange and sends
-numbers to it, and the commands that control the board."""
+"""The ROS 2 side of the soak test of a board with runtime/port/exchange: a node that counts the board's messages, and
+sends numbers and commands to the board."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tide_tools.programs.child import json_line
 
 CHAINS = ("low", "middle", "high")
 _NAME = "board_exchange"
-_DIGITS, _LETTERS_MAXIMUM = 6, 60  # runtime/port/exchange/tide_exchange.c
+_DIGITS, _LETTERS_MAXIMUM = 6, 60  # the format of runtime/port/exchange/tide_exchange.c
 STEP_S, REPEAT_S = 0.02, 1.0
-AGENT_MS = 10  # delay allowed for this computer, each way
-_AHEAD = 8  # by how many the messages sent to the board may exceed those received from it
+AGENT_MS = 10  # delay that is allowed for this computer in each direction
+_AHEAD = 8  # most messages by which those sent to the board may exceed those received from it
 
-WINDOW = 32  # most unconfirmed messages of a chain to the board; the writer keeps as many for a restarted agent
+WINDOW = 32  # most unconfirmed messages of a chain to the board; the writer keeps this number for a restarted agent
 
 
 @dataclass(frozen=True)
 class Task:
-    """What one soak test does: link of the agent, number of messages, restarts, limits. image: the image of a board in
-    QEMU; the line to it is added to the agent's arguments. by_clock: sends one message each way in each period, however
-    fast the board is; otherwise the node stays a few messages ahead of those that it received."""
+    """What one soak test does. image: of a board in QEMU; the line to it is added to the agent's arguments. by_clock:
+    true: the node sends one message of each chain in each period, however fast the board is; false: it stays a few
+    messages ahead of those that it has received."""
 
-    link: tuple[str, ...]  # arguments of the agent
-    each: int  # messages of each chain in each direction
+    link: tuple[str, ...]  # arguments of the agent for the link
+    each: int  # number of messages of each chain in each direction
     restarts: int
     rounds: int
     period_ms: int
@@ -40,7 +40,7 @@ class Task:
     out: Path
     image: Path | None = None
     by_clock: bool = False
-    unplugs: int = 0  # times that the user is asked to unplug the cable
+    unplugs: int = 0  # how often the user is asked to unplug the cable
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Way:
 
     @property
     def disordered(self) -> int:
-        """Numbers that were received after a higher number."""
+        """How many numbers were received after a higher one."""
         first = list(dict.fromkeys(self.received))
         highest = itertools.accumulate(first, max)
         return sum(number < before for before, number in zip(highest, first[1:], strict=False))
@@ -70,18 +70,18 @@ class Way:
 
 @dataclass
 class Found:
-    """The counters of the node and of the board."""
+    """What the node and the board counted."""
 
     up: list[Way]
     sent_down: list[int]
-    state: dict[str, Any] = field(default_factory=dict)  # the board's last report about messages
-    result: dict[str, Any] = field(default_factory=dict)  # the board's last report about everything else
+    state: dict[str, Any] = field(default_factory=dict)  # last report of the board about messages
+    result: dict[str, Any] = field(default_factory=dict)  # last report of the board about everything else
     gone_s: list[float] = field(default_factory=list)
-    # Losses of the agent or of the cable, each with its beginning and its end.
+    # begin and end of each time without the agent or the cable
     disturbed: list[tuple[float, float]] = field(default_factory=list)
     duration_s: float = 0.0
-    late_ms: float = 0.0  # greatest delay of a turn of this node's loop, caused by the computer's load
-    late_turns: int = 0  # turns that ended later than AGENT_MS
+    late_ms: float = 0.0  # greatest delay of an iteration of this node's loop, which the load of the computer causes
+    late_turns: int = 0  # number of iterations that were late by more than AGENT_MS
 
     def add_lateness(self, late_ms: float) -> None:
         self.late_ms = max(self.late_ms, late_ms)
@@ -89,12 +89,13 @@ class Found:
 
     @property
     def lost_down(self) -> int:
-        """Number of messages that the board did not receive, or received out of order."""
+        """Number of messages that the board did not receive, or did not receive in order."""
         return int(sum(self.sent_down) - sum(self.state["next"]) + self.state["missing"])
 
     @property
     def grown(self) -> int:
-        """Bytes by which the board's heap grew from the first round of opening and closing sessions to the last."""
+        """Bytes by which the board's heap has grown from the first to the last round of opening and closing
+        sessions."""
         first, last = self.result["memory"]
         return max(0, int(last) - int(first))
 
@@ -139,7 +140,7 @@ def text_down(number: int) -> str:
 
 
 def read_up(text: str) -> tuple[int, int]:
-    """The message's number, and the number that the board expects next; -1: the message is malformed."""
+    """The number of the message, and the number that the board expects next; -1 for a malformed message."""
     first, second = text[:_DIGITS], text[_DIGITS : 2 * _DIGITS]
     if len(second) != _DIGITS or not (text.isascii() and (first + second).isdecimal()):
         return -1, -1
@@ -170,19 +171,19 @@ class Host:
         self.up = [Way(name) for name in CHAINS]
         self.confirmed, self.sent = [0] * len(CHAINS), [0] * len(CHAINS)
         self.sent_s: list[list[float]] = [[] for _ in CHAINS]
-        # For each chain: the time when a number was sent and when the first message from the board that reflects it
-        # arrived; and when messages arrived.
+        # trips: by chain, pairs of times at which a number was sent and at which the first message that reflects it
+        # arrived. Next: by chain, the times at which messages arrived.
         self.trips: list[list[tuple[float, float]]] = [[] for _ in CHAINS]
         self.came_s: list[list[float]] = [[] for _ in CHAINS]
         self.state: dict[str, Any] = {}
         self.result: dict[str, Any] = {}
-        self.older = 0  # consecutive reports whose counts are lower than those of an earlier report
+        self.older = 0  # number of consecutive reports with lower counts than an earlier report
         self._down, self._heard = [], []
         for index, name in enumerate(CHAINS):
             self._down.append(self.node.create_publisher(String, f"{_NAME}/{name}/down", kept))
             hear = self._hearing(index)
             self._heard.append(self.node.create_subscription(String, f"{_NAME}/{name}/up", hear, 1000))
-        self._later = [  # kept so that these topics have a reader: a restarted agent waits for one
+        self._later = [  # unused subscriptions, because a restarted agent waits for a reader of these topics
             self.node.create_subscription(String, f"{_NAME}/{name}", lambda _: None, 10) for name in ("burst", "opened")
         ]
         self._words = self.node.create_publisher(String, f"{_NAME}/word", 10)
@@ -219,7 +220,7 @@ class Host:
             self.result = said
         elif "next" in said:
             if sum(said["sent"]) < sum(self.state.get("sent", (0,))):
-                self.older += 1  # a repeat from before the agent's restart, or the board has restarted
+                self.older += 1  # a repeated report from before the agent's restart, or the board was restarted
                 return
             self.state, self.older = said, 0
             for index, expected in enumerate(said["next"]):
@@ -227,8 +228,8 @@ class Host:
                 self.up[index].sent = int(said["sent"][index])
 
     def say(self, word: str) -> None:
-        """Publishes the command, at most every REPEAT_S. To be called until the board reports that it has executed the
-        command."""
+        """Publishes the command, at most once every REPEAT_S. Call this until the board reports that it has executed
+        the command."""
         if time.monotonic() >= self._next_word_s:
             self._words.publish(self._kind(data=word))
             self._next_word_s = time.monotonic() + REPEAT_S
@@ -238,8 +239,8 @@ class Host:
         return all(count > 0 for count in down + [one.get_publisher_count() for one in self._heard])
 
     def send(self, quiet: bool) -> None:
-        """Sends the next numbers. At most WINDOW numbers are unconfirmed, because the writer keeps no more. quiet:
-        nothing arrives from the board, so one number of each chain is sent in any case."""
+        """Sends the next numbers. At most WINDOW numbers may be unconfirmed, because the writer keeps no more. quiet:
+        nothing arrives from the board; one number of each chain is then sent in any case."""
         for index, publisher in enumerate(self._down):
             came = len(self.up[index].received)
             while (
@@ -254,7 +255,7 @@ class Host:
                     break
 
     def missing(self) -> str:
-        """The lowest numbers not received from the board."""
+        """The lowest numbers that were not received from the board, as text."""
         gone = {way.chain: sorted(set(range(way.sent)) - set(way.received))[:5] for way in self.up}
         return "".join(f"; {chain} has no {', '.join(map(str, some))}" for chain, some in gone.items() if some)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The soak test of a board: messages in both directions, an agent that is killed and a cable that is unplugged at
-planned times, and the measurements next to the bounds of a description of the board's program."""
+"""The soak test of a board: messages in both directions while the agent is killed and the cable is unplugged at planned
+times, and the measured times with their bounds, which come from a description of the board's program."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tide_tools.soak.host import AGENT_MS, CHAINS, REPEAT_S, STEP_S, WINDOW, Fou
 from tide_tools.system.load import parse
 
 PERIOD_MS = 200  # period and deadline of each chain
-_SILENT_S, _HAND_S = 2.0, 300.0  # silence that shows an unplugged cable; time that the user has for a step
-_SETTLE_S = 5.0  # time after a loss in which waiting messages are delivered
+_SILENT_S, _HAND_S = 2.0, 300.0  # silence after which the cable counts as unplugged; time that the user has for a step
+_SETTLE_S = 5.0  # time after a disturbance in which delayed messages arrive
 _STUCK_S = 60.0
-_MATCHED_S = 0.3  # time within which both sides of a DDS match detect it, each by itself
-_BYES = 5  # number of times that "bye" is sent, because the board does not acknowledge it
-_GONE_S = 1.0  # time from the end of the killed agent to the start of the next one
+_MATCHED_S = 0.3  # time within which both sides of a DDS match have detected it
+_BYES = 5  # how often "bye" is sent, because the board does not confirm it
+_GONE_S = 1.0  # time from the end of a killed agent to the start of the next one
 
 Report = Callable[[int], None]  # called with the number of messages received in both directions
 Say = Callable[[str], None]
@@ -56,8 +56,8 @@ execution_ms = {later_ms}
 
 
 def description(baud: int) -> str:
-    """A system.toml of the board's program (runtime/port/exchange), for the bounds. Times of the board are estimates
-    for 100 MHz."""
+    """A system.toml of the board's program (runtime/port/exchange), from which bounds are computed. The execution times
+    are estimates for 100 MHz."""
     text = f"""[system]
 name = "soak"
 [[executors]]
@@ -88,10 +88,11 @@ return_ms = {AGENT_MS}
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one chain in ms; None: the analysis has no bound."""
+    """The bounds of one chain in ms; None: there is no bound."""
 
-    trip_ms: float | None  # from a message to the board to the first message from it that reflects it
-    gap_ms: float | None  # between two messages from the board: the age of the older one's data when the newer one
+    trip_ms: float | None  # from a message to the board until the first message that reflects it arrives
+    # between two messages from the board, that is, the age of the older data when the newer message
+    gap_ms: float | None
     # arrives
 
 
@@ -111,8 +112,8 @@ def _ms(time_ns: int | None) -> float | None:
 
 @dataclass(frozen=True)
 class Measured:
-    """The times of one kind for one chain (round trip, data age), without those that a killed agent or an unplugged
-    cable delayed."""
+    """Measured times of one kind (round trip or data age) of one chain, without those that a killed agent or an
+    unplugged cable delayed."""
 
     count: int
     median_ms: float
@@ -143,16 +144,16 @@ def measured(
 
 
 class Trial:
-    """One run: the agent, the sequence of events, and the user who unplugs the cable step by step."""
+    """One trial: runs the agent, follows the plan of events, and guides the user who unplugs the cable."""
 
     def __init__(self, task: Task, children: Children, report: Report, say: Say) -> None:
         self.task, self.children, self.report, self.say = task, children, report, say
         self.host = Host(task)
-        self.unplugged = 0  # how often the cable has been unplugged so far
+        self.unplugged = 0  # how often the cable was unplugged so far
         self._asked = 0
-        self._asked_s: float | None = None  # time at which the user was asked to handle the cable
+        self._asked_s: float | None = None  # time at which the user was asked to act
         self._out_s: float | None = None  # time at which the cable was unplugged
-        self._begun_s = self._next_s = 0.0  # when the first message was sent to the board, and when the next one is due
+        self._begun_s = self._next_s = 0.0  # times of the first message to the board, and of the next one
         self.agents = 0
         self.link = task.link
         if task.image is not None:
@@ -179,7 +180,7 @@ class Trial:
                 raise RunError(f"the board has not {what} within {limit_s:g} s\n{self.agent.tail()}")
 
     def send(self, now_s: float, last_s: float) -> None:
-        """Sends the messages to the board that are due. last_s: when a message last arrived."""
+        """Sends the messages to the board that are due. last_s: when the last message arrived."""
         self._begun_s = self._begun_s or now_s
         if not self.task.by_clock:
             self.host.send(quiet=now_s > last_s + 0.5)
@@ -193,11 +194,12 @@ class Trial:
 
     def _is_due(self, now_s: float) -> bool:
         whole_s = self.task.each * self.task.period_ms / 1e3
-        # The times for unplugging lie between those at which the agent is killed.
+        # The cable is unplugged between the times at which the agent is killed.
         return (now_s - self._begun_s) * (self.task.unplugs + 1) >= whole_s * (self._asked + 1) * 0.9
 
     def is_waiting(self, found: Found, now_s: float, last_s: float) -> bool:
-        """Guides the user through unplugging when it is due. True while the board may be silent because of that."""
+        """When the cable must be unplugged, guides the user. Returns true while the board may be silent because of
+        this."""
         self._require_same_board()
         if self._asked_s is None:
             if self._asked < self.task.unplugs and self._is_due(now_s) and now_s < last_s + 1.0:
@@ -222,7 +224,7 @@ class Trial:
         return True
 
     def _require_same_board(self) -> None:
-        if self.host.older > WINDOW:  # more than the board repeats across a restart of the agent
+        if self.host.older > WINDOW:  # more reports than the board repeats after a restart of the agent
             raise RunError(
                 "the board's program began anew, and its counts with it: it was reset, or has its power from the cable "
                 "that was unplugged; use --unplug 0, or power it otherwise"
@@ -279,7 +281,7 @@ class Trial:
 
 
 def soak(task: Task, report: Report, say: Say) -> tuple[Found, Trial]:
-    """Runs the whole soak test. Raises RunError if the board does not appear, or stops answering."""
+    """Runs the whole soak test. Raises RunError if the board does not appear or stops answering."""
     with Children() as children:
         trial = Trial(task, children, report, say)
         try:
