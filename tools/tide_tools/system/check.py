@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conditions on a description beyond the shape of its entries: names resolve, chains, services, locks and paths are
-consistent, and no processor or wire is overloaded."""
+"""Conditions on a description beyond the form of its entries: names refer to entries, chains, services, locks and paths
+are consistent, and no processor or link is overloaded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check(system: System) -> list[Finding]:
     findings = findings or [*_occasions(system)]
     findings = findings or [*_branches(system)]
     findings = findings or [*_joins(system)]
-    if findings:  # the other checks need valid names
+    if findings:  # all other checks need valid names
         return findings
     return [
         *check_levels(system),
@@ -122,7 +122,7 @@ def _unknown_names(system: System) -> Iterator[Finding]:
 
 
 def _unknown_callback(named: tuple[str, str], chains: Mapping[str, Chain], path: Path) -> Iterator[Finding]:
-    """A finding if the named callback does not exist. named: the two names in "chain.callback" of a description."""
+    """A finding if the named callback does not exist. named: the names of the chain and of the callback."""
     name, callback = named
     if name not in chains:
         yield Finding(path, f"there is no chain '{name}'", _one_of(chains))
@@ -153,7 +153,7 @@ def _releases(chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _event(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
-    """Checks the entries that a chain must have if it begins with an event, and those that only such a chain may
+    """Checks the entries that a chain must have if it begins with an event, and the entries that only such a chain may
     have."""
     if not chain.begins_with_event:
         if chain.burst > 1:
@@ -194,7 +194,8 @@ def _deadline(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _chains(system: System) -> Iterator[Finding]:
-    where = {executor.name: executor.where for executor in system.executors}  # system.where would search at each call
+    # faster than system.where, which searches at each call
+    where = {executor.name: executor.where for executor in system.executors}
     links = {board.name: system.link_of_board(board) for board in system.boards()}
     for index, chain in enumerate(system.chains):
         path: Path = ("chains", index)
@@ -242,8 +243,8 @@ def _chain_order(chain: Chain, path: Path) -> Iterator[Finding]:
 
 
 def _topics(system: System) -> Iterator[Finding]:
-    """Checks that each topic that a chain receives is published by the preceding callback, in each of its runs, and
-    with the chain's reliability."""
+    """Checks that each topic which a chain receives is published by the preceding callback in each of its runs, with
+    the reliability of the chain."""
     for index, chain in enumerate(system.chains):
         inputs = [(one, chain.callbacks[0], 0) for one in system.inputs(chain)]
         steps = [(before, after, place) for place, (before, after) in enumerate(pairwise(chain.callbacks), 1)]
@@ -286,8 +287,8 @@ def _topics(system: System) -> Iterator[Finding]:
 
 
 def _several_publishers(system: System) -> Iterator[Finding]:
-    """Checks that the chains of all publishers of a topic continue with its subscription, which receives the messages
-    of all these publishers."""
+    """Checks that the chains of all publishers of a topic continue with its subscription, because it receives the
+    messages of all of them."""
     by_topic: dict[str, list[tuple[Chain, Callback, Path, Publication]]] = {}
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
@@ -310,7 +311,7 @@ def _same_subscriptions(
     publishers: list[tuple[Chain, Callback, Path, Publication]],
     takers: Mapping[int, list[tuple[Chain, Callback, Path]]],
 ) -> Iterator[Finding]:
-    first: dict[tuple[str, str], tuple[Chain, Callback, str]] = {}  # keys: executor, and name of the subscription
+    first: dict[tuple[str, str], tuple[Chain, Callback, str]] = {}  # by executor and name of the subscription
     of, maker, _, sent = publishers[0]
     for chain, callback, path, one in publishers:
         if one.type != sent.type:
@@ -339,7 +340,7 @@ def _same_subscriptions(
 
 
 def _occasions(system: System) -> Iterator[Finding]:
-    """Checks the rate of messages that not every run publishes."""
+    """Checks the rates of messages that not every run publishes."""
     every = [
         (chain, callback, place)
         for index, chain in enumerate(system.chains)
@@ -385,7 +386,7 @@ def _branches(system: System) -> Iterator[Finding]:
                 f"'{named}' of chain '{name}' publishes nothing that chain '{chain.name}' could begin with",
                 'add publishes = { topic = "...", payload_bytes = ... } to it',
             )
-        elif isinstance(sent, Publication):  # otherwise `_topics` reports it
+        elif isinstance(sent, Publication):  # in other cases, `_topics` reports it
             period_ns = sent.period_ns(chains[name].period_ns)
             what = f"branches from '{name}' and has another period"
             if sent.is_occasional:
@@ -399,7 +400,7 @@ def _branches(system: System) -> Iterator[Finding]:
 
 
 def _joins(system: System) -> Iterator[Finding]:
-    """Findings on joins. Must be called only if `_branches` has no findings."""
+    """Checks joins. Call this only if `_branches` has no findings."""
     chains = {chain.name: chain for chain in system.chains}
     for index, chain in enumerate(system.chains):
         seen = {chain.branches_from}
@@ -439,8 +440,8 @@ def _join(
 
 
 def _waits_for_itself(chain: Chain, chains: dict[str, Chain], joins: bool) -> bool:
-    """joins=False: true for a chain in a cycle of branches, or one that branches from such a cycle, because neither
-    begins with a timer. joins=True: true for a chain in a cycle of branches and joins."""
+    """joins=False: true if the chain is in a cycle of branches or branches from such a cycle, so that no timer begins
+    it. joins=True: true if the chain is in a cycle of branches and joins."""
     seen: set[str] = set()
     left = [chain.name]
     while left:
@@ -486,7 +487,7 @@ def _groups(system: System) -> Iterator[Finding]:
 
 
 def _priorities(system: System) -> Iterator[Finding]:
-    """Checks that all callbacks of the host have priorities of their own, or that none has: a callback's own priority
+    """Checks that either all callbacks of the host have their own priorities or none, because a callback's own priority
     cannot be compared with one that comes from a chain."""
     own = list(_callbacks(system, lambda one: one.priority is not None))
     for path, callback in own:
@@ -508,8 +509,8 @@ def _priorities(system: System) -> Iterator[Finding]:
 
 
 def _propagation(system: System) -> Iterator[Finding]:
-    """Reports propagation times that are as long as the period, and propagation times of messages that do not pass
-    between two executors of the host."""
+    """Reports propagation times that are not shorter than the period, and those of messages that do not pass between
+    two executors of the host."""
     for index, chain in enumerate(system.chains):
         whole = system.path(chain)
         for position, callback in enumerate(chain.callbacks):
@@ -648,8 +649,8 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
 
 
 def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Path) -> Iterator[Finding]:
-    """Findings on a chain's services. A service occurs once in a chain. Several chains may call the server, which is
-    one callback of one executor."""
+    """Checks a chain's services. A service may occur only once in a chain. Several chains may call a server, which must
+    be one callback on one executor."""
     for position, callback in enumerate(chain.callbacks):
         if callback.replies is None or callback.kind != "service":
             continue
@@ -675,7 +676,7 @@ def _servers(chain: Chain, servers: dict[str, tuple[Chain, Callback]], path: Pat
 
 
 def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], path: Path) -> Iterator[Finding]:
-    """Checks the properties of a server that all its clients must describe in the same way."""
+    """Checks the properties of a server that all chains which call it must describe in the same way."""
     of, first = known
     callback = chain.callbacks[position]
     here: Path = (*path, "callbacks", position)
@@ -693,7 +694,7 @@ def _same_server(chain: Chain, position: int, known: tuple[Chain, Callback], pat
 def _same_callback(
     words: str, known: tuple[Chain, Callback], other: tuple[Chain, Callback], path: Path
 ) -> Iterator[Finding]:
-    """Findings on a callback that several chains describe differently."""
+    """Reports differences between the descriptions of one callback in several chains."""
     for key in ("group", "priority"):
         one, again = getattr(known[1], key), getattr(other[1], key)
         if one != again:
@@ -713,7 +714,7 @@ def _said(key: str, value: object) -> str:
 
 
 def _delays(system: System) -> Iterator[Finding]:
-    """Checks measured delays, and that only chains that need a probability have one."""
+    """Checks measured delays, and that only chains which need a probability give one."""
     measured: set[str] = set()
     for index, link in enumerate(system.links):
         for key in ("agent", "return") if isinstance(link, UdpLink) else ():
@@ -737,8 +738,8 @@ def _delays(system: System) -> Iterator[Finding]:
 
 
 def _boards(system: System) -> Iterator[Finding]:
-    """Checks the entries that depend on where an executor runs: an executor of the host has neither link nor policy,
-    nor costs besides its callbacks. A chain must name a link of a board that it touches."""
+    """Checks the entries that depend on where an executor runs: an executor of the host has no link, no policy, and no
+    costs besides its callbacks. A chain may name only the link of a board that it touches."""
     for index, executor in enumerate(system.executors):
         for key in ("link", "policy"):
             if executor.where == "host" and getattr(executor, key) is not None:
@@ -806,7 +807,7 @@ def _cores(system: System, executor: Executor, path: Path) -> Iterator[Finding]:
 
 
 def _locks(system: System) -> Iterator[Finding]:
-    """Checks locks; called only if all names are known."""
+    """Checks locks. Call this only if all names are known."""
     callbacks = {(chain.name, one.name): one for chain in system.chains for one in chain.callbacks}
     held_ms: dict[tuple[str, str], Decimal] = {}
     for index, lock in enumerate(system.locks):
@@ -856,7 +857,7 @@ def _shared(system: System, index: int, lock: Lock) -> Iterator[Finding]:
 
 
 def _shares_memory(system: System, index: int, lock: Lock, callbacks: list[Callback]) -> Iterator[Finding]:
-    """Checks that the callbacks of a lock share memory: on one board, or in one process of the host."""
+    """Checks that all callbacks of a lock share memory: they must be on one board, or in one process of the host."""
     first = callbacks[0]
     for place, callback in enumerate(callbacks):
         path: Path = ("locks", index, "sections", place, "callback")
@@ -881,8 +882,8 @@ def _shares_memory(system: System, index: int, lock: Lock, callbacks: list[Callb
 
 
 def _paths(system: System) -> Iterator[Finding]:
-    """Checks paths; called only if all names are known. The next chain of a path must begin on the executor on which
-    the preceding one ends."""
+    """Checks paths: each chain of a path must begin on the executor on which the preceding one ends. Call this only if
+    all names are known."""
     for index, path in enumerate(system.paths):
         for name in path.chains:
             if system.timer_of(system.chain(name)).begins_with_event:
@@ -908,7 +909,7 @@ _PROGRAMS = ("command", "image", "attach")
 
 
 def _programs(system: System) -> Iterator[Finding]:
-    """Checks that an executor has at most one program of the user, and that images and devices have matching lines."""
+    """Checks that an executor has at most one program of the user, and that images and devices have suitable links."""
     for index, executor in enumerate(system.executors):
         given = [key for key in _PROGRAMS if getattr(executor, key) is not None]
         for key in given[1:]:
@@ -946,8 +947,8 @@ def _misfit(board: Executor, link: Line | Network | None, path: tuple[str | int,
 
 
 def _executor_load(system: System) -> Iterator[Finding]:
-    """Checks that the load does not exceed the cores: a board has one core, and on the host every lane has a core of
-    its own."""
+    """Checks that the load does not exceed the cores: a board has one core, and on the host every lane has its own
+    core."""
     loads = _loads(system)
     several = len(system.boards()) > 1
     for index, executor in enumerate(system.executors):
@@ -982,12 +983,12 @@ def _loads(system: System) -> dict[str, Fraction]:
     return loads
 
 
-_FRAME_BYTES = 12  # headers of a message with one submessage, without its payload
+_FRAME_BYTES = 12  # headers of a message with one submessage
 
 
 def _fragments(system: System) -> Iterator[Finding]:
-    """Reports best-effort messages to and from boards that need several frames: only reliable streams to an agent have
-    fragments. The analysis reports those over RTPS, and quanta that are too short."""
+    """Reports best-effort messages to and from boards that need several frames, because only reliable streams have
+    fragments. (The analysis reports messages that are too long for RTPS, and quanta that are too short.)"""
     links = {board.name: system.link_of_board(board) for board in system.boards()}
     for name, link in links.items():
         if isinstance(link, RtpsLink) or (link is not None and 0 < link.quantum_bytes < QUANTUM_MINIMUM):
@@ -1018,7 +1019,7 @@ def _fragments(system: System) -> Iterator[Finding]:
 def _link_load(system: System) -> Iterator[Finding]:
     if not system.links:
         return
-    crossings: dict[tuple[str, str], Fraction] = {}  # bytes per nanosecond, by link and sending side
+    crossings: dict[tuple[str, str], Fraction] = {}  # by link and sending side: bytes per nanosecond
     links = {board.name: system.link_of_board(board) for board in system.boards()}
     seen: set[tuple[int, tuple[str, str]]] = set()
     for chain in system.chains:
@@ -1051,8 +1052,8 @@ def _crossings(
     links: Mapping[str, Line | Network | None],
     seen: set[tuple[int, tuple[str, str]]],
 ) -> Iterator[tuple[tuple[str, str], Publication | Request | Reply]]:
-    """Traffic on the links of boards, by link and sending side. seen: the messages to the host counted so far: each
-    message is sent only once, however many receivers it has."""
+    """The traffic of a chain on the links of boards, as link, sending side and rate. seen: messages to the host that
+    were already counted; a message is sent only once, however many receivers it has."""
     inputs = ((one, chain.callbacks[0]) for one in system.inputs(chain))
     pairs = list(itertools.chain(inputs, itertools.pairwise(chain.callbacks)))
     sent = [(before.executor, after.executor, before.sends_to(after)) for before, after in pairs]
@@ -1079,8 +1080,8 @@ def _percent(load: Fraction) -> str:
 
 
 def not_played(system: System, given: Collection[str] | None = None) -> Iterator[Finding]:
-    """Findings on descriptions that stand-ins of boards and nodes cannot play. given: the executors in a run that are
-    the user's programs; None: the description is for the simulator."""
+    """Reports entries that cannot be played. given: names of the executors in a run that are programs of the user;
+    None: the description is for the simulator."""
     used = {callback.executor for chain in system.chains for callback in chain.callbacks}
     for index, board in enumerate(system.executors):
         if board.name not in used or board.where == "host":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes values in the text of a description and keeps comments, order and formatting."""
+"""Changes values in the text of a description. Comments, order and formatting are kept."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterable
 
 from tide_tools.system.locate import Path, locate_values
 
-Edit = tuple[Path, str, str, str]  # entry, key, new value as text, and the key after which a new key is inserted
+# path of the entry, key, new value as text, and the key after which a missing key is inserted
+Edit = tuple[Path, str, str, str]
 
 
 def edited(text: str, edits: Iterable[Edit]) -> str:
-    """Returns the text with the changed values. `text` must be a description without errors. A missing key is inserted
-    after the key that its Edit names, also in an inline table."""
+    """Returns the text with the changed values. `text` must be a description without errors. Missing keys are inserted,
+    also in inline tables."""
     newline = "\r\n" if "\r\n" in text else "\n"
     text = text.replace("\r\n", "\n")
     for entry, key, value, behind in edits:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of the values in a system description: times, names and their limits."""
+"""Types of the values in a system description: times and names, with their limits."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from pydantic_core import PydanticKnownError
 LEVEL_MAXIMUM = 126  # TIDE_LEVEL_MAXIMUM of include/tide/priority.h
 CHAIN_PRIORITY_MAXIMUM = 1_000_000
 MILLISECONDS_MAXIMUM = 1_000_000_000  # kLongestTimeNs of analysis/model.h
-CALLBACKS_MAXIMUM = 1000  # the value of kMostCallbacks there
-PUBLICATIONS_MAXIMUM = 64  # most messages of a callback
+CALLBACKS_MAXIMUM = 1000  # kMostCallbacks of analysis/model.h
+PUBLICATIONS_MAXIMUM = 64  # of one callback
 QUANTILES_MAXIMUM = 16
 MTU_MINIMUM = 68  # MTU_BYTES_MINIMUM of src/session/session.c
-QUANTUM_MINIMUM = 64  # of quantum_bytes, if it is given
-PRIORITY_MAXIMUM = 32_511  # largest priority of a callback: level 126, last position (level << 8 | position)
+QUANTUM_MINIMUM = 64  # of quantum_bytes
+PRIORITY_MAXIMUM = 32_511  # of a callback: level 126, last position (level << 8 | position)
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def _milliseconds(value: Any) -> Decimal:
-    """Validates a number above 0. A description has many of them, so one call checks everything instead of several
-    validators; errors have the types of pydantic's own."""
+    """Validates a number of milliseconds above 0. One function checks everything, which is faster than several
+    validators, because a description has many of these numbers. Errors have the types of pydantic's errors."""
     number = _whole_nanoseconds(value)
     if number <= 0:
         raise PydanticKnownError("greater_than", {"gt": 0})
@@ -69,7 +69,7 @@ _SHARE = re.compile(r"0\.\d{1,6}")
 
 
 def quantiles_of(value: Any) -> Any:
-    """A table of delays by the share of messages that take no longer, in the order of the shares."""
+    """Validates a table of delays by share of the messages that take no longer, and sorts it by share."""
     if isinstance(value, tuple):
         return value
     if not isinstance(value, dict) or not 1 <= len(value) <= QUANTILES_MAXIMUM:

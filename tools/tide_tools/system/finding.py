@@ -8,7 +8,7 @@ from tide_tools.system.locate import Path
 
 @dataclass(frozen=True)
 class Finding:
-    """One problem: where it is, what is wrong, and what to do."""
+    """A problem in a description: where it is, what is wrong, and what to do."""
 
     path: Path
     what: str

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The levels of chains (tide/priority.h): numbers from 1 to 126 that order a board's frames and callbacks, or the
 callbacks of an executor of the host. Priorities belong to the whole description, levels to one executor with its link.
-Levels have the same order as priorities. Only chains that share a callback of a board, and chains of one timer, have
-the same level there. All programs that execute a description use the levels of this module. Bounds need only the
+Levels have the same order as priorities. Two chains have the same level on a board only if they share a callback there
+or have the same timer. All programs that execute a description use the levels of this module; bounds need only the
 order."""
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from tide_tools.system.servers import servers_of
 
 
 class LevelError(UsageError):
-    """An executor has more priorities than there are levels; the text is one line."""
+    """An executor has more different priorities than there are levels; the text is one line."""
 
 
 def meetings(system: System) -> dict[str, list[Chain]]:
-    """For each executor: the chains that visit it or another core of its board, together with the chains that begin
-    with callbacks of these chains. Linear in the number of callbacks."""
+    """By executor: the chains that visit it or another core of its board, and all chains that begin with callbacks of
+    these chains. The time is linear in the number of callbacks."""
     chains = {chain.name: chain for chain in system.chains}
     found: dict[str, list[Chain]] = {executor.name: [] for executor in system.executors}
     for chain in system.chains:
@@ -57,14 +57,14 @@ def _inputs(chain: Chain) -> list[tuple[str, str]]:
 
 
 def levels(system: System, executor: str) -> dict[str, int]:
-    """The levels of the chains that visit this executor, by name. Raises LevelError."""
+    """By name: the levels of the chains that visit this executor. Raises LevelError."""
     return _levels(system, executor, meetings(system)[executor])
 
 
 def shared_priorities(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence[Callback]]) -> dict[str, int]:
-    """For chains that share a callback of this board, by chain: the priority of the most urgent of these chains.
-    servers: the callbacks of several chains (tide_tools.system.servers). Chains of equal priority count as sharing one,
-    because they are paths of one timer's chains (ways_of in tide_tools.analysis.lower)."""
+    """By name, for chains that share a callback of this board: the highest priority of the chains that share it.
+    servers: the callbacks of several chains (tide_tools.system.servers). Chains of equal priority count as sharing a
+    callback, because they are paths from one timer (ways_of in tide_tools.analysis.lower)."""
     alike: dict[int, list[str]] = defaultdict(list)
     for chain in chains:
         if any(callback.executor == board for callback in chain.callbacks):
@@ -80,8 +80,8 @@ def _sharing(board: str, chains: Sequence[Chain], servers: Mapping[str, Sequence
 
 
 def _together(priorities: Mapping[str, int], groups: Iterable[Sequence[str]]) -> dict[str, int]:
-    """For each chain in a group of several: the highest priority of the group. If groups overlap, the highest of all
-    groups that are connected in this way."""
+    """By name, for chains in a group of several: the highest priority in the group. Groups that overlap count as one
+    group."""
     several = [names for names in groups if len(names) > 1]
     found = {name: priorities[name] for names in several for name in names}
     before: dict[str, int] = {}
@@ -93,8 +93,8 @@ def _together(priorities: Mapping[str, int], groups: Iterable[Sequence[str]]) ->
 
 
 def tree_priorities(system: System) -> dict[str, int]:
-    """The priorities of chains that share a timer in a system with boards, by chain. On boards all these chains have
-    the priority of the most urgent chain, so a shared callback has the same level whichever chain continues."""
+    """By name, for chains that share a timer in a system with boards: the highest priority of the timer's chains. On
+    boards, all these chains have this priority, so that a callback that several of them share has one level."""
     if not system.boards() or all(chain.branches_from is None for chain in system.chains):
         return {}
     trees: dict[str, list[Chain]] = defaultdict(list)
@@ -109,14 +109,14 @@ def tree_priorities(system: System) -> dict[str, int]:
 
 
 def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
-    """The levels by board and chain. Raises LevelError."""
+    """By board and chain: the levels. Raises LevelError."""
     every = meetings(system)
     return {board.name: _levels(system, board.name, every[board.name]) for board in system.boards()}
 
 
 def names_by_level(system: System, executor: str | None = None) -> dict[int, str]:
-    """Names of the chains on this executor, by level. executor None: the chains on any executor, except levels that
-    differ between executors. Raises KeyError if the description has no such executor, and LevelError."""
+    """By level: the name of the chain on this executor. executor None: on any executor, except for levels that mean
+    different chains on different executors. Raises LevelError, and KeyError if there is no such executor."""
     every = meetings(system)
     names: dict[int, set[str]] = {}
     for one in every if executor is None else (executor,):
@@ -132,8 +132,8 @@ def names_by_level(system: System, executor: str | None = None) -> dict[int, str
 
 
 def _levels(system: System, executor: str, chains: Sequence[Chain]) -> dict[str, int]:
-    """Priorities are the levels if all of them are valid levels; otherwise they are numbered from 1, the least urgent
-    first."""
+    """By name: the levels of these chains on an executor. If all priorities are valid levels, they are the levels;
+    otherwise priorities are numbered from 1, the least urgent first."""
     priorities = {chain.name: chain.priority for chain in chains}
     if system.executor(executor).where == "mcu":
         trees = tree_priorities(system)
@@ -160,9 +160,9 @@ def _too_many(executor: str, count: int) -> str:
 
 
 def check_levels(system: System) -> Iterator[Finding]:
-    """Findings on priorities: chains that meet must have different priorities. Only for boards is the number of
-    priorities limited to that of the levels: an executor of the host may need no levels, because it may choose
-    callbacks in another order than that of the chains."""
+    """Checks priorities: chains that meet must have different ones. Boards may not have more different priorities than
+    there are levels. Executors of the host may, because they may choose callbacks in another order than that of the
+    chains, and then need no levels."""
     places = {chain.name: index for index, chain in enumerate(system.chains)}
     told: set[tuple[str, str]] = set()
     every = meetings(system)
@@ -184,8 +184,8 @@ def check_levels(system: System) -> Iterator[Finding]:
 
 
 def too_many_levels(system: System) -> list[Finding]:
-    """For a system without boards, with executors that choose callbacks by the chains' priorities: a finding for each
-    executor that has more priorities than there are levels."""
+    """Reports executors with more different priorities than there are levels, in a system without boards whose
+    executors choose callbacks by the chains' priorities."""
     every = meetings(system)
     return [
         Finding(("executors", index), _too_many(one.name, count), f"{_FEWER}, or check another policy by --executor")
@@ -195,9 +195,9 @@ def too_many_levels(system: System) -> list[Finding]:
 
 
 def priorities_of(system: System, executor: str | None = None) -> dict[int, int]:
-    """Priorities of the callbacks of a system without boards, or of this executor of the host, by identity. A callback
-    has its own priority, or the priority given by its chain (tide_chain_add), by which later callbacks of a chain are
-    more urgent. A callback of several chains has the highest of the chains' priorities. Raises LevelError."""
+    """By identity: the priorities of the callbacks of a system without boards, or of this executor of the host. They
+    are the described ones of the callbacks, or else those that tide_chain_add gives, by which later callbacks of a
+    chain are more urgent. A callback of several chains has the highest of its priorities. Raises LevelError."""
     names = [one.name for one in system.executors if executor in (None, one.name)]
     callbacks = [one for chain in system.chains for one in chain.callbacks if one.executor in names]
     own = {id(callback): callback.priority for callback in callbacks if callback.priority is not None}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads a system.toml. All errors are reported at once, one line each: `file:line: what; what to do`."""
+"""Reads a system.toml. All problems are reported together, each in a line `file:line: what; what to do`."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tide_tools.system.model import System
 from tide_tools.system.sizes import check_types, with_sizes
 
 MOST_BYTES = 512 * 2**20
-MOST_LINES = 20  # largest number of problems reported at once
+MOST_LINES = 20  # most problems that are reported together
 
 
 class SystemFileError(UsageError):
-    """A description that cannot be used; `lines` has one line for each problem, in the order of the file."""
+    """A description cannot be used. `lines` has one line for each problem, in the order of the file."""
 
     def __init__(self, lines: list[str]) -> None:
         super().__init__("\n".join(lines))
@@ -53,7 +53,7 @@ def load(file: str | FilePath) -> System:
 
 
 def parse(text: str, name: str = "system.toml") -> System:
-    """Like load, but from a text; `name` stands for the file in messages."""
+    """Like load, but reads a text. `name` is used as the file name in messages."""
     if text.startswith("\ufeff"):
         raise SystemFileError([f"{name}:1: begins with a byte order mark; save the file as UTF-8 without it"])
     system, findings = with_sizes(_read(text, name))
@@ -64,7 +64,7 @@ def parse(text: str, name: str = "system.toml") -> System:
 
 
 def _number(text: str) -> Decimal:
-    """The exact number; 2e6 is written as 2000000."""
+    """The exact number, without an exponent: 2e6 becomes 2000000."""
     number = Decimal(text)
     is_short = number.is_finite() and -30 < number.adjusted() < 30
     return Decimal(format(number, "f")) if is_short else number
@@ -85,24 +85,24 @@ def _read(text: str, name: str) -> System:
 
 
 def require_played(file: str | FilePath, system: System, given: Collection[str] | None = None) -> None:
-    """Raises SystemFileError if a part of the description cannot be played. given: the executors in a run that are the
-    user's programs; None: the description is for the simulator."""
+    """Raises SystemFileError if a part of the description cannot be played. given: names of the executors in a run that
+    are programs of the user; None: the description is for the simulator."""
     if problems := [(one.path, one.what, one.remedy) for one in not_played(system, given)]:
         raise SystemFileError(problem_lines(file, problems))
 
 
 def problem_lines(file: str | FilePath, problems: list[tuple[Path, str, str]]) -> list[str]:
-    """Formats problems that a command finds later like the problems that load finds."""
+    """Formats problems that a command finds after loading like those that load reports."""
     lines = locate(FilePath(file).read_text(encoding="utf-8"))
     return _report(str(file), lines, problems).lines
 
 
-# The analysis knows the part of a chain on one board by the chain's name and a number behind '#'.
+# The analysis names the part of a chain on one board by the chain's name, '#' and a number.
 _ENTRY = re.compile(r"chain '(?P<chain>[^'#]*)(?P<number>[^']*)'(?:, callback '(?P<callback>[^']*)')?: ")
 
 
 def placed_lines(file: str | FilePath, problems: list[str]) -> list[str]:
-    """The lines with which the analysis refuses a description, each with file and line number in front."""
+    """The lines of the analysis about a refused description, each with the file and the line number in front."""
     text = FilePath(file).read_text(encoding="utf-8")
     chains = tomli.loads(text).get("chains", [])
     places = locate(text)
@@ -131,7 +131,7 @@ def _report(name: str, lines: dict[Path, int], problems: list[tuple[Path, str, s
 
 
 def _line_of(path: Path, lines: dict[Path, int]) -> int:
-    """The line of the path, or of the nearest enclosing entry."""
+    """The line of the entry, or of the nearest entry that contains it."""
     while path not in lines:
         path = path[:-1]
     return lines[path]
@@ -151,7 +151,7 @@ def _syntax_line(message: str, text: str, name: str) -> str:
 
 
 _QUOTED = "'([^']*)'"
-_TOML_WORDS = {  # messages of the TOML parser, and this module's words for them
+_TOML_WORDS = {  # by message of the TOML parser: this module's words for it
     "Cannot declare (.*) twice": r"\1 is declared twice",
     "Cannot overwrite a value": "a key is set twice",
     "Cannot mutate immutable namespace (.*)": r"\1 is set twice, and the first time completely",
@@ -160,8 +160,8 @@ _TOML_WORDS = {  # messages of the TOML parser, and this module's words for them
 
 
 def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
-    """The path of an entry in the file. pydantic puts the tag of a union into a location, so only steps that exist in
-    the data are kept."""
+    """The path of an entry in the file, from pydantic's location. This may contain the tag of a union, so only steps
+    that exist in the data are kept."""
     path: list[str | int] = []
     for number, step in enumerate(location):
         inside_list = isinstance(data, list) and isinstance(step, int)
@@ -173,8 +173,8 @@ def _real_path(location: tuple[str | int, ...], data: Any) -> Path:
 
 
 def _misspelt(details: list[ErrorDetails], data: Any) -> set[Path]:
-    """The missing keys for which there is a similar unknown key. Both errors have one cause, a misspelt key, which is
-    reported only for the unknown key."""
+    """The missing keys for which there is a similar unknown key. Both errors are caused by one misspelt key, and are
+    reported only as the unknown key."""
     paths: dict[str, list[Path]] = {"missing": [], "extra_forbidden": []}
     for one in details:
         paths.setdefault(one["type"], []).append(_real_path(one["loc"], data))
@@ -191,7 +191,8 @@ def _near(key: str, known: list[str]) -> str | None:
 
 
 def _is_echo(details: ErrorDetails) -> bool:
-    """True for an error that repeats others: pydantic also reports a list with invalid entries as too short."""
+    """True for an error that only follows from others: pydantic reports a list with invalid entries also as too
+    short."""
     return details["type"] == "too_short" and bool(details["input"])
 
 
@@ -239,7 +240,7 @@ def _shape_problem(details: ErrorDetails, data: dict[str, Any]) -> tuple[Path, s
 
 
 def _written(path: Path) -> str:
-    """How the entry begins in a file: `[[chains]]` for a table, `name = ...` for a key."""
+    """What the line of the entry looks like in a file: `[[chains]]` for a table, `name = ...` for a key."""
     key = str(path[-1])
     if len(path) > 1:
         return f"[[chains.{key}]]" if path[0] == "chains" and key == "callbacks" else f"{key} = ..."

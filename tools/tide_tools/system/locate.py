@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of the keys and tables of a TOML text. The standard parser keeps no positions; errors need the line.
+"""Finds the positions of keys and tables in a TOML text, because errors name the line and the standard parser has no
+positions.
 
-The TOML parser has already accepted the text, so this reader does not validate it."""
+The text must have been accepted by the TOML parser; this reader does not validate it."""
 
 from __future__ import annotations
 
@@ -16,20 +17,20 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 
 
 def locate(text: str) -> dict[Path, int]:
-    """The line (from 1) of every key, table and array element, by its path."""
+    """By path: the line, from 1, of every key, table and array element."""
     return _Reader(text.replace("\r\n", "\n")).read()
 
 
 @dataclass(frozen=True)
 class Values:
-    """Offsets (begin, end) of the values of a text by path, and which tables are inline."""
+    """The offsets (begin, end) of the values in a text, by path, and the paths of inline tables."""
 
     spans: dict[Path, tuple[int, int]]
     inline: frozenset[Path]
 
 
 def locate_values(text: str) -> Values:
-    """Reader of a text without carriage returns."""
+    """Finds the values in a text without carriage returns."""
     reader = _Reader(text)
     reader.read()
     return Values(reader.spans, frozenset(reader.inline))
@@ -39,7 +40,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.at = 0
-        self.counted = (0, 1)  # offset up to which ends of lines have been counted, and the number of the line there
+        self.counted = (0, 1)  # an offset, and the number of the line at this offset
         self.lines: dict[Path, int] = {(): 1}
         self.array_lengths: dict[Path, int] = {}
         self.spans: dict[Path, tuple[int, int]] = {}
@@ -64,7 +65,7 @@ class _Reader:
             self.lines.setdefault(path[:length], line)
 
     def _skip_blank(self) -> bool:
-        """Skips white space, line ends and comments; false at the end of the text."""
+        """Skips white space, line ends and comments. Returns false at the end of the text."""
         while self.at < len(self.text):
             character = self.text[self.at]
             if character == "#":
@@ -163,7 +164,7 @@ class _Reader:
         while end < len(self.text) and not self.text.startswith(delimiter, end):
             end += 2 if quote == '"' and self.text[end] == "\\" else 1
         self.at = end + len(delimiter)
-        while len(delimiter) == 3 and self.text.startswith(quote, self.at):  # quotes that belong to the text
+        while len(delimiter) == 3 and self.text.startswith(quote, self.at):  # quotes at the end that belong to the text
             self.at += 1
         body = self.text[start:end]
         return _ESCAPE.sub(_unescape, body) if quote == '"' else body

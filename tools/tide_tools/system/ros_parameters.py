@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A description's chains and lanes as parameters of tide_rclcpp, for an executor of a C++ process. The grammar is in
-ros/tide_rclcpp/include/tide_rclcpp/options.hpp."""
+"""Writes a description's chains and lanes as parameters of tide_rclcpp, for an executor in a C++ process. The grammar
+is in ros/tide_rclcpp/include/tide_rclcpp/options.hpp."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _PRIORITY_OF_BUDGETS = 50
 
 
 def parameters_file(system: System, executor: str | None, command: str) -> str:
-    """The text for `--params-file`, for every node of the process. executor: None: the first executor on the host.
-    Raises UsageError if the host has no such executor."""
+    """The text for `--params-file`, for all nodes of the process. executor: its name; None: the first executor of the
+    host. Raises UsageError if the host has no such executor."""
     chosen = _executor(system, executor)
     lines = [
         f"# {command} wrote this; repeat it when the description changes.",
@@ -42,7 +42,7 @@ def _executor(system: System, name: str | None) -> Executor:
 
 
 def _lanes(executor: Executor) -> Iterator[str]:
-    """A line for each lane. A single lane without a budget needs none, because it is the thread that spins."""
+    """A line for each lane. A single lane without a budget has no line, because it is the thread that spins."""
     if executor.lanes == 1 and executor.budget_ms == 0:
         return
     budget = f" budget {executor.budget_ms}ms {executor.budget_period_ms}ms fifo {_PRIORITY_OF_BUDGETS}"
@@ -58,7 +58,7 @@ def _chains(system: System, executor: str) -> Iterator[str]:
             continue
         parts = [_named(one, _source(system, chain, place), executor) for place, one in enumerate(chain.callbacks)]
         members = list(chain.callbacks)
-        for further in system.inputs(chain)[1:]:  # appended, so that the chain's own callbacks keep their positions
+        for further in system.inputs(chain)[1:]:  # at the end, so that the chain's own callbacks keep their positions
             parts.append(_named(chain.callbacks[0], _sent_by(further, chain.callbacks[0]), executor))
             members.append(chain.callbacks[0])
         for position, one in enumerate(members):
@@ -68,7 +68,7 @@ def _chains(system: System, executor: str) -> Iterator[str]:
 
 
 def _source(system: System, chain: Chain, place: int) -> str:
-    """The source that starts a callback: a topic, a service, or a timer's period."""
+    """What starts a callback: a topic, a service, or a timer's period."""
     inputs = system.inputs(chain)
     if place == 0 and not inputs:
         return _duration(chain.period_ns)
@@ -77,12 +77,12 @@ def _source(system: System, chain: Chain, place: int) -> str:
 
 def _sent_by(callback: Callback, taker: Callback) -> str:
     sent = callback.sends_to(taker)
-    assert sent is not None  # the loader has checked that there is a message
+    assert sent is not None  # ensured by the loader
     return "/" + (sent.topic if isinstance(sent, Publication) else sent.service).lstrip("/")
 
 
 def _named(callback: Callback, source: str, executor: str) -> str:
-    """A callback in the grammar of tide.chains. The description names no nodes, so `*` stands for any node."""
+    """A callback in the grammar of tide.chains. `*` means any node, because descriptions do not name nodes."""
     if callback.executor != executor:
         return "remote"
     return f"{callback.kind} * {source} as {callback.name}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every key of system.toml with its limits and its meaning: as JSON schema for editors, and as a page of Markdown."""
+"""All keys of system.toml with limits and meaning, as a JSON schema for editors and as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def json_schema() -> dict[str, Any]:
     schema = System.model_json_schema()
     models: list[type[Entry]] = [System, *Entry.__subclasses__(), *Line.__subclasses__()]
     for model in models:
-        if model is Line:  # the properties that all kinds of lines have in common
+        if model is Line:  # the properties that SerialLink and UsbLink have in common
             continue
         definition = schema if model is System else schema["$defs"][model.__name__]
         for key, entry in definition["properties"].items():
@@ -84,7 +84,7 @@ def json_schema() -> dict[str, Any]:
             described = _DESCRIPTIONS.get(f"{model.__name__}.{key}")
             if described is not None:
                 entry["description"] = described
-    publishes = schema["$defs"]["Callback"]["properties"]["publishes"]  # the value is one table, or a list of tables
+    publishes = schema["$defs"]["Callback"]["properties"]["publishes"]  # a table, or a list of tables
     listed = {key: publishes.pop(key) for key in ("type", "items")}
     publishes["anyOf"] = [listed["items"], listed | {"minItems": 1, "maxItems": PUBLICATIONS_MAXIMUM}]
     return {
@@ -95,7 +95,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def _limit(entry: dict[str, Any], word: str, narrower: Callable[..., Any], limit: Any) -> None:
-    """Adds the limits that pydantic omits or writes under its own keywords."""
+    """Adds a limit that pydantic omits or writes under a keyword of its own."""
     for form in entry.get("anyOf", [entry]):
         form.pop("le", None)
         form.pop("ge", None)
@@ -165,7 +165,7 @@ def _default(entry: dict[str, Any]) -> str:
 
 
 def _value(entry: dict[str, Any]) -> str:
-    """Describes a type and its limits in words."""
+    """The type and its limits in words."""
     for form in entry.get("anyOf", ()):
         if form.get("type") != "null":
             return _value(form)

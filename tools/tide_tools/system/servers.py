@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callbacks of several chains (docs/analysis/services.md): the server of a service that several chains call, and the
-subscription of a topic that several callbacks publish. Each server is one callback, which takes one message at a time
-in order of arrival, whatever its chain. On the host, bounds treat the occurrences of a server in the chains as
-callbacks of one exclusive group, on an executor that takes ready callbacks in any order. On a board these chains have
-one level (tide_tools.system.levels). This module also handles executors that share one board."""
+"""Callbacks of several chains (docs/analysis/services.md), here called servers: the server of a service that several
+chains call, and the subscription of a topic that several callbacks publish. A server is one callback, which takes
+messages one at a time in order of arrival, whatever the chain. On the host, bounds treat its occurrences in the chains
+as callbacks of one exclusive group, on an executor that takes ready callbacks in any order. On a board, the chains of a
+server have one level (tide_tools.system.levels). This module also handles executors that share one board."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from itertools import pairwise
 from tide_tools.system.model import Callback, Group, Publication, System
 from tide_tools.system.places import Executor
 
-_MARK = ":"  # a character that names of users cannot contain
+_MARK = ":"  # a character that the user's names cannot contain
 
 
 def several_publish(system: System) -> set[str]:
-    """The topics, without a leading slash, that several callbacks publish."""
+    """The topics that several callbacks publish, without a leading slash."""
     first: dict[str, Publication] = {}
     every = (sent for chain in system.chains for one in chain.callbacks for sent in one.publishes)
     return {topic for sent in every if first.setdefault(topic := sent.shared_topic, sent) is not sent}
 
 
 def servers_of(system: System) -> dict[str, list[Callback]]:
-    """The callbacks that belong to several chains: for each, its occurrence in each chain. Keys: words that name the
+    """For each callback that belongs to several chains: its occurrences, one for each chain. Keys: words that name the
     callback in messages."""
     found: dict[str, list[Callback]] = {}
     topics = several_publish(system)
@@ -36,19 +36,19 @@ def servers_of(system: System) -> dict[str, list[Callback]]:
                 shared.append((f"subscription '{after.name}' of topic '{topic}' on '{after.executor}'", after))
         for words, callback in shared:
             known = found.setdefault(words, [])
-            if all(one is not callback for one in known):  # joining chains list the same callback several times
+            if all(one is not callback for one in known):  # a joining chain may lead to the same callback several times
                 known.append(callback)
     return {words: callbacks for words, callbacks in found.items() if len(callbacks) > 1}
 
 
 def serving_several(system: System) -> set[str]:
-    """Executors with a callback of several chains."""
+    """The executors that have a callback of several chains."""
     return {callbacks[0].executor for callbacks in servers_of(system).values()}
 
 
 def with_servers(system: System) -> System:
-    """The system in which the occurrences of each shared callback of the host form an exclusive group, unless the
-    callback has a group already. Without shared callbacks, the system is unchanged."""
+    """The system in which the occurrences of each server on the host form an exclusive group, unless the callback
+    already has a group. Without servers, the system is unchanged."""
     alone = {
         name: several
         for name, several in servers_of(system).items()
@@ -64,7 +64,7 @@ def with_servers(system: System) -> System:
 
 
 def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
-    """The executors of each board that has several. Keys: the name of the first occurrence."""
+    """By name of the first executor: all executors of a board that has several."""
     boards: dict[str, list[str]] = {}
     for one in system.executors:
         if one.board is not None:
@@ -73,9 +73,9 @@ def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
 
 
 def on_one_core(system: System) -> System:
-    """The system with all callbacks of a board on the board's first executor. Callbacks wait less on several cores than
-    on one core for all of them (docs/analysis/boards.md, Several cores). The board's other executors remain, without
-    callbacks."""
+    """The system in which all callbacks of a board are on the board's first executor. Its bounds hold for several
+    cores, because callbacks wait at most as long on several cores as on one core for all of them
+    (docs/analysis/boards.md, Several cores). The board's other executors remain, without callbacks."""
     cores = cores_of_boards(system)
     if not cores:
         return system
@@ -107,6 +107,6 @@ def cores_line(system: System) -> str:
 
 
 def shared_of_group(group: str) -> str:
-    """For a group that `with_servers` added: words that name its callback, because the group has no entry in the file.
-    Empty for all other groups."""
+    """For a group that `with_servers` has added, which has no entry in the file: words that name its callback. Empty
+    for all other groups."""
     return group.partition(_MARK)[2]

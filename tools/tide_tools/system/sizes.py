@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Message types of a description: payload sizes that follow from the type, impossible sizes, and types that do not
-exist."""
+"""The message types of a description: payload sizes that follow from types, sizes that are too small, and types that do
+not exist."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PADDING_BYTES = 4  # the alignment to which DDS pads samples
 
 
 def with_sizes(system: System) -> tuple[System, list[Finding]]:
-    """The system with all sizes, and the types that have no size."""
+    """The system with the sizes that follow from types, and findings about types from which no size follows."""
     if not any(_lacks(callback) for chain in system.chains for callback in chain.callbacks):
         return system, []
     findings: list[Finding] = []
@@ -48,8 +48,8 @@ def _lacks(callback: Callback) -> list[str]:
 
 
 def check_types(system: System) -> Iterator[Finding]:
-    """Types that their package does not have, and sizes that are below the shortest message of a type. Types that are
-    not named, or whose package is not installed, are not checked."""
+    """Reports types that their package does not have, and sizes below the shortest message of a type. Messages without
+    a type, and types whose package is not installed, are not checked."""
     for index, chain in enumerate(system.chains):
         for position, callback in enumerate(chain.callbacks):
             at = ("chains", index, "callbacks", position)
@@ -68,8 +68,8 @@ def check_types(system: System) -> Iterator[Finding]:
 
 @lru_cache(maxsize=1024)
 def shortest(name: str, suffix: str = "") -> tuple[int, str]:
-    """The size of the shortest message in bytes, and the reason if there is no size; 0 if the package is not installed,
-    or its definition cannot be read. suffix: part of a service."""
+    """The size of the shortest message in bytes, and why there is none. The size is 0 if the package is not installed
+    or the definition cannot be read. suffix: of a part of a service."""
     from tide_tools.generate.model import GenerateError
 
     package, kind, short = name.split("/")
@@ -90,8 +90,8 @@ def shortest(name: str, suffix: str = "") -> tuple[int, str]:
 
 @lru_cache(maxsize=1)
 def library() -> Library:
-    """The installed interface definitions, loaded at the first call because few descriptions need them. Raises
-    GenerateError if ROS 2's packages are missing."""
+    """The installed interface definitions. They are loaded at the first call, because few descriptions need them.
+    Raises GenerateError if there are no packages of ROS 2."""
     from tide_tools.generate.model import GenerateError
 
     try:
@@ -123,7 +123,8 @@ def _wire(wanted: TypeId) -> Wire:
 
 @lru_cache(maxsize=256)
 def _size(name: str, is_reply: bool) -> tuple[int, str]:
-    """The largest size of a service's request or reply, padded as by DDS; if there is none: 1, and the reason."""
+    """The largest size of a service's request or reply, padded as DDS does; if there is no largest size: 1, and the
+    reason."""
     from tide_tools.generate.model import GenerateError
 
     package, kind, short = name.split("/")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Style of every table and paragraph of the command."""
+"""The style of all tables and paragraphs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.text import Text
 
 
 def empty_table(title: str | None = None, gap: int = 1) -> Table:
-    """A table without rows; gap: the spaces after a column, in addition to the space of the ruled line."""
+    """A table without rows. gap: number of spaces after a column, in addition to the space of the ruled line."""
     return Table(
         box=box.SIMPLE_HEAD,
         header_style="bold",
@@ -26,8 +26,8 @@ def empty_table(title: str | None = None, gap: int = 1) -> Table:
 
 
 def whole(console: Console, table: Table) -> Table:
-    """The table with no figure or word cut off: in a narrow console, lines exceed its width. Must be printed without
-    cropping."""
+    """The table with a width at which no figure or word is truncated, which may exceed that of the console. Print it
+    without cropping."""
     options = console.options.update(width=10_000)
     width = Measurement.get(console, options, table).maximum
     for column in table.columns:
@@ -41,7 +41,8 @@ def whole(console: Console, table: Table) -> Table:
 
 
 def print_wrapped(console: Console, text: str, first: str = "", rest: str | None = None, style: str = "") -> None:
-    """A paragraph that breaks at words; first and rest: the prefixes of its first line and of the other lines."""
+    """Prints a paragraph that is wrapped at words. first, rest: the prefixes of its first line and of all other
+    lines."""
     indent = first if rest is None else rest
     lines = textwrap.wrap(text, console.width, initial_indent=first, subsequent_indent=indent, **_AT_SPACES)
     console.print(Text("\n".join(lines), style=style, no_wrap=True, overflow="ignore"), crop=False)
@@ -51,7 +52,7 @@ _AT_SPACES: Any = {"break_long_words": False, "break_on_hyphens": False}
 
 
 def print_whole(console: Console, table: Table) -> None:
-    """Prints the table. Its title is wrapped at the width of the console, not of the table."""
+    """Prints the table. Its title is wrapped at the width of the console and not of the table."""
     title = table.title
     if isinstance(title, str):
         print_wrapped(console, title, style="italic")

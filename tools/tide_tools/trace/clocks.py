@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The relation of a board's clock to the host's: a straight line, fitted to limits.
+"""The relation of a board's clock to the host's clock: a straight line that is fitted to limits.
 
-A limit consists of a time of the board and an upper or lower bound on the offset of the host clock at that time. The
-limits come from messages (received after they were made), from the agent's wall clock, and, most exactly, from frames
-that both the board and its agent recorded: at both ends, a frame is received after the other end sent it."""
+A limit consists of a time of the board and an upper or lower limit of the host clock's offset at that time. Limits come
+from messages (which are received after they were made), from the agent's wall clock and, most exactly, from frames that
+both the board and its agent recorded: each side receives a frame after the other side has sent it."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ import numpy.typing as npt
 
 from tide_tools.trace.format import CLIENT, DIGESTED, FRAME, RECEIVED, SUBMIT, WIRE_END, WIRE_START, Trace
 
-Limit = tuple[int, int]  # the board's time and the offset, both in nanoseconds
+Limit = tuple[int, int]  # the board's time, and the limit of the offset, in nanoseconds
 Means = Literal["wall", "received", "records", "frames"]
-_RATE_MOST = 0.02  # largest rate error, for an oscillator without a crystal
-_FEW = 20  # with fewer limits, chance affects the slope more than the clock does
-_TURNS = 50  # iterations of the search; each leaves two thirds of the range
+_RATE_MOST = 0.02  # largest error of the rate, that of an oscillator without a crystal
+_FEW = 20  # with fewer limits, chance would determine the slope more than the clock
+_TURNS = 50  # iterations of the search, each of which leaves two thirds of the range
 _PARTS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class Clock:
-    """host = board + offset_ns + (board - at_ns) * rate_ppb / 10^9. by: the source of the limits: the wall clock that
-    the agent gave the board, the arrival of messages, records only (no message had the board's time), or frames at both
-    ends. spread_ns: the possible error in either direction; None: nothing limits the offset from below."""
+    """host = board + offset_ns + (board - at_ns) * rate_ppb / 10^9. by: the source of the limits, which is the wall
+    clock that the agent gave the board, the arrival of messages, records only (no message had the board's time), or
+    frames at both ends. spread_ns: the possible error in either direction; None: nothing limits the offset from
+    below."""
 
     at_ns: int
     offset_ns: int
@@ -44,9 +45,10 @@ class Clock:
 
 
 def fitted(most: Iterable[Limit], least: Iterable[Limit], by: Means) -> Clock | None:
-    """The line in the middle of the largest gap between both kinds of limits. With limits of only one kind, the closest
-    line that satisfies them all is used. Among lines of similar quality the flatter line is used, and a flat line if
-    there are few limits, because chance can tilt a line. None: no line satisfies all limits, or there are no limits."""
+    """The clock whose line is in the middle between upper limits (most) and lower limits (least), where these are
+    farthest apart. With limits of only one kind, it is the closest line that satisfies them all. Flatter lines are
+    preferred, and with few limits the line is flat, because chance can tilt it. None: no line satisfies all limits, or
+    there are no limits."""
     most, least = list(most), list(least)
     if not most and not least:
         return None
@@ -82,7 +84,7 @@ def _numbers(values: Iterable[int]) -> npt.NDArray[Any]:
 
 
 def _best(room: Callable[[float], float]) -> float:
-    """The rate that maximises a concave function, by ternary search; 0 if no rate is better."""
+    """The rate at which a concave function has its maximum, by ternary search; 0 if no rate is better than 0."""
     least, most = -_RATE_MOST, _RATE_MOST
     for _ in range(_TURNS):
         third = (most - least) / 3
@@ -95,7 +97,7 @@ def _best(room: Callable[[float], float]) -> float:
 
 
 def within(clock: Clock, most: Iterable[Limit], least: Iterable[Limit]) -> Clock:
-    """The clock with its offset changed only as far as the limits require."""
+    """The clock with its offset changed only as far as these limits require."""
     moved_ns = 0
     for time_ns, offset_ns in most:
         moved_ns = min(moved_ns, offset_ns - (clock.host_ns(time_ns) - time_ns))
@@ -107,12 +109,12 @@ def within(clock: Clock, most: Iterable[Limit], least: Iterable[Limit]) -> Clock
 # ---- frames recorded by the agent ----
 
 Frame = tuple[int, int]  # stream, sequence number
-Reader = tuple[int, int]  # the kind of an object, and its number among the objects of this kind, from 1
+Reader = tuple[int, int]  # the kind of an object, and its number among the board's objects of this kind, from 1
 
 
 @dataclass
 class Sent:
-    """A frame to a board. taken_ns: the time when its message was taken from DDS."""
+    """A frame to a board. taken_ns: time at which its message was taken from DDS."""
 
     frame: Frame
     reader: Reader
@@ -122,8 +124,8 @@ class Sent:
 
 @dataclass
 class Agent:
-    """The agent's records of one client, with the times of its machine's clock. up: the times of each frame's reception
-    and of its message's delivery to DDS."""
+    """The agent's records of one client, on the clock of the agent's machine. up: by frame, the times at which it was
+    received and at which its message was written to DDS."""
 
     up: dict[Frame, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     down: list[Sent] = field(default_factory=list)
@@ -134,7 +136,7 @@ def frame_of(record: Any) -> Frame:
 
 
 def agents_of(trace: Trace) -> dict[int, Agent]:
-    """The agent's records by client key. A client that reconnected has several rings."""
+    """By client key: the agent's records. A client that has reconnected has several rings."""
     rings: dict[int, list[Any]] = defaultdict(list)
     for record in trace.records:
         rings[int(record["source"])].append(record)
@@ -162,14 +164,14 @@ def agents_of(trace: Trace) -> dict[int, Agent]:
 
 # ---- frames recorded by the board ----
 
-_DAEMON = 0  # number of a board's ring with frames
-_NEAR_NS = 1_000_000_000  # a frame of the same number that is farther away in time is another frame
-_ALIKE = 0.8  # clients with this share of the best client's matching frames are equally likely
+_DAEMON = 0  # number of the ring with a board's frames
+_NEAR_NS = 1_000_000_000  # a frame with the same number that is farther away in time is another frame
+_ALIKE = 0.8  # clients with at least this share of the best client's matching frames are equally likely
 
 
 @dataclass(frozen=True)
 class SentFrame:
-    """A frame in the board's own trace. instance, priority: those of the message that the frame carries."""
+    """A frame in a board's own trace. instance, priority: of the message in the frame."""
 
     frame: Frame
     start_ns: int
@@ -180,7 +182,7 @@ class SentFrame:
 
 @dataclass
 class BoardFrames:
-    """Frames on the board's clock. key: the key of the client, if the board recorded it."""
+    """A board's frames, on its clock. key: of the client, if the board has recorded it."""
 
     sent: list[SentFrame] = field(default_factory=list)
     came: list[tuple[Frame, int]] = field(default_factory=list)
@@ -217,7 +219,7 @@ def frames_of(trace: Trace) -> BoardFrames:
 
 
 def _pairs(before: Iterable[tuple[Frame, int]], behind: Iterable[tuple[Frame, int]]) -> Iterator[tuple[int, int]]:
-    """The times at which each frame was sent and received, on roughly the same clock. If a frame was repeated, its
+    """The times at which frames were sent and received; both must be roughly on one clock. If a frame was repeated, its
     first transmission counts, so that every reception is later."""
     starts: dict[Frame, list[int]] = defaultdict(list)
     for frame, time_ns in sorted(before):
@@ -230,7 +232,7 @@ def _pairs(before: Iterable[tuple[Frame, int]], behind: Iterable[tuple[Frame, in
 
 
 def _limits(frames: BoardFrames, agent: Agent, clock: Clock) -> tuple[list[Limit], list[Limit]]:
-    """Upper limits of the offset from frames to the agent, and lower limits from frames to the board."""
+    """Upper limits of the offset, from frames to the agent, and lower limits, from frames to the board."""
     board_ns = {clock.host_ns(one.start_ns): one.start_ns for one in frames.sent}
     board_ns |= {clock.host_ns(time_ns): time_ns for _, time_ns in frames.came}
     sent = ((one.frame, clock.host_ns(one.start_ns)) for one in frames.sent)
@@ -243,8 +245,9 @@ def _limits(frames: BoardFrames, agent: Agent, clock: Clock) -> tuple[list[Limit
 
 
 def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], taken: Iterable[int] = ()) -> int | None:
-    """The key of the board's client: the recorded key; without a record, the key of the client with the same frames.
-    taken: the clients of other boards. If several clients match, the client nearest in time."""
+    """The key of the board's client: the recorded one or, without a record, that of the client with the same frames; of
+    several such clients, the one whose frames are nearest in time. taken: keys of the clients of other boards. None: no
+    client matches."""
     if frames.key is not None:
         return frames.key if frames.key in agents else None
     counts: dict[int, int] = {}
@@ -259,11 +262,11 @@ def client_of(frames: BoardFrames, clock: Clock, agents: Mapping[int, Agent], ta
 
 
 def refined(frames: BoardFrames, clock: Clock, agent: Agent) -> Clock | None:
-    """The clock corrected by frames. With frames in both directions the offset is set to the middle of the range that
-    they leave; with frames in one direction only, it is changed as little as necessary. None: the traces of board and
+    """The clock corrected by frames. With frames in both directions, the offset is in the middle of the range that they
+    permit; with frames in one direction, the offset changes only as far as necessary. None: the traces of board and
     agent contradict each other.
 
-    A frame's start counts, because its end may be recorded after the agent has received the frame. Both directions then
-    include the time on the line, so this time does not shift the middle."""
+    The start of a frame is used as the time of sending, because its end may be recorded after the agent has received
+    the frame. Both directions then include the time on the line, so that this does not shift the middle."""
     most, least = _limits(frames, agent, clock)
     return fitted(most, least, "frames") if most and least else within(clock, most, least)

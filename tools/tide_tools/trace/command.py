@@ -68,7 +68,7 @@ def record(
         recorder = Recorder(out, None if system is None else system.read_text(encoding="utf-8"))
         try:
             _record(recorder, found, seconds)
-        except UsageError:  # reported in one line; a recording that cannot be written cannot be completed either
+        except UsageError:  # is reported in one line; a recording that cannot be written cannot be completed either
             with contextlib.suppress(UsageError):
                 recorder.close()
             raise
@@ -109,7 +109,8 @@ def _end(recorder: Recorder, boards: list[str]) -> None:
             lines.append(
                 "no board published a trace; is it built with TIDE_TRACE, and does it call tide_rclc_trace_init?"
             )
-        elif not len(boards) == len(recorder.boards) == 1:  # a single board may have a name other than that of its node
+        # if there is only one board, its name need not be that of its node
+        elif not len(boards) == len(recorder.boards) == 1:
             names = {part for node in recorder.boards for part in (node.strip("/"), node.rpartition("/")[2])}
             lines += [f"board '{name}' published no trace under its name" for name in boards if name not in names]
         for line in lines:

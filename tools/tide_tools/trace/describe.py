@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a system.toml from a trace of ros2_tracing: which callback publishes what, and which callback receives it.
+"""Makes a system.toml from a trace of ros2_tracing, which shows what each callback publishes and which callbacks
+receive it.
 
-Pointers are valid only within one process, so each pointer is looked up together with its process. Times run from the
-start of a callback to its end on the clock, including preemption; a margin is added, because the worst case was not
-observed."""
+A pointer identifies an object only together with its process. Execution times are measured from the start of a callback
+to its end, including preemption; a margin is added, because the worst case was hardly observed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Event:
 
 
 def read_trace(path: Path) -> Iterator[Event]:
-    """Events in order of time."""
+    """The events of a trace in order of time."""
     if path.is_dir():
         yield from parse(_converted(path))
         return
@@ -68,14 +68,14 @@ def _converted(folder: Path) -> Iterator[str]:
 
 
 def parse(lines: Iterable[str]) -> Iterator[Event]:
-    """Text of babeltrace2, with the time of day or with --clock-seconds. Other lines are skipped."""
+    """The events in a text of babeltrace2, with the time of day or with --clock-seconds. Other lines are skipped."""
     day_ns, last_ns = 0, 0
     for line in lines:
         match = _LINE.match(line)
         if not match:
             continue
         time_ns = _time_ns(match["time"]) + day_ns
-        if time_ns < last_ns - _DAY_NS // 2:  # the trace went on past midnight
+        if time_ns < last_ns - _DAY_NS // 2:  # the trace continues after midnight
             day_ns += _DAY_NS
             time_ns += _DAY_NS
         last_ns = max(last_ns, time_ns)
@@ -109,15 +109,15 @@ _OF_EVERY_NODE |= {"list_parameters", "set_parameters", "set_parameters_atomical
 class _Callback:
     process: int
     label: str
-    topic: str = ""  # the topic of its subscription
-    period_ns: int = 0  # the period of its timer
-    service: str = ""  # the service that it serves
+    topic: str = ""  # of its subscription
+    period_ns: int = 0  # of its timer
+    service: str = ""  # that it serves
     is_reply: bool = False
     durations_ns: list[int] = field(default_factory=list)
     threads: set[int] = field(default_factory=set)
     publishes: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-    # In the description: a unique name, the executor, and what the callback sends to the next callback of its chain.
+    # For the description: a unique name, the executor, and what the callback sends to the next one of its chain.
     name: str = ""
     executor: str = ""
     next_topic: str = ""
@@ -135,14 +135,15 @@ class _Reader:
         self.nodes: dict[_Key, str] = {}
         self.programs: dict[int, str] = {}
         self.periods: dict[_Key, int] = {}
-        self.topics: dict[_Key, tuple[str, str]] = {}  # node and topic of a publisher or subscription
+        self.topics: dict[_Key, tuple[str, str]] = {}  # of a publisher or subscription: node and topic
         self.subscriptions: dict[_Key, _Key] = {}
         self.callbacks: dict[_Key, _Callback] = {}
         self.running: dict[tuple[int, int], tuple[_Key, int]] = {}
-        self.services: dict[_Key, tuple[str, str]] = {}  # node and name of each service
+        self.services: dict[_Key, tuple[str, str]] = {}  # of a service: node and name
         self.clients: dict[_Key, tuple[str, str]] = {}
-        self.replies: dict[tuple[int, str], _Callback] = {}  # callbacks that receive replies, by process and service
-        self.taking: dict[tuple[int, int], _Callback] = {}  # callbacks that took a reply, by process and thread
+        # by process and service: the callback that receives replies
+        self.replies: dict[tuple[int, str], _Callback] = {}
+        self.taking: dict[tuple[int, int], _Callback] = {}  # by process and thread: the callback that has taken a reply
 
     def take(self, event: Event) -> None:
         handler = getattr(self, "on_" + event.name.removeprefix("ros2:"), None)
@@ -200,8 +201,8 @@ class _Reader:
             callback.requests.append(service)
 
     def on_rmw_take_response(self, event: Event, process: int) -> None:
-        """No event names the callback that receives the reply, so the messages that its thread publishes before the
-        next callback are attributed to this callback."""
+        """No event names the callback that receives a reply. The messages that the thread publishes before its next
+        callback are therefore attributed to this callback."""
         node, service = self.clients.get((process, event.number("rmw_client_handle")), ("", ""))
         if not service or not event.number("taken"):
             return
@@ -253,8 +254,8 @@ class _Chain:
 
 
 def described(events: Iterable[Event], name: str, margin_percent: int) -> str:
-    """The text of a system.toml. Raises UsageError if no timer's callback ran. Deadlines are taken to be the periods.
-    The shorter the deadline, the higher the priority."""
+    """The text of a system.toml. Deadlines are equal to the periods; the shorter the deadline, the higher the priority.
+    Raises UsageError if no timer's callback ran."""
     reader = _Reader()
     for event in events:
         reader.take(event)
@@ -291,8 +292,8 @@ def _follow(
     chains: list[_Chain],
     notes: list[str],
 ) -> None:
-    """A chain goes from one callback to the last receiver; if several callbacks receive a topic, further chains branch
-    off."""
+    """Follows messages from a callback to the last receiver, and so builds a chain. If several callbacks receive a
+    topic, further chains branch off."""
     chain.name = _unique([*sorted(one.name for one in chains), start.name])[-1]
     chains.append(chain)
     branches: list[tuple[_Callback, str, list[_Callback]]] = []
@@ -320,8 +321,8 @@ def _follow(
 def _served(
     callback: _Callback, path: list[_Callback], ran: list[_Callback], reader: _Reader, notes: list[str]
 ) -> tuple[_Callback, _Callback] | None:
-    """The callback that serves this callback's request, and the callback that takes the reply. None: no callback serves
-    a request."""
+    """The callback that serves a request of this callback, and the callback that takes the reply. None: there is no
+    such request."""
     for service in callback.requests:
         server = next((one for one in ran if one.service == service), None)
         client = reader.replies.get((callback.process, service))
@@ -340,7 +341,7 @@ def _served(
 
 
 def _unique(labels: Iterable[str]) -> list[str]:
-    """Makes names valid in a description: lower case, starting with a letter, unique."""
+    """Makes names that are valid in a description: unique, in lower case, beginning with a letter."""
     taken: list[str] = []
     for text in labels:
         name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_") or "unnamed"
@@ -392,7 +393,7 @@ def _written(name: str, lanes: dict[str, int], chains: list[_Chain], notes: list
                 sends = f'topic = "{one.next_topic}", payload_bytes = 1'
                 lines += [f"publishes = {{ {sends} }}  # its size is not in the trace"]
             served = one.service.strip("/")
-            for key, service, size in (  # sizes of the shortest messages
+            for key, service, size in (  # with sizes of the shortest messages
                 ("requests", one.next_service, 1),
                 ("replies", served if served in requested else "", 9),
             ):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded steps in the formats of other tools: CSV, a trace for the Perfetto UI, and MCAP (Foxglove)."""
+"""Writes recorded steps in formats of other tools: CSV, a trace for the Perfetto UI, and MCAP (Foxglove)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tide_tools.trace.step import Step
 
 
 def read_recording(path: Path) -> list[Step]:
-    """Steps from a results.json of `tide simulate --out`, or the folder that holds one."""
+    """The steps in a results.json of `tide simulate --out`; `path` is this file or its folder."""
     file = path / "results.json" if path.is_dir() else path
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -40,7 +40,7 @@ def read_recording(path: Path) -> list[Step]:
 
 
 def to_csv(steps: Iterable[Step]) -> str:
-    """A line for each step, chain by chain and instance by instance."""
+    """A CSV text with a line for each step, chain by chain and instance by instance."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(field.name for field in fields(Step))
@@ -50,7 +50,7 @@ def to_csv(steps: Iterable[Step]) -> str:
 
 # ---- Perfetto: a group of tracks for each executor or link, a track for each chain, a flow for each instance ----
 #
-# The format is protobuf; the numbers are those of the fields in perfetto/trace.
+# The format is protobuf. The following numbers are those of fields in perfetto/trace.
 
 _VARINT, _FIXED64, _BYTES = 0, 1, 2
 _PACKET = 1  # field number of Trace
@@ -84,11 +84,11 @@ def _fixed(number: int, value: int) -> bytes:
 
 def to_perfetto(steps: Sequence[Step]) -> bytes:
     tracks = _Tracks()
-    events: list[tuple[int, int, int, bytes]] = []  # sorted so that at equal times ends come before beginnings
+    events: list[tuple[int, int, int, bytes]] = []  # sorted so that, at equal times, ends come before beginnings
     flows: dict[tuple[str, int], int] = {}
     ordered = sorted(steps, key=lambda one: (one.place, one.chain, one.start_ns, one.end_ns))
     for (place, chain), group in groupby(ordered, key=lambda one: (one.place, one.chain)):
-        free_ns: list[int] = []  # the end of each track of this chain; instances that overlap need several tracks
+        free_ns: list[int] = []  # by track of this chain: its last end; instances that overlap need several tracks
         for one in group:
             lane = next((number for number, until_ns in enumerate(free_ns) if until_ns <= one.start_ns), len(free_ns))
             free_ns[lane : lane + 1] = [one.end_ns]
@@ -106,7 +106,7 @@ def to_perfetto(steps: Sequence[Step]) -> bytes:
 
 
 class _Tracks:
-    """Track numbers of executors and links, and of the chains on each."""
+    """Numbers of tracks: of executors and links, and of the chains on each of them."""
 
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
@@ -139,8 +139,8 @@ def topic_of(step: Step) -> str:
 
 
 def to_mcap(steps: Sequence[Step]) -> bytes:
-    """Times of MCAP are unsigned: a clock that begins below 0 is shifted to 0, in log_time only."""
-    from mcap.writer import Writer  # here, because mcap belongs to an extra
+    """The steps as MCAP. Its times are unsigned, so if times are negative, log_time is shifted to begin at 0."""
+    from mcap.writer import Writer  # imported here, because mcap belongs to an extra
 
     octets = io.BytesIO()
     writer = Writer(octets)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folders in which traces are kept, with the JSON file in each. `tide trace record` writes a file for each board,
-and record.json, which relates the boards' clocks to the host's clock. `tide run` writes traces.json: the board of each
-trace and the meaning of its numbers. All times in traces.json are on the monotonic clock of one machine, except the
-times of the user's boards, whose clocks the file also contains."""
+"""Folders with traces, and the JSON file in each of them. `tide trace record` writes a file for each board, and
+record.json, which relates the boards' clocks to the host's clock. `tide run` writes traces.json, which says to which
+board each trace belongs and what its numbers mean. All times in traces.json are on the monotonic clock of one machine,
+except for the times of the user's boards, whose clocks the file contains."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RecordedSegment:
-    """The part of a board's file from from_byte to the next segment. first_block: the number of the first block in each
-    of its rings; -1: the first received block, because the board was already running."""
+    """The part of a board's file from from_byte to the next segment. first_block: the number of the first block of each
+    ring in the segment; -1: that of the first received block, because the board was already running when the recording
+    began."""
 
     from_byte: int
     first_block: int
@@ -37,7 +38,7 @@ class RecordedSegment:
 
 @dataclass(frozen=True)
 class RecordedBoard:
-    """A board in a recording. node: the name of its node, with the namespace."""
+    """A board in a recording. node: name of its node, with the namespace."""
 
     node: str
     file: str
@@ -50,8 +51,8 @@ class RecordedBoard:
 
 @dataclass(frozen=True)
 class Record:
-    """The contents of record.json. begun_ns: when the recording began, on the host's monotonic clock, which all its
-    times use; begun_wall_ns: the same moment on the host's wall clock."""
+    """The contents of record.json. begun_ns: the beginning of the recording on the host's monotonic clock, on which all
+    other times in the file are, too. begun_wall_ns: the same moment on the host's wall clock."""
 
     begun_ns: int
     begun_wall_ns: int
@@ -61,9 +62,9 @@ class Record:
 
 @dataclass(frozen=True)
 class TracedCallback:
-    """A callback of a board's plan. role: its kind; a client's callback is started by the reply to the preceding
-    callback's request. service: the service that the callback serves; a board's callbacks with the same service share
-    its object."""
+    """A callback in the plan of a board. role: its kind; the reply to the preceding callback's request starts a
+    client's callback. service: the service that it serves; callbacks of a board with the same service share one
+    object."""
 
     name: str
     role: Role
@@ -72,7 +73,7 @@ class TracedCallback:
 
 @dataclass(frozen=True)
 class TracedChain:
-    """The part of a chain on a board, in the order of the board's plan."""
+    """The part of a chain on a board. callbacks: in the order of the board's plan."""
 
     name: str
     level: int
@@ -90,7 +91,8 @@ class TracedBoard:
 
 @dataclass(frozen=True)
 class TracedHost:
-    """The log of a host executor. names: executor and callback, by chain and by the callback's name in the log."""
+    """The log of a host executor. names: by chain and name of a callback in the log, its executor and its described
+    name."""
 
     log: str
     names: dict[str, dict[str, tuple[str, str]]]
@@ -98,8 +100,8 @@ class TracedHost:
 
 @dataclass(frozen=True)
 class TracedGiven:
-    """A board of the user that published its trace over its own link. levels: the levels of the board's chains. begins:
-    the chains that begin on the board."""
+    """A board of the user that published its trace over its own link. levels: of the chains on the board. begins: the
+    chains that begin on it."""
 
     name: str
     levels: dict[str, int]
@@ -109,21 +111,21 @@ class TracedGiven:
 
 @dataclass(frozen=True)
 class Timing:
-    """When the instances of a chain are released. burst: number of events that come together."""
+    """The times at which instances of a chain are released. burst: number of events that come at the same time."""
 
     period_ns: int
     offset_ns: int
     burst: int = 1
 
     def release_ns(self, index: int) -> int:
-        """Nominal release, counted from Traces.start_ns."""
+        """The nominal release of an instance, counted from Traces.start_ns."""
         return self.offset_ns + index // self.burst * self.burst * self.period_ns
 
 
 @dataclass(frozen=True)
 class Traces:
-    """The contents of traces.json. start_ns: the time from which the chains' offsets count. agent: file of the agent's
-    trace; None if there is no board."""
+    """The contents of traces.json. start_ns: the time from which the chains' offsets count. agent: the file with the
+    agent's trace; None if the run has no board."""
 
     start_ns: int
     agent: str | None
@@ -144,7 +146,7 @@ def write_record(record: Record, folder: Path) -> None:
 
 
 def read_record(folder: Path) -> Record:
-    """Reads record.json. Raises UsageError if it is missing or not a recording of this version."""
+    """Reads record.json. Raises UsageError if it is missing, or if it is not a recording of this version."""
     file = folder / RECORD
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
@@ -162,7 +164,7 @@ def write_traces(traces: Traces, folder: Path) -> None:
 
 
 def read_traces(folder: Path) -> Traces | None:
-    """Reads traces.json; None if the folder has none, or one of another version."""
+    """Reads traces.json. None: the folder has none, or one of another version."""
     try:
         data = json.loads((folder / TRACES).read_text(encoding="utf-8"))
         return _of_json(Traces, data) if data["version"] == TRACES_VERSION else None
@@ -171,8 +173,8 @@ def read_traces(folder: Path) -> Traces | None:
 
 
 def _of_json(kind: type[T], data: Any) -> T:
-    """The object of type `kind` from its asdict form. Raises ValueError, KeyError or TypeError if the data does not
-    fit. A member with a default may be missing."""
+    """The object of type `kind` for which asdict returned `data`; members with a default may be missing. Raises
+    ValueError, KeyError or TypeError if the data does not fit."""
     return typing.cast(T, _value(kind, data))
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of programs built with TIDE_TRACE: the format of docs/internals/trace.md, and the steps of each instance that
-follow from the records. Damaged blocks are left out and reported in a line; every whole block is kept."""
+"""Reads traces of programs that were built with TIDE_TRACE (format: docs/internals/trace.md), and derives the steps of
+each instance from the records. Damaged blocks are omitted and reported in a line; every whole block is kept."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ MAGIC = b"TDTR"
 VERSION = 1
 RELEASE, READY, START, END, PREEMPTION, SUBMIT, WIRE_START, WIRE_END, RECEIVED, DIGESTED, LOST, BUDGET = range(1, 13)
 FRAME, CLIENT, CLOCK, DEADLINE = range(13, 17)
-LATE = 0  # detail of DEADLINE: the instance is late; any other detail: it is missing
-NOT_RECEIVED = 254  # detail of LOST: the message was not received
+LATE = 0  # detail of DEADLINE if the instance is late; with any other detail it is missing
+NOT_RECEIVED = 254  # detail of LOST if the message was not received
 _HEADER = struct.Struct("<4sBBHHHIII")
 _ROW = struct.Struct("<qIHBB")
 _STORED = np.dtype(
     [("time_ns", "<i8"), ("instance", "<u4"), ("priority", "<u2"), ("kind", "u1"), ("detail", "u1")],
 )
 RECORD = np.dtype([*_STORED.descr, ("place", "<u2"), ("source", "<u2")])
-_LOOKED_AT_BYTES = 65_536  # length of the part of a file in which the first block must begin
+_LOOKED_AT_BYTES = 65_536  # the first block must begin within this part of a file
 
 
 # ---- blocks and records ----
@@ -38,7 +38,7 @@ _LOOKED_AT_BYTES = 65_536  # length of the part of a file in which the first blo
 
 @dataclass(frozen=True)
 class Block:
-    """A complete block. at and size: the place of the block in the bytes that were read."""
+    """A complete block. at, size: its position in the bytes that were read, and its length."""
 
     at: int
     size: int
@@ -55,18 +55,18 @@ class Block:
         return self.place, self.source
 
     def rows(self) -> Iterator[tuple[int, int, int, int, int]]:
-        """Time, instance, priority, kind and detail of each record; quicker than numpy for a single block."""
+        """Time, instance, priority, kind and detail of each record. This is quicker than numpy for a single block."""
         return _ROW.iter_unpack(self.stored)
 
 
 @dataclass(frozen=True)
 class Trace:
-    records: npt.NDArray[Any]  # dtype RECORD, within each ring in the order of recording
-    dropped: Mapping[tuple[int, int], int]  # number of records that full rings dropped, by (place, source)
+    records: npt.NDArray[Any]  # dtype RECORD; records of a ring are in the order of recording
+    dropped: Mapping[tuple[int, int], int]  # by (place, source): number of records that the full ring dropped
     missing_blocks: int
     damaged_bytes: int
-    other_version: int | None  # the version of blocks that this reader does not support
-    gaps: frozenset[int] = frozenset()  # indices of the records before which blocks of their ring are missing
+    other_version: int | None  # version of a block that this reader does not support, if there is one
+    gaps: frozenset[int] = frozenset()  # indices of records before which blocks of the ring are missing
 
     def problems(self) -> list[str]:
         lines = []
@@ -102,8 +102,8 @@ def read_trace(path: Path) -> Trace:
 
 
 def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
-    """Parses the bytes of a trace. live_from: the number of the first block of each ring in a trace received over a
-    link, where blocks may be late; -1: a ring begins with the first received block."""
+    """Parses the bytes of a trace. live_from: only for a trace that was received over a link, where blocks may be late:
+    the number of the first block of each ring; -1: that of the first received block."""
     blocks = list(blocks_of(octets))
     known = [one for one in blocks if one.version == VERSION]
     if live_from is not None:
@@ -135,14 +135,14 @@ def parse_trace(octets: bytes, live_from: int | None = None) -> Trace:
 
 
 def blocks_of(octets: bytes) -> Iterator[Block]:
-    """The whole blocks, in order. If no block begins at a byte, the search continues at the next byte, so damage costs
-    only one block."""
+    """The whole blocks, in order. If no block begins at a byte, the search continues at the next byte, so that damage
+    costs only one block."""
     at = 0
     while 0 <= (at := octets.find(MAGIC, at)) <= len(octets) - _HEADER.size:
         _, version, record_bytes, count, place, source, dropped, number, checksum = _HEADER.unpack_from(octets, at)
         size = _HEADER.size + count * record_bytes
         is_known = version != VERSION or record_bytes == _STORED.itemsize
-        # The checksum is computed with zeros in its own field.
+        # the checksum is computed with zeros in the field of the checksum
         counted = octets[at : at + 20] + bytes(4) + octets[at + 24 : at + size]
         if not is_known or len(octets) - at < size or zlib.adler32(counted) != checksum:
             at += 1
@@ -156,9 +156,9 @@ def blocks_of(octets: bytes) -> Iterator[Block]:
 
 
 def steps_of(trace: Trace, chains: Mapping[int, str], board: str | None = None) -> list[Step]:
-    """One step for each callback and each frame of a message, and a step of zero length for each instance that the
-    program reported late or missing. chains: the names of chains by level; a level without a name keeps its number.
-    board: the name of the board that wrote the trace; None: executors and links keep their numbers."""
+    """A step for each callback and each frame of a message, and one of zero length for each instance that the program
+    reported as late or missing. chains: names of chains by level; chains of other levels are named by the level. board:
+    name of the board that wrote the trace; None: executors and links are named by their numbers."""
     released: dict[tuple[int, int, int], int] = {}
     by_ring: dict[tuple[int, int], list[Any]] = defaultdict(list)
     for index, record in enumerate(trace.records):
@@ -193,8 +193,8 @@ def level_name(level: int, chains: Mapping[int, str], board: str | None = None) 
 
 
 def _pairs(records: list[Any], released: dict[tuple[int, int, int], int]) -> Iterator[tuple[Any, Any]]:
-    """Pairs of a start and its end, without those between which blocks are missing (None). Fills in `released`: the
-    release of each instance, by location, level and number."""
+    """Pairs of the records of a start and its end, except for pairs between which blocks are missing (None in
+    `records`). Fills in `released`: by place, level and number, the release of each instance."""
     open_start: Any = None
     release: Any = None
     for record in records:

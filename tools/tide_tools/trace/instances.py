@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every instance of a chain, as steps on one clock: from traces published by boards (a folder of `tide trace record`),
-and from a run (a folder of `tide run`, which may also contain traces published by the user's boards).
+"""The instances of chains, as steps on one clock. The sources are traces that boards published (a folder of `tide trace
+record`), and runs (a folder of `tide run`, which may also contain traces that the user's boards published).
 
-A frame of a board and the agent's record of it are matched by stream and sequence number. Shared functions come first,
-then a section for each source, then the matching of instance numbers of two sides."""
+A board's frame and the agent's record of it are matched by stream and sequence number. This module has shared
+functions, a section for each source, and the matching of instance numbers that two sides have counted."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ from tide_tools.trace.format import (
 )
 from tide_tools.trace.step import Step
 
-AGENT = "agent"  # the place of the agent's steps
-_FIRST_LANE, _FIRST_BUDGET = 1, 33  # numbers of a board's rings
-_LATE_NS = 1_000_000_000  # a frame received this long after it was sent is another one of the same number
+AGENT = "agent"  # place of steps at the agent
+_FIRST_LANE, _FIRST_BUDGET = 1, 33  # numbers of a board's first rings for lanes and for budgets
+_LATE_NS = 1_000_000_000  # a frame that is received so long after it was sent is another frame with the same number
 
 # ---- shared by both sources ----
 
@@ -80,7 +80,8 @@ def _reported(trace: Trace, file: Path, lines: list[str]) -> Trace:
 
 
 def _without_budget(trace: Trace) -> Iterator[tuple[int, int, int, int]]:
-    """Lane (from 1), number, start and end of each interval in which a lane had no budget."""
+    """Each interval in which a lane had no budget: the lane (from 1), the number of the interval, its start and its
+    end."""
     since: dict[int, int] = {}
     counts: dict[int, int] = Counter()
     for record in trace.records:
@@ -99,8 +100,8 @@ def _without_budget(trace: Trace) -> Iterator[tuple[int, int, int, int]]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of one board, and the meaning of its numbers. name: the name of the board in the steps. chains: the names
-    by level; begins: the chains that begin on the board."""
+    """A file of one board, and the meaning of its numbers. name: of the board in the steps. chains: names by level.
+    begins: the chains that begin on the board."""
 
     file: Path
     name: str
@@ -111,7 +112,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class _Part:
-    """A segment as it was read. number: the index of this start among the starts of the board."""
+    """A segment that was read. number: index of this start of the board among all its starts."""
 
     recorded: Recorded
     number: int
@@ -120,13 +121,13 @@ class _Part:
     clock: Clock
 
     def chain(self, name: str) -> str:
-        """The name of the chain in this segment. A restarted board counts instances from 0 again, so each start of the
-        board gets a separate name."""
+        """The name of the chain in this segment. It differs for each start of the board, because a restarted board
+        counts instances from 0 again."""
         return f"{name}, start {self.number + 1}" if self.number else name
 
 
 def read_recorded(folder: Path, system: System | None, agent_trace: Path | None) -> tuple[list[Step], list[str]]:
-    """The steps of all boards of a recording, and a line for each gap. Raises UsageError if nothing was recorded."""
+    """The steps of all boards in a recording, and a line for each gap. Raises UsageError if nothing was recorded."""
     record = read_record(folder)
     lines: list[str] = []
     beside = folder / AGENT_TRACE
@@ -135,8 +136,8 @@ def read_recorded(folder: Path, system: System | None, agent_trace: Path | None)
     described = [] if system is None else [one.name for one in system.boards()]
     boards = []
     for one in record.boards:
-        # The described board with the node's name; otherwise the only board, if description and record have one board
-        # each. Otherwise only levels that stand for the same chain everywhere have names.
+        # The described board with the name of the node, or the only board, if description and recording have one board
+        # each. Without such a board, only levels that mean the same chain on all boards have names.
         own = next((name for name in (one.name, one.name.rpartition("/")[2]) if name in described), None)
         own = described[0] if own is None and len(described) == len(record.boards) == 1 else own
         begins = () if system is None else [chain.name for chain in system.chains if chain.callbacks[0].executor == own]
@@ -149,7 +150,7 @@ def read_recorded(folder: Path, system: System | None, agent_trace: Path | None)
 
 
 def steps_of_boards(boards: Sequence[Recorded], agents: Mapping[int, Agent], lines: list[str]) -> list[BoardSteps]:
-    """Steps on the host's clock. Appends a line to `lines` for each gap."""
+    """The steps of all boards on the host's clock. Appends a line to `lines` for each gap."""
     found: dict[str, list[Step]] = {one.name: [] for one in boards}
     parts = []
     for one in boards:
@@ -160,7 +161,7 @@ def steps_of_boards(boards: Sequence[Recorded], agents: Mapping[int, Agent], lin
             trace = parse_trace(octets[segment.from_byte : end], segment.first_block)
             parts.append(_Part(one, number, _reported(trace, one.file, lines), frames_of(trace), segment.clock))
     owners: dict[int, str] = {}
-    # The longest parts first, because they are the easiest to identify.
+    # The longest parts come first, because their clients are the easiest to identify.
     for part in sorted(parts, key=lambda one: -len(one.frames.sent) - len(one.frames.came)):
         taken = [key for key, name in owners.items() if name != part.recorded.name]
         key = client_of(part.frames, part.clock, agents, taken) if agents else None
@@ -192,7 +193,7 @@ def _part_steps(part: _Part, agent: Agent | None) -> Iterator[Step]:
         yield Step(chain, number, start_ns, host_ns(until_ns), board, "without budget", start_ns)
     if agent is None:
         return
-    # At the agent: from the arrival of a message's frame to the message's delivery to ROS 2.
+    # Steps at the agent, from the arrival of a message's frame until the message is written to ROS 2.
     taken: set[tuple[Frame, int]] = set()
     for sent in part.frames.sent:
         times_ns = agent.up.get(sent.frame, [])
@@ -201,7 +202,7 @@ def _part_steps(part: _Part, agent: Agent | None) -> Iterator[Step]:
         if index == len(times_ns) or times_ns[index][0] > start_ns + _LATE_NS:
             continue
         came_ns, given_ns = times_ns[index]
-        if (sent.frame, came_ns) in taken:  # the frame was sent again
+        if (sent.frame, came_ns) in taken:  # a repetition of the frame
             continue
         taken.add((sent.frame, came_ns))
         chain = part.chain(level_name(sent.priority >> 8, part.recorded.chains, board))
@@ -225,16 +226,16 @@ Instance = tuple[str, int]
 
 
 def run_folders(path: Path) -> list[Path]:
-    """The folders with traces.json below the results of a run, one for each executor that was run; `path` itself if it
-    has one."""
+    """The folders with traces.json in the results of a run, one for each executor that was run; only `path` if it has a
+    traces.json."""
     if (path / TRACES).is_file():
         return [path]
     return sorted(file.parent for file in path.glob(f"*/{TRACES}")) if path.is_dir() else []
 
 
 def read_run(path: Path) -> tuple[list[Step], list[str]]:
-    """The steps of one executor, and a line for each gap. Raises UsageError, with the folders' names, if the path has
-    several executors."""
+    """The steps of a run with one executor, and a line for each gap. Raises UsageError, with the names of the folders,
+    if the path has runs with several executors."""
     folders = run_folders(path)
     if len(folders) != 1:
         raise UsageError(f"{path}: has runs of {len(folders)} executors; give one: {', '.join(map(str, folders))}")
@@ -297,7 +298,7 @@ def _host_steps(file: Path, host: TracedHost) -> Iterator[_Found]:
 
 @dataclass(frozen=True)
 class _Run:
-    """A run of a callback. reader: the object whose messages the callback takes; None for a timer."""
+    """One run of a callback. reader: the object whose messages the callback takes; None for a timer."""
 
     instance: Instance
     start_ns: int
@@ -346,8 +347,8 @@ def _board_steps(file: Path, board: TracedBoard, agent: Agent, link: str, lines:
 
 
 def _runs(lanes: Mapping[int, list[Any]], board: TracedBoard) -> Iterator[_Run]:
-    """The runs in the lanes' records. A record contains only the callback's role; callbacks with the same role are
-    distinguished by their order in the chain."""
+    """The runs in the records of the lanes. A record contains only the role of the callback; callbacks with the same
+    role are distinguished by their order in the chain."""
     readers = _readers(board)
     callbacks = {chain.name: chain.callbacks for chain in board.chains}
     begun: dict[tuple[Instance, Role], int] = Counter()
@@ -370,9 +371,9 @@ def _runs(lanes: Mapping[int, list[Any]], board: TracedBoard) -> Iterator[_Run]:
 
 
 def _readers(board: TracedBoard) -> dict[tuple[str, int], Reader]:
-    """Readers by chain and callback index. Boards create their objects in the order of the plan, numbered separately by
-    kind. A client is created together with the callback that sends its requests. A service that several chains call is
-    one object."""
+    """By chain and index of a callback: its reader. Boards create objects in the order of the plan, and number them
+    separately by kind. A client is created together with the callback that sends its requests. A service that several
+    chains call is one object."""
     counts: dict[Role, int] = Counter()
     found: dict[tuple[str, int], Reader] = {}
     services: dict[str, Reader] = {}
@@ -396,8 +397,8 @@ def _first_between(times: Sequence[int], since_ns: int, until_ns: float) -> int 
 
 
 def _until_next(frames: Iterable[SentFrame | Sent]) -> list[float]:
-    """For each frame, the start of the next frame with the same stream and number: a repetition, or a frame after the
-    numbers have wrapped around."""
+    """For each frame: the start of the next frame with the same stream and number, which is a repetition, or a frame
+    after the numbers have wrapped around."""
     later: dict[Frame, float] = {}
     found: list[float] = []
     for one in reversed(list(frames)):
@@ -407,7 +408,7 @@ def _until_next(frames: Iterable[SentFrame | Sent]) -> list[float]:
 
 
 def _up(sent: Sequence[tuple[Instance, SentFrame]], agent: Agent, place: str) -> Iterator[_Found]:
-    """The steps of messages to the agent. DDS gets a fragmented message with the message's last fragment."""
+    """The steps of messages to the agent. A fragmented message is written to DDS with its last fragment."""
     limits_ns = _until_next(one for _, one in sent)
     for (instance, one), until_ns in zip(sent, limits_ns, strict=True):
         times = agent.up.get(one.frame, [])
@@ -447,10 +448,10 @@ def _down(
 def _owners(
     runs: Sequence[_Run], digested: Sequence[tuple[int, Frame]], arrived: Sequence[tuple[Sent, int | None]]
 ) -> dict[tuple[Frame, int], Instance]:
-    """The instance of the callback that received each message to the board. Keys: the message's frame, and the time at
-    which the agent took the message from DDS. The agent's record names the reader by its object id. A reader runs its
-    callback with the last message that was delivered to the reader. If several chains call one service, requests queue
-    and the oldest is taken first."""
+    """By frame of a message to the board and the time at which the agent took the message from DDS: the instance of the
+    callback that received it. The agent's record names the reader by its object id. A reader runs its callback with the
+    latest message that was delivered to it, except for a service that several chains call, whose requests are taken
+    oldest first."""
     chains: dict[Reader, set[str]] = defaultdict(set)
     for run in runs:
         if run.reader is not None:
@@ -485,7 +486,7 @@ def _owners(
 
 @dataclass(frozen=True)
 class BoardSteps:
-    """The steps of one board. begins: the chains that begin on it."""
+    """The steps of a board. begins: the chains that begin on it."""
 
     name: str
     steps: Sequence[Step]
@@ -493,10 +494,10 @@ class BoardSteps:
 
 
 def numbered_alike(played: Sequence[Step], boards: Sequence[BoardSteps]) -> Iterator[Step]:
-    """Gives all steps of one instance the same number, although a user's board counts from its own start and played
-    parts count from the start of the run. That number is the number counted on the board where the chain begins;
-    otherwise the number counted on the first board. If a board's numbers cannot be related to that number, its part
-    becomes a separate chain."""
+    """Gives all steps of one instance the same number, although a user's board counts instances from its own start, and
+    played parts count from the start of the run. The leading side is the board on which the chain begins, or else the
+    first board; its numbers are used. If the numbers of another side cannot be related to these, its part becomes a
+    separate chain."""
     plays = _by_chain(played)
     sides: dict[str, list[tuple[BoardSteps, list[Step]]]] = defaultdict(list)
     for board in boards:
@@ -546,9 +547,9 @@ def _by_chain(steps: Sequence[Step]) -> dict[str, list[Step]]:
 
 
 def _late_ns(own: Sequence[Step]) -> int:
-    """The largest error by which a board's steps may appear too late: 0 if frames correct the offset of the board's
-    clock. Otherwise the offset includes the shortest transit time of a message, assumed to be at most a quarter of the
-    time between two instances."""
+    """The longest time by which a board's steps may appear too late: 0 if frames have corrected the offset of the
+    board's clock. Otherwise the offset contains the shortest transit time of a message, which is assumed to be at most
+    a quarter of the time between two instances."""
     if any(one.place == AGENT for one in own):
         return 0
     starts = sorted({one.instance: one.start_ns for one in own}.values())
@@ -557,8 +558,8 @@ def _late_ns(own: Sequence[Step]) -> int:
 
 def _shift(leading: Sequence[Step], following: Sequence[Step], late_ns: int) -> int | None:
     """The difference of instance numbers between the leading side and the other side. An instance of the other side
-    continues the instance that was the last to end before it on the leading side. The result is the most frequent
-    difference, or None if this difference holds for at most half of the instances."""
+    continues the instance that ended last before it on the leading side. The result is the most frequent difference, or
+    None if it holds for at most half of the instances."""
     ends = sorted((one.end_ns, one.instance) for one in leading)
     begun: dict[int, int] = {}
     for one in following:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One instance as a picture: a row for each board, link or executor, in the order of arrival. Steps of other chains are
-grey."""
+"""A picture of one instance: a row for each board, link or executor, in the order in which the instance arrives there.
+Steps of other chains are grey."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from tide_tools.report.charts import BOUND, COLOURS, Picture, Title
 from tide_tools.trace.step import Step
 
 _OWN, _LOST = COLOURS[0], "#B00020"
-_NARROW = 14  # percent of the picture; steps narrower than this have their label next to them
+_NARROW = 14  # percent of the picture's width; narrower steps have their labels beside them
 
 
 def median_instance(steps: Sequence[Step], chain: str) -> int:
-    """The instance of median latency, from its release to its last step."""
+    """The number of the instance with the median latency, which is the time from the release to the end of the last
+    step."""
     ends: dict[int, int] = {}
     for one in steps:
         if one.chain == chain:
@@ -54,7 +55,7 @@ def to_svg(steps: Sequence[Step], chain: str, instance: int) -> bytes:
         text = f"{one.what}, {took_ms:.1f} ms" if took_ms >= 0.05 else one.what
         is_wide = drawn.width_of(took_ms) >= _NARROW
         bar(one, _LOST if one.what.startswith("lost") else _OWN, text if is_wide else "")
-        if not is_wide:  # the text of a narrow bar is placed beside it, where there is more room
+        if not is_wide:  # the text of a narrow bar is beside it, on the side with more room
             is_last = one is [other for other in own if other.place == one.place][-1]
             at_ns = one.end_ns if is_last else one.start_ns
             drawn.words(places.index(one.place), (at_ns - release_ns) / 1e6, text, before=not is_last)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recorder of `tide trace record`: writes the blocks that boards publish to one file for each board, as they
-arrive.
+"""The recorder of `tide trace record`: writes the blocks that boards publish as they arrive, to one file for each
+board.
 
-Blocks may be lost, late, damaged or duplicated, and a board may restart. After a restart of the board its numbers start
-at 0, its clock may start again, and a new segment begins. The file record.json in the same folder contains what a
-reader needs besides the blocks, and is complete at any time."""
+Blocks may be lost, late, damaged or duplicated, and boards may restart. When a board has restarted, its numbers begin
+with 0 and its clock may begin again; the recorder then begins a new segment. The file record.json in the same folder
+contains what readers need besides the blocks, and is complete at any time."""
 
 from __future__ import annotations
 
@@ -37,31 +37,31 @@ if TYPE_CHECKING:
 
 # ---- rings and segments ----
 
-_TWICE = 256  # number of blocks of a ring among which duplicates are recognised
-_LATE = 16  # how many blocks later a block may still arrive
-_BACK_NS = 100_000_000  # a clock that goes back by this much has restarted
-_LATE_NS = 10_000_000  # records of a ring are only roughly in order of time
-_NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # the time of these records is that of an earlier event
+_TWICE = 256  # number of latest blocks of a ring among which duplicates are recognised
+_LATE = 16  # number of blocks after which a late block may still arrive
+_BACK_NS = 100_000_000  # a clock that goes back by more than this has restarted
+_LATE_NS = 10_000_000  # tolerance, because records of a ring are only roughly in order of time
+_NOT_IN_ORDER = (RELEASE, READY, CLIENT)  # records with the time of an earlier event
 
 
 class Place(Enum):
-    """The position of a block in its ring."""
+    """How a received block continues its ring."""
 
     NEXT = "next"
     LATE = "late"
     TWICE = "twice"
-    ANEW = "anew"  # the block is from a restarted board
+    ANEW = "anew"  # the board was restarted
 
 
 def _latest_ns(block: Block) -> int | None:
-    """The latest time in the block, without records that carry the time of an earlier event."""
+    """The latest time in the block, apart from records with the time of an earlier event; None: there is none."""
     return max((time_ns for time_ns, _, _, kind, _ in block.rows() if kind not in _NOT_IN_ORDER), default=None)
 
 
 @dataclass
 class _Ring:
-    """The blocks received from one ring. lowest: the lowest number; next: the number after the highest; count: how many
-    blocks between these two were received. seen: the last blocks by number, with checksum and latest time."""
+    """The blocks that were received from one ring. lowest: their lowest number. next: the number after the highest one.
+    count: number of received blocks. seen: by number, the checksum and the latest time of the last blocks."""
 
     lowest: int
     next: int
@@ -79,7 +79,8 @@ class _Ring:
             return Place.ANEW if back else Place.NEXT
         if block.number < self.next - _LATE:
             return Place.ANEW
-        # A late block fits between the times of its neighbours; a block of a restarted board does not.
+        # The times of a late block are between those of its neighbours; the times of a block from a restarted board are
+        # not.
         before = [time for other, (_, time) in self.seen.items() if other < block.number and time is not None]
         behind = [time for other, (_, time) in self.seen.items() if other > block.number and time is not None]
         fits = latest_ns is None or (
@@ -101,7 +102,8 @@ class _Ring:
 
 @dataclass(frozen=True)
 class Received:
-    """Arrival time of a message on this machine's monotonic clock, and the offset of that clock from the wall clock."""
+    """The arrival of a message: its time on this machine's monotonic clock, and the offset of this clock from the wall
+    clock."""
 
     at_ns: int
     less_wall_ns: int
@@ -109,7 +111,8 @@ class Received:
 
 @dataclass
 class Segment:
-    """The blocks between two starts of a board. is_first: the board may have been running before the recording."""
+    """The blocks between two starts of a board. is_first: true if the board may have been running before the recording
+    began."""
 
     is_first: bool
     blocks: int = 0
@@ -118,7 +121,7 @@ class Segment:
     wall_misfits: bool = False
     _rings: dict[tuple[int, int], _Ring] = field(default_factory=dict)
     _received: list[Limit] = field(default_factory=list)
-    # Upper and lower limits of the offset, from the agent's wall clock.
+    # upper and lower limits of the offset, from the agent's wall clock
     _wall: tuple[list[Limit], list[Limit]] = field(default_factory=lambda: ([], []))
     _wall_offset_ns: int | None = None
     _records: Limit | None = None
@@ -132,7 +135,7 @@ class Segment:
         return any(ring is not None and ring.place_of(one) is Place.ANEW for ring, one in rings)
 
     def take(self, blocks: Sequence[Block], received: Received) -> list[Block]:
-        """The blocks to keep: all except duplicates."""
+        """Takes received blocks. Returns those to keep: all except duplicates."""
         kept = []
         for block in blocks:
             if block.version != VERSION:
@@ -154,12 +157,12 @@ class Segment:
             board_ns: int | None = None
             for time_ns, instance, _, kind, detail in block.rows():
                 if kind == CLOCK and detail == 1:
-                    # The board extrapolates from the last synchronisation of its session, so only a changed offset is
-                    # new information.
+                    # The board extrapolates from the last synchronisation of its session, so that only a changed offset
+                    # is new information.
                     if board_ns is not None and time_ns - board_ns != self._wall_offset_ns:
                         self._wall_offset_ns = time_ns - board_ns
                         offset_ns = time_ns + received.less_wall_ns - board_ns
-                        half_ns = (instance * 1000 + 1) // 2  # half of the round trip (recorded in us)
+                        half_ns = (instance * 1000 + 1) // 2  # half of the round trip, which is recorded in us
                         self._wall[0].append((board_ns, offset_ns + half_ns))
                         self._wall[1].append((board_ns, offset_ns - half_ns))
                     continue
@@ -172,8 +175,8 @@ class Segment:
             self._records = min(limit, self._records or limit, key=lambda one: one[1])
 
     def clock(self) -> Clock | None:
-        """The board's clock, from the best limits available; None: no complete block arrived. Arrivals of messages also
-        limit the offset where the board knows the wall clock, because a message arrives after it was made."""
+        """The board's clock by the best limits that there are; None: no complete block arrived. Even if the board knows
+        the wall clock, arrivals of messages also limit the offset, because a message arrives after it was made."""
         most, least = self._wall
         if least:
             found = fitted([*most, *self._received], least, "wall")
@@ -187,13 +190,13 @@ class Segment:
 
 # ---- files ----
 
-TOPIC = "/tide_trace"  # the ending of a topic after the name of a node
-_OF_OTHERS = ("agent",)  # names that other files in the same folder have
+TOPIC = "/tide_trace"  # end of the topic's name, after the name of the node
+_OF_OTHERS = ("agent",)  # names of other files in the folder
 _KEEP_S = 5.0  # interval at which record.json is written, in case the recorder is killed
 
 
 def file_of(node: str) -> str:
-    """A dot replaces each `/`: names of nodes contain no dots."""
+    """The name of the file for a node. Dots replace slashes, because names of nodes contain no dots."""
     name = node.strip("/").replace("/", ".") or "board"
     return f"{f'node.{name}' if name in _OF_OTHERS else name}.trace"
 
@@ -203,7 +206,7 @@ class _Board:
     node: str
     file: GrowingFile
     messages: int = 0
-    segments: list[tuple[int, Segment]] = field(default_factory=list)  # each segment, after its offset in the file
+    segments: list[tuple[int, Segment]] = field(default_factory=list)  # the segments, each with its offset in the file
 
     def take(self, octets: bytes, received: Received) -> None:
         blocks = list(blocks_of(octets))
@@ -227,7 +230,7 @@ class _Board:
         return RecordedBoard(self.node, self.file.path.name, found)
 
     def lines(self) -> list[str]:
-        """Counts of received and missing blocks."""
+        """Lines with the numbers of received and missing blocks."""
         every = [segment for _, segment in self.segments]
         blocks = sum(one.blocks for one in every)
         starts = "" if len(every) < 2 else f", {len(every) - 1} restart{'s' if len(every) > 2 else ''}"
@@ -250,8 +253,9 @@ class _Board:
 
 
 class Recorder:
-    """Writes one recording. description: a text stored next to the traces. If nothing is recorded, close() leaves no
-    file. Raises UsageError if the folder already holds a recording, and OutputError if it cannot be written."""
+    """Writes one recording. description: text of a system.toml, which is stored with the traces. If nothing was
+    recorded, close() leaves no files. Raises UsageError if the folder already has a recording, and OutputError if it
+    cannot be written."""
 
     def __init__(self, folder: Path, description: str | None = None) -> None:
         if is_record(folder):
@@ -265,7 +269,7 @@ class Recorder:
             write_text(folder / SYSTEM, description)
 
     def take(self, topic: str, octets: bytes, received: Received) -> bool:
-        """Writes the blocks of a message to the board's file; returns True if the board is new."""
+        """Writes the blocks of a message to the file of the board. Returns True if the board is new."""
         node = topic.removesuffix(TOPIC)
         is_new = node not in self.boards
         if is_new:
@@ -274,7 +278,7 @@ class Recorder:
         return is_new
 
     def step(self) -> None:
-        """Writes record.json again if _KEEP_S have passed; must be called periodically."""
+        """Writes record.json if _KEEP_S have passed. Call this periodically."""
         if time.monotonic() - self._kept_s >= _KEEP_S:
             self._kept_s = time.monotonic()
             self._write()
@@ -305,8 +309,8 @@ _DEPTH = 1000
 
 
 class TraceTopics:
-    """The topics on which boards publish traces: found in the graph, received with best effort by one ROS 2 node
-    without services. ROS 2 is imported here, because the rest of this module does not need it."""
+    """The topics on which boards publish traces. They are found in the graph, and received with best effort by one ROS
+    2 node without services. ROS 2 is imported in this class, because the rest of the module does not need it."""
 
     def __init__(self, domain: int) -> None:
         import rclpy
@@ -328,8 +332,8 @@ class TraceTopics:
             self._context.shutdown()
 
     def look(self) -> list[str]:
-        """Periodically subscribes to new topics. Returns a line, once, for each topic that cannot be recorded
-        properly."""
+        """Subscribes to new topics. Call this periodically. Returns a line for each topic that cannot be recorded
+        properly, once for each topic."""
         from rclpy.qos import QoSProfile, ReliabilityPolicy
         from std_msgs.msg import UInt8MultiArray
 
@@ -361,12 +365,12 @@ class TraceTopics:
         return new
 
     def received(self) -> Iterator[tuple[str, bytes, Received]]:
-        """Takes all received messages without an executor, which would wake up for each message."""
+        """Takes all received messages, directly, because an executor would wake up for each message."""
         for name, subscription in self._subscriptions.items():
             with subscription.handle:
                 while (got := subscription.handle.take_message(subscription.msg_type, False)) is not None:
                     message, info = got
-                    # The middleware stamps arrivals by the wall clock; 0: it does not support this.
+                    # the middleware's time of arrival on the wall clock; 0: not supported
                     stamp_ns, now_ns = info["received_timestamp"], time.monotonic_ns()
                     less_wall_ns = now_ns - time.time_ns()
                     at_ns = min(stamp_ns + less_wall_ns, now_ns) if stamp_ns else now_ns

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes execution times from a log (lines of tide_measurement_line, tide/measure.h) into a description. The
-description is edited as text, so that its comments survive."""
+description is edited as text, so that its comments are kept."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLAYED = "# played by tide: times of its busy loops in place of your callbacks"
 
 @dataclass(frozen=True)
 class Measured:
-    """The times of one callback, over all lines about it."""
+    """The times of one callback, from all lines about it."""
 
     count: int
     minimum_ns: int
@@ -41,7 +41,7 @@ Times = dict[tuple[str, str], Measured]  # by chain and callback
 
 
 def read(lines: Iterable[str]) -> Times:
-    """The times in the lines of a log. Callbacks that never ran are omitted, because they have no measurement."""
+    """The times in the lines of a log. Callbacks that never ran are omitted."""
     found: Times = {}
     for line in lines:
         match = _LINE.search(line)
@@ -54,14 +54,15 @@ def read(lines: Iterable[str]) -> Times:
 
 
 def milliseconds(time_ns: int, percent_more: float = 0.0) -> str:
-    """The time as a TOML number. The margin is rounded up to a nanosecond."""
+    """The time with a margin as a TOML number of milliseconds, rounded up to a nanosecond."""
     whole = math.ceil(time_ns * (100.0 + percent_more) / 100.0) if percent_more else time_ns
     text = f"{whole // 1_000_000}.{whole % 1_000_000:06d}".rstrip("0")
     return text.rstrip(".")
 
 
 def rewrite(text: str, system: System, times: Times, percent_more: float) -> str:
-    """The description with execution_ms (longest plus margin) and least_ms (shortest) of the measured callbacks."""
+    """The description with execution_ms (longest time plus margin) and least_ms (shortest time) of the measured
+    callbacks."""
     edits: list[Edit] = []
     today = datetime.now(timezone.utc).date()
     for index, chain in enumerate(system.chains):
@@ -71,18 +72,19 @@ def rewrite(text: str, system: System, times: Times, percent_more: float) -> str
                 entry = ("chains", index, "callbacks", position)
                 edits.append((entry, "execution_ms", milliseconds(one.maximum_ns, percent_more), "name"))
                 edits.append((entry, "least_ms", milliseconds(one.minimum_ns), "execution_ms"))
-                # The format that tide_tools.system.fields.Source accepts.
+                # in the format of tide_tools.system.fields.Source
                 source = f'"measured {one.count} times on {today}, margin {percent_more:.10g} %"'
                 edits.append((entry, "source", source, "execution_ms"))
     return edited(text, edits)
 
 
 class MeasurementError(UsageError):
-    """The log has no lines of measurements, or lines that do not match the description. The text is one line."""
+    """A log has no lines of measurements, or lines that do not match the description. The text is one line."""
 
 
 def read_log(file: Path, system: System, log: Path) -> Times:
-    """The times in a log (-: standard input), all of callbacks of the description. Raises MeasurementError."""
+    """The times in a log (-: standard input). Raises MeasurementError if there are none, or if a callback is not in the
+    description."""
     try:
         text = sys.stdin.read() if str(log) == "-" else log.read_text(encoding="utf-8", errors="replace")
     except OSError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of agents and of other programs on /diagnostics."""
+"""What agents and other programs report on /diagnostics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass
 class Status:
-    """A diagnostic_msgs/DiagnosticStatus, with its level as a number."""
+    """A diagnostic_msgs/DiagnosticStatus. level: as a number."""
 
     name: str
     level: int
@@ -39,10 +39,10 @@ def array_of(message: Any) -> Array:
 # ---- agents, links, clients, other programs ----
 
 _GONE_PERIODS, _GONE_LEAST_S = 4, 3.0
-# Time after which a client is forgotten that is no longer reported, or whose agent was replaced by another agent.
+# Time after which a client that is no longer reported, or whose agent was replaced, is forgotten.
 _FORGOTTEN_S = 60.0
 _PROGRAMS_MOST = 200
-_BITS_OF_A_BYTE = 10  # the bits of a byte on a serial line
+_BITS_OF_A_BYTE = 10  # on a serial line
 LEVELS = ("ok", "warning", "error", "stale")
 OWN = "tide_watch"
 
@@ -54,7 +54,7 @@ def _number(values: dict[str, str], key: str) -> int:
 
 @dataclass
 class Told:
-    """A status as it was received from /diagnostics, of any node."""
+    """A status of any node that was received from /diagnostics."""
 
     name: str
     level: str
@@ -69,8 +69,8 @@ class Told:
 
 @dataclass
 class LinkTold:
-    """The status of a link. load: the used share of the link's capacity, if that is known; rates are per second since
-    the preceding array."""
+    """The status of a link. load: the used share of the link's capacity, if the capacity is known. Rates are per second
+    since the preceding array."""
 
     told: Told
     bytes_in_per_s: float | None = None
@@ -93,7 +93,7 @@ class LinkTold:
 class AgentTold:
     told: Told
     stamp_ns: int
-    restarts: int = 0  # counted since the watch began
+    restarts: int = 0  # since the watch began
     links: dict[str, LinkTold] = field(default_factory=dict)
     clients: dict[str, Told] = field(default_factory=dict)
 
@@ -143,8 +143,8 @@ class Agents:
         self._forget(first)
 
     def _restarts(self, first: Told) -> int:
-        """The number of restarts to show for a new agent: one more than that of the vanished agent of the same name, if
-        there is one."""
+        """The number of restarts of a new agent: one more than that of a vanished agent with the same name, if there is
+        one."""
         return max((one.restarts + 1 for one in self.all.values() if self._is_replaced(one, first)), default=0)
 
     def _is_replaced(self, one: AgentTold, by: Told) -> bool:
@@ -170,9 +170,9 @@ _VALUE = re.compile(r"(\d+) replies, last (\d+) us, greatest (\d+) us")
 
 @dataclass(frozen=True)
 class ServiceTold:
-    """The response times of one service of a board. A response time begins when the request arrives in DDS. If the
-    board calls the service, it ends with the reply. If the board serves the service, it ends when the reply arrives in
-    DDS. greatest_ns: the greatest time since the client appeared."""
+    """The response times of a service that a board calls or serves, as its agent measures them. If the board calls it:
+    from the time at which DDS accepts the request until the reply is taken from DDS. If the board serves it: from the
+    time at which the request is taken from DDS until DDS accepts the reply. greatest_ns: since the client appeared."""
 
     service: str
     serves: bool
@@ -182,15 +182,15 @@ class ServiceTold:
 
     @property
     def span(self) -> tuple[str, str]:
-        """Words for the beginning and the end of the measured interval."""
+        """Words for the beginning and for the end of the measured interval."""
         if self.serves:
             return f"request of {self.service} to the board", "its reply at the agent"
         return f"request of {self.service} at the agent", "its reply there"
 
 
 def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[ServiceTold]]:
-    """The reports about each service, from the values in clients' statuses. The times of callers come first, because
-    they include the server's time."""
+    """By service: the reports in the statuses of clients. Those of callers come first, because their times include the
+    server's time."""
     found: dict[str, list[ServiceTold]] = {}
     for values in clients:
         for key, value in values.items():
@@ -204,18 +204,19 @@ def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[Servic
 
 
 class Replies:
-    """The reported values of a chain with a service and without topics, and whether the agent still reports them."""
+    """The reported times of a chain that has a service and no topics, and whether the agent still reports them."""
 
     def __init__(self, service: str, by_board: bool, askers: int) -> None:
-        """by_board: the caller is a board, whose agent reports; otherwise the server's agent reports. askers: the
-        number of chains that share a report: those that call from boards, or all that call."""
+        """by_board: true if the caller is a board, whose agent reports; otherwise the agent of the serving board
+        reports. askers: number of chains to which a report may belong: those that call from boards, or all that
+        call."""
         self.service, self.told = service, _nothing(service)
         self.misses = self.above = 0
         self._by_board, self._askers, self._grown_s = by_board, askers, 0.0
 
     def take(self, told: list[ServiceTold], deadline_ns: int, bound_ns: int | None, now_s: float) -> None:
-        """Processes a report. Of several replies since the preceding report, a report contains only the last one, and
-        the longest of all, so `misses` and `above` are lower limits."""
+        """Processes a report. If there were several replies since the preceding report, it contains only the last time
+        and the longest of all, so `misses` and `above` are lower limits."""
         newest = next((one for one in told if one.serves != self._by_board), self.told)
         if newest.replies == self.told.replies:
             return
@@ -227,7 +228,7 @@ class Replies:
         self.told, self._grown_s = newest, now_s
 
     def why_not(self, told: list[ServiceTold]) -> str:
-        """Why the agent's report says nothing about this chain; empty: `told` is about this chain."""
+        """Why the reports `told` say nothing about this chain; empty: they do."""
         if self._askers > 1 or sum(one.serves != self._by_board for one in told) > 1:
             return f"{self.service} is called by several, which the agent cannot distinguish"
         return ""

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain as seen from outside: the topics that it publishes on its path, and the times between their messages. Memory
-does not grow over time."""
+"""A chain as observed from outside: the topics that it publishes on its path, and the times between their messages. The
+memory for this does not grow with time."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def absolute(topic: str) -> str:
 
 @dataclass(frozen=True)
 class Point:
-    """One publication of a chain. on_board: a board sends the message, which is observed when the agent writes it to
-    DDS. apart_ns: the described time between two messages; 0: no time is described, because an event or a condition
-    decides. is_occasional: some runs of the callback do not publish."""
+    """One publication of a chain. on_board: true if a board sends the message, which is observed when the agent writes
+    it to DDS. apart_ns: the described time between two messages; 0: none, because an event or a condition decides.
+    is_occasional: true if some runs of the callback do not publish."""
 
     topic: str
     type: str
@@ -36,16 +36,16 @@ class Point:
 
     @property
     def words(self) -> str:
-        """The time of observation in words."""
+        """Words for the point at which a message is observed."""
         return f"{self.topic} at the agent" if self.on_board else self.topic
 
 
 @dataclass(frozen=True)
 class ChainPoints:
-    """What can be observed of a chain. points: in the order of the chain. ends, beside: topics that no chain receives:
-    other topics of the last callback, and topics of earlier callbacks. unseen: the chain's other publications, with the
-    reason for each. services: the services that a board calls or serves in the chain, as reported by its agent; asked:
-    the services that a board calls."""
+    """What can be observed of a chain. points: the observed publications on its path, in order. ends: further topics of
+    the last callback that no chain receives; beside: such topics of earlier callbacks. unseen: publications that cannot
+    be observed, each with the reason. services: those that a board calls or serves in the chain, about which its agent
+    reports; asked: those of them that a board calls."""
 
     chain: Chain
     period_ns: int
@@ -58,19 +58,19 @@ class ChainPoints:
 
     @property
     def origin(self) -> int:
-        """The point at which instances begin: the last point whose messages come only occasionally; without such a
-        point, the first. Each message at this point is followed by one message at every later point."""
+        """Index of the point at which instances begin: the last occasional point or, without one, the first point. Each
+        message at this point is followed by one message at every later point."""
         return max((n for n, one in enumerate(self.points) if one.is_occasional), default=0)
 
     @property
     def has_way(self) -> bool:
-        """True if the chain has a first and a last point, between which a latency can be observed."""
+        """True if a latency can be observed, between a first and a last point."""
         return len(self.points) >= 2
 
 
 def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> list[ChainPoints]:
-    """One entry for each chain, most urgent first. largest_bytes: the largest messages still received. only: names of
-    the chains to watch; empty: all chains."""
+    """One entry for each chain, most urgent first. largest_bytes: larger messages are not received. only: names of the
+    chains to watch; empty: all."""
     where = {executor.name: executor.where for executor in system.executors}
     taken, several = system.taken(), several_publish(system)
     found = []
@@ -111,22 +111,22 @@ def points_of(system: System, largest_bytes: int, only: Sequence[str] = ()) -> l
 
 # ---- times ----
 
-WINDOW = 1000  # latencies used for the percentile
+WINDOW = 1000  # number of latest latencies from which the percentile is computed
 _STEP_NS = 1_000_000_000
-_KEPT = 1024  # number of stored times of a topic, to which an instance may refer
+_KEPT = 1024  # number of latest times of a topic that are stored for the matching
 
 
 @dataclass
 class TopicTimes:
-    """When messages of a topic were published, on the clock of the publisher."""
+    """The times at which messages of a topic were published, on the publisher's clock."""
 
     count: int = 0
-    missed: int = 0  # messages that this watch missed, known from the publisher's numbers
+    missed: int = 0  # messages that this watch missed, by the publisher's numbers
     last_ns: int | None = None
     longest_gap_ns: int = 0
     recent: deque[int] = field(default_factory=lambda: deque(maxlen=_KEPT))
-    holes: set[int] = field(default_factory=set)  # times of the messages after which some were missed
-    fresh: list[int] = field(default_factory=list)  # times received since the last call of settle
+    holes: set[int] = field(default_factory=set)  # times of messages after which others were missed
+    fresh: list[int] = field(default_factory=list)  # times that were received since the last call of settle
     _number: int | None = None
 
     def take(self, at_ns: int, number: int | None) -> None:
@@ -134,7 +134,7 @@ class TopicTimes:
             if self._number is not None and number > self._number + 1:
                 self.missed += number - self._number - 1
             if self._number is not None and number != self._number + 1 and self.last_ns is not None:
-                self.holes.add(self.last_ns)  # messages were missed, or the publisher is new and counts from 1
+                self.holes.add(self.last_ns)  # messages were missed, or the publisher is a new one that counts from 1
             self._number = number
         if self.last_ns is not None:
             self.longest_gap_ns = max(self.longest_gap_ns, at_ns - self.last_ns)
@@ -143,7 +143,7 @@ class TopicTimes:
         self.fresh.append(at_ns)
 
     def settle(self) -> list[int]:
-        """Returns the times since the last call, in order; they remain for later instances."""
+        """Returns the times since the last call, in order. They stay stored for later matching."""
         if not self.fresh:
             return []
         came = sorted(self.fresh)
@@ -159,8 +159,8 @@ class TopicTimes:
         return came
 
     def restart(self) -> None:
-        """Must be called when the topic's publisher has changed or ended: sequence numbers then start again, and the
-        interruption does not count as a gap."""
+        """Call this when the topic's publisher has changed or ended: sequence numbers then begin again, and the
+        interruption is no gap."""
         if self.last_ns is not None:
             self.holes.add(self.last_ns)
         self._number = None
@@ -168,8 +168,8 @@ class TopicTimes:
 
 
 def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: int) -> list[int] | None:
-    """Times of one instance, found from a message of the last point back to the latest earlier message of each point.
-    None: there was no such message, or this watch may have missed the beginning."""
+    """The times of one instance: from a message of the last point back, at each point the latest earlier message. None:
+    there is no such message, or this watch may have missed it."""
     way = [at_ns]
     for point, missed_after in zip(reversed(times), reversed(holes), strict=True):
         place = bisect_right(point, way[0])
@@ -180,7 +180,7 @@ def way_back(times: Sequence[Sequence[int]], holes: Sequence[set[int]], at_ns: i
 
 
 class Window:
-    """The last values of a series, with access by rank."""
+    """The latest values of a series, with access by rank."""
 
     def __init__(self, length: int = WINDOW) -> None:
         self._values: deque[int] = deque()
@@ -194,30 +194,30 @@ class Window:
         insort(self._ordered, value)
 
     def percentile(self, percent: int) -> int | None:
-        """The latency that the given percentage does not exceed."""
+        """The value that `percent` of the values do not exceed."""
         count = len(self._ordered)
         return self._ordered[-(-percent * count // 100) - 1] if count else None
 
 
 @dataclass
 class Answers:
-    """Counts the starts of a chain without an end within the deadline, as a lower limit: each end belongs to the first
-    waiting start (tide_tools.report.verdict.unanswered, but step by step). late: how many of the counted starts were
-    answered after the deadline."""
+    """Counts the starts of a chain without an end within the deadline (at least; the matching may assign an end to the
+    wrong start). Each end is assigned to the first start that waits, as in tide_tools.report.verdict.unanswered, but
+    step by step. late: number of counted starts that were answered after the deadline."""
 
     deadline_ns: int
     count: int = 0
     late: int = 0
     _starts: list[int] = field(default_factory=list)
     _ends: list[int] = field(default_factory=list)
-    _known_ns: int = 0  # the newest start of earlier steps: everything published before it has arrived
+    _known_ns: int = 0  # the latest start of earlier steps; all messages that were published before it have arrived
 
     def take(self, starts: Sequence[int], ends: Sequence[int]) -> None:
         """Processes the starts and ends of one step in order of time."""
         if starts and starts[0] < self._known_ns - _STEP_NS:  # the publisher's clock was set back
             self.restart()
         self._ends = sorted([*self._ends, *ends])[-_KEPT:]
-        if not self._known_ns:  # the ends of the first starts may have been taken before
+        if not self._known_ns:  # the ends of the first starts may already have been taken
             self._known_ns = max(starts, default=0)
             return
         self._starts = [*self._starts, *starts][-_KEPT:]
@@ -242,26 +242,25 @@ class Answers:
 @dataclass
 class Latencies:
     """The latencies from the first to the last point of a chain. Instances are matched by time, and each beginning
-    counts once. If an instance takes longer than its period, the latency shown for it may be too short, but never too
-    long."""
+    counts once. For an instance that takes longer than its period, the latency may be too short, but never too long."""
 
     topics: list[TopicTimes]
     deadline_ns: int
     bound_ns: int | None = None
     count: int = 0
-    unmatched: int = 0  # the number of ends without a beginning
+    unmatched: int = 0  # number of ends without a beginning
     last_ns: int | None = None
     greatest_ns: int | None = None
     misses: int = 0
     above: int = 0
-    legs_ns: list[int] = field(default_factory=list)  # the greatest time from each point to the next point
+    legs_ns: list[int] = field(default_factory=list)  # by point: the greatest time to the next point
     window: Window = field(default_factory=Window)
     _waiting: list[int] = field(default_factory=list)
     _begun_ns: int | None = None
 
     def match(self, came: list[int]) -> None:
-        """Matches the ends that have arrived. An end is matched only when each earlier topic has published again,
-        because only then is it known that this watch missed no message before it. So an end may be counted a period
+        """Matches the ends that have arrived. An end is matched only after each earlier topic has published again,
+        because the next message shows whether this watch missed one before. An end may therefore be counted a period
         after its arrival."""
         self._waiting = sorted(self._waiting + came)
         known_ns = min((topic.recent[-1] if topic.recent else 0 for topic in self.topics[:-1]), default=0)

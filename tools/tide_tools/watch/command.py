@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tide_tools.watch.session import Session
 
 app = typer.Typer()
-_STEP_S = 0.5  # each step polls all topics
+_STEP_S = 0.5  # time between two steps; each step takes the messages of all topics
 _LEAST_PAUSE_S = 0.2
 
 
@@ -81,8 +81,8 @@ def watch(
 
 
 def _status(view: View) -> int:
-    """Exit status of the whole watch, with the meanings of `tide run`: 0 only if each chain was still measured in the
-    last view."""
+    """The exit status of the whole watch, with the meanings of `tide run`: 0 only if each chain was still measured in
+    the last view."""
     rows = view.chains
     if any(row.failures or row.misses or row.unanswered for row in rows):
         return NOT_MET
@@ -92,7 +92,7 @@ def _status(view: View) -> int:
 
 
 def _views(session: Session, every_s: float, count: int) -> Iterator[View]:
-    """Yields the first view at once and the others when they are due. count: the number of views after the first; 0: no
+    """Yields the first view at once, and all others when they are due. count: number of views after the first; 0: no
     limit."""
     made = 0
     next_s = time.monotonic()
@@ -120,7 +120,8 @@ def _show(views: Iterator[View], as_json: bool) -> View | None:
 def _print_json(views: Iterator[View]) -> View | None:
     last = None
     for last in views:
-        typer.echo(json.dumps(last, default=vars, separators=(",", ":")))  # asdict takes a tenth of the watch's time
+        # asdict would take a tenth of the watch's time
+        typer.echo(json.dumps(last, default=vars, separators=(",", ":")))
     return last
 
 

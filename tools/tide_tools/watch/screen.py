@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Output of a watch: rows, which are also the JSON (docs/guide/watching.md has every key), tables that fit a terminal,
-with the chains that need attention first, and plain lines. Durations are in nanoseconds; None: not known."""
+"""The output of a watch: rows, which are also the JSON (docs/guide/watching.md has every key); tables that fit a
+terminal, in which chains that need attention come first; and plain lines. Durations are in nanoseconds; None: not
+known."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class LegRow:
 
 @dataclass(frozen=True)
 class ServiceRow:
-    """A service as the agent of a board reports it; side: asks or serves."""
+    """A service as the agent of a board reports it. side: "asks" or "serves"."""
 
     service: str
     side: str
@@ -38,12 +39,12 @@ class ServiceRow:
 
 @dataclass(frozen=True)
 class ChainRow:
-    """A chain in a view. state: unseen, waiting, running, silent, gone or refused; why: the reason, for all states
-    except running. verdict: the verdict on the last seconds, in the words of tide_tools.report.verdict, with its
-    `reasons`; empty: nothing was measured. A latency is from `start` to `end`, which is a part of the chain that the
-    bound covers. unanswered: starts without an end within the deadline, as a lower limit; not_started: starts in the
-    last seconds that are missing compared with the described period. failures: the number of views so far in which the
-    chain was not met, silent or gone."""
+    """A chain in a view. state: unseen, waiting, running, silent, gone or refused. why: the reason for the state,
+    except for running. verdict, reasons: the verdict on the last seconds, in the words of tide_tools.report.verdict;
+    empty: nothing was measured. Latencies are from `start` to `end`, a part of the chain that the bound covers.
+    unanswered: number of starts without an end within the deadline (at least; the watch may have missed some).
+    not_started: by how many the starts of the last seconds fall short of the described period. failures: number of
+    views so far in which the chain was not met, silent or gone."""
 
     name: str
     priority: int
@@ -78,7 +79,7 @@ class ChainRow:
 
 @dataclass(frozen=True)
 class LinkRow:
-    """A link in a view. load_in: the share of the link's capacity used towards the host; load_out: the share used
+    """A link in a view. load_in: the used share of the link's capacity towards the host. load_out: the used share
     towards the boards."""
 
     name: str
@@ -109,7 +110,7 @@ class AgentRow:
 
 @dataclass(frozen=True)
 class ClientRow:
-    """A client of an agent in a view. queue: the use and the capacity of the agent's queue for this client."""
+    """A client of an agent in a view. queue: used and total nodes of the agent for this client."""
 
     key: str
     agent: str
@@ -128,7 +129,7 @@ class ClientRow:
 
 @dataclass(frozen=True)
 class ProgramRow:
-    """The status of another program on /diagnostics, in its own words."""
+    """The status of another program on /diagnostics, in the words of that program."""
 
     name: str
     level: str
@@ -161,13 +162,13 @@ _COLOURS |= {
     "unseen": "dim",
     "not met": "red",
     "guarantee void": "yellow",
-}  # no word is green, because only `tide run` can confirm a guarantee
+}  # none is green, because only `tide run` can confirm a guarantee
 _COLOURS |= {"silent": "red", "gone": "red", "refused": "red"}
 _ORDER = {"silent": 2, "gone": 2, "refused": 2, "waiting": 3, "running": 4}
 _ORDER |= {one.value: {State.NOT_MET: 0, State.VOID: 1}.get(one, 4) for one in State}
 _TEXTS = ("", "at")
-_OVERHEAD = 3  # lines of a table in addition to its rows
-_SHARE_OF_CHAINS = 0.6  # the share of a terminal's lines that the table of chains gets
+_OVERHEAD = 3  # lines of a table besides its rows
+_SHARE_OF_CHAINS = 0.6  # share of the terminal's lines that the table of chains gets
 
 
 def milliseconds(value_ns: int | None) -> str:
@@ -175,21 +176,21 @@ def milliseconds(value_ns: int | None) -> str:
 
 
 def state_of(row: ChainRow) -> str:
-    """The verdict on a running chain; for other chains, the state. If a chain waits for a topic, or if one of its
-    topics was refused, the verdict counts only if it is "not met"."""
+    """For a running chain the verdict, for all others the state. If a chain waits for a topic, or one of its topics was
+    refused, the verdict is returned only if it is "not met"."""
     decides = row.state == "running" or (row.verdict == State.NOT_MET and row.state in ("waiting", "refused"))
     return row.verdict if row.verdict and decides else row.state
 
 
 def word_of(row: ChainRow) -> str:
     """The state or the verdict in one or two words. "met, guarantee void" becomes "guarantee void", because "met" alone
-    would hide the rest."""
+    would hide it."""
     found = state_of(row)
     return "guarantee void" if found == State.VOID else found.partition(",")[0]
 
 
 def by_need(rows: Iterable[ChainRow]) -> list[ChainRow]:
-    """Chains sorted by state; within one state the most urgent first."""
+    """The chains sorted by state and, within one state, the most urgent first."""
     return sorted(rows, key=lambda row: _ORDER.get(state_of(row), 5))
 
 
@@ -199,8 +200,8 @@ _MOST = 24  # greatest width of the first column
 
 
 def _one_line(text: str) -> str:
-    """Makes another program's text printable: it may contain line breaks and escape sequences, which a terminal would
-    obey."""
+    """Makes a text of another program printable, because it may contain line breaks and escape sequences, which the
+    terminal would obey."""
     return text if text.isprintable() else "".join(one if one.isprintable() else " " for one in text)
 
 
@@ -216,9 +217,10 @@ def _cell(text: str, size: int, right: bool) -> str:
 def _table(
     title: str, headings: Sequence[str], rows: list[list[str]], width: int, optional: Sequence[str] = ()
 ) -> Text:
-    """Cells between the second column, which has a colour, and the last are numbers, or have a heading in _TEXTS. No
-    number is truncated: a narrow terminal omits optional columns and truncates the last one. The table is one text:
-    rich's tables, which measure and wrap each cell, took more processor time than the rest of a watch."""
+    """A table. The second column has a colour. Columns between it and the last one contain numbers, unless their
+    heading is in _TEXTS. No number is truncated: in a narrow terminal, optional columns are omitted and the last one is
+    truncated. The table is one text, because rich's tables, which measure and wrap each cell, took more processor time
+    than the rest of a watch."""
     rows = [[_one_line(cell) for cell in row] for row in rows]
     rows = [[_cut(row[0], _MOST), *row[1:]] for row in rows]
     kept = list(range(len(headings)))
@@ -363,7 +365,7 @@ def heading(view: View) -> Text:
 
 
 def picture(view: View, console: Console) -> RenderableType:
-    """As many rows of each table as fit the terminal."""
+    """The tables of a view, with as many rows as fit the terminal."""
     lines = console.height - 3 - len(view.notes)
     parts: list[RenderableType] = [heading(view)]
     most = max(3, min(len(view.chains), int(lines * _SHARE_OF_CHAINS) - _OVERHEAD))
@@ -384,8 +386,7 @@ def picture(view: View, console: Console) -> RenderableType:
 
 
 def plain_lines(view: View, before: View | None) -> list[str]:
-    """Lines for an output that is not a terminal: one line for each view, and one for each chain whose state has
-    changed."""
+    """Lines for an output that is not a terminal: one for each view, and one for each chain whose state has changed."""
     counts: dict[str, int] = {}
     for row in view.chains:
         counts[word_of(row)] = counts.get(word_of(row), 0) + 1
@@ -402,8 +403,8 @@ def plain_lines(view: View, before: View | None) -> list[str]:
 
 
 def _told(row: ChainRow) -> tuple[str, str]:
-    """The key of a chain's line: when the key changes, the line is printed again. For a running chain the key includes
-    the reason, which may become known later; for a silent chain it does not, because the reason contains the seconds of
+    """The key of a chain's line, which is printed again when the key changes. For a running chain the key includes the
+    reason, which may become known later. For a silent chain it does not, because the reason contains the seconds of
     silence."""
     return state_of(row), row.why if row.state == "running" else ""
 

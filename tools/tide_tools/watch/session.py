@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A watched system: its topics, the reports of its agents, and the state of its chains derived from both."""
+"""A watched system: its topics, the reports of its agents, and the state of its chains, which is derived from both."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from tide_tools.watch.screen import (
 from tide_tools.watch.topics import Topics, WatchedTopic, quality, taken
 
 _REFRESH_S = 1.0
-_LATELY_S = 10.0  # seconds for which a warning is shown
+_LATELY_S = 10.0  # for this time, a warning is shown
 _SILENT_PERIODS, _SILENT_LEAST_S = 5, 2.0
-_TOLD_LATE_S = 3.0  # a report is late after this time; by default, agents report every second
+_TOLD_LATE_S = 3.0  # after this time a report is late; by default, agents report every second
 _DIAGNOSTICS = "/diagnostics"
 _DIAGNOSTICS_DEPTH = 100
 
@@ -55,7 +55,7 @@ class Settings:
 
 
 class _Lately:
-    """Tells whether a count has changed in the last seconds."""
+    """Remembers whether a count has changed in the last seconds."""
 
     def __init__(self, length_s: float = _LATELY_S) -> None:
         self._length_s, self._count, self._grown_s = length_s, 0, -math.inf
@@ -85,12 +85,12 @@ class _Watched:
         self.answers = [(topic, Answers(chain.chain.deadline_ns)) for topic in answering]
         self.missed, self.above, self.lost = _Lately(), _Lately(), _Lately()
         self.measured = _Lately(max(_LATELY_S, _SILENT_PERIODS * chain.period_ns / 1e9))
-        self.failures = 0  # the number of views in which the chain was not met, silent or gone
+        self.failures = 0  # number of views in which the chain was not met, silent or gone
         self._counted, self._counted_s = 0, 0.0
 
     def clock(self, trusted: bool) -> str:
-        """The origin of the chain's times, which decides whether they can be compared: one machine, several machines,
-        unknown machines, or clocks that the user trusts. Empty: there are no times yet."""
+        """Whose clocks the chain's times come from, which decides whether they can be compared: one machine, several
+        machines, unknown machines, or clocks that the user trusts. Empty: there are no times yet."""
         present = [one.machines for one in self.topics if one.publishers]
         if not present or not self.points.has_way:
             return ""
@@ -101,7 +101,8 @@ class _Watched:
         return "one machine" if len(frozenset().union(*present)) == 1 else "several machines"
 
     def count(self, came: Mapping[str, list[int]], trusted: bool, now_s: float) -> None:
-        """Counts the answers among the messages of a step, once both ends have been subscribed for a while."""
+        """Counts answered and unanswered starts among the messages of a step, as soon as both ends have been subscribed
+        for a while."""
         if not self.points.has_way or self.no_latency(trusted):
             return
         start, end = self.topics[self.points.origin], self.points.points[-1].topic
@@ -117,13 +118,13 @@ class _Watched:
 
     @property
     def unanswered(self) -> int:
-        """The number of unanswered starts of the topic that has most of them. Starts that were answered late, and ends
-        that this watch itself missed, are left out."""
+        """The number of unanswered starts, for the end topic with the most of them. Starts that were answered late, and
+        ends that this watch missed, are subtracted."""
         return max((max(0, one.count - topic.times.missed - one.late) for topic, one in self.answers), default=0)
 
     @property
     def not_started(self) -> int:
-        """Number of missing starts in the last seconds; 0 if the watch itself missed messages, or if no rate is
+        """The number of missing starts in the last seconds; 0 if this watch missed messages, or if no rate is
         described."""
         if not self.topics:
             return 0
@@ -145,7 +146,7 @@ class _Watched:
         return lately(late, lost, self.not_started, above_ns, latencies, part, "; ".join(doubts))
 
     def no_latency(self, trusted: bool) -> str:
-        """Why no latency follows from the times of the chain's topics; empty: it does."""
+        """Why no latency can be computed from the times of the chain's topics; empty: it can."""
         if not self.points.has_way:
             return f"only {self.points.points[0].words} can be observed: no latency"
         several = next((one for one in self.topics if one.publishers > 1), None)
@@ -155,7 +156,7 @@ class _Watched:
         return f"its topics are from {clock}: see --trust-clocks" if clock.endswith("machines") else ""
 
     def rate(self, now_s: float) -> float | None:
-        """Messages per second of the chain's last topic since the last call."""
+        """The messages per second of the chain's last topic since the last call."""
         if not self.topics:
             return None
         count, seconds = self.topics[-1].times.count, now_s - self._counted_s
@@ -197,8 +198,8 @@ def _not_published(topic: WatchedTopic) -> int:
 def lately(
     late: int, unanswered: int, not_started: int, above_ns: int | None, measured: Latencies, part: str, doubt: str = ""
 ) -> Verdict:
-    """The verdict for a part of a chain that is watched from outside, where no premise is observable. above_ns: the
-    greatest latency, if any latency was above the bound. doubt: other reasons that weaken the verdict."""
+    """The verdict on a part of a chain that is watched from outside, where premises cannot be observed. above_ns: the
+    greatest latency, if it was above the bound. doubt: further reasons that weaken the verdict."""
     bound_ns = measured.bound_ns
     seen = Observation(max(1, measured.count), late, unanswered, not_started, above_ns)
     every = "; ".join(filter(None, (doubt, "premises are not watched")))
@@ -236,7 +237,7 @@ class Session:
         self._topics.close()
 
     def step(self) -> None:
-        """Takes all received messages and updates the state of the chains. Must be called a few times a second."""
+        """Takes all received messages and updates the state of the chains. Call this a few times a second."""
         now_s = time.monotonic()
         if now_s - self._refreshed_s >= _REFRESH_S:
             self._refreshed_s = now_s
@@ -255,8 +256,7 @@ class Session:
     # ---- bounds ----
 
     def _find_bounds(self) -> None:
-        """Computes the bounds. The bounds of a thousand chains take a second, so the first view does not wait for
-        them."""
+        """Computes the bounds, after the first view, because the bounds of a thousand chains take a second."""
         try:
             bounds = bounds_of(self.system)
         except (NoBoundError, AnalysisError, MissingBinaryError) as error:
@@ -404,7 +404,7 @@ def _service_row(told: ServiceTold) -> ServiceRow:
 
 
 def described_link(system: System, name: str, all_names: list[str]) -> str:
-    """The name that the description gives to an agent's link; empty: unknown."""
+    """The described name of a link that an agent reports; empty: unknown."""
     kind, _, rest = name.partition(" ")
     if kind == "udp":
         found = {one.name for one in system.links if isinstance(one, UdpLink) and rest.endswith(f":{one.port}")}
@@ -458,16 +458,16 @@ def _client_row(agent: AgentTold, key: str) -> ClientRow:
 
 # ---- warnings on /diagnostics, by the verdict on each chain ----
 
-_MOST = 64  # most chains in one message
+_MOST = 64  # most chains in a message
 _DEPTH = 10
 _UNITS = 1e6
 _NUMBER = {"error": DiagnosticStatus.ERROR, "warning": DiagnosticStatus.WARN, "stale": DiagnosticStatus.STALE}
-_NUMBER |= {"ok": DiagnosticStatus.OK}  # in this order: the worst level first
+_NUMBER |= {"ok": DiagnosticStatus.OK}  # in this order, the worst first
 
 
 def level_of(row: ChainRow) -> str:
-    """The diagnostic level for a chain. A chain that has not begun is no error, and one that was measured only in part
-    is not ok."""
+    """The diagnostic level of a chain. A chain that has not begun is no error, and a chain that was measured only in
+    part is not ok."""
     found = state_of(row)
     if found in (State.NOT_MET, "silent", "gone"):
         return "error"
@@ -491,7 +491,8 @@ class Warnings:
         self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", quality(_DEPTH, reliable=True))
 
     def publish(self, view: View) -> None:
-        """Publishes a status for each of the worst _MOST chains, the worst first, after one that sums up all chains."""
+        """Publishes first a status about all chains together, and then one for each of the worst _MOST chains, the
+        worst first."""
         levels = [(level_of(row), row) for row in view.chains]
         worst = sorted(levels, key=lambda pair: list(_NUMBER).index(pair[0]))
         array = DiagnosticArray()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The topics of a running system, received without disturbing it: best effort, only for published topics, a few
-subscriptions at a time, and without waiting for each message. Times are those of the publisher."""
+"""Receives the topics of a running system without disturbing it: with best effort, only topics that are published, a
+few new subscriptions at a time, and without waking up for each message. Times are those of the publishers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tide_tools.watch.chains import Point, TopicTimes
 
 NODE = "tide_watch"
 _SUBSCRIPTIONS_A_STEP = 20
-_LOOKS_A_STEP = 50  # number of topics whose publishers are checked in one step
-_LOOK_AGAIN_S = 2.0  # seconds between two counts of the publishers of an existing topic
+_LOOKS_A_STEP = 50  # topics whose publishers are checked in one step
+_LOOK_AGAIN_S = 2.0  # time between two counts of the publishers of a topic
 # Time between two checks of the publishers' identities while their number is unchanged; such a check costs ten times as
-# much.
+# much as a count.
 _LOOK_CLOSER_S = 10.0
 _LEAST_DEPTH, _MOST_DEPTH = 20, 1000
 _SETTLE_S, _SETTLE_SILENT_S = 1.0, 5.0
@@ -36,8 +36,8 @@ _FAST_DDS = b"\x01\x0f"
 
 @dataclass
 class WatchedTopic:
-    """A topic that is watched. state: "waiting" (no program has published the topic yet), "seen", "gone" (its publisher
-    has ended), or "refused"."""
+    """A watched topic. state: "waiting" (it has no publisher yet), "seen", "gone" (its publisher has ended) or
+    "refused"."""
 
     point: Point
     period_ns: int
@@ -45,16 +45,16 @@ class WatchedTopic:
     state: str = "waiting"
     refusal: str = ""
     publishers: int = 0
-    machines: frozenset[bytes] = frozenset()  # empty: not known
+    machines: frozenset[bytes] = frozenset()  # of the publishers; empty: not known
     subscription: Subscription[Any] | None = None
     subscribed_s: float = 0.0
-    heard_s: float | None = None  # when the last message was received, on this machine's clock
+    heard_s: float | None = None  # time of the last reception, on this machine's clock
     looked_s: float = -_LOOK_AGAIN_S
     looked_closer_s: float = -_LOOK_CLOSER_S
 
     def is_settled(self, now_s: float) -> bool:
-        """True if the subscription is matched with the topic's publisher. DDS needs a moment to match them, and longer
-        on a busy machine, where the first message shows that they are matched."""
+        """True if the subscription is matched with the topic's publisher: either the first message shows this, or DDS
+        has had time enough for the match."""
         since_s = now_s - self.subscribed_s if self.subscription is not None else 0.0
         return since_s > (_SETTLE_S if self.times.count else _SETTLE_SILENT_S)
 
@@ -91,7 +91,7 @@ class WatchedTopic:
         with handle:
             while (got := handle.take_message(kind, True)) is not None:
                 info = got[1]
-                # Numbers are consecutive if there is only one publisher.
+                # numbers are consecutive only if there is one publisher
                 self.times.take(info["source_timestamp"], info["publication_sequence_number"] if is_one else None)
         if self.times.count != count:
             self.heard_s = time.monotonic()
@@ -102,7 +102,7 @@ def _nothing(_: Any) -> None:
 
 
 def _machines(infos: Iterable[Any]) -> frozenset[bytes]:
-    """The machines of endpoints, by the first octets of Fast DDS's ids; empty if an id is from another
+    """The machines of endpoints, identified by the first octets of the ids of Fast DDS; empty if an id is from another
     implementation."""
     ids = [bytes(one.endpoint_gid) for one in infos]
     return frozenset(one[2:4] for one in ids) if all(one[:2] == _FAST_DDS for one in ids) else frozenset()
@@ -126,7 +126,7 @@ def taken(subscription: Subscription[Any], raw: bool = True) -> Iterable[Any]:
 
 
 class Topics:
-    """The watched topics, received by one ROS 2 node, which has no services of its own."""
+    """The watched topics, which one ROS 2 node without services receives."""
 
     def __init__(self, domain: int, topics: Iterable[WatchedTopic]) -> None:
         self._context = Context()
@@ -149,7 +149,7 @@ class Topics:
         self._look()
 
     def refresh(self) -> None:
-        """Looks up which topics exist; once a second is enough."""
+        """Looks up which topics exist. Calling this once a second is enough."""
         self._types = dict(self.node.get_topic_names_and_types())
 
     def _look(self) -> None:
@@ -175,8 +175,8 @@ class Topics:
                 return
 
     def _has_changed(self, topic: WatchedTopic, now_s: float) -> bool:
-        """True if the topic's publishers have changed, or may have changed: as long as their number is the same, only
-        the next check of identities shows a change."""
+        """True if the topic's publishers have changed. If their number is the same, only a check of their identities
+        shows a change."""
         if topic.state != "seen" or now_s - topic.looked_closer_s >= _LOOK_CLOSER_S:
             return True
         with self.node.handle:
