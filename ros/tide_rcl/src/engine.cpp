@@ -27,7 +27,7 @@ constexpr std::size_t kFirstMembers = 4;
   throw std::runtime_error(text);
 }
 
-// The current round of this thread; `trace` is set while a callback runs in it.
+// The round that this thread executes. `trace` is set only from the start to the end of a traced callback in it.
 struct Running {
   const Engine *engine = nullptr;
   std::size_t lane = 0;
@@ -65,7 +65,8 @@ void Entity::disarm() noexcept { (void)tide_timer_cancel(&timer_); }
 
 std::int64_t Entity::armed_for_ns() const noexcept { return tide_timer_until_next_ns(&timer_, 0); }
 
-// Atomic, because another lane may meanwhile begin a run of the same entity in a reentrant group.
+// The read is a critical section, because another lane may begin a run of the same entity meanwhile (in a reentrant
+// group).
 std::int64_t Entity::start_ns() const noexcept {
   const tide_platform_t *platform = tide_port_platform();
   const std::uintptr_t state = tide_platform_enter(platform);
@@ -79,12 +80,12 @@ std::shared_ptr<Engine> Entity::keep_engine() const {
   return engine == nullptr ? nullptr : engine->weak_from_this().lock();
 }
 
-// No exception may pass through the engine, which is written in C.
+// No exception may leave this function, because the executor of the runtime, which calls it, is written in C.
 void Entity::execute(tide_callback_t *callback, void *context) {
   auto *entity = static_cast<Entity *>(context);
   Engine *engine = entity->engine_.load();
   (void)callback;
-  if (engine != nullptr && engine->cancelled_.load()) {  // this lane chose the entity while another lane ended the spin
+  if (engine != nullptr && engine->cancelled_.load()) {  // another lane ended the spin while this lane chose
     entity->notify();
     return;
   }
@@ -168,7 +169,7 @@ Engine::~Engine() {
   }
 }
 
-// The storage of the executor is replaced before the old storage is freed.
+// The executor uses the new storage before the old one is freed.
 void Engine::reserve_locked(std::size_t count) {
   if (count <= callbacks_.size()) return;
   const std::size_t capacity = std::min<std::size_t>(UINT16_MAX, callbacks_.size() * 2);
@@ -244,7 +245,8 @@ bool Engine::remove(const std::shared_ptr<Entity> &entity) {
   return true;
 }
 
-// Destructors of the program must run without a lock.
+// The entities in `done` are destroyed after the lock is released, because their destructors are functions of the
+// program.
 void Engine::let_go_of_removed() noexcept {
   if (!has_removed_.load()) return;
   std::vector<Removed> done;
@@ -278,7 +280,7 @@ tide_executor_counters_t Engine::counters() {
 
 // ---- rounds: what is recorded around a run (hooks of the program, measurements, the trace) ----
 
-// Saves the round, because a callback may spin another engine.
+// Saves and restores the outer round of this thread, because a callback may spin another engine.
 int Engine::round(std::size_t lane, std::int64_t deadline_ns) noexcept {
   const Running around = std::exchange(running, {this, lane, nullptr});
   const int result = tide_executor_lane_round(&executor_, lane, deadline_ns);
@@ -355,7 +357,7 @@ std::int64_t deadline_after(std::int64_t now_ns, std::chrono::nanoseconds durati
   return length_ns < 0 || length_ns > TIDE_FOREVER - now_ns ? TIDE_FOREVER : now_ns + length_ns;
 }
 
-// The setting that the operating system refuses, as far as this can be determined.
+// Text that names the setting which the operating system refuses, as far as this can be determined.
 std::string refused_setting(const tide_lane_settings_t &settings, int status) {
   const long processors = sysconf(_SC_NPROCESSORS_CONF);
   if (status == TIDE_ERROR_ARGUMENT && settings.processor != 0) {
@@ -390,7 +392,7 @@ bool Engine::begin_spin(bool by_lanes) {
     by_lanes_ = by_lanes;
     failure_ = nullptr;
     alone_.store(!by_lanes);
-    __atomic_store_n(&executor_.stopped, false, __ATOMIC_RELEASE);  // this clears the stop of the previous spin
+    __atomic_store_n(&executor_.stopped, false, __ATOMIC_RELEASE);  // clears the stop of the previous spin
   }
   return !options_.may_spin || options_.may_spin();
 }
@@ -419,7 +421,8 @@ void Engine::cancel() noexcept {
   cancel_locked();
 }
 
-// Records an exception of a callback. Returns true if it is the first one of this spin, which the spin will rethrow.
+// Records an exception and ends the spin. Returns true if it is the first one of this spin, which the spin will
+// rethrow.
 bool Engine::fail(std::exception_ptr exception) noexcept {
   const std::lock_guard<std::mutex> lock(spin_mutex_);
   const bool first = failure_ == nullptr;

@@ -42,8 +42,9 @@ void Arrivals::arrived(std::size_t times) noexcept {
   notify(more);
 }
 
-// The count is decremented before the message is taken, so that a message that arrives later makes the entity ready
-// again. The count is 0 if the entity was removed and added again after a lane had chosen it.
+// The count is decremented before the message is taken, so that a message that arrives from now on makes the entity
+// ready again. The count may be 0: without a depth, or if the entity was removed and added again after a lane had
+// chosen it.
 void Arrivals::run() {
   std::size_t waiting = waiting_.load();
   while (waiting > 0 && !waiting_.compare_exchange_weak(waiting, waiting - 1)) {
@@ -200,12 +201,13 @@ void Guard::trigger() noexcept {
   if (!triggered_.exchange(true)) notify();
 }
 
-// The guard condition may have been triggered while it was in no engine, or may have been removed before it could run.
+// A trigger while the guard condition was in no engine, or one whose run had not begun when it was removed, takes
+// effect now.
 void Guard::connect() {
   if (triggered_.load()) notify();
 }
 
-// Triggers from now on need another run.
+// A trigger from now on makes the guard condition ready for another run.
 void Guard::run() {
   triggered_.store(false);
   function_();
@@ -245,8 +247,9 @@ bool is_ready_in_rcl(const rcl_timer_t &timer) {
   return ready;
 }
 
-// The owner of a kept timer resets it from threads of its own, and rcl calls the reset callback without a lock, even
-// while the entity is removed. The callback therefore gets a number instead of a pointer to the entity.
+// The connected KeptTimers by number. The owner of a kept timer resets it from any thread, and rcl calls the reset
+// callback without a lock, even while the entity is being removed. The callback therefore gets a number instead of a
+// pointer to the entity.
 struct Connected {
   std::mutex mutex;
   std::uintptr_t last = 0;
@@ -254,7 +257,7 @@ struct Connected {
 };
 
 Connected &connected() {
-  static auto *const all = new Connected;  // never freed, because threads of the middleware outlive static objects
+  static auto *const all = new Connected;  // never freed: threads outlive static objects
   return *all;
 }
 
@@ -284,7 +287,7 @@ void TimerEntity::follow_locked(const rcl_timer_t &timer) noexcept {
     disarm();
     return;
   }
-  if (whose_ == Of::kOwner) period_ns = kLongestWithoutLookNs;  // its expiry is checked after each run
+  if (whose_ == Of::kOwner) period_ns = kLongestWithoutLookNs;  // fire asks for the expiry after each run
   if (!steady_) {
     follow_clock_locked(timer, period_ns);
     return;
@@ -311,7 +314,7 @@ void TimerEntity::follow_clock_locked(const rcl_timer_t &timer, std::int64_t per
   if (until_ns <= 0 && !is_ready()) notify();
 }
 
-// Checks the timer again, because it may have been reset after it became ready.
+// Returns false if the timer has been reset since it became ready, and is not due any more.
 bool TimerEntity::is_due(const rcl_timer_t &timer) const noexcept {
   std::int64_t next_ns = 0;
   if (!steady_) return is_ready_in_rcl(timer);
@@ -336,7 +339,7 @@ void TimerEntity::run() {
 
 Timer::Timer(rcl_timer_t *timer, std::function<void()> function) : timer_(timer), function_(std::move(function)) {}
 
-// The pointer does not own the timer, which the program keeps.
+// The result does not own the timer, because the program does.
 std::shared_ptr<const rcl_timer_t> Timer::lock() const { return {std::shared_ptr<void>(), timer_}; }
 
 bool Timer::call(std::shared_ptr<void> &data) {
@@ -384,7 +387,7 @@ void Timer::on_jump(const rcl_time_jump_t *jump, bool before, void *timer) {
 KeptTimer::KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve)
     : TimerEntity(Of::kOwner), timer_(std::move(timer)), serve_(std::move(serve)) {}
 
-// Does nothing, because only the timer's owner may call the timer.
+// The owner of the timer calls the timer when it is served.
 bool KeptTimer::call(std::shared_ptr<void> &data) {
   (void)data;
   return true;
@@ -412,7 +415,7 @@ void KeptTimer::connect() {
   if (timer == nullptr) return;
   check(rcl_timer_set_on_reset_callback(timer.get(), on_reset, reinterpret_cast<const void *>(number_)),
         "rcl_timer_set_on_reset_callback");
-  follow();  // the timer may have been reset meanwhile
+  follow();  // the timer may have been reset before its callback was set
 }
 
 void KeptTimer::disconnect() noexcept {

@@ -36,7 +36,7 @@ bool is_first_of_process(const std::string &path) {
   return opened.insert(path).second;
 }
 
-// Gives the rings of several executors in one file distinct numbers.
+// Numbers the rings of this process, because several executors may write into one file.
 std::uint16_t next_source() {
   static std::atomic<std::uint16_t> next{0};
   return next++;
@@ -60,7 +60,7 @@ std::string line_of(tide_measurement_t measurement, const std::string &name, con
 
 OutputFile::OutputFile(const std::string &path) : path_(with_process_number(path)) {
   if (is_first_of_process(path_)) (void)truncate(path_.c_str(), 0);
-  file_ = std::fopen(path_.c_str(), "ab");  // each write appends, even if other processes have the file open
+  file_ = std::fopen(path_.c_str(), "ab");  // "a": several writers of the file do not overwrite one another
   if (file_ == nullptr) throw std::runtime_error(path_ + ": cannot be written: " + std::strerror(errno));
 }
 
@@ -138,7 +138,8 @@ int Trace::write(void *trace, const std::uint8_t *bytes, std::size_t count) {
   return static_cast<Trace *>(trace)->file_.write(bytes, count) ? TIDE_OK : TIDE_ERROR_FULL;
 }
 
-// A full disk is reported once; after that, the rings count dropped records.
+// After a failed write (a full disk), which is reported once, nothing more is written: the rings fill and count dropped
+// records.
 void Trace::drain() noexcept {
   for (Ring &ring : rings_) {
     if (failed_ || tide_trace_drain(&ring.ring, UINT32_MAX, write, this) >= 0) continue;

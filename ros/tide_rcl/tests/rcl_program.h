@@ -21,7 +21,7 @@ namespace tide_rcl {
 class Program {
  public:
   Program() {
-    // Messages are lent, which rcl does only on request, and all traffic stays on this machine.
+    // rcl lends messages only with the first variable. The second one keeps all traffic on this machine.
     (void)setenv("ROS_DISABLE_LOANED_MESSAGES", "0", 1);
     (void)setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST", 1);
     rcl_init_options_t options = rcl_get_zero_initialized_init_options();
@@ -70,7 +70,7 @@ class Topic {
     std::size_t matched = 0;
     for (int tries = 0; tries < 30000 && matched == 0; tries++) {
       check(rcl_publisher_get_subscription_count(&publisher, &matched), "rcl_publisher_get_subscription_count");
-      usleep(1000);  // clock: a pace, of checks for what DDS has discovered
+      usleep(1000);  // clock: the interval of the checks for discovered endpoints
     }
     EXPECT_EQ(matched, 1u);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The expiry of an action server's goals, which only a timer within rcl reports: no goal is kept endlessly.
+// Goals of an action server expire, although only a timer within rcl reports when: no goal is kept for ever.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ class Server {
     for (auto &[goal, handle] : handles_) EXPECT_EQ(rcl_action_goal_handle_fini(&handle), RCL_RET_OK);
   }
 
-  // Goals are accepted, executed and done. The server checks a goal's handle until the goal has expired.
+  // Accepts a goal, executes it and ends it. The server uses the goal's handle until the goal has expired.
   void finish_goal() {
     rcl_action_goal_info_t info = rcl_action_get_zero_initialized_goal_info();
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -116,7 +116,7 @@ TEST(Actions, TenThousandGoalsAreForgotten) {
   }
 }
 
-// Goals and the server are ended by threads of the program.
+// The goals end in a thread of the program, while the engine spins in another one.
 TEST(Actions, GoalsThatEndOnOtherThreadsAreForgotten) {
   Program program;
   RclClock clock(RCL_STEADY_TIME);
@@ -144,8 +144,8 @@ TEST(Actions, GoalsThatEndOnOtherThreadsAreForgotten) {
   }
 }
 
-// A jump of the server's clock is not reported, because it is the clock of the node, whose lock the executor does not
-// have.
+// The engine is not notified of jumps of the server's clock, because it is the clock of the node, whose lock the engine
+// does not have. It checks the timer once a second.
 TEST(Actions, ExpireBySimulatedTime) {
   Program program;
   RclClock clock(RCL_ROS_TIME);
@@ -162,7 +162,7 @@ TEST(Actions, ExpireBySimulatedTime) {
   EXPECT_GE(server.serves, 1);
 }
 
-// If its owner does nothing, a timer is served again a while later, and takes no processor time meanwhile.
+// If the owner of a due timer does nothing, the timer is served again a millisecond later, not at once.
 TEST(Actions, AServerThatDoesNotServeIsNoBusyLoop) {
   Program program;
   RclClock clock(RCL_STEADY_TIME);

@@ -15,7 +15,7 @@
 
 #if defined(__SANITIZE_THREAD__)
 // Fast CDR is not instrumented, so its accesses to buffers look like races even if the buffers are handed over
-// correctly. Fast CDR calls none of this project's functions, so suppressing it hides no race in them.
+// correctly. Fast CDR calls none of this project's functions, so this suppression hides no race in them.
 extern "C" const char *__tsan_default_suppressions() { return "race:libfastcdr.so\n"; }
 #endif
 

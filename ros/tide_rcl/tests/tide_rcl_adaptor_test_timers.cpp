@@ -81,7 +81,8 @@ TEST(AdaptorTimers, AResetFromAnotherThreadWakesTheSpin) {
     std::int64_t before_ns = 0;
     {
       const Spinning spinning(engine);
-      std::this_thread::sleep_for(milliseconds(2));  // clock: usually the lanes wait by then; either case is correct
+      std::this_thread::sleep_for(milliseconds(2));  // clock: time in which the lanes usually begin to wait; the test
+                                                     // holds in either case
       EXPECT_EQ(runs, 0);
       check(rcl_timer_exchange_period(&timer.timer, kMillisecondNs, &before_ns), "exchange_period");
       check(rcl_timer_reset(&timer.timer), "rcl_timer_reset");

@@ -113,8 +113,8 @@ TEST(Engine, SpinOnceWaitsForOneAndForNoLonger) {
   notifier.join();
 }
 
-// ThreadSanitizer checks that the two lanes exclude each other. Five repetitions suffice: it usually detects a race in
-// the first ones, and of thousands of reads it records only a few.
+// ThreadSanitizer checks the accesses of the two lanes. Five repetitions suffice, because it usually detects a race in
+// the first ones.
 TEST(Engine, ARunAsksForItsStartWhileAnotherLaneBeginsTheNext) {
   Engine engine(lanes_of({0, 0}));
   std::atomic<int> runs{0};
@@ -183,7 +183,7 @@ TEST(Engine, ExclusiveGroupsDoNotOverlapAndReentrantOnesDo) {
     const auto group = std::make_shared<Group>(exclusive ? TIDE_GROUP_EXCLUSIVE : TIDE_GROUP_REENTRANT);
     std::atomic<int> inside{0}, most{0}, runs{0};
     std::vector<std::shared_ptr<Probe>> probes;
-    for (int index = 0; index < 9; index++) {  // more than the initial capacity of a group
+    for (int index = 0; index < 9; index++) {  // more than a group has places for at first
       probes.push_back(probe([&] {
         const int now = ++inside;
         int before = most.load();
@@ -417,7 +417,7 @@ long sleeps_of_others() {
   return all.ru_nvcsw - own.ru_nvcsw;
 }
 
-// Messages from one thread of the middleware, one after another.
+// Counts the context switches for `count` messages that one thread of the middleware reports one after another.
 long sleeps_for_arrivals(std::size_t lanes, int count) {
   Engine engine(lanes == 1 ? EngineOptions{} : lanes_of({0, 0}));
   std::atomic<int> runs{0};
@@ -434,7 +434,8 @@ long sleeps_for_arrivals(std::size_t lanes, int count) {
   return sleeps_of_others() - before;
 }
 
-// Messages that a timer's callback publishes, and that the middleware passes to the subscription in the same thread.
+// Counts them for messages that the callback of a timer publishes, and that the middleware reports to the subscription
+// in the same thread.
 long sleeps_for_own_messages(std::size_t lanes, int count) {
   Engine engine(lanes == 1 ? EngineOptions{} : lanes_of({0, 0}));
   std::atomic<int> runs{0};
@@ -452,7 +453,8 @@ long sleeps_for_own_messages(std::size_t lanes, int count) {
 
 TEST(Engine, ASecondLaneCostsAtMostOneWakeUpMore) {
   constexpr int kMessages = 200;
-  constexpr long kSlack = kMessages / 2;  // a lane that is preempted within a callback keeps the other one checking
+  constexpr long kSlack = kMessages / 2;  // because a lane that is preempted within a callback makes the other one
+                                          // sleep more often
   EXPECT_LE(sleeps_for_arrivals(1, kMessages), kMessages + kSlack);
   EXPECT_LE(sleeps_for_arrivals(2, kMessages), kMessages + kSlack) << "none more";
   EXPECT_LE(sleeps_for_own_messages(1, kMessages), kMessages + kSlack);

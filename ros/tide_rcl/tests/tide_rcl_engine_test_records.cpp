@@ -38,7 +38,7 @@ Number number_at(const std::string &bytes, std::size_t at) {
   return number;
 }
 
-// The records of all blocks (docs/internals/trace.md) by their source, in order.
+// The records of all blocks of the trace (docs/internals/trace.md), in order, by the source of the block.
 std::map<int, std::vector<Row>> rows_of(const std::string &trace, int place) {
   std::map<int, std::vector<Row>> rows;
   for (std::size_t at = 0; at < trace.size();) {
@@ -147,7 +147,7 @@ TEST_F(Files, MeasurementsByNameAreWrittenWhenTheEngineEnds) {
       do {
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
       } while (time.tv_nsec % 2000000 < 1000000);
-      std::this_thread::sleep_for(milliseconds(30));  // clock: time that must not count as execution
+      std::this_thread::sleep_for(milliseconds(30));  // clock: a sleep, which must not count as execution
     });
     const auto nameless = probe([] {});
     const auto idle = probe([] {});

@@ -22,8 +22,8 @@ namespace tide_rcl_random_test {
 struct Shared {
   std::shared_ptr<Probe> probe;
   std::atomic<std::uint64_t> notified{0}, ran{0};
-  bool removed = true;          // set by the thread that adds and removes entities
-  std::atomic<bool> out{true};  // true if also no run of it is active
+  bool removed = true;          // written by the thread that adds and removes
+  std::atomic<bool> out{true};  // true if it is removed and no run continues
   std::atomic<int> inside{0};
 };
 
@@ -89,7 +89,7 @@ class Crowd {
     left_ = true;
   }
 
-  // Every notify of an entity that is never removed is counted.
+  // Notifies random entities. Notifications of those that are never removed are counted.
   void notify(unsigned seed) {
     std::mt19937 random(seed);
     for (int count = 0; count < 2000; count++) {
@@ -99,7 +99,7 @@ class Crowd {
     }
   }
 
-  // The second half of the entities is added and removed repeatedly.
+  // Adds and removes the entities of the second half repeatedly.
   void change() {
     Shared &shared = *shared_[shared_.size() / 2 + random_() % (shared_.size() / 2)];
     switch (random_() % 4) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains as timers and subscriptions of rclcpp on a chosen executor, over the middleware: measures from the time at
-// which a chain's timer was due to the end of its last callback. Its arguments are settings of sim/board/plan.h;
-// lab/bench/rclcpp_executors.py derives them from a system.toml.
+// Runs chains as timers and subscriptions of rclcpp on a chosen executor, with messages over the middleware. Measures
+// the time from the expiry of a chain's timer to the end of the chain's last callback. The arguments are settings of
+// sim/board/plan.h; lab/bench/rclcpp_executors.py derives them from a system.toml.
 #include <time.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs CALLBACKS callbacks of TIMERS timers, of which one is due every 2 ms, and ends. Two runs under valgrind
-// --tool=callgrind (or perf stat) with different numbers of callbacks give the instructions of one callback. Usage:
-// dispatch EXECUTOR TIMERS CALLBACKS
+// Runs CALLBACKS callbacks of TIMERS timers, of which one is due every 2 ms, and ends. The instructions of one callback
+// follow from the difference of two runs with different numbers of callbacks under valgrind --tool=callgrind or perf
+// stat. Usage: dispatch EXECUTOR TIMERS CALLBACKS
 #include <cstdio>
 #include <cstdlib>
 #include <vector>
@@ -14,7 +14,7 @@ int main(int argc, char **argv) {
     std::fprintf(stderr, "Usage: dispatch EXECUTOR TIMERS CALLBACKS\n");
     return 2;
   }
-  tide_posix_set_wake_up_lead(0);  // because polling the clock at the end of a wait would add instructions
+  tide_posix_set_wake_up_lead(0);  // no polling of the clock at the end of a wait, which adds instructions
   rclcpp::init(argc, argv);
   const int count = std::atoi(argv[2]), wanted = std::atoi(argv[3]);
   const auto node = std::make_shared<rclcpp::Node>(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors by name: tide, tide-default, single, static, multi, picas, events; cbg, the EventsCBGExecutor, if rclcpp
-// has it or the package cm_executors is installed. With the suffix -each, every callback has its own group; otherwise
-// all callbacks have one reentrant group.
+// Executors by name: tide, tide-default, single, static, multi, picas, events and cbg. cbg is the EventsCBGExecutor,
+// which exists if rclcpp has it or the package cm_executors is installed. With the suffix -each, every callback has its
+// own group; without it, all callbacks are in one reentrant group.
 #pragma once
 
 #include <pthread.h>
@@ -75,8 +75,8 @@ inline std::shared_ptr<rclcpp::Executor> make_executor(const std::string &called
                               "': tide, tide-default, single, static, multi, picas, events or cbg (if it is there)");
 }
 
-// Cancels the executor after this time. The calling thread becomes more urgent than the executor's threads, so that it
-// can do so under any load.
+// Cancels the executor after this time. The calling thread gets a higher scheduling priority than the executor's
+// threads, so that it can cancel under any load.
 inline void end_after(int seconds, rclcpp::Executor &executor) {
   sched_param urgency{};
   int policy = SCHED_OTHER;

@@ -2,8 +2,8 @@
 // Measures the number of callbacks with 20 us of work that an executor runs per second, or the time from messages to
 // their callbacks. Usage: load EXECUTOR KIND SECONDS [THREADS]. The kinds are:
 //   timers                        eight timers that are always due
-//   intra, inter                  eight callbacks, each of which publishes its next message, within the process or over
-//                                 the middleware
+// intra, inter eight callbacks, each of which publishes the next message for itself, within the process or over the
+// middleware
 //   latency-intra, latency-inter  one message each millisecond, and no work: the time to the callback, from the
 //                                 publication and from the time at which the publishing timer was due
 //   the last two with -late       the publisher works for 60 us before it publishes. By then the other thread is
@@ -123,7 +123,7 @@ class Load {
   std::vector<rclcpp::Publisher<Message>::SharedPtr> publishers_;
   std::vector<rclcpp::SubscriptionBase::SharedPtr> subscriptions_;
   std::atomic<std::uint64_t> runs_{0};
-  std::atomic<std::int64_t> due_ns_{0};  // time at which the publishing timer was due for the last message
+  std::atomic<std::int64_t> due_ns_{0};  // when the timer that published the last message was due
   std::mutex mutex_;
   std::vector<std::int64_t> latencies_ns_, since_due_ns_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rclcpp's MultiThreadedExecutor with priorities only: before each choice it waits again, like PiCAS, and takes the
-// timer or subscription with the highest priority in its wait set.
+// rclcpp's MultiThreadedExecutor with priorities and nothing else: before each choice it waits again, as PiCAS does,
+// and takes the timer or subscription with the highest priority of those that are ready in its wait set.
 #pragma once
 
 #include <map>
@@ -51,7 +51,7 @@ class PicasExecutor : public rclcpp::Executor {
     return true;
   }
 
-  // Drops a chosen timer that was canceled meanwhile; its group had not been taken.
+  // Drops a chosen timer that was canceled after the choice, and whose group has not been entered.
   static bool forget(rclcpp::AnyExecutable &chosen) {
     chosen.timer.reset();
     chosen.callback_group.reset();

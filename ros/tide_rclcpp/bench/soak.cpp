@@ -3,7 +3,7 @@
 // middleware, uses a timer, calls a service of the host, answers its own client, and is removed. Ends with status 1 if
 // a message is lost, an answer is not taken, or a node is kept alive; if the process has more than two file
 // descriptors more than after the first fifth of the time; or if allocated memory grows steadily. Fast DDS keeps the
-// state of every endpoint that it has ever matched in a pool that doubles its size. The criterion for memory is
+// state of every endpoint that it has ever matched in a pool that doubles its size. The criterion for steady growth is
 // therefore the median of the growths in ten parts of the time; the growth over the whole time has a separate, wide
 // limit. Usage: soak MINUTES [EXECUTOR]
 #include <dirent.h>
@@ -30,12 +30,13 @@ using Message = rosgraph_msgs::msg::Clock;
 using Clock = std::chrono::steady_clock;
 constexpr int kMessages = 20;
 constexpr int kCalls = 3;
-constexpr int kParts = 10;                  // parts of the run; memory is compared after each
+constexpr int kParts = 10;                  // the run is divided into this many parts
 constexpr double kGrowthOfPartMb = 0.1;     // limit of the median growth in a part
-constexpr double kGrowthMb = 16;            // limit of what an allocator may retain after the first fifth of the time
-constexpr double kGrowthOfGuestMb = 0.002;  // and for each guest: pools of Fast DDS may just have doubled
+constexpr double kGrowthMb = 16;            // limit of the growth after the first fifth
+constexpr double kGrowthOfGuestMb = 0.002;  // added to kGrowthMb for each guest: pools of Fast DDS may just have
+                                            // doubled
 
-// Allocated memory: leaks increase it, but freed memory that the allocator retains does not.
+// Memory that the program has allocated and not freed. Freed memory that the allocator retains does not count.
 double allocated_mb() {
   const auto told = mallinfo2();
   return static_cast<double>(told.uordblks + told.hblkhd) / 1e6;
@@ -67,13 +68,13 @@ bool within(std::chrono::seconds limit, Condition &&holds) {
 
 int unanswered = 0;
 
-// Calls the parameter service of another node, then removes the client. Returns false if a received answer was not
-// taken. A call without an answer was lost below the executor, as also happens with rclcpp's own executors; such calls
-// are counted.
+// Calls the parameter service of another node, then removes the client. Returns false if an answer arrived but its
+// callback did not run. A call to which no answer arrives was lost below the executor, as also happens with rclcpp's
+// own executors; such calls are counted.
 bool call(rclcpp::Node &caller, const std::string &called, const rclcpp::CallbackGroup::SharedPtr &group) {
   const auto client = caller.create_client<Call>("/" + called + "/list_parameters", rclcpp::ServicesQoS(), group);
   if (!client->wait_for_service(std::chrono::seconds(30))) return false;
-  const auto answers = std::make_shared<std::atomic<int>>(0);  // shared, because an answer may arrive after the return
+  const auto answers = std::make_shared<std::atomic<int>>(0);  // shared: an answer may arrive after the return
   for (int count = 0; count < kCalls; count++) {
     client->async_send_request(std::make_shared<Call::Request>(),
                                [answers](rclcpp::Client<Call>::SharedFuture) { (*answers)++; });
@@ -123,7 +124,7 @@ bool visit(rclcpp::Executor &executor, rclcpp::Node &host, int number) {
   return good && gone;
 }
 
-// Median of the growths from part to part, without the first part, which includes the start.
+// The median of the growths from part to part. The first part is left out, because it includes the start.
 double middle_growth(const std::vector<double> &least_mb) {
   std::vector<double> growths_mb;
   for (std::size_t part = 2; part < least_mb.size(); part++) growths_mb.push_back(least_mb[part] - least_mb[part - 1]);
@@ -173,7 +174,7 @@ int main(int argc, char **argv) {
       guests, resident_end_mb, files_end, bad, unanswered);
   std::printf("growth of what is allocated, the middle of %d parts of the time: %.3f MB\n", kParts, growth_mb);
   rclcpp::shutdown();
-  const bool is_counted = allocated_mb() > 0;  // not with a sanitizer's allocator, which also retains freed memory
+  const bool is_counted = allocated_mb() > 0;  // false with the allocator of a sanitizer, which does not report it
   const bool steady = !is_counted || (growth_mb < kGrowthOfPartMb &&
                                       resident_end_mb < resident_begin_mb + kGrowthMb + kGrowthOfGuestMb * guests);
   return bad == 0 && steady && files_end <= files + 2 ? 0 : 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A container for components of rclcpp, like rclcpp_components/component_container, with this executor. Its node,
-// /ComponentManager, has the parameters of options_of.
+// A container for components of rclcpp with the executor of this package; otherwise it is like
+// rclcpp_components/component_container. Its node, /ComponentManager, has the parameters that options_of declares.
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// A component is destroyed when none of its callbacks runs any more.
+// Destroys an unloaded component only when none of its callbacks runs any more.
 class Manager final : public rclcpp_components::ComponentManager {
  private:
   void remove_node_from_executor(std::uint64_t node_id) override {

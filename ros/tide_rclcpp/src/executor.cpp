@@ -15,7 +15,8 @@ namespace tide_rclcpp {
 
 namespace {
 
-// Above all callbacks that are in no chain, so that these cannot delay additions, but below every chain.
+// The update, which adds new callbacks, is more urgent than callbacks in no chain, because they could delay it, but
+// less urgent than every chain.
 constexpr tide_priority_t kUpdatePriority = TIDE_PRIORITY(0, 255);
 
 std::string or_environment(const std::string &path, const char *variable) {
@@ -37,7 +38,7 @@ tide_rcl::EngineOptions engine_options(Options &options) {
 }  // namespace
 
 class Executor::Impl {
-  enum class Stage { kNone, kInside, kEnds };  // stage of the spin
+  enum class Stage { kNone, kInside, kEnds };  // kEnds: ended, but `spinning` may still be true
 
  public:
   Impl(Executor &executor, Options options)
@@ -54,8 +55,8 @@ class Executor::Impl {
   Impl(const Impl &) = delete;
   Impl &operator=(const Impl &) = delete;
 
-  // Called when a node or group has changed or the context ends; locks of guard conditions are then held. A spin that
-  // starts later checks for changes itself.
+  // Called when a node or group has changed or the context ends. The caller holds locks of guard conditions, so this
+  // does not update anything itself. A spin that starts later checks for changes.
   void notified() {
     if (!rclcpp::ok(executor_.context_)) engine.cancel();
     outdated_.store(true);
@@ -73,7 +74,7 @@ class Executor::Impl {
     if (executor_.spinning.load()) report();
   }
 
-  // Logs which names match now, and which callbacks are in no chain, each once.
+  // Logs names that begin or cease to match, and callbacks that no chain names, each of them once.
   void report() {
     if (!roll.has_chains()) return;
     const rclcpp::Logger logger = rclcpp::get_logger("tide_rclcpp");
@@ -86,7 +87,7 @@ class Executor::Impl {
       }
     }
     const std::vector<std::string> without_chain = roll.without_chain();
-    std::set<std::string> others;  // only callbacks that exist, so that names that come and go take no memory
+    std::set<std::string> others;  // without callbacks that no longer exist, so that it does not grow for ever
     std::size_t more = 0;
     for (const std::string &line : without_chain) {
       if (!others.insert(line).second || others_.count(line) > 0) continue;
@@ -97,14 +98,15 @@ class Executor::Impl {
     if (more > 0) RCLCPP_INFO(logger, "callbacks that no chain names: %zu more; level debug lists them", more);
   }
 
-  // Marks the executor as spinning until the end of the scope, exclusively.
+  // Marks the executor as spinning until the end of the scope. The constructor throws std::runtime_error if it spins
+  // already.
   class Spin {
    public:
     Spin(Executor &executor, const char *name) : executor_(executor), stage_(executor.impl_->stage_) {
       if (executor.spinning.exchange(true)) refuse(name);
       Stage none = Stage::kNone;
       while (!stage_.compare_exchange_weak(none, Stage::kInside)) {
-        if (none == Stage::kInside) {  // the spin was cancelled but has not ended yet
+        if (none == Stage::kInside) {  // a canceled spin has not ended yet
           executor.spinning.store(false);
           refuse(name);
         }
@@ -165,7 +167,8 @@ class Executor::Impl {
   std::shared_ptr<rclcpp::executors::ExecutorEntitiesCollector> collector;
 
  private:
-  std::shared_ptr<tide_rcl::Engine> kept_engine_;  // subscriptions that are being destroyed may still call it
+  std::shared_ptr<tide_rcl::Engine> kept_engine_;  // shared, because a subscription that is being destroyed may still
+                                                   // call it
 
  public:
   tide_rcl::Engine &engine;
@@ -338,7 +341,7 @@ std::uint16_t place_of(Parameters &parameters) {
   throw std::invalid_argument("parameter tide.trace_place: " + std::to_string(place) + " is not in 0 to 65535");
 }
 
-// A misspelt parameter would otherwise be ignored silently.
+// Throws for an unknown parameter, because a misspelt one would otherwise be ignored silently.
 void refuse_unknown(Parameters &parameters) {
   const std::set<std::string> known = {"tide.chains",        "tide.lanes",      "tide.policy",     "tide.patience",
                                        "tide.measured_file", "tide.trace_file", "tide.trace_place"};

@@ -119,7 +119,7 @@ std::string what_is_named(Kind kind) {
   return kind == Kind::kService || kind == Kind::kClient ? "a service" : "an action";
 }
 
-// A label as in system.toml, so that `tide trace times` finds the callback there.
+// A callback's name by the rules of system.toml, because `tide trace times` looks for it there.
 std::string label_of(Words &words) {
   const Words before = words;
   const std::string label = words.word("a callback's name");

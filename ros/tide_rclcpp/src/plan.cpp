@@ -17,7 +17,7 @@ bool matches(const Callback &pattern, const Found &found) {
   return pattern.name == found.name;
 }
 
-// Suggests alternatives, which distinguish a misspelt name from a node that is not loaded yet.
+// What exists instead of the named callback. This distinguishes a misspelt name from a node that is not loaded yet.
 std::string instead_of(const Callback &pattern, const std::vector<Found> &found) {
   if (pattern.node == "*") return "no node has it";
   const auto of_node = [&](const Found &one) { return one.node == pattern.node; };

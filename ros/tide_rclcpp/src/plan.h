@@ -11,7 +11,7 @@
 
 namespace tide_rclcpp {
 
-// A callback of a present node, with the properties by which a chain can name it, including the period of a timer.
+// A callback of a present node: the members by which a chain can name it, including the period of a timer.
 using Found = Callback;
 
 class Plan {
@@ -23,11 +23,11 @@ class Plan {
   tide_priority_t priority_of(const Found &found) const;
   // "chain/callback" for each chain that names the callback.
   std::vector<std::string> names_of(const Found &found) const;
-  // The name of a callback in a chain, and that chain.
+  // A name in a chain.
   struct Name {
     std::string text;
     bool matches;
-    std::string instead;  // alternatives, if the name does not match
+    std::string instead;  // what exists instead, if it does not match
   };
   std::vector<Name> names(const std::vector<Found> &found) const;
   // Names in chains that match no callback.
@@ -48,7 +48,7 @@ class NameLog {
   std::vector<Line> update(const Plan &plan, const std::vector<Found> &found);
 
  private:
-  std::map<std::string, bool> matched_;  // names that have ever matched, and whether they match now
+  std::map<std::string, bool> matched_;  // the names that have ever matched; true if they match now
   std::set<std::string> nodes_;
   bool complete_ = false;
 };

@@ -39,11 +39,12 @@ std::size_t places_of(const rclcpp::Waitable::SharedPtr &waitable) {
 
 // ---- entities of rclcpp as entities of the engine ----
 //
-// A record keeps its rclcpp object alive only while that object's callback runs. The middleware's callback keeps the
-// record and its engine alive, because a subscription may receive messages until its destruction has finished, and
-// cannot be disconnected earlier.
+// A record keeps its rclcpp object alive only while that object's callback runs. The function that the object calls on
+// arrivals keeps the record and its engine alive, because a subscription that the program destroys may receive messages
+// until its destructor has finished, and the record cannot reset that function any more.
 
-// A queue of the middleware. `Of` defines how rclcpp reports arrivals in this queue, and how it takes from it.
+// The entity for a queue of the middleware. `Of` defines how rclcpp reports arrivals in this queue and how rclcpp takes
+// from it.
 template <typename Of>
 class QueueRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<QueueRecord<Of>> {
  public:
@@ -124,7 +125,7 @@ class TimerRecord final : public tide_rcl::TimerEntity {
     const rcl_jump_threshold_t every_jump = {true, {1}, {-1}};
     jumps_ = clock->create_jump_callback(
         nullptr, [this](const rcl_time_jump_t &) { follow(); }, every_jump);
-    follow();  // because its clock may have jumped meanwhile
+    follow();  // its clock may have jumped before the callback existed
   }
   void disconnect() noexcept override {
     jumps_.reset();
@@ -133,13 +134,14 @@ class TimerRecord final : public tide_rcl::TimerEntity {
   }
 
   std::weak_ptr<rclcpp::TimerBase> timer_;
-  // Destroying a timer takes the clock's lock, which is held while a clock jump is reported. The last reference to the
-  // timer must therefore not be released there.
+  // Kept so that lock() need not hold the timer: lock() is called while a clock jump is reported, which holds the
+  // clock's lock. The destructor of the timer takes this lock, so the last reference to the timer must not be released
+  // there.
   std::shared_ptr<const rcl_timer_t> handle_;
   rclcpp::JumpHandler::SharedPtr jumps_;
 };
 
-// Events, actions, intra-process subscriptions, and user-defined waitables.
+// The entity for a waitable: an event, action server or client, intra-process subscription, or user-defined waitable.
 class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_shared_from_this<WaitableRecord> {
  public:
   explicit WaitableRecord(const rclcpp::Waitable::SharedPtr &waitable)
@@ -161,8 +163,8 @@ class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_share
     });
     const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
     if (subscription == nullptr) return;
-    // Messages that arrived while another executor, or none, had the callback are not reported again, so they are
-    // counted here. A run without a message does nothing.
+    // Messages that arrived before this executor had the callback are not reported again, so they are counted here. A
+    // run that finds no message does nothing.
     const std::size_t depth = places_of(subscription->get_actual_qos());
     const std::size_t free = subscription->available_capacity();
     if (depth > free) arrived(depth - free);
@@ -196,17 +198,18 @@ class WaitableRecord final : public tide_rcl::Arrivals, public std::enable_share
 
   std::weak_ptr<rclcpp::Waitable> waitable_;
   bool intra_process_;
-  std::mutex mutex_;  // guards the list of the waitable's ready parts, in order, with counts
+  std::mutex mutex_;  // guards parts_: which parts of the waitable became ready, in order, and how often
   std::deque<std::pair<int, std::size_t>> parts_;
 };
 
 // ---- waitables ----
 //
-// Some information of a waitable is available only through a wait set: rclcpp_action reports neither the name of an
-// action nor the expiry of results, but its waitables add services, clients and timers to a wait set. Reading them
-// there makes a dependency on rclcpp_action unnecessary.
+// Some properties of a waitable can be read only from a wait set: rclcpp_action reports neither the name of an action
+// nor the expiry of results, but its waitables add their services, clients and timers to a wait set. Because they are
+// read there, this package does not depend on rclcpp_action.
 
-// The numbers of entities of rcl_action's server and client. Waitables with other numbers are not examined.
+// These two functions compare a waitable with the numbers of entities that rcl_action's server and client have. Only
+// waitables with equal numbers are examined for the name of an action.
 bool is_like_server(rclcpp::Waitable &waitable) {
   return waitable.get_number_of_ready_services() == 3 && waitable.get_number_of_ready_timers() == 1;
 }
@@ -231,7 +234,7 @@ class WaitSet {
   ~WaitSet() {
     if (rcl_wait_set_fini(&set) != RCL_RET_OK) rcl_reset_error();
   }
-  bool is_valid = false;  // false if the context is shut down
+  bool is_valid = false;  // false if rcl refused it, because the context is shut down
   rcl_wait_set_t set = rcl_get_zero_initialized_wait_set();
 };
 
@@ -248,7 +251,7 @@ std::unique_ptr<WaitSet> filled(rclcpp::Waitable &waitable, rclcpp::Context &con
   return wait_set;
 }
 
-// The name of the waitable's action; unset if its services are not those of an action.
+// The name of the waitable's action; no value if its services are not those of an action.
 std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
   const auto wait_set = filled(waitable, context);
   if (wait_set == nullptr) return std::nullopt;
@@ -259,8 +262,8 @@ std::optional<std::string> action_of(rclcpp::Waitable &waitable, rclcpp::Context
   return name.substr(0, at);
 }
 
-// The name of a waitable for chains: an intra-process subscription has that of its topic, an action server or client
-// that of its action. All other waitables (events, user-defined ones) are kRemote and have no name.
+// How chains name a waitable: an intra-process subscription by its topic, an action server or client by its action. All
+// other waitables (events, user-defined ones) cannot be named; the result is then of the kind kRemote.
 Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::string &node,
                         rclcpp::Context &context) {
   const auto subscription = std::dynamic_pointer_cast<SubscriptionIntraProcessBase>(waitable);
@@ -273,8 +276,8 @@ Found waitable_as_found(const rclcpp::Waitable::SharedPtr &waitable, const std::
   return {Kind::kRemote, node, "", {}, 0};
 }
 
-// The timers that a waitable adds to a wait set, such as the expiry of an action server's goals. These timers are
-// destroyed with the waitable.
+// The timers that a waitable adds to a wait set, such as the expiry of an action server's goals. They exist as long as
+// the waitable.
 std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::Context &context) {
   if (waitable.get_number_of_ready_timers() == 0) return {};
   const auto wait_set = filled(waitable, context);
@@ -285,8 +288,8 @@ std::vector<const rcl_timer_t *> timers_of(rclcpp::Waitable &waitable, rclcpp::C
   return timers;
 }
 
-// Takes the work for this due timer; null if there is none. Only one thread at a time may call this. Only the timer is
-// marked ready in the wait set, because everything else is reported by events.
+// Takes the waitable's work for this due timer; null if there is none. Only one thread at a time may call this for a
+// waitable. In the wait set only the timer is marked ready, because events report everything else.
 std::shared_ptr<void> take_for_timer(rclcpp::Waitable &waitable, rclcpp::Context &context, const rcl_timer_t *timer) {
   const auto wait_set = filled(waitable, context);
   if (wait_set == nullptr) return nullptr;
@@ -367,7 +370,8 @@ Roll::Nodes Roll::nodes_of_groups_locked() {
   return names;
 }
 
-// A group at the same address as a former group is a different group.
+// The engine's group for this group of rclcpp. A new group may have the address of a destroyed one, so both are
+// compared.
 std::shared_ptr<tide_rcl::Group> Roll::group_locked(const rclcpp::CallbackGroup::SharedPtr &group) {
   GroupRecord &record = groups_[group.get()];
   if (record.group == nullptr || record.thing.lock() != group) {
@@ -394,7 +398,7 @@ void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rc
       entity->set_names(plan_.names_of(record.found));
       engine_.add(entity, priority, group_locked(group));
     }
-  } catch (...) {  // a waitable that cannot report when it is ready
+  } catch (...) {  // thrown, for example, by a waitable without set_on_ready_callback
     remove(record);
     records_.erase(thing.get());
     throw;
@@ -404,7 +408,7 @@ void Roll::see_locked(const std::shared_ptr<Thing> &thing, Found found, const rc
 // Returns an entity for each timer inside a waitable, because no event reports that such a timer is due.
 std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::Waitable::SharedPtr &waitable) {
   std::vector<std::shared_ptr<tide_rcl::Entity>> timers;
-  const auto mutex = std::make_shared<std::mutex>();  // a reentrant group may run them concurrently
+  const auto mutex = std::make_shared<std::mutex>();  // in a reentrant group, lanes may serve them concurrently
   const std::weak_ptr<rclcpp::Waitable> weak = waitable;
   for (const rcl_timer_t *timer : timers_of(*waitable, *context_)) {
     const auto serve = [weak, timer, mutex, context = context_] {
@@ -422,7 +426,7 @@ std::vector<std::shared_ptr<tide_rcl::Entity>> Roll::kept_timers(const rclcpp::W
   return timers;
 }
 
-// True if the waitable is already known; its name then need not be determined again.
+// True if the waitable has a record already, which this marks as seen. Its name then need not be determined again.
 bool Roll::is_here_locked(const rclcpp::Waitable::SharedPtr &waitable) {
   const auto known = records_.find(waitable.get());
   if (known == records_.end() || known->second.thing.lock() != waitable) return false;
@@ -452,7 +456,7 @@ void Roll::see_group_locked(const Everything &everything, const rclcpp::Callback
 }
 
 void Roll::update(const std::function<Groups()> &groups) {
-  std::vector<Everything> all;  // must outlive the lock, because a destructor of the program may call this object
+  std::vector<Everything> all;  // destroyed after the lock, because destructors of the program may call this object
   const std::lock_guard<std::mutex> lock(mutex_);
   round_++;
   const Nodes names = nodes_of_groups_locked();

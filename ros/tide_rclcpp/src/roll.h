@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of an executor's entities, kept consistent with the callback groups of its nodes.
+// The list of an executor's entities. Each update makes it agree with the callback groups of the nodes.
 #pragma once
 
 #include <functional>
@@ -23,14 +23,14 @@ class Roll {
   Roll(const Roll &) = delete;
   Roll &operator=(const Roll &) = delete;
 
-  // Stores the node's name for its groups.
+  // Tell the roll to which node groups belong, for the names in chains.
   void know(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
   void know(const rclcpp::CallbackGroup::SharedPtr &group,
             const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
   using Groups = std::vector<rclcpp::CallbackGroup::WeakPtr>;
-  // Adds new entities of the groups, and removes entities that are no longer in them. Callable from any thread.
-  // `groups` returns all present groups. It is called with this object's lock held, so that no update uses an outdated
-  // list.
+  // Adds the entities that are new in the groups, and removes those that are in no group any more. Thread-safe.
+  // `groups` must return all present groups. It is called with this object's lock held, so that no update uses an older
+  // list than the update before.
   void update(const std::function<Groups()> &groups);
   // The engine's groups for the entities of a node.
   std::vector<std::shared_ptr<tide_rcl::Group>> groups_of(rclcpp::node_interfaces::NodeBaseInterface &node) const;
@@ -40,7 +40,7 @@ class Roll {
   bool has_chains() const { return !plan_.empty(); }
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
-  // Names in chains that have begun or ceased to match since the last call.
+  // Lines about the names in chains, as NameLog::update returns them for the present callbacks.
   std::vector<NameLog::Line> log_of_names();
   // The entity's name in chains, such as "subscription /node /topic"; if it has none, its kind and node.
   std::string name_of(const tide_rcl::Entity &entity) const;
@@ -51,7 +51,8 @@ class Roll {
     std::shared_ptr<tide_rcl::Entity> entity;
     Found found;
     std::uint64_t seen = 0;
-    std::vector<std::shared_ptr<tide_rcl::Entity>> timers;  // inside a waitable; only a wait set would find them ready
+    std::vector<std::shared_ptr<tide_rcl::Entity>> timers;  // timers inside a waitable, which only a wait set finds
+                                                            // ready
 
     std::vector<std::shared_ptr<tide_rcl::Entity>> entities() const {
       std::vector<std::shared_ptr<tide_rcl::Entity>> all(timers);
@@ -64,7 +65,7 @@ class Roll {
     std::shared_ptr<tide_rcl::Group> group;
   };
   using Nodes = std::unordered_map<const rclcpp::CallbackGroup *, std::string>;
-  // References to rclcpp's objects, held while they are examined, and released without a lock.
+  // References to rclcpp's objects. They are held while the objects are examined and released without a lock.
   struct Everything;
 
   Nodes nodes_of_groups_locked();

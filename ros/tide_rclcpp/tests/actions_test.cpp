@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers and clients of actions have names in chains.
+// Chains can name servers and clients of actions.
 #include "action_msgs/msg/goal_status_array.hpp"
 #include "program.h"
 #include "rclcpp_action/rclcpp_action.hpp"
@@ -81,7 +81,8 @@ TEST_F(Actions, LateOnesGetTheirPriorityToo) {
   EXPECT_TRUE(executor.unmatched().empty());
 }
 
-// Only a timer in the wait set reports that a result has expired. Each status message lists the kept goals.
+// No event reports that a result has expired, only a timer in the wait set. Each status message lists the goals that
+// the server still keeps.
 TEST_F(Actions, GoalsAreForgottenWhenTheirResultsExpire) {
   for (const bool several : {false, true}) {
     const auto node = make_node("forgets");

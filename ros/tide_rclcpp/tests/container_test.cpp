@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// component_container in a separate process: components are loaded, run and are unloaded, with short-lived clients.
-// TIDE_ROUNDS sets the number of rounds; the container's memory is then printed after a fifth of the rounds and at the
-// end.
+// component_container in a separate process: components are loaded, run and are unloaded by clients that exist for one
+// call. The environment variable TIDE_ROUNDS sets the number of rounds; with it, the container's memory is printed
+// after a fifth of the rounds and at the end.
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -67,7 +67,7 @@ class ContainerProcess {
 
 class Containers : public Program {
  protected:
-  // The client exists only for one call.
+  // Calls a service of the container with a client that exists only for this call.
   template <typename Service>
   typename Service::Response::SharedPtr call(const std::string &name,
                                              const typename Service::Request::SharedPtr &request) {

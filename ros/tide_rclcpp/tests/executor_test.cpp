@@ -9,8 +9,8 @@ namespace {
 
 class Executors : public Program {};
 
-// Messages for three callbacks wait when the spin begins: they run by the levels of their chains, the one without a
-// chain last.
+// Messages for three callbacks wait when the spin begins. The callbacks run in the order of their chains' levels, the
+// one without a chain last.
 TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
   const auto node = make_node("order");
   Executor executor(
@@ -34,7 +34,7 @@ TEST_F(Executors, ChainsGoFirstByTopicAndNode) {
     publisher->publish(message(1));
     publisher->publish(message(2));
   }
-  for (const auto &publisher : publishers) {  // so that all messages arrive before the first callback runs
+  for (const auto &publisher : publishers) {  // all messages must arrive before the first callback runs
     ASSERT_TRUE(publisher->wait_for_all_acked(seconds(20)));
   }
   executor.spin_all(seconds(1));
@@ -103,7 +103,7 @@ TEST_F(Executors, AnExceptionComesOutOfTheSpinAndItGoesOn) {
     EXPECT_THROW(executor.spin(), std::domain_error);
     EXPECT_FALSE(executor.is_spinning());
     EXPECT_EQ(executor.failed_callback(), "timer " + std::string(node->get_fully_qualified_name()) + " 1ms");
-    const auto spin_until_it_runs = [&] {  // other callbacks of the node may come first
+    const auto spin_until_it_runs = [&] {  // other callbacks of the node may run first
       for (const int before = runs; runs == before;) executor.spin_once();
     };
     EXPECT_THROW(spin_until_it_runs(), std::domain_error);
@@ -130,7 +130,7 @@ TEST_F(Executors, IntraProcessMessagesWithTheirChain) {
     if (publisher == to_second) sent.push_back(one.get());
     publisher->publish(std::move(one));
   };
-  publish(to_second);  // before the executor knows the node
+  publish(to_second);  // the executor does not know the node yet
   executor.add_node(node);
   publish(to_first);
   publish(to_second);
@@ -224,7 +224,7 @@ TEST_F(Executors, NodesComeAndGoWhileItSpins) {
   Executor executor(with({"a from 0", "b from 0", "c from 4"}, {"some 5: timer * 1ms"}));
   const Spinning spinning(executor);
   for (int round = 0; round < 20; round++) {
-    const auto runs = std::make_shared<std::atomic<int>>(0);  // a run that has begun is counted, too
+    const auto runs = std::make_shared<std::atomic<int>>(0);  // counts runs when they begin
     auto node = make_node("guest");
     executor.add_node(node);
     auto timer = node->create_wall_timer(milliseconds(round % 2 + 1), [runs] { (*runs)++; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that releases a timer while its clock jumps.
+// A program releases a timer while the timer's clock jumps.
 #include <cstdlib>
 #include <future>
 
@@ -11,8 +11,8 @@ namespace {
 
 class Jumps : public Program {};
 
-// A timer whose call lasts until the test ends it, and runs no callback. The executor makes this call with the timer's
-// lock held.
+// A timer without a callback, whose call() lasts until the test ends it. The executor makes this call with its lock for
+// the timer held.
 class HeldTimer : public rclcpp::TimerBase {
  public:
   struct Gate {
@@ -32,14 +32,15 @@ class HeldTimer : public rclcpp::TimerBase {
   Gate &gate_;
 };
 
-// Like rclcpp when a /clock message arrives: the callbacks of a jump run with the clock's lock held.
+// Sets the time as rclcpp does when a /clock message arrives: the clock's lock is held while the callbacks for the jump
+// run.
 void set_time(rclcpp::Clock &clock, std::chrono::nanoseconds time) {
   const std::lock_guard<std::mutex> lock(clock.get_clock_mutex());
   ASSERT_EQ(rcl_set_ros_time_override(clock.get_clock_handle(), time.count()), RCL_RET_OK);
 }
 
-// The jump waits for the call of a timer that the program has released. Destroying the timer takes the clock's lock, so
-// a jump that held the last reference to the timer would wait for itself.
+// The report of the jump waits for the call of a timer that the program has released. The timer's destructor takes the
+// clock's lock, so a report that released the last reference to the timer would wait for itself.
 TEST_F(Jumps, AJumpNeverEndsATimer) {
   for (int round = 0; round < 10; round++) {
     const auto clock = std::make_shared<rclcpp::Clock>(RCL_ROS_TIME);
@@ -61,12 +62,13 @@ TEST_F(Jumps, AJumpNeverEndsATimer) {
       jumped = true;
     });
     ASSERT_TRUE(eventually([&] { return jumps == 2; }));
-    std::this_thread::sleep_for(milliseconds(20));  // clock: a wait for a lock is not observable from outside
+    std::this_thread::sleep_for(milliseconds(20));  // clock: time for the other thread to wait for a lock, which cannot
+                                                    // be observed
     timer.reset();
     gate.opened.set_value();
     if (!eventually([&] { return jumped.load(); })) {
       std::fprintf(stderr, "round %d: the clock's jump does not end\n", round);
-      std::_Exit(1);  // from here on, this program cannot end normally
+      std::_Exit(1);  // the threads wait for each other for ever
     }
     jump.join();
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Creation, removal and ends at bad moments: in a callback, during one on another lane, with pending requests.
+// Nodes, entities and executors are created, removed or ended at bad moments: in a callback, while a callback runs on
+// another lane, and with pending requests.
 #include <future>
 #include <stdexcept>
 
@@ -25,7 +26,7 @@ class Gate {
   std::atomic<bool> open_{false};
 };
 
-// A timer that ticks in an executor, which shows that the executor continues.
+// A timer in an executor. Its ticks show that the executor still runs callbacks.
 class Ticking {
  public:
   explicit Ticking(Executor &executor) : node_(std::make_shared<rclcpp::Node>("ticking", space())) {
@@ -68,7 +69,7 @@ TEST_F(Lifetimes, ANodeThatEndsWhileItsCallbackRunsOnAnotherLane) {
   }
 }
 
-// Messages for a subscription that is being removed, and an update that finds the subscription removed.
+// Messages arrive for a subscription while it is being destroyed, and an update finds that it no longer exists.
 TEST_F(Lifetimes, SubscriptionsThatEndUnderAFloodOfMessages) {
   Executor executor(with({"a from 0", "b from 0"}));
   const Ticking ticking(executor);
@@ -228,7 +229,7 @@ TEST_F(Lifetimes, ANodeAddedFromACallbackAndOneRemovedFromItsOwn) {
   }
 }
 
-// rclcpp documents that within a callback its own executor refuses to spin. Another executor may spin there.
+// As rclcpp documents, an executor refuses to spin within one of its callbacks; another executor may spin there.
 TEST_F(Lifetimes, SpinsWithinACallback) {
   for (const bool lanes : {false, true}) {
     Executor executor(lanes ? with({"a from 0", "b from 0"}) : Options{});
@@ -305,7 +306,8 @@ TEST_F(Lifetimes, AThousandTimersThatComeAndGo) {
       << "what has gone is forgotten at the next change";
 }
 
-// Whether or not budgets are permitted, a lane that has used up its budget ends with the others.
+// A lane that has used up its budget ends with the others. If budgets are not permitted here, the lanes run without
+// them.
 TEST_F(Lifetimes, CancelEndsALaneWhoseBudgetIsUsedUp) {
   for (const char *urgent : {"urgent from 2 budget 2ms 60s fifo 20 low 10 normal if refused",
                              "urgent from 2 deadline 2ms 1s normal if refused"}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes for the tests, with messages and services included in rclcpp.
+// Nodes for the tests. Their messages and services are those on which rclcpp itself depends.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ template <typename Condition>
 bool eventually(Condition &&holds) {
   for (int tries = 0; tries < 20000; tries++) {
     if (holds()) return true;
-    std::this_thread::sleep_for(milliseconds(1));  // clock: the test's waiting helper
+    std::this_thread::sleep_for(milliseconds(1));  // clock: the interval of the checks
   }
   return holds();
 }

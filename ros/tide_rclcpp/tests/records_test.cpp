@@ -28,7 +28,7 @@ class Records : public Program {
     if (std::getenv("TIDE_KEEP_FILES") == nullptr) std::filesystem::remove_all(folder_);
   }
 
-  // Ten times, a timer publishes and a subscription takes the message.
+  // Runs a chain until its timer has published ten times and its subscription has taken the messages.
   void run_chain(Options options) {
     Executor executor(std::move(options));
     const auto node = make_node("brake");
@@ -61,7 +61,7 @@ TEST_F(Records, TimesAndTraceOfAChain) {
   EXPECT_NE(lines.find("tide-execution brake/sample "), std::string::npos) << lines;
   EXPECT_NE(lines.find("tide-execution brake/subscription_2 10 "), std::string::npos) << lines;
   const std::string trace = contents_of(options.trace_file);
-  std::set<int> instances;  // the instances in which a run of the subscription ended
+  std::set<int> instances;  // of the ended runs of the subscription
   for (std::size_t at = 0; at + TIDE_TRACE_BLOCK_HEADER_BYTES < trace.size();) {
     ASSERT_EQ(trace.substr(at, 4), "TDTR");
     const int count = static_cast<unsigned char>(trace[at + 6]);

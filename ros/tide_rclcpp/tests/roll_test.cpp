@@ -9,7 +9,7 @@ namespace {
 
 class Rolls : public Program {};
 
-// Of two simultaneous updates, the second never uses a list of groups that is older than the first's.
+// Two updates at the same time: the later one never uses an older list of groups than the earlier one.
 TEST_F(Rolls, NoUpdateGoesByOlderGroups) {
   const auto node = make_node("late");
   tide_rcl::Engine engine(tide_rcl::EngineOptions{});

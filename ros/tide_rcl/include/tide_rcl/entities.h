@@ -7,8 +7,8 @@
 //   engine.add(scan, TIDE_PRIORITY(2, 1));
 //   engine.spin();
 //
-// The rcl object belongs to the program and must outlive its entity in the engine. Meanwhile nothing else may set its
-// on-new callback or take from it. Each run takes one message.
+// The rcl object belongs to the program and must exist as long as its entity is in the engine. During this time,
+// nothing else may set the object's on-new callback or take from the object. Each run takes at most one message.
 #pragma once
 
 #include <atomic>
@@ -29,18 +29,19 @@ namespace tide_rcl {
 void check(rcl_ret_t result, const char *call);
 
 // An entity that becomes ready when a message arrives in a queue of the middleware. A queue with a history depth drops
-// the oldest messages. There are therefore never more pending runs than its depth, and a flood leaves no backlog of
-// runs without a message.
+// its oldest messages. The entity therefore never has more pending runs than this depth, so that a flood of messages
+// does not leave runs without a message behind.
 class Arrivals : public Entity {
  public:
-  // Called by the middleware's thread.
+  // The middleware's thread calls this when `times` messages have arrived.
   void arrived(std::size_t times) noexcept;
 
  protected:
   // A depth of 0 means that the queue keeps all messages.
   Arrivals(tide_callback_kind_t kind, std::size_t depth) noexcept : Entity(kind), depth_(depth) {}
   static std::size_t depth_of(const rmw_qos_profile_t *qos) noexcept;
-  static void on_arrival(const void *arrivals, std::size_t times);  // an rcl_event_callback_t for the notifications
+  static void on_arrival(const void *arrivals, std::size_t times);  // an rcl_event_callback_t; its user data is the
+                                                                    // Arrivals
 
   void run() final;
   virtual void take() = 0;  // takes the next waiting message, if there is one, and calls the program's function with it
@@ -48,7 +49,7 @@ class Arrivals : public Entity {
 
  private:
   std::size_t depth_;
-  std::atomic<std::size_t> waiting_{0};  // number of notified messages whose runs have not begun
+  std::atomic<std::size_t> waiting_{0};  // number of notified messages whose runs have not begun; only with a depth
 };
 
 // Makes a message, request or response of the right type for each run.
@@ -59,7 +60,8 @@ class SubscriptionEntity : public Arrivals {
   explicit SubscriptionEntity(rcl_subscription_t *subscription);
   void connect() override;
   void disconnect() noexcept override;
-  // Translates the result of an rcl_take call. Returns true if a message was taken, false if there was none.
+  // Translates the result of an rcl_take call: true if a message was taken, false if there was none. Throws
+  // std::runtime_error for other results.
   static bool took(rcl_ret_t result);
 
   rcl_subscription_t *subscription_;
@@ -77,7 +79,7 @@ class Subscription final : public SubscriptionEntity {
   Function function_;
 };
 
-// Passes the serialised bytes to the program's function; they are valid during the call.
+// Passes the message as serialised bytes to the program's function. The bytes are valid only during the call.
 class SerializedSubscription final : public SubscriptionEntity {
  public:
   using Function = std::function<void(const rcl_serialized_message_t &message, const rmw_message_info_t &info)>;
@@ -88,8 +90,9 @@ class SerializedSubscription final : public SubscriptionEntity {
   Function function_;
 };
 
-// Passes a message in the middleware's own memory to the program's function; it is valid during the call. Throws
-// std::invalid_argument if the middleware does not lend messages of this type (rcl_subscription_can_loan_messages).
+// Passes the message in the middleware's own memory to the program's function. It is valid only during the call. The
+// constructor throws std::invalid_argument if the middleware does not lend messages of this type
+// (rcl_subscription_can_loan_messages).
 class LoanedSubscription final : public SubscriptionEntity {
  public:
   using Function = std::function<void(const void *message, const rmw_message_info_t &info)>;
@@ -129,8 +132,8 @@ class Client final : public Arrivals {
   Function function_;
 };
 
-// A guard condition, implemented by the engine because those of the middleware have no callbacks. trigger makes it
-// ready once, however often it is called before the guard condition runs.
+// A guard condition of the engine, because those of the middleware have no on-new callbacks. It becomes ready for one
+// run, however often trigger is called before this run begins.
 class Guard final : public Entity {
  public:
   explicit Guard(std::function<void()> function);
@@ -145,31 +148,31 @@ class Guard final : public Entity {
 
 // ---- timers ----
 //
-// Timers of rcl are in the engine's timer_list. rcl provides the next expiry and the engine waits for it, so timers
-// cost nothing until they are due.
+// The engine takes the next expiry of a timer from rcl and keeps the timer in its own queue by time, so a timer costs
+// nothing until it is due.
 //
-// A timer on the steady clock starts when its lane chooses it, and never before its time. As in rcl, missed expiries
-// are skipped and the grid is kept. On other clocks, time can jump. With simulated time, a timer checks its clock only
-// when the clock is set; otherwise at its expiry, and at least once a second.
+// A timer on the steady clock starts when its lane chooses it, never before its expiry. As in rcl, missed expiries are
+// skipped, and later ones stay multiples of the period from the first. The time of other clocks can jump. A timer on
+// such a clock is checked when simulated time is set; without simulated time, at its expiry and at least once a second.
 
 // Base class of timers: those of rcl are below, those of rclcpp in tide_rclcpp.
 class TimerEntity : public Entity {
  protected:
   enum class Of {
-    kExecutor,  // the executor calls the timer and is notified of clock jumps
-    kOwner      // the owner calls or rearms the timer when served, and handles its clock
+    kExecutor,  // the engine calls the timer and is notified when its clock jumps
+    kOwner      // the owner calls or rearms the timer when it is served; nobody reports when its clock jumps
   };
   explicit TimerEntity(Of whose = Of::kExecutor) noexcept : Entity(TIDE_CALLBACK_TIMER), whose_(whose) {}
   // The rcl timer; null if it no longer exists.
   [[nodiscard]] virtual std::shared_ptr<const rcl_timer_t> lock() const = 0;
-  // Calls rcl_timer_call and provides the argument of fire. Returns false if the timer is canceled; fire is then not
-  // called.
+  // Called when the timer is due: calls the timer's rcl_timer_call unless its owner does so, and sets the argument of
+  // fire. If this returns false because the timer is canceled, fire is not called.
   virtual bool call(std::shared_ptr<void> &data) = 0;
   virtual void fire(const std::shared_ptr<void> &data) = 0;
 
   void run() final;
   void connect() override;
-  // Called after a reset of the timer or a jump of its clock: determines the new expiry.
+  // Asks rcl for the next expiry and arms the entity for it. Called after a reset of the timer or a jump of its clock.
   void follow() noexcept;
 
  private:
@@ -178,12 +181,13 @@ class TimerEntity : public Entity {
   void follow_clock_locked(const rcl_timer_t &timer, std::int64_t period_ns) noexcept;
 
   Of whose_;
-  std::mutex mutex_;  // keeps rcl's state of the timer and the state here consistent
+  std::mutex mutex_;  // held while rcl's expiry is read and the entity is armed for it, and while the timer is called
   bool steady_ = true;
 };
 
-// A timer of plain rcl, which must outlive its entity in the engine. `function` gets no message; the timer's own rcl
-// callback is not used. Do not set the timer's clock while the timer is added or removed.
+// A timer of plain rcl, which must exist as long as its entity is in the engine. Each expiry calls `function`; the
+// timer's own rcl callback is not used. The timer's clock must not be set while Engine::add or Engine::remove works on
+// the entity.
 class Timer final : public TimerEntity {
  public:
   Timer(rcl_timer_t *timer, std::function<void()> function);
@@ -202,10 +206,10 @@ class Timer final : public TimerEntity {
 };
 
 // An rcl timer that another object keeps for a wait set, such as the timer of an action server for the expiry of its
-// goals. No event reports that it is due, so the engine watches it. `serve` runs when it is due, and must do what the
-// owner does when a wait set finds the timer ready. If the timer is still due after that, it is served again a
-// millisecond later. With simulated time, it is checked at least once a second. The owner may reset and end the timer
-// from any thread.
+// goals. No event reports that such a timer is due, so the engine watches it. `serve` runs when the timer is due, and
+// must do what the owner does when a wait set finds the timer ready. If the timer is still due after that, it is served
+// again a millisecond later. If its clock is not the steady clock, it is checked at least once a second. The owner may
+// reset and end the timer from any thread.
 class KeptTimer final : public TimerEntity {
  public:
   KeptTimer(std::weak_ptr<const rcl_timer_t> timer, std::function<void()> serve);
@@ -220,7 +224,7 @@ class KeptTimer final : public TimerEntity {
 
   std::weak_ptr<const rcl_timer_t> timer_;
   std::function<void()> serve_;
-  std::uintptr_t number_ = 0;  // its number among the connected timers
+  std::uintptr_t number_ = 0;  // its key among the connected timers
 };
 
 }  // namespace tide_rcl

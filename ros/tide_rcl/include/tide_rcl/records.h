@@ -17,8 +17,8 @@
 
 namespace tide_rcl {
 
-// An output file of this process. Opening it for the first time truncates it; later openings append. {pid} in the path
-// stands for the process id.
+// An output file. The first OutputFile of a path in this process empties the file; later ones append to it. {pid} in
+// the path stands for the process id.
 class OutputFile {
  public:
   // Throws std::runtime_error if the file cannot be written.
@@ -36,16 +36,17 @@ class OutputFile {
   std::FILE *file_;
 };
 
-// Execution times by name, on the processor clock of the running thread, which excludes preemption.
+// Execution times of callbacks by their names. They are measured with the processor clock of the running thread, so
+// they do not include time in which the thread was preempted.
 class Measurements {
  public:
   Measurements();
-  // The record of a callback with these names ("chain/callback"); callbacks with equal names share one record. Null
-  // without names. The pointer is valid as long as this object exists. This function is thread-safe.
+  // The record for a callback with these names ("chain/callback"); callbacks with equal names share one record. Null if
+  // there are no names. The pointer is valid as long as this object exists. This function is thread-safe.
   tide_measurement_t *of(const std::vector<std::string> &names);
   tide_measure_t *measure() { return &measure_; }
-  // One line for each callback that ran, in the format of `tide trace times`. This function is thread-safe, even while
-  // callbacks run.
+  // One line for each name of a callback that ran, in the format that `tide trace times` reads. This function is
+  // thread-safe and may be called while callbacks run.
   std::string lines(tide_executor_t &executor);
 
  private:
@@ -54,9 +55,9 @@ class Measurements {
   std::map<std::vector<std::string>, std::unique_ptr<tide_measurement_t>> places_;
 };
 
-// docs/internals/trace.md describes the format. A low-priority thread writes the lanes' records; a record costs a lane
-// a few stores. If a lane is 16,384 records ahead of that thread, new records are dropped, and the file contains their
-// number.
+// A trace file in the format of docs/internals/trace.md. Each lane stores its records in a ring of its own; a thread
+// with ordinary scheduling writes them to the file. If 16,384 records of a lane are not yet written, its new records
+// are dropped, and the file contains their number.
 class Trace {
  public:
   // `place` is the number of this program in a combined trace. Throws std::runtime_error if the file cannot be written.
@@ -65,7 +66,7 @@ class Trace {
   Trace &operator=(const Trace &) = delete;
   ~Trace();
 
-  // Called by the thread that runs the rounds of this lane.
+  // start, end and set_instance are called by the thread that runs the rounds of this lane.
   struct Start {
     tide_priority_t priority;
     tide_callback_kind_t kind;
@@ -90,7 +91,7 @@ class Trace {
   tide_trace_instances_t instances_{};
   std::vector<Ring> rings_;
   bool failed_ = false;
-  std::mutex mutex_;  // guards the end flag
+  std::mutex mutex_;  // guards ended_
   std::condition_variable ends_;
   bool ended_ = false;
   std::thread thread_;

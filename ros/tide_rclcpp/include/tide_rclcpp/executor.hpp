@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// An executor for rclcpp that runs the most urgent callback first and supports chains. It replaces an executor of
-// rclcpp in one line:
+// An executor for rclcpp that runs the most urgent callback first and supports chains. One changed line replaces an
+// executor of rclcpp by this one:
 //
 //   tide_rclcpp::Executor executor(tide_rclcpp::options_of(*node->get_node_parameters_interface()));
 //   executor.add_node(node);
 //   executor.spin();
 //
-// The executor is event-driven, without a wait set: it inspects only ready callbacks. A choice costs O(log n) for n
-// ready callbacks; timers wait in a queue sorted by time. Every spin of rclcpp::Executor, cancel, callback groups,
-// nodes and groups added and removed at run time, simulated time, intra-process messages, actions and other waitables
-// work as rclcpp documents them. Differences:
-// - order: by priority, then by arrival. rclcpp's executors order by kind and registration, as does the policy
-//   "default".
-// - spin with several lanes runs callbacks on the executor's threads; the other spins run them on the caller's.
-// - an exception of a callback ends the current spin on all lanes and is rethrown from it. The executor remains usable.
-// - a late timer skips missed expiries, as in rcl, and never runs early.
+// The executor is driven by events, without a wait set, so it does not inspect callbacks that are not ready. A choice
+// costs O(log n) for n ready callbacks. Timers wait in a queue sorted by time. All spin functions of rclcpp::Executor,
+// cancel, callback groups, nodes and groups that are added and removed at run time, simulated time, intra-process
+// messages, actions and other waitables work as rclcpp documents them. Differences:
+// - ready callbacks are ordered by priority, then by arrival. rclcpp's executors, and this one with the policy
+// "default", order them by kind and registration.
+// - with several lanes, spin() runs callbacks in threads of the executor. The other spin functions always run them in
+// the calling thread.
+// - an exception of a callback ends the current spin on all lanes, and the spin function rethrows it. The executor can
+// spin again. - a timer never runs early. A late one skips missed expiries, as in rcl.
 // Waitables must implement set_on_ready_callback and take_data_by_entity_id, as for rclcpp's EventsExecutor. Timers
 // that waitables put into a wait set are served as well.
 #ifndef TIDE_RCLCPP__EXECUTOR_HPP_
@@ -37,8 +38,8 @@ class Executor : public rclcpp::Executor {
 
   explicit Executor(const rclcpp::ExecutorOptions &options = rclcpp::ExecutorOptions());
   explicit Executor(Options tide, const rclcpp::ExecutorOptions &options = rclcpp::ExecutorOptions());
-  // Ends the spin of another thread and waits for it. Must not be called from a callback, nor while another thread
-  // waits in spin_until_future_complete.
+  // Ends a spin in another thread and waits until it has ended. Must not be called from a callback, nor while another
+  // thread is in spin_until_future_complete.
   ~Executor() override;
 
   void spin() override;
@@ -59,30 +60,32 @@ class Executor : public rclcpp::Executor {
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_manually_added_callback_groups() override;
   std::vector<rclcpp::CallbackGroup::WeakPtr> get_automatically_added_callback_groups_from_nodes() override;
 
-  // Like remove_node, but returns only when no callback of the node runs any more, except the caller's own. The node
-  // and the data of its callbacks may then be destroyed, or moved to another executor (an exclusive group holds only
-  // within one executor). The call waits as long as the callbacks run, so it waits for ever if one of them waits for
-  // the caller.
+  // Like remove_node, but returns only when no callback of the node runs any more, except one that makes this call.
+  // Then the node and the data of its callbacks may be destroyed, or the node may be added to another executor (an
+  // exclusive group excludes runs only within one executor). The call never returns if a running callback of the node
+  // waits for the caller.
   void remove_node_and_wait(const rclcpp::node_interfaces::NodeBaseInterface::SharedPtr &node);
 
-  // Sets the priority of a waitable, because chains have no name for waitables. This has no effect on a waitable that
-  // is added later. Throws std::invalid_argument if the waitable is not in this executor.
+  // Sets the priority of a waitable, such as a user-defined one, which chains cannot name. Throws std::invalid_argument
+  // if the waitable is not in this executor (add it first), or if the level is above 126. A waitable that is removed
+  // and added again loses this priority.
   void set_priority(const rclcpp::Waitable &waitable, std::uint8_t level, std::uint8_t position = 0);
 
-  // Names in chains that match no callback of the present nodes, and callbacks that are in no chain, one in each line.
-  // While spinning, the executor logs when a name matches and, as a warning, when it no longer does. After each new
-  // node, it logs as a warning all names that have never matched. It also logs the number of callbacks that are in no
-  // chain and, at level debug, each of them.
+  // unmatched returns a line for each name in a chain that matches no callback of the present nodes, without_chain one
+  // for each callback that no chain names. While spinning, the executor logs when a name begins to match and, as a
+  // warning, when it no longer matches. After each new node, it logs as a warning all names that have never matched. It
+  // also logs how many further callbacks no chain names and, at level debug, each of them.
   std::vector<std::string> unmatched() const;
   std::vector<std::string> without_chain() const;
 
-  // The callback whose exception ended the last spin, in the form "subscription /planner /scan"; empty if there was
-  // none.
+  // The callback whose exception ended the last spin, in the form "subscription /planner /scan", or a description if it
+  // has no such name; empty if no exception ended the spin.
   std::string failed_callback() const;
 
-  // The lines that Options::measured_file would get now; empty without such a file.
+  // The lines that Options::measured_file would get if the executor were destroyed now; empty without such a file.
   std::string measurement_lines();
-  // Called by a callback to set its instance number in the trace, from a number in its message.
+  // A callback may call this to set the instance number of its run in the trace, for example to a number from its
+  // message.
   static void set_trace_instance(std::uint32_t instance) noexcept;
 
   tide_executor_counters_t counters();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Differences between the supported releases of rclcpp. They are detected by the compiler, because version numbers do
-// not show which changes were backported.
+// Differences between the supported releases of rclcpp. Templates detect them at compile time, because version numbers
+// do not show which changes were backported.
 #ifndef TIDE_RCLCPP__RELEASES_HPP_
 #define TIDE_RCLCPP__RELEASES_HPP_
 

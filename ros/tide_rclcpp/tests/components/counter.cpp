@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A component that sends itself a count over the middleware, and publishes the progress.
+// A component that sends itself a count over the middleware, and publishes how far it has counted.
 #include <atomic>
 
 #include "rclcpp/rclcpp.hpp"
@@ -8,9 +8,8 @@
 
 namespace tide_rclcpp {
 
-// A component that counts. Its messages on `counted` contain the parameter `number` in nanosec, and the count in sec.
-// Only the first message is repeated, because it may be lost during discovery. If another message is lost, the count
-// stops.
+// Its messages on `counted` contain the parameter `number` in the field nanosec, and the count in sec. The first
+// message to itself is repeated, because it may be lost during discovery. If a later one is lost, the count stops.
 class Counter : public rclcpp::Node {
   using Message = rosgraph_msgs::msg::Clock;
 
@@ -45,7 +44,7 @@ class Counter : public rclcpp::Node {
   }
 
   std::uint32_t number_ = 0;
-  std::int32_t sent_ = 0;  // the count when the timer's last message has arrived
+  std::int32_t sent_ = 0;  // the count after the timer's last message has arrived
   std::atomic<std::int32_t> count_{0};
   rclcpp::CallbackGroup::SharedPtr group_;
   rclcpp::Publisher<Message>::SharedPtr counted_, to_itself_;

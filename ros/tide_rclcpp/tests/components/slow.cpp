@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A component that is nearly always in its callback, and ends the process if it is destroyed during it.
+// A component that is nearly always in its callback. If it is destroyed during the callback, it ends the process.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

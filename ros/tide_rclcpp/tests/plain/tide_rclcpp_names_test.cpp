@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains and lanes as text, and the callbacks that they name: all without rclcpp.
+// Chains and lanes as text, and the callbacks that chains name.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -130,7 +130,8 @@ TEST(Plans, TheHighestOfSeveralChainsAndWhatIsNamedInVain) {
   EXPECT_THROW(Plan refused({endless}), std::invalid_argument);
 }
 
-// A timer that is named without a period keeps its position when it is recreated with another period.
+// A name without a period matches each timer of its node, so a timer that is recreated with another period keeps its
+// position.
 TEST(Plans, ATimerWithoutAPeriodIsAnyOfItsNode) {
   const Plan plan({parse_chain("talk 3: timer /talker, subscription /listener /chatter")});
   for (const int period_ms : {1, 10, 5000}) {
@@ -139,8 +140,8 @@ TEST(Plans, ATimerWithoutAPeriodIsAnyOfItsNode) {
   EXPECT_EQ(plan.priority_of({Kind::kTimer, "/other", "", milliseconds(10), 0}), 0);
 }
 
-// The output of `tide show --as parameters` for an example with a join; tools/tests/test_ros_parameters.py has the
-// same.
+// These texts are the output of `tide show --as parameters` for an example with a join;
+// tools/tests/test_ros_parameters.py contains the same texts.
 TEST(Plans, TakeTheWordsThatTheCommandWrites) {
   std::ifstream file(TIDE_WRITTEN_PARAMETERS);
   ASSERT_TRUE(file.is_open());
