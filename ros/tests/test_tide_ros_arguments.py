@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Typical first mistakes of rclpy users: each gets a one-line message with the correction."""
+"""Typical first mistakes of rclpy users: each raises an exception with a one-line text that says what to write
+instead."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Budgets of tide_ros lanes: how long a lane runs at its priority, whatever its demand."""
+"""Budgets of tide_ros lanes limit how long a lane runs at its priority, whatever it has to do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def burn(duration_s: float) -> None:
 
 
 def needs_real_time(use: Callable[[], None]) -> None:
-    """Runs the function; if this user may not use real-time priorities, checks the error message."""
+    """Calls the function. If this user may not use real-time priorities, checks the text of its exception instead."""
     if may_use_fifo():
         use()
     else:
@@ -83,7 +83,8 @@ def rclpy_future() -> Any:
 
 
 def test_a_lane_that_waits_gets_its_budget_back():
-    """Callbacks that use less than the budget and wait between their runs all run at the priority of the lane."""
+    """Each callback uses less than the budget and the lane waits between them, so all run at the priority of the
+    lane."""
     plan = Lane("urgent", "fifo", 20, budget=Budget(40_000_000, 50_000_000))
 
     def use() -> None:

@@ -36,7 +36,7 @@ def test_shutdown_from_another_thread_waits_for_the_callback(lanes: int):
             assert executor.shutdown(LIMIT_S) is True
             assert ended == [1]
             spinning.join()
-            executor.spin_once(0)  # it returns, as rclpy's spin does
+            executor.spin_once(0)  # returns, as rclpy's spin does
             assert executor.shutdown()
 
 
@@ -59,7 +59,8 @@ def test_shutdown_from_callbacks(lanes: int):
 @pytest.mark.parametrize("lanes", [1, 2])
 @pytest.mark.parametrize("hooked", [False, True])
 def test_the_end_of_the_context_ends_the_spin(lanes: int, hooked: bool):
-    """As in rclpy, the single-threaded executor raises and the multi-threaded one returns."""
+    """As in rclpy, the spin of a single-threaded executor raises an exception, and that of a multi-threaded one
+    returns."""
     with graph() as g:
         executor = PriorityExecutor(lanes, context=g.context)
         executor.add_node(g.node())

@@ -15,7 +15,7 @@ import pytest
 from reserved import domain
 from ros_graph import eventually
 
-pytestmark = pytest.mark.full  # because the robot brakes for a second of the wall clock
+pytestmark = pytest.mark.full  # because it takes more than a second of the wall clock
 
 PROGRAM = Path(__file__).resolve().parents[2] / "examples" / "ros" / "brake.py"
 

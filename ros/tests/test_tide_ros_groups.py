@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide_ros: callbacks that groups let run, and callbacks that groups must not block."""
+"""tide_ros: which callbacks their groups let run, and that groups block no others."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_mutually_exclusive_group_runs_one_callback_at_a_time():
             inside[0] += 1
             worst[0] = max(worst[0], inside[0])
             for _ in range(20):
-                time.sleep(0)  # gives the other lanes the best chance to run
+                time.sleep(0)  # lets the other lanes run
             inside[0] -= 1
             calls[0] += 1
 
@@ -44,8 +44,8 @@ def test_a_mutually_exclusive_group_runs_one_callback_at_a_time():
 
 
 def test_what_waited_for_its_group_is_waited_for_again():
-    """One lane runs the callback while the other lane waits for everything except the message that its group blocks.
-    Messages that arrive after the blocked one still wake the waiting lane, without a periodic check."""
+    """One lane runs a callback. Meanwhile the other lane waits for everything except the message whose callback the
+    group blocks. Later messages must wake the waiting lane, without a periodic check."""
     with graph() as g:
         node, go_on, calls = g.node(), threading.Event(), []
 

@@ -81,7 +81,8 @@ def test_a_policy_is_applied_or_refused_in_words(count: int):
 
 
 def test_the_kernels_own_budget_is_applied_or_refused_in_words():
-    """SCHED_DEADLINE: the kernel admits threads for each processor set, so EBUSY is possible as well."""
+    """The kernel may refuse SCHED_DEADLINE with EBUSY, too, because it admits such threads only up to a total share of
+    the processors."""
     with graph() as g:
         lane = Lane("deadline", "deadline", runtime_ns=1_000_000, deadline_ns=20_000_000, period_ns=50_000_000)
         with PriorityExecutor([lane], context=g.context) as executor:

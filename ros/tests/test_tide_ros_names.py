@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains as text: matches, names without a match, and error messages for invalid words."""
+"""Chains as text: which callbacks names match, names without a match, and the error messages for invalid words."""
 
 from __future__ import annotations
 

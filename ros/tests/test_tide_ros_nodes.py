@@ -42,7 +42,7 @@ def test_after_remove_node_nothing_of_it_begins(lanes: int):
                 executor.remove_node(goes)
                 after, others = calls["goes"], calls["stays"]
                 eventually(lambda n=others: calls["stays"] >= n + 20, "the other goes on")
-                assert calls["goes"] - after <= lanes  # at most the runs that were active when the callback was removed
+                assert calls["goes"] - after <= lanes  # at most the runs that had begun when the node was removed
         assert executor.get_nodes() == []
 
 
@@ -119,7 +119,7 @@ def test_a_future_that_is_done_just_before_the_wait_ends_the_spin():
                 future.set_result(None)
 
         executor._update = complete
-        executor.spin_until_future_complete(future)  # this must return although no other event wakes it
+        executor.spin_until_future_complete(future)  # must return although nothing else wakes it
         assert future.done()
 
 

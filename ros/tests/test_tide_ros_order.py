@@ -84,7 +84,7 @@ def test_unmatched_names_what_no_node_has():
 
 
 class Stage:
-    """An executor of one lane that does not spin while entities of every kind become ready."""
+    """An executor with one lane and entities of every kind, which become ready while it does not spin."""
 
     def __init__(self, g: Graph) -> None:
         self.g, self.node, self.order = g, g.node(), []
@@ -118,7 +118,8 @@ class Stage:
             guard.trigger()
 
     def drain(self) -> list[str]:
-        """Runs as many callbacks as there are entities, then stops the timers. Returns the order of the callbacks."""
+        """Runs as many callbacks as there are entities, then stops the timers. Returns the order in which the callbacks
+        ran."""
         self.order.clear()
         for _ in self.entities():
             self.executor.spin_once(LIMIT_S)
@@ -140,7 +141,7 @@ def test_the_most_urgent_ready_callback_is_next_whatever_its_kind():
             for timer in stage.timers:
                 timer.timer_period_ns = 1_000_000
             stage.make_ready()
-            for timer in stage.timers:  # ready once, because its next expiry is far off
+            for timer in stage.timers:  # ready once; its next expiry is far off
                 timer.timer_period_ns = 10**15
             wanted = [name for _, name in sorted(zip(priorities, names, strict=True), reverse=True)]
             assert stage.drain() == wanted, f"seed {seed}"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Polling with a timeout of 0, or with one that ends before a lane is awake: ready callbacks run, as they do with one
-lane."""
+"""Polls with a timeout of 0, or with one that ends before a lane is awake: ready callbacks run, as they do with a
+single lane."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_each_poll_begins_a_callback_that_is_ready(lanes: int | list[Lane], time
             for guard in guards:
                 guard.trigger()
             polls = 0
-            # A poll may begin nothing, because a lane is still ending the callback of the poll before.
+            # A poll may begin no callback, because a lane has not yet finished the one of the poll before.
             while len(calls) < 20 and polls < 2000:
                 executor.spin_once(timeout_s)
                 polls += 1
@@ -75,11 +75,11 @@ def test_polls_for_a_future_come_to_its_end(lanes: int | list[Lane]):
                 polls += 1
             eventually(task.done, "the task that a poll began is done")
             assert task.result() == 7
-            poll(Future(), 0)  # it returns although the future is never completed
+            poll(Future(), 0)  # returns although the future is never completed
 
 
 def test_a_poll_waits_for_no_callback():
-    """All lanes are busy: none of them can check for work, and the poll does not wait for them."""
+    """All lanes are busy, so none of them can check for work. The poll does not wait for them."""
     with graph() as g:
         node, inside, release = g.node(), threading.Semaphore(0), threading.Event()
 
@@ -102,7 +102,7 @@ def test_a_poll_waits_for_no_callback():
 
 
 def test_polls_beside_a_thread_that_spins():
-    """The lanes of the spinning executor wait without a limit and do not know of the poll."""
+    """Because of the spin, the lanes wait without a time limit; a poll by another thread must wake them."""
     with graph() as g:
         node = g.node()
         node.create_timer(3600.0, nothing)

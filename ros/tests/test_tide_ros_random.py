@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs: entities, nodes, priorities and timers change in every possible way while lanes run callbacks."""
+"""Random programs: entities, nodes, priorities and timers change in random ways while lanes run callbacks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares tide_ros with rclpy's own executors on the same graph: deliveries, services, actions."""
+"""Compares tide_ros with rclpy's own executors on the same nodes: deliveries, services, actions."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ EXECUTORS: dict[str, Callable[[Context], Any]] = {
 
 
 def delivered(make: Callable[[Context], Any]) -> Counter[tuple[str, int]]:
-    """The calls of all callbacks with their arguments. In the graph, a timer feeds two chains; there are also services,
-    a guard condition, coroutines and tasks."""
+    """Counts the calls of all callbacks by their names and arguments. A timer feeds two chains; there are also
+    services, a guard condition, coroutines and tasks."""
     calls: list[tuple[str, int]] = []
     guarded: list[int] = []
     with graph() as g:
         source, filters, sinks = g.node("source"), g.node("filters"), g.node("sinks")
         exclusive, reentrant = MutuallyExclusiveCallbackGroup(), ReentrantCallbackGroup()
-        quality = QoSProfile(depth=1000)  # deep, because an urgent chain may delay all requests
+        quality = QoSProfile(depth=1000)  # long queues, because an urgent chain may delay all requests
         executor = make(g.context)
         sent = [0]
 
@@ -129,7 +129,7 @@ def test_actions_with_feedback_result_and_cancellation(name: str):
             numbers = fibonacci(goal.request.order)
             for count in range(2, len(numbers) + 1):
                 goal.publish_feedback(Fibonacci.Feedback(sequence=numbers[:count]))
-            await all_seen  # the client forgets the feedback callback as soon as it has the result
+            await all_seen  # the client drops the feedback callback with the result
             goal.succeed()
             return Fibonacci.Result(sequence=numbers)
 

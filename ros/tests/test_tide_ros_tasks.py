@@ -151,7 +151,7 @@ def test_time_limits_of_spinning(lanes: int):
             lambda: executor.spin_once_until_future_complete(Future(), 0.02),
         ):
             begun = time.monotonic()
-            spin()  # returns, although nothing happens
+            spin()  # must return although nothing happens
             assert time.monotonic() - begun >= 0.019, "not before"
         executor.spin_once(0)
         done = Future()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timers of tide_ros: they are never early, they follow the given clock, and they keep their settings."""
+"""Timers of tide_ros are never early, can be cancelled and reset from any thread, and follow their clock."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_cancel_and_reset_from_another_thread(clock_type: ClockType):
         beat = node.create_timer(0.001, lambda: beats.append(1), clock=Clock(clock_type=clock_type), autostart=False)
         executor = PriorityExecutor(context=g.context, event_period_s=1e6)
         executor.add_node(node)
-        executor._all_seen_ns = time.monotonic_ns()  # so that the first wait does not include the timer
+        executor._all_seen_ns = time.monotonic_ns()  # the first wait then leaves the timer out
         with Spinning(executor):
             eventually(lambda: executor._waiting, "the lane waits for a timer that is far away")
             timer.timer_period_ns = 1_000_000
@@ -90,7 +90,8 @@ def test_cancel_and_reset_from_another_thread(clock_type: ClockType):
 
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_a_reset_that_nobody_reports_is_noticed(cancelled: bool):
-    """The test takes the bound method `reset` before the executor gets the timer, so the executor is not notified."""
+    """The test takes the method `reset` from the timer before the executor replaces it, so the executor is not
+    notified."""
     with graph() as g:
         node, calls = g.node(), []
         timer = node.create_timer(1000.0, lambda: calls.append(1))
@@ -149,6 +150,6 @@ def test_timers_on_a_clock_that_is_set_follow_it():
                 assert len(calls) == second - 100
                 clock.set_ros_time_override(Time(seconds=second + 1, clock_type=ClockType.ROS_TIME))
             eventually(lambda: len(calls) == 5, "the last one")
-            clock._set_ros_time_is_active(False)  # the clock now shows the time of day, long after the expiry
+            clock._set_ros_time_is_active(False)  # the clock then shows the time of day, long after the expiry
             eventually(lambda: len(calls) > 5, "the clock of the machine")
         assert calls[:5] == [101, 102, 103, 104, 105]

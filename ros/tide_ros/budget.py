@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Budgets of lanes: the sporadic server of runtime/include/tide/budget_posix.h, from Python.
 
-The library is built with the rest of the runtime (`make build`); only lanes with a budget need the library.
+The sporadic server is in a library that `make build` builds with the rest of the runtime. Only lanes with a budget need
+the library.
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ class LaneError(RuntimeError):
 class Budget:
     """Processor time that a lane may use at its own priority: ``budget_ns`` in each ``period_ns``.
 
-    Used budget is replenished one period after the lane became active. Without budget, the lane continues at
-    ``low_priority`` (of SCHED_FIFO, 1 to 98; 0: SCHED_OTHER), where other work may come first. ``replenishments`` is
-    the largest number outstanding at a time. One is needed each time the lane stops within a period while budget is
-    left.
+    What the lane uses is replenished one period after the lane became active. When the budget is used up, the lane
+    continues at ``low_priority`` (1 to 98: of SCHED_FIFO; 0: SCHED_OTHER) until the next replenishment.
+    ``replenishments`` is the largest number of pending replenishments. Each time the lane stops while it has budget
+    left, it needs one more of them within the period.
     """
 
     budget_ns: int
@@ -60,8 +61,8 @@ class BudgetCounters:
 
 
 def _library_path() -> Path:
-    """Finds the library under TIDE_BUILD_DIR, next to this file if colcon has put it there, in build/release of the
-    source tree, or within the wheel."""
+    """The library's path: in TIDE_BUILD_DIR if that is set; otherwise next to this file if colcon has put it there, in
+    the wheel if this file is in one, or in build/release of the source tree."""
     place = Path(__file__).resolve()
     if not os.environ.get("TIDE_BUILD_DIR") and (beside := place.with_name(_LIBRARY)).exists():
         return beside
@@ -108,7 +109,7 @@ class Supervisor:
         _check(status, f"supervisor of budgets, priority {priority}")
 
     def attach(self, name: str, priority: int, budget: Budget) -> AttachedBudget:
-        """Gives the calling thread a budget."""
+        """Attaches a budget to the calling thread, whose SCHED_FIFO priority is ``priority`` while budget is left."""
         numbers = (ctypes.c_int64 * 5)(
             priority, budget.low_priority, budget.budget_ns, budget.period_ns, budget.replenishments
         )
@@ -117,12 +118,12 @@ class Supervisor:
         return AttachedBudget(handle)
 
     def stop(self) -> None:
-        """Call this when all lanes have detached their budgets."""
+        """Ends the thread. Must be called only when all lanes have detached their budgets."""
         _library().tide_ros_supervisor_stop(self._handle)
 
 
 class AttachedBudget:
-    """The budget of a thread. Call ``block`` before the thread waits, and ``ready`` when the thread has work again."""
+    """The budget of a thread. The thread calls ``block`` before it waits and ``ready`` when it has work again."""
 
     def __init__(self, handle: ctypes.c_void_p) -> None:
         self._handle = handle
@@ -136,5 +137,5 @@ class AttachedBudget:
         return BudgetCounters(**dict(zip(_COUNTERS, numbers, strict=True)))
 
     def detach(self) -> None:
-        """Called by the thread itself; restores its previous scheduling."""
+        """Ends the budget and restores the thread's previous scheduling. The thread itself must call this."""
         _library().tide_ros_budget_detach(self._handle)

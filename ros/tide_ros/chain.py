@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains of callbacks and their priorities by the rule of runtime/include/tide/priority.h, for rclpy. Chains can also
-be given as text, in the syntax of the executor for rclcpp: callbacks by kind, node, and topic or service.
+"""Chains of callbacks of rclpy, with priorities by the rule of runtime/include/tide/priority.h. Chains can also be
+given as text in the syntax of the executor for rclcpp, which names callbacks by kind, node, and topic or service.
 
     robot = Robot()
     chains, unmatched = chains_named(["brake 2: timer /lidar 10ms, subscription /robot /scan, remote"], [robot])
@@ -30,15 +30,16 @@ class _Remote:
 
 
 REMOTE = _Remote()
-"""Placeholder in a chain for a callback that runs in another process or on another machine. It only takes a
-position."""
+"""Placeholder in a chain for a callback that runs in another process or on another machine. Its only effect is that it
+takes a position."""
 
 
 def priority_of(level: int, position: int = 0) -> int:
     """The priority of a callback: the level of its chain comes first, then its position in the chain. Larger is more
     urgent.
 
-    ``level`` is 0 (in no chain) to 126, ``position`` 0 to 255; a ValueError names the invalid argument.
+    ``level`` is 0 (in no chain) to 126, ``position`` is 0 to 255. Raises ValueError, whose text names the invalid
+    argument.
     """
     require_whole("level", level)
     require_whole("position", position)
@@ -50,7 +51,7 @@ def priority_of(level: int, position: int = 0) -> int:
 
 
 def require_whole(what: str, value: object) -> None:
-    """Raises TypeError unless the value is a whole number: it has ``__index__``, and is no bool."""
+    """Raises TypeError unless the value is a whole number: its type has ``__index__`` and is not bool."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{what} {value!r} is not a whole number")
 
@@ -75,13 +76,13 @@ def level_of(priority: int) -> int:
 class Chain:
     """Callbacks in the order in which data flows through them, and the urgency of the whole chain.
 
-    Every callback of a chain of a higher level is more urgent than every callback of a chain of a lower one; within a
-    chain, later is more urgent, so that a started instance is finished before the next one is begun (PiCAS, Choi et
-    al., RTAS 2021, Algorithm 1). A callback of several chains has the highest of its priorities.
+    Every callback of a chain is more urgent than all callbacks of chains of lower levels. Within a chain, later
+    callbacks are more urgent, so that a started instance of the chain is finished before the next one is begun (PiCAS,
+    Choi et al., RTAS 2021, Algorithm 1). A callback of several chains has the highest of its priorities.
 
-    ``name``: for messages. ``level``: 1 to 126, larger is more urgent; callbacks that no chain names have level 0.
-    ``callbacks``: each is an rclpy object (a timer, subscription, service, client, action client or server, guard
-    condition, waitable), or the function that it calls, or :data:`REMOTE`.
+    ``name``: the name in messages to the user. ``level``: 1 to 126, larger is more urgent; callbacks in no chain have
+    level 0. ``callbacks``: each is an rclpy object (a timer, subscription, service, client, action client or server,
+    guard condition or waitable), the function that such an object calls, or :data:`REMOTE`.
     """
 
     name: str
@@ -113,7 +114,7 @@ class Chain:
                 )
 
     def priorities(self) -> list[tuple[Any, int]]:
-        """(callback, priority) of each callback that is not :data:`REMOTE`, in the order of the chain."""
+        """A pair (callback, priority) for each callback that is not :data:`REMOTE`, in the order of the chain."""
         return [
             (callback, priority_of(self.level, position))
             for position, callback in enumerate(self.callbacks)
@@ -134,16 +135,17 @@ _ENTITIES: dict[str, Callable[[Node], Iterable[Any]]] = {
 
 
 def chains_named(words: Sequence[str], nodes: Sequence[Node]) -> tuple[list[Chain], list[str]]:
-    """The chains with the nodes' present callbacks, and a line for each name that matches nothing.
+    """Makes chains of the nodes' present callbacks from their texts. Returns them, and a line for each name that
+    matches nothing.
 
-    A chain has its name and level (1 to 126), then its callbacks in the order in which data flows through them. A
-    callback has a kind (timer, subscription, service, client), a node with its namespace or ``*`` for any, and the full
-    name of the topic or service after remapping; a timer its period, which may be omitted. ``remote`` is a
-    callback of another process. ``as NAME`` may follow, for measurements on C++ hosts. Actions have no names here: pass
-    them to Chain as objects.
+    A text has the chain's name and level (1 to 126), then its callbacks in the order in which data flows through them.
+    A callback is written as its kind (timer, subscription, service, client), its node with the namespace (or ``*`` for
+    any node), and the full name of the topic or service after remapping. A timer has its period instead of that name,
+    or neither. ``remote`` is a callback of another process. ``as NAME`` may follow a callback; only C++ hosts use this
+    name, for measurements. Texts cannot name actions; pass these to Chain as objects.
 
-    All callbacks that match a name get its position; the list then has more than one Chain of that name. A ValueError
-    names invalid words. Cost: each name is compared with each callback. Nothing is stored.
+    All callbacks that match a name get its position; the result then has several chains of that name. Raises
+    ValueError, whose text quotes the invalid words. Cost: each name is compared with each callback. Nothing is stored.
     """
     chains: list[Chain] = []
     unmatched: list[str] = []

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor: ready callbacks, the choice of the next callback, and how its threads take turns at waiting and
+"""The executor: it keeps the ready callbacks and chooses the next one, and its threads take turns at waiting and
 running.
 
 From top to bottom: callbacks and their priorities (nodes, chains); calls from other threads; the choice of a lane's
 next callback and its queries to the middleware; waiting and running; spins; the threads of lanes.
 
-One lock guards everything except input from other threads. Methods whose names begin with an underscore are called with
-the lock held, unless they take the lock themselves.
+One lock guards everything except the input from other threads. The caller of a method whose name begins with an
+underscore holds the lock, unless the method takes it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tide_ros.lane import Lane
 from tide_ros.sources import KINDS, Call, CoroutineWork, Source, TaskWork, TimerSource, Work, awaited_future
 from tide_ros.waiting import FOREVER_NS, TimerQueue, Waiter
 
-_ASK_AGAIN_NS = 5_000_000  # interval of the checks for changes that are not notified
+_ASK_AGAIN_NS = 5_000_000  # interval of the checks for changes that nobody reports
 _WITHOUT_BUDGET = contextlib.nullcontext()
 _logger = get_logger("tide_ros")
 
@@ -57,7 +57,8 @@ _stack = _Stack()
 
 
 class _Seat:
-    """A thread that wants work: its lane, and how to wake the thread while another one waits for the middleware."""
+    """A thread that wants work: its lane, the condition that wakes it while another thread waits for the middleware,
+    and its budget if it has one."""
 
     def __init__(self, lane: Lane, lock: threading.Lock) -> None:
         self.lane = lane
@@ -66,7 +67,8 @@ class _Seat:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Surrounds a wait of a lane with a budget: sleeping must not count as waiting for the processor."""
+        """Surrounds a wait of a lane with a budget, and tells the budget that the lane sleeps and does not want the
+        processor."""
         assert self.budget is not None
         self.budget.block()
         try:
@@ -76,18 +78,18 @@ class _Seat:
 
 
 class _Spin:
-    """A call of spin with several lanes: it lets them begin callbacks until one has begun (``once``), or until its time
-    has passed.
+    """A call of a spin function with several lanes. While it is open, lanes may begin callbacks. With ``once`` it ends
+    when one has begun, otherwise when its time has passed.
 
-    However short that time is, the call ends only after lanes have checked for ready work, because a lane takes longer
-    to wake up than a poll lasts.
+    Even if the time has passed, it stays open until a callback has begun or lanes have checked for ready work and found
+    none: a lane may take longer to wake up than the caller wants to wait.
     """
 
     def __init__(self, once: bool, deadline_ns: int | None) -> None:
         self.once = once
         self.deadline_ns = deadline_ns
         self.changed = threading.Event()
-        self.begun = False  # a callback has begun since its start
+        self.begun = False  # true if a callback has begun since the call
         self.looked: set[_Seat] = set()  # lanes that found nothing to begin
         self.in_vain = False  # true if all lanes that could begin a callback found none
 
@@ -104,7 +106,8 @@ _with_lanes: weakref.WeakSet[PriorityExecutor] = weakref.WeakSet()
 
 @atexit.register
 def _end_lanes(process: int = os.getpid()) -> None:
-    """Ends the lanes when the program ends, but not in a forked process, which has the executors without their threads.
+    """Ends the lanes when the program ends. Does nothing in a forked process, which has copies of the executors without
+    their threads.
 
     A second Ctrl-C ends the process at once.
     """
@@ -124,12 +127,11 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     ``lanes`` is a number of threads, or a :class:`Lane` for each thread. A single lane is the spinning thread, as in
     rclpy's SingleThreadedExecutor. Several lanes are threads of the executor, and the spinning thread only waits for
     them, as in rclpy's MultiThreadedExecutor. ``chains``: see :class:`Chain`; more can be added later.
-    ``event_period_s`` is the greatest delay, while the executor is busy, of middleware events (incompatible QoS,
-    deadline missed, matched ...) that are in no chain. With 0, events are awaited like everything else, at a cost of
-    some microseconds each time.
+    ``event_period_s`` is the greatest time until the executor notices middleware events (incompatible QoS, deadline
+    missed, matched ...) that are in no chain. With 0, each wait includes these events, at a cost of some microseconds.
 
-    Thread-safe, except that two threads should not spin the same single-lane executor. Call :meth:`shutdown`, or use
-    the executor as a context manager, because lanes keep the executor alive.
+    Thread-safe, except that two threads should not spin the same single-lane executor. Lanes keep the executor alive
+    until :meth:`shutdown`; a context manager calls it.
     """
 
     _sigint_gc: Any = None  # read by rclpy's finalizer if the constructor fails
@@ -168,9 +170,10 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._some_lazy = False
         self._priorities: dict[Any, int] = {}
         self._chains: list[Chain] = []
-        self._told: list[tuple[Chain, int]] = []  # callbacks without a node that were reported
-        self._again: list[tuple[int, Work]] = []  # work that awaits something other than an rclpy future
-        self._strays: list[Work] = []  # work that may continue, but whose node was removed
+        self._told: list[tuple[Chain, int]] = []  # callbacks of no node that were reported
+        # (time of the next check, work that awaits something other than an rclpy future)
+        self._again: list[tuple[int, Work]] = []
+        self._strays: list[Work] = []  # ready work whose node was removed
         self._suspended: set[CoroutineWork | TaskWork] = set()
         self._prune_at = 64
         # input from other threads, without the lock
@@ -183,7 +186,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._reserved = False
         self._begun_since_look = self._ready_at_look = 0
         self._all_seen_ns = 0
-        self._held: dict[Any, int] = {}  # callback groups busy with this executor's callbacks
+        self._held: dict[Any, int] = {}  # by busy callback group: the number of this executor's callbacks in it
         self._idle: list[_Seat] = []
         self._spins: list[_Spin] = []  # spins for which lanes run; used only with several lanes
         self._running = self._ending = 0
@@ -200,8 +203,9 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self.add_chain(chain)
 
     def _join(self, context: Context | None) -> None:
-        """Initialises rclpy's part; from here on, a context that ends calls wake. rclpy gets a function here: for a
-        method it would keep a WeakMethod, whose own callback raises if both are destroyed at the end of a program."""
+        """Initialises the base class. From here on, the end of the context calls ``wake``. rclpy gets a function for
+        it: for a method it would keep a WeakMethod, whose own callback raises if both are destroyed at the end of a
+        program."""
         weak = weakref.ref(self)
 
         def wake() -> None:
@@ -221,8 +225,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- priorities ----
 
     def add_chain(self, chain: Chain) -> None:
-        """Gives the callbacks of a chain their priorities. May be called at any time; takes effect when a callback next
-        becomes ready.
+        """Gives the callbacks of a chain their priorities. May be called at any time; has an effect on a callback from
+        the next time that it becomes ready.
 
         Raises ValueError if no lane serves the chain's level, or if a callback is in another chain of this level, where
         it would have two positions.
@@ -245,8 +249,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self.wake()
 
     def set_priority(self, callback: Any, priority: int) -> None:
-        """Sets one callback's priority (see :func:`priority_of`) independently of chains. It replaces any other
-        priority of that callback."""
+        """Sets the priority of one callback (see :func:`priority_of`). It replaces the priority that the callback has
+        from chains."""
         if not 0 <= priority <= 0x7EFF:
             raise ValueError(f"priority {priority} is not in 0..{0x7EFF}; see priority_of")
         self._require_lane(level_of(priority), f"priority {priority}")
@@ -260,8 +264,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             raise ValueError(f"{what}: no lane serves level {level} ({served}), so it would never run")
 
     def unmatched(self) -> list[tuple[str, int]]:
-        """(chain, position) of every callback that belongs to no node of this executor, which is usually an error in
-        the chain. While the executor spins, each of them is logged once as a warning."""
+        """The name of the chain and the position of every callback in a chain that belongs to no node of this executor,
+        which is usually an error in the chain. While the executor spins, each of them is logged once as a warning."""
         with self._lock:
             self._rescan()
             return [(chain.name, position) for chain, position in self._strangers()]
@@ -287,13 +291,15 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- calls from other threads ----
 
     def wake(self) -> None:
-        """Makes the executor check the nodes again, after an entity was created or destroyed. Never blocks."""
+        """Makes the executor look for new and destroyed entities of its nodes. rclpy calls this when there may be some.
+        Never blocks."""
         self._changed = True
         self._poke()
         self._wake_callers()
 
     def create_task(self, callback: Any, *args: Any, **kwargs: Any) -> Task:
-        """Runs a function or coroutine; its priority is that of the callback that calls this, otherwise 0."""
+        """Makes a task of a function or coroutine, with the priority of the callback that calls this, or 0 outside a
+        callback."""
         task = Task(callback, args, kwargs, executor=self)
         frames = _stack.frames
         self._incoming.append(TaskWork(task, frames[-1][1] if frames else 0))
@@ -301,14 +307,14 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return task
 
     def add_node(self, node: Any) -> bool:
-        """Takes over a node's callbacks; returns False if this executor has them already."""
+        """Adds a node, whose callbacks this executor then runs. Returns False if it has the node already."""
         added = super().add_node(node)
         if added:
             self.wake()
         return bool(added)
 
     def remove_node(self, node: Any) -> None:
-        """Gives up a node: after this returns, no callback of the node starts. Callbacks that are running continue."""
+        """Removes a node. After this returns, no callback of the node starts; callbacks that are running continue."""
         super().remove_node(node)
         with self._lock:
             for source in [source for source in self._sources.values() if source.node is node]:
@@ -336,7 +342,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             spin.changed.set()
 
     def _context_ok(self) -> bool:
-        """Like Context.ok, but without its lock, because the lock's holder may be waiting for this executor."""
+        """Like Context.ok, but does not take the context's lock, whose holder may be waiting for this executor."""
         handle = self._context.handle
         if handle is None:
             return False
@@ -349,7 +355,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- entities ----
 
     def _rescan(self) -> None:
-        """Updates the sources from the nodes, after something was created, destroyed, added or removed."""
+        """Makes the sources agree with the entities of the nodes."""
         self._changed = False
         if self._is_shutdown:
             return
@@ -427,7 +433,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 self._timers.evaluate(source)
 
     def _update(self) -> None:
-        """Updates the set of ready work, as far as this is possible without a wait."""
+        """Adds to the ready work what can be found without a wait."""
         if self._changed:
             self._rescan()
             strangers = self._strangers() if self._chains else []
@@ -455,8 +461,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- which callback runs next ----
 
     def _choose(self, lane: Lane, ask: bool) -> tuple[Work, Call | None] | None:
-        """The most urgent work that this lane may begin now. The work has then entered its group and taken its data
-        from the middleware."""
+        """The most urgent work that this lane may begin now, and the call that runs it. The work has entered its group,
+        and its data have been taken from the middleware."""
         blocked: set[Any] = set()
         looked = self._leader is not None  # a thread that is waiting covers what only a wait can reveal
         index = 0
@@ -491,11 +497,11 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     return work, call
 
     def _unseen(self, threshold: int, wait: bool) -> bool:
-        """True if there may be work that only a wait can reveal; with ``wait``, this first waits with a timeout of 0.
+        """True if there may be ready work that only a wait finds. With ``wait``, this then waits with a timeout of 0.
 
-        This is the case for more urgent entities that cannot be queried. It is also the case for equally urgent
-        entities when everything has run that was ready at the last wait; otherwise a callback that is always ready
-        would starve them.
+        Only a wait finds work of entities that cannot be queried; those above ``threshold`` count. Entities of the
+        priority ``threshold`` count when everything has run that was ready at the last wait; otherwise a callback that
+        is always ready would starve them.
         """
         fair = wait and self._begun_since_look >= self._ready_at_look
         silent = []
@@ -512,23 +518,24 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return bool(silent)
 
     def _timely(self) -> bool:
-        """True if it is time to check events of the middleware and all timers.
+        """True if the next wait should include events of the middleware and all timers.
 
-        Timers have a separate queue, but waiting for them as well detects changes that were made without the executor's
-        knowledge.
+        Timers have their own queue, but a wait that includes them also finds those that were changed without notifying
+        the executor.
         """
         return time.monotonic_ns() - self._all_seen_ns >= self._event_period_ns
 
     def _all_of(self, sources: list[Source], timely: bool, timers: bool) -> list[Source]:
-        """The sources to wait for: the armed ones, timers whose reset must wake the executor, and periodically all."""
+        """What to wait for: the armed ones of ``sources`` (events outside chains only if ``timely``). With ``timers``
+        also armed timers: all if ``timely``, otherwise the cancelled ones, whose reset must wake the executor."""
         chosen = [source for source in sources if source.armed and (timely or not source.lazy)]
         if timers:
             chosen += [source for source in (self._timers.sources if timely else self._timers.dormant) if source.armed]
         return chosen
 
     def _look(self, sources: list[Source], guards: list[Any], timeout_ns: int) -> None:
-        """Waits, without the lock if that takes time, and records which sources are ready."""
-        if not self._reserved:  # not done by a rescan, during which another lane may use the wait set
+        """Waits and records which sources are ready. Unless the timeout is 0, the lock is released during the wait."""
+        if not self._reserved:  # not in a rescan, because another lane may be using the wait set then
             self._waiter.reserve(self._sources.values(), guards=2)
             self._reserved = True
         if timeout_ns:
@@ -591,8 +598,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
     # ---- waiting ----
 
     def _wait(self, seat: _Seat, finished: Callable[[], bool], deadline_ns: int | None) -> bool:
-        """Waits for everything that is not known to be ready. It is called and left with the lock held, but releases
-        the lock during the wait. Returns False if other work comes first."""
+        """Waits for everything that is not known to be ready. The lock is held at the call and at the return, but not
+        during the wait. Returns False without a wait if something else must be done first."""
         self._leader = seat
         self._waiting = True
         try:
@@ -609,7 +616,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             if self._again:
                 limits.append(self._again[0][0])
             if any(work.group is not None and work.group not in self._held for _, _, work in self._ready):
-                limits.append(now_ns + _ASK_AGAIN_NS)  # another executor holds the group, and will not notify this one
+                # another executor has entered the group, and will not report its end
+                limits.append(now_ns + _ASK_AGAIN_NS)
             timeout_ns = max(0, min(limits) - now_ns) if limits else FOREVER_NS
             with seat.waiting() if seat.budget is not None else _WITHOUT_BUDGET:
                 self._look(sources, guards, timeout_ns)
@@ -626,7 +634,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self, seat: _Seat, finished: Callable[[], bool] = _never, deadline_ns: int | None = None
     ) -> tuple[Work, Call | None] | None:
         """Waits for work and begins it. Returns None if the spin has finished or is out of time, after a shutdown, or
-        if the context has ended."""
+        if the context has ended before; if it ends during a wait, this raises ExternalShutdownException."""
         try:
             with self._lock:
                 return self._next_locked(seat, finished, deadline_ns)
@@ -670,11 +678,11 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return None
 
     def _begun(self) -> None:
-        """Counts a callback that begins; meanwhile an idle thread continues to choose and wait."""
+        """Counts a callback that begins, and wakes an idle thread, which chooses and waits while the callback runs."""
         self._running += 1
         self._begun_since_look += 1
         told = False
-        for spin in self._spins:  # the callback satisfies the first spin that is waiting for one
+        for spin in self._spins:  # only the first open spin with ``once`` counts the callback
             if spin.once and (told or not spin.is_open()):
                 continue
             told = told or spin.once
@@ -700,7 +708,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         return len(self._lanes) == 1 or any(spin.is_open() for spin in self._spins)
 
     def _found_nothing(self, seat: _Seat) -> None:
-        """Counts a lane that has found no work. If all lanes are identical, one suffices."""
+        """Records that a lane has found no work. A spin whose time has passed ends when all idle lanes have found none;
+        if all lanes are alike, one suffices."""
         for spin in self._spins:
             spin.looked.add(seat)
             if not spin.is_late():
@@ -742,7 +751,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                         del self._held[work.group]
                     if (
                         self._ready and type(work.group) is not MutuallyExclusiveCallbackGroup
-                    ):  # because several callbacks may begin now
+                    ):  # several callbacks may begin now
                         self._poke()
                 if self._is_shutdown:
                     self._quiet.notify_all()
@@ -764,7 +773,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 self._again.append((time.monotonic_ns() + _ASK_AGAIN_NS, work))
 
     def shutdown(self, timeout_sec: float | None = None) -> bool:
-        """Starts no more callbacks, waits for the running ones (except the caller's own), and releases everything.
+        """Lets no further callback start, waits for the running ones (except the caller's own), and releases
+        everything.
 
         Returns False if that takes longer than ``timeout_sec`` (None or negative: no limit). The executor is then
         stopped but not cleaned up, and this can be called again.
@@ -785,7 +795,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             finally:
                 self._ending -= own
         for thread in self._threads:
-            if own == 0:  # a lane must not wait for other lanes
+            if own == 0:  # a callback must not wait for lanes
                 with contextlib.suppress(RuntimeError):  # an interrupt arrived before the thread was started
                     thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
         with self._nodes_lock:
@@ -814,11 +824,12 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
         self._spin(_never, None, None)
 
     def spin_once(self, timeout_sec: float | None = None) -> None:
-        """Waits for one callback, at most ``timeout_sec``, and runs it (with several lanes: waits until one begins)."""
+        """Waits at most ``timeout_sec`` for one callback and runs it. With several lanes, returns when the callback
+        begins."""
         self._once(_never, timeout_sec)
 
     def spin_once_until_future_complete(self, future: Future, timeout_sec: float | TimeoutObject | None = None) -> None:
-        """Like :meth:`spin_once`, but at most until ``future`` is done."""
+        """Like :meth:`spin_once`, but stops waiting when ``future`` is done."""
         with self._woken_by(future):
             self._once(lambda: _completed(future), timeout_sec)
 
@@ -860,7 +871,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                 if chosen is None:
                     break
                 self._run(*chosen)
-                chosen = None  # so that the message is freed before the next wait, unless the callback keeps it
+                chosen = None  # frees the message before the next wait, unless the callback keeps it
                 if count is not None:
                     count -= 1
                 elif deadline_ns is not None and time.monotonic_ns() >= deadline_ns:
@@ -877,7 +888,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     thread.start()
             self._spins.append(spin)
             self._wake_everybody()
-            self._poke()  # a lane that is waiting already does not know this spin's deadline
+            self._poke()  # the lane that is waiting does not know this spin's deadline yet
         try:
             while not self._is_shutdown and self._context_ok() and not finished() and not self._failures:
                 late = spin.is_late()
@@ -897,7 +908,7 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def _applied(self, seat: _Seat) -> Iterator[None]:
-        """Gives the thread the scheduling of its lane. Within the block, the lane's budget is available under the
+        """Gives the thread the scheduling of its lane during the block. Its budget is then in ``_budgets`` under the
         lane's name."""
         priorities = [lane.priority for lane in self._lanes if lane.budget is not None]
         with self._lock:
@@ -924,21 +935,22 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
                     self._stop_unused_supervisor()
 
     def _stop_unused_supervisor(self) -> None:
-        """Stops the supervisor once no lane uses it. Called with the lock held, by the shutdown and at the end of each
-        spin or lane."""
+        """Stops the supervisor if no lane uses it. Called with the lock held by the shutdown, and by threads of lanes
+        that end after the shutdown."""
         if self._supervisor is not None and self._supervised == 0:
             self._supervisor.stop()
             self._supervisor = None
 
     def budget_counters(self, lane: str) -> BudgetCounters:
-        """Counters of a lane's budget, by the lane's name, since its thread began; KeyError if the lane has none."""
+        """Counters of the budget of the lane with this name, since its thread began (with one lane: since the last spin
+        began). Raises KeyError if the lane has had no budget so far."""
         with self._lock:
             attached = self._budgets.get(lane)
             return self._spent[lane] if attached is None else attached.counters()
 
     def _end_with_the_program(self) -> None:
-        """Lets running callbacks finish, as rclpy's MultiThreadedExecutor does, because a thread that is still in the
-        middleware when Python ends would abort the process."""
+        """Waits until the running callbacks have ended, as rclpy's MultiThreadedExecutor does: a thread that is still
+        in the middleware when Python ends would abort the process."""
         self._is_shutdown = True
         for thread in tuple(self._threads):
             while thread.is_alive() and thread is not threading.current_thread():
@@ -960,8 +972,8 @@ class PriorityExecutor(Executor):  # type: ignore[misc]
             self._wake_callers()
 
     def _serve(self, seat: _Seat) -> bool:
-        """Runs one callback of a lane; returns False if there will be no more. The spinning thread gets the exceptions
-        of callbacks."""
+        """Runs one callback of a lane. Returns False if there will be no more. The spinning thread raises the
+        exceptions of callbacks."""
         try:
             chosen = self._next(seat)
             if chosen is None:
@@ -985,7 +997,7 @@ class SingleThreadedExecutor(PriorityExecutor):
 
 
 class MultiThreadedExecutor(PriorityExecutor):
-    """Replaces rclpy's class of this name: ``num_threads`` lanes; None: as many as there are usable processors."""
+    """Replaces rclpy's class of this name. It has ``num_threads`` lanes, or as many as there are usable processors."""
 
     def __init__(
         self, num_threads: int | None = None, *, context: Context | None = None, chains: Iterable[Chain] = ()

@@ -25,12 +25,12 @@ _GETATTR = {"x86_64": 315, "aarch64": 275, "armv7l": 381, "riscv64": 275}
 class Lane:
     """One thread that runs callbacks.
 
-    ``policy``, ``priority``: scheduling by the operating system: "normal" (0), "fifo" or "rr" (1 to 99), or "deadline"
-    (0), which needs ``runtime_ns`` <= ``deadline_ns`` <= ``period_ns`` and is a budget: the kernel runs the lane for
-    ``runtime_ns`` in each ``period_ns`` and throttles it beyond. ``affinity``: the allowed processors; None: those of
-    the process (a "deadline" lane must be allowed on all). ``levels``: the lowest and the highest level of the chains
-    whose callbacks the lane runs, both included. ``budget``: see :class:`Budget`; for policy "fifo". Unlike an
-    exhausted budget of the kernel, this one lets the lane continue at its low priority.
+    ``policy`` and ``priority`` set the scheduling by the operating system. The priority is 1 to 99 for "fifo" and "rr",
+    and 0 for "normal" and "deadline". "deadline" needs ``runtime_ns`` <= ``deadline_ns`` <= ``period_ns``: the kernel
+    runs the lane for ``runtime_ns`` in each ``period_ns`` and suspends it for the rest. ``affinity``: the allowed
+    processors; None: those of the process (a "deadline" lane must be allowed on all). ``levels``: the lowest and the
+    highest level of the chains whose callbacks the lane runs, both included. ``budget``: see :class:`Budget`; only for
+    policy "fifo". A lane that has used up this budget continues at a low priority.
     """
 
     name: str = "lane"
@@ -76,18 +76,18 @@ class Lane:
             raise ValueError(f"lane {self.name!r}: levels {self.levels} are not an interval in 0..{LEVEL_MAXIMUM}")
 
     def serves(self, priority: int) -> bool:
-        """True if callbacks of this priority run on this lane."""
+        """True if this lane may run callbacks of this priority."""
         return self.levels[0] <= priority >> 8 <= self.levels[1]
 
     @property
     def plain(self) -> bool:
-        """True if no scheduling has to be set."""
+        """True if the lane leaves the thread's scheduling as it is."""
         return self.policy == "normal" and self.affinity is None
 
     @contextlib.contextmanager
     def applied(self, supervisor: Supervisor | None = None) -> Iterator[AttachedBudget | None]:
-        """Gives the calling thread this lane's scheduling, and restores the previous one afterwards. Raises LaneError
-        if the operating system refuses it."""
+        """Gives the calling thread this lane's scheduling during the block. Raises LaneError if the operating system
+        refuses it."""
         if self.plain:
             yield None
             return
@@ -130,7 +130,7 @@ class Lane:
 
 
 class _Attributes(ctypes.Structure):
-    """struct sched_attr of Linux, first version; see sched_setattr(2)."""
+    """The first version of Linux's struct sched_attr; see sched_setattr(2)."""
 
     _fields_ = [
         ("size", ctypes.c_uint32),

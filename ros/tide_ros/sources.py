@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sources of work: one record for each rclpy entity, which implements waiting and taking; also tasks, and callbacks
-that wait for futures.
+"""The work that an executor knows: a Source for each rclpy entity, which implements waiting for it and taking from it;
+tasks; and coroutines that wait for futures.
 
-A source is armed while the executor waits for it, and not armed while it is known to be ready. All of this is used
-under the executor's lock, except ``Call``, which a lane runs without the lock.
+A source is armed while the executor waits for it, and not armed while it is known to be ready. The executor's lock
+guards all of this; only a ``Call`` is run without the lock.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _AWAIT_CODE = Future.__await__.__code__
 
 
 class Call(NamedTuple):
-    """A function and its arguments; it returns a coroutine if ``asynchronous``."""
+    """A function and its arguments. If ``asynchronous``, the function returns a coroutine."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -39,7 +39,7 @@ class Work:
     def __init__(self, priority: int, node: Any = None, group: Any = None, entity: Any = None) -> None:
         self.priority = priority
         self.node = node
-        self.group = group  # None: a reentrant group, so it is always allowed
+        self.group = group  # None: always allowed, as in a reentrant group
         self.entity = entity
 
     def begin(self) -> bool:
@@ -52,14 +52,14 @@ class Source(Work, ABC):
 
     __slots__ = ("add", "armed", "current", "handle", "lazy", "remembered", "remembered_asynchronous")
 
-    kind = ""  # its name in rclpy's wait sets
-    asked = False  # True: trying to take is a cheap way to check for data
+    kind = ""  # name of this kind of entity in rclpy's wait sets
+    asked = False  # true if the executor checks for data by taking
 
     def __init__(self, entity: Any, node: Any, priority: int) -> None:
         group = entity.callback_group
         super().__init__(priority, node, None if type(group) is ReentrantCallbackGroup else group, entity)
         self.handle: Any = getattr(entity, "handle", None)
-        self.add: Callable[[Any], Any] | None = None  # method of the wait set; None: the entity adds itself
+        self.add: Callable[[Any], Any] | None = None  # the wait set's method; None: the entity adds itself
         self.armed = True
         self.current = True  # False once the entity or its node was removed
         self.lazy = False
@@ -71,7 +71,8 @@ class Source(Work, ABC):
 
     @abstractmethod
     def take(self, executor: Executor) -> Call | None:
-        """Takes data from the middleware; returns None if there is none. May raise InvalidHandle."""
+        """Takes data from the middleware and returns the call that processes them; None if there are none. May raise
+        InvalidHandle."""
 
     def asynchronous(self, callback: Callable[..., Any]) -> bool:
         """True if the callback is an ``async def``; cached until the callback is exchanged."""
@@ -88,7 +89,7 @@ class TimerSource(Source):
 
     def __init__(self, entity: Any, node: Any, priority: int) -> None:
         super().__init__(entity, node, priority)
-        self.due_ns = -1  # time of the monotonic clock; -1: not in the queue
+        self.due_ns = -1  # on the monotonic clock; -1: not in the queue
         self.clock = entity.clock
 
     def take(self, executor: Executor) -> Call | None:
@@ -211,17 +212,17 @@ KINDS: tuple[tuple[str, type[Source]], ...] = (
     ("services", ServiceSource),
     ("waitables", WaitableSource),
 )
-"""The entities of a node, by the name of the property, in rclpy's order."""
+"""The properties of a node that list entities, with the kind of source for them, in rclpy's order."""
 
 
 # ---- tasks and coroutines ----
 
 
 def awaited_future(coroutine: Any) -> Any:
-    """The rclpy future at the end of a chain of awaits; None if the chain ends in another awaitable.
+    """The rclpy future for which a coroutine waits through any number of awaits; None if it waits for something else.
 
-    rclpy's futures do not notify the driver of a coroutine; without this, each suspended coroutine would have to be
-    polled after every callback.
+    A future of rclpy does not report to the executor that a coroutine waits for it. With the future known, suspended
+    coroutines need not be polled after every callback.
     """
     waiting = coroutine
     while True:
@@ -235,7 +236,7 @@ def awaited_future(coroutine: Any) -> Any:
 
 
 class CoroutineWork(Work):
-    """A callback that is an ``async def``. It keeps its callback group until it ends, as in rclpy."""
+    """A callback that is an ``async def``. As in rclpy, it occupies its callback group until it ends."""
 
     __slots__ = ("coroutine",)
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How an executor waits: one wait set, which is reused (rclpy makes a new one for each wait), and a queue of timers
-sorted by due time, so that no timer is queried earlier.
+"""How an executor waits: with one wait set, which is reused (rclpy makes a new one for each wait), and with a queue of
+timers sorted by due time, so that no timer is queried before it is due.
 
-The queue only determines when a timer is queried. The timer is called when rcl itself reports it ready, so it is never
-early. Timers on a ROS clock that follows /clock are queried when that clock moves. All of this is used under the
-executor's lock, except for the hooks on ``Timer.reset`` and on clocks, which only report.
+The queue determines only when a timer is queried. The timer is called only if rcl then reports it ready, so it is never
+early. Timers on a ROS clock that follows /clock are queried when that clock moves. The executor's lock guards all of
+this; the hooks on ``Timer.reset`` and on clocks run without it and only report.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COUNTS = {
 
 
 class Waiter:
-    """Waits for sources. Only one thread at a time may wait; it need not hold the executor's lock."""
+    """Waits for sources. Only one thread at a time may wait; it may do so without the executor's lock."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -47,7 +47,7 @@ class Waiter:
         self._kinds: tuple[str, ...] = ()
 
     def reserve(self, sources: Iterable[Source], guards: int) -> None:
-        """Reserves room for these sources and for some guard conditions of the executor."""
+        """Reserves room for these sources and for this number of further guard conditions."""
         need = NumberOfEntities(num_gcs=guards)
         sources = list(sources)
         for source in sources:
@@ -64,7 +64,7 @@ class Waiter:
     def _make(self, need: NumberOfEntities) -> None:
         slots = NumberOfEntities.__slots__
         self.close()
-        for slot in slots:  # with some spare room, because entities tend to be created in succession
+        for slot in slots:  # with spare room, because entities tend to be created in succession
             setattr(self._room, slot, getattr(need, slot) * 5 // 4 + 2)
         room = self._room
         with self._context.handle:
@@ -79,7 +79,7 @@ class Waiter:
             )
 
     def _index(self, sources: list[Source]) -> None:
-        """Sets up those parts that do not change between waits."""
+        """Sets up what stays the same while the sources are the same."""
         wait_set = self._wait_set
         adders = {
             "subscription": wait_set.add_subscription,
@@ -98,7 +98,7 @@ class Waiter:
                 self._by_pointer[source.handle.pointer] = source
 
     def close(self) -> None:
-        """Frees the wait set. The next :meth:`reserve` makes a new one."""
+        """Frees the wait set; :meth:`reserve` makes a new one."""
         if self._wait_set is not None:
             self._wait_set.destroy_when_not_in_use()
             self._wait_set = None
@@ -106,10 +106,11 @@ class Waiter:
     def wait(
         self, sources: Sequence[Source], guards: Sequence[Any], timeout_ns: int
     ) -> tuple[list[Source], list[Source]]:
-        """Waits until one of these is ready, the timeout has passed (0: at once, negative: never), or the context ends.
+        """Waits until a source or guard condition is ready, the timeout has passed (0: at once, negative: never), or
+        the context ends.
 
-        Returns the ready sources, and those whose entity was destroyed. Cost: one call into the middleware, and about a
-        microsecond for each source.
+        Returns the ready sources and, as the second list, those whose entity was destroyed. Cost: one call into the
+        middleware, and about a microsecond for each source.
         """
         wait_set = self._wait_set
         entered: list[Any] = []
@@ -150,22 +151,24 @@ class Waiter:
 
 
 class TimerQueue:
-    """The timers by due time.
+    """The timers of an executor, sorted by due time.
 
-    ``moved(source)`` is called, by any thread, when a timer was reset; ``moved(None)`` when a ROS clock moved.
+    When a timer was reset, ``moved(source)`` is called in the thread that reset it; when a ROS clock moved,
+    ``moved(None)``.
     """
 
     def __init__(self, moved: Callable[[TimerSource | None], None]) -> None:
         self._moved = _weak(
             moved
-        )  # otherwise the executor would be part of a reference cycle and would outlive the end of the program
+        )  # a strong reference would be a cycle, with which the executor would live until the end of the program
         self._heap: list[tuple[int, int, TimerSource]] = []
         self._sequence = 0
         self.sources: set[TimerSource] = set()
         self.dormant: set[TimerSource] = (
             set()
-        )  # cancelled timers, which are waited for nevertheless, because a reset must wake the waiting thread
-        self._jumps: dict[int, tuple[Any, int]] = {}  # by id of a ROS clock: the jump handle, and the number of timers
+        )  # cancelled timers; waits include them, because their reset must wake the waiting thread
+        # by id of a ROS clock: its jump handle and the number of its timers
+        self._jumps: dict[int, tuple[Any, int]] = {}
         self._offset_ns = time.time_ns() - time.monotonic_ns()
 
     def add(self, source: TimerSource) -> None:
@@ -191,7 +194,7 @@ class TimerQueue:
                 handle.unregister()
 
     def evaluate(self, source: TimerSource) -> None:
-        """Asks rcl for the due time and queues the timer; a cancelled timer is not queued until it is reset."""
+        """Asks rcl for the due time and queues the timer. A cancelled timer is queued only after a reset."""
         now_ns = time.monotonic_ns()
         try:
             with source.handle:
@@ -211,13 +214,13 @@ class TimerQueue:
         heapq.heappush(self._heap, (source.due_ns, self._sequence, source))
 
     def evaluate_all(self) -> None:
-        """Queues all timers again when a clock was set or a ROS clock moved."""
+        """Queues all timers again; called when a clock was set or a ROS clock moved."""
         for source in self.sources:
             if source.armed and source.clock.clock_type != ClockType.STEADY_TIME:
                 self.evaluate(source)
 
     def expired(self, now_ns: int) -> Iterator[TimerSource]:
-        """The timers that are ready, the earliest first. They stay out of the queue until :meth:`evaluate`."""
+        """Takes the ready timers out of the queue, the earliest first. :meth:`evaluate` puts a timer back."""
         offset_ns = time.time_ns() - now_ns
         if abs(offset_ns - self._offset_ns) > _STEP_NS:
             self._offset_ns = offset_ns
@@ -239,7 +242,8 @@ class TimerQueue:
                 self.evaluate(source)
 
     def next_ns(self) -> int | None:
-        """Time of the next query on the monotonic clock; None if there is none before something changes."""
+        """When the next timer must be queried, on the monotonic clock; None if none has to be before something
+        changes."""
         heap = self._heap
         while heap and heap[0][0] != heap[0][2].due_ns:
             heapq.heappop(heap)
@@ -268,8 +272,8 @@ def _follows_topic(clock: Any) -> bool:
 
 
 def _weak(method: Callable[[TimerSource | None], None]) -> Callable[[TimerSource | None], None]:
-    """Calls the method while its object lives, and does nothing afterwards. It is not a WeakMethod: if that is
-    destroyed before its object, as at the end of a program, its own callback raises."""
+    """A function that calls the method while the method's object lives, and does nothing afterwards. A WeakMethod would
+    not do: its own callback raises if it is destroyed before the object, as at the end of a program."""
     owner, name = weakref.ref(getattr(method, "__self__")), method.__name__  # noqa: B009
 
     def call(source: TimerSource | None) -> None:
@@ -283,11 +287,11 @@ def _weak(method: Callable[[TimerSource | None], None]) -> Callable[[TimerSource
 def _hook_reset(source: TimerSource, moved: Callable[[TimerSource | None], None]) -> None:
     """Makes ``reset`` of the timer also call ``moved``.
 
-    A reset can make a timer due earlier than its place in the queue, and rclpy notifies only a thread that waits for
+    A reset can make a timer due earlier than its place in the queue says, and rclpy wakes only a thread that waits for
     that timer.
 
-    References to the method that were taken earlier are not covered, so the executor periodically waits for every
-    timer.
+    A call through a reference to ``reset`` that the program took earlier does not come here, so the executor
+    periodically waits for every timer.
     """
     timer = source.entity
     kind = type(timer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The budgets of tide/budget_posix.h for tide_ros.budget, with handles and numbers instead of structures. A
- * function that can fail returns a tide_status_t; start and attach store a handle in *made. They allocate memory, which
- * stop and detach free. */
+/* The budgets of tide/budget_posix.h for tide_ros.budget. The interface has handles and numbers instead of structures.
+ * A function that can fail returns a tide_status_t. The functions start and attach store a handle in *made; they
+ * allocate memory, which stop and detach free. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 
@@ -41,8 +41,8 @@ void tide_ros_supervisor_stop(tide_posix_budgets_t *supervisor) {
   free(supervisor);
 }
 
-/* Attaches the calling thread. `numbers` are priority, low priority, budget and period in ns, and the number of
- * simultaneous replenishments. */
+/* Attaches the calling thread. `numbers` are its priority, its low priority, the budget and the period in ns, and the
+ * greatest number of pending replenishments. */
 int tide_ros_budget_attach(tide_posix_budgets_t *supervisor, const int64_t numbers[5], lane_t **made) {
   if (numbers[4] < 1 || numbers[4] > UINT16_MAX) return TIDE_ERROR_ARGUMENT;
   lane_t *const lane = calloc(1, sizeof *lane + (size_t)numbers[4] * sizeof lane->replenishments[0]);
@@ -71,7 +71,7 @@ void tide_ros_budget_ready(lane_t *lane) { tide_posix_budget_ready(&lane->budget
 
 void tide_ros_budget_block(lane_t *lane) { tide_posix_budget_block(&lane->budget); }
 
-/* Writes the counters in the order of tide_budget_counters_t. */
+/* Writes the counters into `numbers` in the order of tide_budget_counters_t. */
 int tide_ros_budget_counters(lane_t *lane, uint64_t numbers[8]) {
   tide_budget_counters_t counters;
   const int status = tide_posix_budget_counters(&lane->budget, &counters);
