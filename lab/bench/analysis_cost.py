@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processor time of the analysis. Measured are: the four safe analyses on chain sets of the published size, compared
-with the goal; the growth with chains, callbacks and lanes; the stages of `tide check` for large systems; the bounds of
-one small system; and attempts of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
+"""Measures the processor time of the analysis: of the four safe analyses on chain sets of the published size, compared
+with the goal; how it grows with chains, callbacks and lanes; of the stages of `tide check` for large systems; of the
+bounds of one small system; and of attempts of `tide optimise`. Usage: analysis_cost.py [FOLDER]"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tide_tools.optimise.search import Search
 from tide_tools.programs.binaries import ROOT
 from tide_tools.system.load import load
 
-GOAL = 100_000  # goal: chain sets a second on two processors
+GOAL = 100_000  # goal: this many chain sets per second on two processors
 UTILISATIONS = [round(0.8 + 0.4 * step, 1) for step in range(9)]
 GROWTH = {"chains": (2, 5, 10, 20, 50, 100), "callbacks": (1, 2, 5, 10, 20, 50), "threads": (1, 2, 4, 8, 16, 32)}
 REPEATS = 3
@@ -61,7 +61,7 @@ def growth() -> dict[str, list[dict[str, float]]]:
 
 
 def over_a_line(reliability: str = "best_effort") -> str:
-    """Chains that go back and forth between a microcontroller and ROS 2."""
+    """A description of chains that go from a microcontroller to ROS 2 and back."""
     text = '[system]\nname = "large"\n[[executors]]\nname = "board"\nwhere = "mcu"\nsubmit_ms = 0.1\n'
     text += '[[executors]]\nname = "ros2"\nwhere = "host"\n'
     text += '[[links]]\nname = "line"\nkind = "serial"\nbaud = 921600\n'
@@ -88,8 +88,8 @@ def large_chains(executor: Callable[[int], str], reliability: str = "best_effort
 
 
 def cpu_ms(work: Callable[[], object], children: bool = False) -> float:
-    """The minimum of several runs, because other load can only increase the time. `children` includes child
-    processes."""
+    """Processor time of the work: the minimum of several runs, because other load can only increase the time.
+    `children` includes the time of child processes."""
 
     def used() -> float:
         every = [getrusage(RUSAGE_SELF)] + ([getrusage(RUSAGE_CHILDREN)] if children else [])
@@ -104,13 +104,14 @@ def cpu_ms(work: Callable[[], object], children: bool = False) -> float:
 
 
 def check_stages(text: str) -> dict[str, float]:
-    """The stages of `tide check` after its start, in order; the last one is print or JSON."""
+    """The times of the stages of `tide check` after its start, in order. The last stage is the output as a table or as
+    JSON."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "system.toml"
         file.write_text(text, encoding="utf-8")
         system = load(file)
         assert bounds_of(system).met
-        fresh = [bounds_of(system) for _ in range(RUNS)]  # because the parts of a bound are computed on demand
+        fresh = [bounds_of(system) for _ in range(RUNS)]  # the parts of a bound are computed on demand
         stages = {
             "read_ms": cpu_ms(lambda: load(file)),
             "bounds_ms": cpu_ms(lambda: bounds_of(system)),
@@ -122,7 +123,7 @@ def check_stages(text: str) -> dict[str, float]:
 
 
 def start_ms() -> dict[str, float]:
-    """Start-up time of the command (for a trivial system), and of Python alone."""
+    """Processor time of the command for a trivial system, which is nearly all start-up, and of Python alone."""
     small = str(ROOT / "examples/three_chains/system.toml")
     with tempfile.TemporaryFile() as nowhere:
 

@@ -14,7 +14,7 @@ from typing import Any
 from tide_lab.hunt.campaign import Found
 from tide_lab.programs import find_binary
 
-GOAL = 1.3  # limit for the mean of the priority-driven bound
+GOAL = 1.3  # greatest permitted mean ratio of the priority-driven bounds
 ANALYSES = ("theorem1-safe", "theorem2-safe", "theorem3-safe", "theorem4-safe")
 UTILISATIONS = (0.8, 1.2, 1.6, 2.0)
 

@@ -5,10 +5,10 @@
 .venv/bin/python lab/bench/attacks.py --own-network --out lab/results/attacks.json
 
 The regular clients publish reliable messages at a given rate (agent/tests/fleet_clients.cpp), and count the agent's
-acknowledgments. The attacker is a separate process that sends as fast as possible. It keeps one processor busy, which
-alone slows the others down. Each attack is therefore compared with a flood that the same process sends to a closed
-port, where the kernel drops everything. The agent has its default settings, except that --max-clients is 4,000 where
-the limit of clients must not stop an attack."""
+acknowledgments. The attacker is a separate process that sends as fast as possible. This occupies a processor, which
+slows the others down even without an attack. Each attack is therefore compared with a flood that the same process sends
+to a closed port, where the kernel drops everything. The agent has its default settings. Only for attacks that the limit
+of clients would stop, --max-clients is 4,000."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class Attacker:
         one.setblocking(False)
 
     def session(self, key: int) -> None:
-        """A node, a topic, a publisher and a writer, as a regular client creates them."""
+        """Opens a session and creates a node, a topic, a publisher and a writer, as a regular client does."""
         self.ask(create_client(key))
         parts = [
             create_entity(10, 1, 1, "<dds><participant><rtps><name>bad</name></rtps></participant></dds>", None),
@@ -140,7 +140,7 @@ def replayed(port: int) -> Send:
 
 
 def alternating(port: int) -> Send:
-    """Two keys with one session id from one endpoint: each replaces the other."""
+    """Two client keys with the same session id take turns at one endpoint: each session replaces the other."""
     attacker, source = Attacker(port, 1), random.Random(1)
     return lambda: attacker.send(0, create_client(78 + source.randrange(2)))
 
@@ -192,7 +192,7 @@ def turned(source: random.Random, message: bytes) -> bytes:
 
 
 def slow_tcp(port: int) -> Send:
-    """Connections from many hosts that announce a message, send it octet by octet, and reconnect when they are
+    """Connections from many addresses. Each announces a message, sends it octet by octet, and connects again when it is
     closed."""
     source = random.Random(1)
     open_now: dict[int, socket.socket] = {}
@@ -284,7 +284,7 @@ def under_attack(children: Children, folder: Path, agent: Agent, name: str, seco
             raise RuntimeError(f"the attack {name} did not begin")
     try:
         yield 0
-    finally:  # so that the attacker ends even if a client has failed
+    finally:  # the attacker must end even if a client has failed
         end.set()
         process.join()
     yield int(sent.value)

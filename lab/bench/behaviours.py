@@ -34,7 +34,7 @@ LIMIT_S = 1800
 
 
 def tide_flags(build: Path, folder: Path, packages: list[str]) -> list[str]:
-    """The library that the programs link, and the messages generated for it."""
+    """The flags with which a program links tide's library and the messages that are generated for it."""
     library = build / "lib/libtide.a"
     if not library.exists():
         sys.exit(f"behaviours: no {library}: scripts/build.sh release tide_runtime tide-agent")
@@ -67,8 +67,8 @@ def keep(arguments: argparse.Namespace, **seen: object) -> None:
 
 
 def free_port() -> int:
-    """A port of at most four digits, because some clients store no more. It is below the ports of DDS: if an agent used
-    a port of DDS, a DDS node could take that port after the agent has ended."""
+    """A free port of at most four digits, because some clients store no more. It is below the ports of DDS: a DDS node
+    could take an agent's port from that range as soon as the agent has ended."""
     for port in range(6110, 7390):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             try:
@@ -134,7 +134,8 @@ Command = Callable[[argparse.Namespace], int]
 
 
 def commands(about: str, results: Path, run: Command, table: Command) -> tuple[argparse.ArgumentParser, Any]:
-    """The two commands of a comparison of clients, and the options of the first."""
+    """Makes the parser of a comparison of clients with its two commands, `run` and `table`. Returns it, and the parser
+    of `run`, to which the caller adds options."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
     both = parser.add_subparsers(dest="command", required=True)
     runs = both.add_parser("run", help="builds and runs the program, and writes the observations")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every measurement, each under the command that makes it. If a bench misses its goal or fails, the others
-# continue; the last lines name it, and the exit status is 1.
+# Runs every measurement and prints the command of each before its output. If a measurement fails or misses its goal,
+# the others continue; the last lines name it, and the exit status is 1.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

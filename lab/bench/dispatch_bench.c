@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cost of a dispatch, that is, of choosing and starting a callback. Prints nanoseconds; `--count` runs one case, for an
- * instruction counter:
+/* Cost of a dispatch, that is, of choosing and starting a callback. Prints nanoseconds. With `--count` it runs one case
+ * so that a tool can count its instructions:
  *
  *   valgrind --tool=callgrind --toggle-collect=measured_rounds build/release/bin/dispatch_bench --count tide 100
  */
@@ -15,7 +15,8 @@
 #define ROUNDS 10000u
 #define ATTEMPTS 5
 
-/* Returns the time of a round, the best of several tries, or -1 if a round did not run exactly one callback. */
+/* Returns the time of a round in nanoseconds (the best of several tries), or -1 if a round did not run exactly one
+ * callback. */
 static double measure(tide_policy_t policy, size_t handles) {
   const tide_platform_t *host = tide_port_platform();
   int64_t best_ns = TIDE_FOREVER;

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages per second from a client through its agent to an independent DDS subscriber, and calls of a ROS 2 service.
-tide's client and agent alternate with the stock ones in one run.
+"""Measures messages per second from a client through its agent to an independent DDS subscriber, and the time of calls
+of a ROS 2 service. Within one run, tide's client and agent alternate with the stock ones.
 
 .venv/bin/python lab/bench/end_to_end.py                                    ours alone
 .venv/bin/python lab/bench/end_to_end.py --stock-agent PATH --stock-client PATH --own-network \
     --out lab/results/end_to_end.json                                 both, and keep
 
 The user provides the stock programs: the first PATH is that of MicroXRCEAgent, the second that of the program that
-lab/bench/stock builds from an installed microxrcedds_client. TIDE_STOCK_AGENT and TIDE_STOCK_CLIENT have the same
-meaning.
+lab/bench/stock builds from an installed microxrcedds_client. The environment variables TIDE_STOCK_AGENT and
+TIDE_STOCK_CLIENT can be used instead of the options.
 
-Only messages counted by the subscriber count (end_to_end_subscriber.cpp: a plain Fast DDS program):
+A message counts only if the subscriber (end_to_end_subscriber.cpp, a plain Fast DDS program) has received it:
   flood      the client publishes as fast as it can: messages received, by the time from the first to the last
   lossless   the highest rate, found by search, of which at most 0.1 % is lost and nothing piles up on the way
   request    a call of a service of rclpy, one after the other, in microseconds
 
-All programs have an MTU of 1,472 B. Every message of tide is a datagram of its own. The stock client is measured in
-this form and in its fastest one, in which the program packs messages until a datagram is full, or passes 64 to the
-reliable stream before it runs the session. The agent's processor time per received message does not depend on the
-client.
+All programs have an MTU of 1,472 B. Every message of tide is a datagram of its own. The stock client is measured in two
+ways: with a datagram for each message as well, and in its fastest form, in which the program packs messages until a
+datagram is full (best effort) or passes 64 to the stream before it runs the session (reliable). The agent's processor
+time per received message does not depend on the client.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Trial:
-    """Number of messages that one client sent and the subscriber received."""
+    """What one client sent, and what the subscriber received of it."""
 
     published: int
     sending_s: float
@@ -94,7 +94,7 @@ class Trial:
 
 @dataclass
 class Row:
-    """One measured quantity of one pair of client and agent, with one value for each repetition."""
+    """A measured quantity of a pair of client and agent, with a value for each repetition."""
 
     what: str
     reliability: str
@@ -150,7 +150,7 @@ def free_port() -> int:
 
 
 def processor_ns(child: Child) -> int:
-    """Processor time of all its threads so far, by the clock of clock_getcpuclockid(3)."""
+    """Processor time that all threads of the process have used so far, by the clock of clock_getcpuclockid(3)."""
     return time.clock_gettime_ns(~child.process.pid << 3 | 2)
 
 
@@ -259,7 +259,7 @@ class Bench:
             yield publish
 
     def _settled(self, subscriber: Child) -> dict[str, Any]:
-        """The counts when the last message has arrived."""
+        """The subscriber's counts, as soon as no further message arrives."""
         seen, received = self._ask(subscriber, "count"), -1
         while seen["received"] != received:
             received = seen["received"]
@@ -291,7 +291,7 @@ Publish = Callable[[float, float], Trial]
 
 def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float, rows: Rows, search: bool) -> None:
     reliability, size = case
-    publish(seconds / 4, 0)  # not counted: caches and growing buffers must be warm
+    publish(seconds / 4, 0)  # not counted; warms up caches and lets buffers grow
     flood = publish(seconds, 0)
     row = rows.get("flood", reliability, size, pair.name)
     row.values.append(flood.received_hz)
@@ -308,7 +308,8 @@ def measure(publish: Publish, pair: Pair, case: tuple[str, int], seconds: float,
 
 
 def lossless(publish: Publish, flood: Trial, seconds: float) -> Trial | None:
-    """Geometric bisection that begins at the flood's rate; a rate that fails is tried once more."""
+    """Searches for the highest lossless rate by geometric bisection, beginning at the rate of the flood. A rate that
+    fails is tried once more."""
     low_hz, high_hz = max(flood.received_hz / 8, 100.0), max(flood.received_hz * 3, 1000.0)
     best = flood if flood.keeps(0, 0) else None
     if best is not None:
@@ -404,7 +405,8 @@ def commit() -> str | None:
 
 
 def enter_own_network() -> None:
-    """Restarts this program in a network of its own that has only loopback, including multicast; never returns."""
+    """Starts this program again in a network namespace that has only a loopback device, with multicast; does not
+    return."""
     unshare, ip = shutil.which("unshare"), shutil.which("ip")
     if unshare is None or ip is None or os.geteuid() != 0:
         raise typer.BadParameter("--own-network needs root, unshare and ip")

@@ -8,16 +8,16 @@
  * library sends one. The program creates its entities and prints {"ready": true}, optionally with the "version" of its
  * library. Then it answers each line of its standard input with one line, and ends at the end of the input:
  *
- *   SECONDS RATE   It publishes std_msgs/String on /throughput, RATE messages a second in steps of a millisecond,
- *                  or as fast as it can if RATE is 0. The answer is {"published": N, "sending_ns": NS}, with the
- *                  time until everything has been sent (best effort) or acknowledged (reliable).
- *   COUNT It calls the service /throughput (std_srvs/SetBool), one call after the other. The answer is {"p50_ns": NS,
- *   "p99_ns": NS, "max_ns": NS}.
+ *   SECONDS RATE   It publishes std_msgs/String on /throughput for SECONDS, RATE messages a second in steps of a
+ *                  millisecond, or as fast as it can if RATE is 0. The answer is {"published": N, "sending_ns": NS},
+ *                  where NS is the time until everything has been sent (best effort) or acknowledged (reliable).
+ *   COUNT          It calls the service /throughput (std_srvs/SetBool) COUNT times, one call after the other. The
+ *                  answer is {"p50_ns": NS, "p99_ns": NS, "max_ns": NS}.
  *
  * BYTES is the size of the serialised message. Its text begins with the message's number, counted from 0, in 8
- * hexadecimal digits. MESSAGES is the number of messages that the program packs into a datagram. Here the library packs
- * reliable messages that wait (tide_rclc_support_set_packing); 1 turns this off, so that each message is a datagram of
- * its own. */
+ * hexadecimal digits. MESSAGES is the number of messages that the program packs into a datagram. In this program, the
+ * library packs waiting reliable messages (tide_rclc_support_set_packing) unless MESSAGES is 1; then each message is a
+ * datagram of its own. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -43,7 +43,7 @@
 #include <tide/status.h>
 
 #define NUMBER_CHARACTERS 8u
-#define BYTES_MINIMUM (4u + NUMBER_CHARACTERS + 1u) /* the length, the number, and the end of the text */
+#define BYTES_MINIMUM (4u + NUMBER_CHARACTERS + 1u) /* the length, the number, and the null character */
 #define BYTES_MAXIMUM 1400u
 #define COUNT_MAXIMUM 100000u
 #define TICK_NS INT64_C(1000000)

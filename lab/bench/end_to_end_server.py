@@ -4,7 +4,7 @@
 import contextlib
 import os
 
-# The agents use other versions of Fast DDS than rclpy does, whose segments of shared memory are different.
+# The versions of Fast DDS in the agents and in rclpy differ, and so do their formats of shared memory.
 os.environ["FASTDDS_BUILTIN_TRANSPORTS"] = "UDPv4"
 
 import rclpy

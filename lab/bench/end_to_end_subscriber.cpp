@@ -4,11 +4,11 @@
 //
 //   end_to_end_subscriber best_effort|reliable udp|default
 //
-// udp: DDS over UDP only, on loopback, as with nodes on other machines or with other versions of Fast DDS. default:
-// Fast DDS's own choice, which is shared memory between processes of one version. ROS_DOMAIN_ID names the domain. On
-// its standard input it accepts "version", "matched", "count" and "clear", and answers each with one line of JSON.
-// Messages contain a number (see end_to_end_client.c), which reveals copies, messages out of order and damaged
-// messages.
+// With `udp`, DDS uses only UDP on loopback, as between machines or between different versions of Fast DDS. With
+// `default`, Fast DDS chooses the transport, which is shared memory between processes of the same version.
+// ROS_DOMAIN_ID names the domain. On its standard input it accepts "version", "matched", "count" and "clear", and
+// answers each with one line of JSON. Messages contain a number (see end_to_end_client.c), by which copies, messages
+// out of order and damaged messages are detected.
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
 
 #include <fastrtps/config.h>
@@ -104,7 +104,7 @@ class Counter : public dds::DataReaderListener {
     if (end != text_.number + kNumberCharacters) {
       damaged_++;
     } else if (number < next_) {
-      disordered_++;  // or a copy
+      disordered_++;  // out of order, or a copy
     } else {
       next_ = number + 1;
       last_ = std::chrono::steady_clock::now().time_since_epoch();

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients on one agent: the agent's memory, threads and share of a processor, and the time until a client is
-ready.
+"""Measures many clients on one agent: the agent's memory, threads and share of a processor, and the time until a client
+is ready.
 
 .venv/bin/python lab/bench/fleet.py                                  print
 .venv/bin/python lab/bench/fleet.py --out lab/results/fleet.json    and keep
 
 Each client has its own socket, session, node, publisher and subscription (agent/tests/fleet_clients.cpp). All clients
-open their sessions at the same time and create one entity after the other, so a client's time includes its wait for all
-others. The clients send messages of 16 characters in turns. The regular client is a reliable publisher of 1,000
-messages a second. It is measured alone, and while four clients create and delete writers as fast as datagrams can be
-sent.
+open their sessions at the same time, and each creates one entity after the other, so a client's time includes its wait
+for the others. Then the clients take turns at sending messages of 16 characters. A separate measurement has a reliable
+publisher of 1,000 messages a second. It is measured alone, and while four other clients create and delete writers as
+fast as datagrams can be sent.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def measure_fleet(folder: Path, participants: str, count: int, seconds: float) -
         ready = fleet.wait_event("ready", LIMIT_S)
         if ready["failed"] != 0:
             raise typer.BadParameter(f"{ready['failed']} of {count} clients were refused (0x{ready['refusal']:02X})")
-        time.sleep(1.0)  # so that the agent finishes the creation
+        time.sleep(1.0)  # time in which the agent finishes the creation
         before_s, start_s = agent.processor_s(), time.monotonic()
         fleet.say(f"publish {RATE_HZ} {seconds}")
         sent = fleet.wait_event("published", LIMIT_S)["sent"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the tables of docs/measurements.md from the files in lab/results/: `make -C lab measurements`.
 
-The text between <!-- NAME --> and <!-- end --> is replaced by a table; the rest of the page is written by hand. --check
-changes nothing, and fails if the page does not match the results."""
+The text between <!-- NAME --> and <!-- end --> is replaced by a table; the rest of the page is written by hand. With
+--check, nothing is changed, and the exit status is 1 if the page does not match the results."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of the README: latency of the most urgent chain when there are one to five chains, from the stored sweep.
+"""Draws the picture of the README from stored measurements: the latency of the most urgent of one to five chains.
 
 .venv/bin/python lab/bench/picture.py                writes docs/three_chains.svg
 .venv/bin/python lab/bench/picture.py --measure      measures the sweep anew before it (five minutes)"""

@@ -8,8 +8,8 @@ middleware, callbacks per second, and latencies of messages.
 .venv/bin/python lab/bench/rclcpp_executors.py load latency-intra --executors tide,multi --rounds 41
 
 Run scripts/rclcpp.sh first; it needs an installed rclcpp. In each round every executor runs once, one after the other,
-on the same processors; each figure is the median of all rounds. If permitted, all threads have SCHED_FIFO. On a machine
-with other work, only the order of the figures is meaningful.
+on the same processors. Each figure is the median of all rounds. All threads have SCHED_FIFO if that is permitted. On a
+machine with other work, only the order of the figures is meaningful.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PROGRAM = ROOT / "build/rclcpp/bin/chains"
 LOAD = ROOT / "build/rclcpp/bin/load"
 LOAD_EXECUTORS = ("tide", "tide-each", "multi", "cbg-each")
 EXECUTORS = ("tide", "multi", "picas", "tide-default", "events")
-THREADS_OF = {"events": 1}  # EventsExecutor has one thread, and one more for timers
+THREADS_OF = {"events": 1}  # EventsExecutor has one thread besides its thread for timers
 _LINE = re.compile(r"  (\w+): (\d+) times, median ([\d.]+) ms, 99 % ([\d.]+) ms, most ([\d.]+) ms")
 _RATE = re.compile(r": (\d+) callbacks a second")
 _TIMES = re.compile(r"; (publish|due) to callback: median ([\d.]+) us, 99 % ([\d.]+) us")
@@ -56,7 +56,7 @@ def parse(text: str) -> Figures:
 
 
 def parse_load(text: str, kind: str) -> dict[str, float | dict[str, float]]:
-    """Figures by kind; latencies that count from the time at which the timer was due are a separate kind."""
+    """Figures by kind. Latencies from the time at which the timer was due are a kind of their own."""
     rate, times = _RATE.search(text), _TIMES.findall(text)
     if rate is None:
         return {}
@@ -67,8 +67,8 @@ def parse_load(text: str, kind: str) -> dict[str, float | dict[str, float]]:
 
 
 def median_and_range(values: list[float]) -> tuple[float, float, float]:
-    """The median, and a 95 % confidence interval for it from order statistics; for at most five values the interval is
-    their range, with a lower confidence.
+    """The median, and a 95 % confidence interval for it from order statistics. For at most five values, the interval is
+    their whole range, of which the confidence is lower.
     """
     ordered, count = sorted(values), len(values)
     below, share = 0, 0.5**count
@@ -132,7 +132,7 @@ def chains(
     found: dict[str, list[Figures]] = defaultdict(list)
     names = executors.split(",")
     for number in range(rounds):
-        for name in names if number % 2 == 0 else reversed(names):  # in alternating order, to favour no executor
+        for name in names if number % 2 == 0 else reversed(names):  # alternating order, to favour none
             found[name].append(_play(name, system, seconds, threads, fifo))
     medians = {name: _medians(found[name]) for name in names}
     _print(medians, f"{system.parent.name}, {threads} threads, {rounds} x {seconds} s, FIFO: {fifo}")

@@ -10,8 +10,7 @@
 
 #define RECORDS 1024u
 
-// The measured function: it writes a number of records, as a lane does. It is never inlined, so that callgrind finds
-// it.
+// The measured function writes `count` records as a lane does. It is never inlined, so that callgrind finds it.
 __attribute__((noinline)) static void measured_records(tide_trace_ring_t *ring, uint32_t count) {
   for (uint32_t index = 0u; index < count; index++)
     (void)tide_trace_put(ring, TIDE_TRACE_START, TIDE_PRIORITY(3, 1), tide_trace_instance(ring, TIDE_PRIORITY(3, 1)),

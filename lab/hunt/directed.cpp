@@ -7,9 +7,9 @@
 namespace tide::analysis {
 namespace {
 
-// When a chain is released, relative to the victim (the chain under attack): so that its `key` callback starts
-// offset_ns after the victim's release, if each callback gets a lane at once. In the instance that meets the victim, a
-// swift chain executes the callbacks before the key callback in the shortest time.
+// Determines when a chain is released relative to the victim (the chain under attack): its callback `key` starts
+// offset_ns after the victim's release if each callback gets a lane at once. If `swift`, the callbacks before `key`
+// take the shortest time in this instance of the chain.
 struct Meeting {
   size_t key = 0;
   time_ns offset_ns = 0;
@@ -58,8 +58,8 @@ class Search {
     return static_cast<size_t>(longest - callbacks.begin());
   }
 
-  // More important chains are released with the victim; less important ones just before it, and with their longest
-  // callback.
+  // More important chains meet the victim at its release; less important ones start their longest callback just before
+  // it. Some chains meet it with a random callback instead.
   std::vector<Meeting> start() {
     std::vector<Meeting> meetings(executor_.chains().size());
     for (size_t index = 0; index < meetings.size(); ++index) {
@@ -74,7 +74,7 @@ class Search {
   void change(std::vector<Meeting> &meetings) {
     size_t index = below(meetings.size());
     if (index == victim_) index = (index + 1) % meetings.size();
-    if (index == victim_) return;  // no other chain can be moved
+    if (index == victim_) return;  // there is no other chain
     Meeting &meeting = meetings[index];
     const double span_ns = static_cast<double>(chain(victim_).execution_ns);
     switch (below(6)) {
@@ -98,8 +98,8 @@ class Search {
     }
   }
 
-  // A time at which one of the victim's callbacks starts: without any waiting, or with the waiting of the best schedule
-  // so far.
+  // A time at which a callback of the victim starts if it does not wait, or if it waits for a random part of the
+  // waiting in the last schedule.
   time_ns victims_moment() {
     const auto &callbacks = chain(victim_).callbacks;
     time_ns moment_ns = 0;
@@ -132,7 +132,7 @@ class Search {
       for (size_t number = 0; number < entry.callbacks.size(); ++number)
         meets.execution_ns.push_back(number < meeting.key ? 1 : entry.callbacks[number].execution_ns);
     }
-    // Later instances of the victim reveal nothing new if each instance ends before the next release.
+    // The chain has at most two instances before the one that meets the victim, and later ones up to end_ns.
     std::vector<Release> all;
     const time_ns count = (meets.at_ns - 1) / entry.period_ns;
     const time_ns history = std::min<time_ns>(count, 2);

@@ -7,7 +7,7 @@
 namespace tide::analysis {
 namespace {
 
-constexpr time_ns kHorizon = 400;  // time at which the releases of a schedule end
+constexpr time_ns kHorizon = 400;  // no releases from this time on
 
 struct Guarantee {
   const Form *form = nullptr;
@@ -77,8 +77,8 @@ class Trial {
     return nearest;
   }
 
-  // Ratios of the bound of the last form to the longest response; of the forms that guarantee the system, the last one
-  // is the tightest.
+  // Adds the ratios of bounds to longest responses. The bounds are those of the last form that guarantees any, which is
+  // the tightest.
   void count_ratios() {
     for (size_t chain = 0; chain < worst_ns_.size(); ++chain) {
       const auto &bound_ns = guarantees_.back().bounds[chain];
@@ -126,7 +126,7 @@ Tally hunt(const Quarry &quarry, const Campaign &campaign) {
       Scenario scenario = best;
       random.change(scenario, executor);
       const double near = trial.play(scenario);
-      if (near < nearest) continue;  // a schedule that is equally near may lead further
+      if (near < nearest) continue;  // one that is equally near may lead further
       nearest = near;
       best = std::move(scenario);
     }

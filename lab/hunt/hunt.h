@@ -2,9 +2,9 @@
 // Random systems against bounds: no observed response may exceed a safe bound.
 //
 // A quarry (target of the hunt) is one analysis, with a family of systems to test and the forms of its bound (plain,
-// tight). If a form guarantees the deadlines of a system, the system is run with random releases, execution times and
-// budgets. Then a climb changes one value at a time, and keeps changes that bring a chain nearer to its bound. The seed
-// of the system determines everything, so a failure is replayed by hunting that one seed.
+// tight). If a form has bounds for a system, the system is run with random releases, execution times and budgets. Then
+// a climb changes one value of a schedule at a time, and keeps changes that bring a chain nearer to its bound. The seed
+// of a system determines all of this, so a failure is replayed by a hunt on this one seed.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace tide::analysis {
 
-// A bound for each chain; empty if the form guarantees nothing for this system.
+// A bound for each chain. The vector is empty if the form guarantees nothing for this system.
 using Bounds = std::vector<std::optional<time_ns>>;
 
 struct Form {
@@ -33,10 +33,10 @@ struct Quarry {
   std::vector<Form> forms;
 };
 
-// All safe analyses of the registry, those for one thread (including published ones unless they are known to be
-// exceeded), and the family of repeated blocking.
+// All safe analyses of the registry; the analyses for one thread, including published ones that are not known to be
+// exceeded; and systems in which a chain is blocked repeatedly.
 std::vector<Quarry> quarries();
-// The bound of a safe analysis, as the tool reports it.
+// The options with which the tool computes the bounds of safe analyses.
 Options tight_options();
 
 struct Failure {
@@ -57,11 +57,11 @@ class Ratios {
   uint64_t count() const { return count_; }
   double sum() const { return sum_; }
   double least() const { return least_; }
-  // Element p counts the ratios above p steps, up to p + 1 steps.
+  // Element p counts the ratios above p * kStep, up to (p + 1) * kStep.
   const std::vector<uint64_t> &histogram() const { return histogram_; }
 
   static constexpr double kStep = 0.02;
-  static constexpr size_t kSteps = 250;  // the last element counts all larger ratios
+  static constexpr size_t kSteps = 250;  // the last element also counts all larger ratios
 
  private:
   uint64_t count_ = 0;
@@ -72,7 +72,7 @@ class Ratios {
 
 struct Tally {
   uint64_t systems = 0;
-  uint64_t accepted = 0;      // number of systems in which at least one form guarantees a chain
+  uint64_t accepted = 0;      // number of systems in which a form has a bound for a chain
   uint64_t observations = 0;  // comparisons of a chain's longest response in a schedule with the bound of a form
   uint64_t exceeded = 0;
   Ratios ratios;
@@ -84,7 +84,7 @@ struct Campaign {
   uint64_t first = 1;
   uint64_t count = 1000;  // number of seeds, from `first` on
   int schedules = 8;      // number of random schedules for each system
-  int climbs = 0;         // number of changes tried after them
+  int climbs = 0;         // number of changes tried after these
   bool stop_at_first = false;
 };
 

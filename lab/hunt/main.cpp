@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tide-hunt: a part of a campaign, as JSON.
+// tide-hunt: runs a part of a campaign and prints its result as JSON.
 #include <cstdlib>
 #include <iostream>
 #include <string>

@@ -48,7 +48,7 @@ Quarry quarry_of(const SingleThreadAnalysis &analysis) {
   return {std::string(analysis.name), draw, {{"plain", bounds}}};
 }
 
-// These bounds must hold even if deadlines are missed, so most deadlines are drawn far too short.
+// These bounds must hold even if deadlines are missed, so most deadlines are drawn too short to be met.
 Quarry confirmed_quarry(const char *name, Policy policy, bool groups, bool own_priorities) {
   const auto draw = [policy, groups, own_priorities](RandomSystem &random, uint64_t seed) {
     const Executor drawn = seed % 4 == 1 ? random.crowded(policy, groups)

@@ -19,8 +19,8 @@ constexpr Term kTerms[] = {{"precedence", &Terms::precedence},
                            {"blocking", &Terms::blocking},
                            {"groups", &Terms::groups}};
 
-// The demand functions of all analyses, each without one term. Each is a plain function, because an analysis stores a
-// function pointer.
+// The demand function of the analysis `number` without the term `dropped`. It is a plain function, because an analysis
+// stores a function pointer.
 template <size_t number, size_t dropped>
 Terms without(const Situation &situation, time_ns window_ns) {
   Terms whole = analyses()[number].demand(situation, window_ns);
@@ -60,7 +60,7 @@ Twin twin_of(size_t number, size_t dropped, const Quarry &whole) {
   return {name, {name, whole.draw, {{"refined", bounds}}}};
 }
 
-// Terms that the bounds for one thread must not omit.
+// The next functions compute terms that the bounds for one thread must not omit.
 time_ns shortest_other(const Executor &executor, size_t chain) {
   time_ns shortest_ns = kNeverNs;
   for (size_t other = 0; other < executor.chains().size(); ++other) {

@@ -11,11 +11,12 @@
 namespace tide::analysis {
 
 struct Twin {
-  std::string name;  // names of the analysis and of the term that its bound omits
+  std::string name;  // names the analysis and the term that its bound omits
   Quarry quarry;
 };
 
-// All mutants: for every quarry, one for each necessary term of its bound.
+// All mutants: one for each necessary term of the bound of a multi-threaded analysis, and some for bounds of one
+// thread.
 std::vector<Twin> twins();
 
 }  // namespace tide::analysis

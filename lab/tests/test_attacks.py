@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/attacks.py: during an attack, regular clients lose nothing, and a further client is admitted. The bench
-itself measures rates."""
+"""lab/bench/attacks.py: during an attack, regular clients lose nothing, and another client can still connect. These
+tests do not check the rates that the bench measures."""
 
 from __future__ import annotations
 

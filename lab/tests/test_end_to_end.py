@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/end_to_end.py works and reports its counts; the figures are not tested, because machines differ."""
+"""lab/bench/end_to_end.py runs and reports its counts. The figures are not tested, because machines differ."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_rate_counts_only_when_it_was_offered_and_arrived_in_time(end_to_end: 
 
 @pytest.mark.parametrize("capacity_hz", [3_000.0, 40_000.0, 400_000.0])
 def test_the_search_finds_a_capacity(end_to_end: ModuleType, capacity_hz: float) -> None:
-    """A connection that loses nothing up to its capacity. If more is offered, only half the capacity arrives."""
+    """The simulated connection loses nothing up to its capacity. If more is offered, only half the capacity arrives."""
 
     def publish(seconds: float, rate_hz: float) -> Any:
         offered = 1e6 if rate_hz == 0 else rate_hz

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds of executors whose callbacks have priorities of their own."""
+"""Bounds of executors of the host whose callbacks have priorities of their own."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def in_groups(text: str) -> str:
 
 
 def test_what_is_below_a_chain_can_only_have_begun_before_it() -> None:
-    for text in (OWN, in_groups(OWN)):  # with one thread, a group changes nothing
+    for text in (OWN, in_groups(OWN)):  # with one thread, groups change nothing
         bounds = bounds_of(parse(text), "priority")
         found = {one.name: one.bound_ns for one in bounds.chains}
-        # The worst case: `slow` has just started when `urgent` is released. `late` never runs before `between` or
+        # In the worst case, `slow` has just started when `urgent` is released. `late` never runs before `between` or
         # `mixed`.
         assert found["between"] == 7_000_000 - 1 + 5_000_000 + 3_000_000
         assert found["mixed"] == 5_000_000 + 7_000_000 + 6_000_000 + 3_000_000
 
 
 def test_a_less_urgent_mate_of_a_group_holds_it_once() -> None:
-    """On three threads `between` waits only for `slow`, and only once."""
+    """On three threads, `between` waits only for `slow`, and only once."""
     text = in_groups(OWN).replace('where = "host"', 'where = "host"\nlanes = 3')
     (between,) = [one for one in bounds_of(parse(text), "priority").chains if one.name == "between"]
     groups = [part for part in between.parts if part.kind == "groups"]

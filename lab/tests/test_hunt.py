@@ -40,7 +40,7 @@ def test_a_short_campaign(tmp_path: Path) -> None:
 
 
 def test_a_failure_is_printed_with_what_replays_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hunter that reports a failure."""
+    """A stand-in for tide-hunt reports a failure."""
     failure = {"seed": 41, "schedule": 0, "chain": 1, "form": "tight", "bound": 7, "observed": 9, "system": "chain 1\n"}
     told = {
         "systems": 60,
@@ -63,7 +63,7 @@ def test_a_failure_is_printed_with_what_replays_it(tmp_path: Path, monkeypatch: 
 
 
 def test_an_interrupted_campaign_tells_what_it_saw(tmp_path: Path) -> None:
-    """The hunter answers for the first block, and interrupts the campaign in the second."""
+    """A stand-in for tide-hunt answers for the first block, and interrupts the campaign in the second one."""
     told = {"systems": 5000, "accepted": 1, "observations": 3, "exceeded": 0, "ratios": {"sum": 1.5, "histogram": []}}
     (tmp_path / "bin").mkdir()
     (tmp_path / "told.json").write_text(json.dumps(told))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hunt on whole descriptions, as tide check bounds them: how they are drawn, no response above a bound, detection
-of each mutant of the lowering, and the report of a failure.
+"""The hunt on whole descriptions with the bounds of tide check: descriptions are drawn as intended, no response exceeds
+a bound, each mutant of the lowering is detected, and a failure is reported.
 
-TIDE_SEED is the first seed, TIDE_SEEDS the number of seeds for each family."""
+The environment variable TIDE_SEED sets the first seed, and TIDE_SEEDS the number of seeds for each family."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_nothing_exceeds_a_bound(name: str) -> None:
     tally = hunt_block(name, SEED, count, Trial(2, 4, True))
     for failure in tally.failures:
         pytest.fail(f"{failure['what']}; replay with TIDE_SEED={failure['seed']}, or tide lab hunt {name}\n{failure}")
-    least = 1 if family(name).wide else 4  # few descriptions of wide families have bounds
+    least = 1 if family(name).wide else 4  # of wide families, few descriptions have bounds
     assert tally.observations > least * count, "the descriptions prove nothing"
     assert min(tally.histogram) < 1.5, "no run comes near its bound"
 
@@ -108,7 +108,7 @@ def test_a_broken_lowering_is_caught(twin: Twin) -> None:
 
 
 def test_a_find_says_how_it_was_played() -> None:
-    """The stored line reproduces the failure without a hunt."""
+    """The line that is stored with a failure reproduces the failure without a hunt."""
     for name in ("groups forgotten", "agent_ms forgotten"):
         (twin,) = [one for one in twins() if one.name == name]
         seed = catch(twin, 50, Trial(3, 8, True)).after
@@ -133,22 +133,22 @@ def test_a_branch_of_a_branch_is_played_however_long_its_path_is(family_name: st
     [("check-boards-fast", 30_275), ("check-trees-fast", 1_142), ("check-board-wide", 7_100_053)],
 )
 def test_runs_that_failed_without_a_bound_exceeded(family_name: str, seed: int) -> None:
-    """Three earlier failures: a run that ended before all messages of a chain without a bound had arrived; slots that
-    readers reserved without need; and two levels 32 apart, of which the transmitter kept a node only for one."""
+    """Three earlier failures: a run ended before all messages of a chain without a bound had arrived; readers reserved
+    slots without need; of two levels that differ by 32, the transmitter reserved a node only for one."""
     told = hunt_block(family_name, seed, 1, Trial(3, 8, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 
 def test_boards_that_delay_each_other_while_they_are_set_up_begin_together() -> None:
-    """An earlier failure: one board began late, while the others began at their times."""
+    """An earlier failure: one board began late, and the others did not wait for it."""
     told = hunt_block("check-boards", 30_017_576, 1, Trial(2, 4, True)).to_json()
     assert told["failures"] == [] and told["observations"] > 0
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "lab/tests/data/hunt").glob("*.toml")), ids=lambda file: file.stem)
 def test_what_was_found_once_exceeds_nothing(file: Path) -> None:
-    """Each file is a description in which a run exceeded a bound or violated a rule, because the simulated host took
-    the newest message of a subscription first."""
+    """Each file is a description with which a run once exceeded a bound or violated a rule, because the simulated host
+    took the newest message of a subscription first."""
     text = file.read_text(encoding="utf-8")
     executor, words = (line.partition(": ")[2] for line in text.splitlines()[:2])
     server = Server("tide-sim")
@@ -201,13 +201,13 @@ def test_a_description_of_the_users_is_hunted(tmp_path: Path) -> None:
 
 
 def stand_in(pipe: Connection) -> None:
-    """A worker that answers for all seeds except the fourth, on which it is silent, and the sixth, on which it ends."""
+    """A worker that answers for all seeds except two: on the fourth it is silent, and on the sixth it ends."""
     while True:
         _, first, count, *_ = pipe.recv()
         for seed in range(first, first + count):
             pipe.send(seed)
             if seed == 4:
-                time.sleep(100)  # clock: longer than the limit
+                time.sleep(100)  # clock: longer than the test waits
             if seed == 6:
                 sys.exit(3)
         pipe.send({"systems": count})
@@ -226,7 +226,7 @@ def test_a_description_that_does_not_end_is_a_find(monkeypatch: pytest.MonkeyPat
     ]
 
 
-# `tide` with small blocks; one Ctrl-C arrives when the third of them has been added.
+# The command `tide` with small blocks. A Ctrl-C arrives when the third block has been added.
 _CUT = """
 import os, runpy, signal
 from tide_lab.hunt import campaign, command
@@ -258,7 +258,7 @@ def test_an_interrupted_campaign_of_descriptions_tells_what_it_saw(tmp_path: Pat
 
 
 def test_a_board_has_the_lanes_of_the_executor_that_is_bounded() -> None:
-    """A bound for one lane is exceeded with preemptive lanes."""
+    """On several lanes, which preempt one another, the bound for one lane would be exceeded."""
     system = load(ROOT / "examples/three_chains/system.toml")
     for executor, lanes in (("tide", 1), ("lanes", 2), ("batch", 1)):
         player = BoardsPlayer(system, executor, 0, random.Random(1))
@@ -324,7 +324,7 @@ def test_the_board_simulator_plays_executors_of_nodes_and_their_way_back() -> No
 
     host = "executor=name=host1 lanes={}".format
     one, two, late = both(host(1)), both(host(2)), both(f"{host(2)};return_least_us=3000;return_most_us=3000")
-    assert max(one) - max(two) > 5  # on one lane, one of the two callbacks waits for the other
+    assert max(one) - max(two) > 5  # on one lane, one callback waits for the other
     assert [round(after - before, 3) for after, before in zip(late, two, strict=True)] == [3, 3]
     with pytest.raises(ServerError, match="is on 'host1', which is no board or executor"):
         both("seed=1")
@@ -350,8 +350,8 @@ baud = 921600
 
 
 def test_a_callback_without_execution_time_waits_for_a_lane_too() -> None:
-    """check-board-tide 103878: a response of 14.386 ms, on a lane that another chain's callback occupied, with a bound
-    of 12.632 ms."""
+    """check-board-tide 103878 had a response of 14.386 ms and a bound of 12.632 ms. Another chain's callback occupied
+    the lane."""
     text = SHARED_NODE
     for name, priority, execution_ms in (("quick", 2, "EXECUTION"), ("slow", 1, 50)):
         text += f"""
@@ -369,12 +369,12 @@ callbacks = [
 """
     nothing_ns, little_ns = (bound_ns(text.replace("EXECUTION", one), "quick") for one in ("0", "0.001"))
     assert nothing_ns > 50_000_000
-    assert nothing_ns == little_ns - 999  # a callback of zero time counts as one nanosecond
+    assert nothing_ns == little_ns - 999  # a callback that takes no time counts as one nanosecond
 
 
 def test_a_chain_without_a_bound_is_released_late_to_others_too() -> None:
     """check-several 301678: instances that one executor has delayed by 51.5 ms reach the next executor together,
-    whether or not they have a bound there."""
+    whether or not the chain has a bound."""
 
     def chain(name: str, period_ms: int, *steps: tuple[str, float]) -> str:
         text = f'[[chains]]\nname = "{name}"\npriority = {len(name)}\nperiod_ms = {period_ms}\n'
@@ -391,13 +391,14 @@ def test_a_chain_without_a_bound_is_released_late_to_others_too() -> None:
     bounds = bounds_of(parse(text), "any_order")
     found = {one.name: one.bound_ns for one in bounds.chains}
     assert found["often"] is None
-    late_ns = 51_600_000  # so 7 instances of `often` may arrive while the first callback of `seldom` runs
+    late_ns = 51_600_000  # 7 instances of `often` may arrive while the first callback of `seldom` runs
     assert found["seldom"] is not None
     assert found["seldom"] >= 13_900_000 + 94_300_000 + (late_ns + 13_900_000) // 10_000_000 * 300_000
 
 
 def test_a_chain_that_takes_no_time_waits_for_its_executor() -> None:
-    """check-boards 30045031: a response of 0.098 ms behind another chain's callback, with a bound of 0.000001 ms."""
+    """check-boards 30045031 had a response of 0.098 ms, because of another chain's callback, and a bound of 0.000001
+    ms."""
     text = '[system]\nname = "nothing"\n[[executors]]\nname = "h"\nwhere = "host"\n'
     for name in ("m", "n"):
         text += f'[[executors]]\nname = "{name}"\nwhere = "mcu"\nlink = "l_{name}"\n'
@@ -416,5 +417,5 @@ callbacks = [{{ name = "only", kind = "timer", executor = "{executor}", executio
 """
     bounds = {one.name: one.bound_ns for one in bounds_of(parse(text)).chains}
     assert bounds["none"] == 860_001
-    assert bounds["long"] == 860_001  # callbacks of chains without a board take at least a nanosecond
+    assert bounds["long"] == 860_001  # each callback of a chain without a board counts as at least a nanosecond
     assert bounds["second"] == 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""100 boards and 1,000 chains: every chain has a bound, and the table begins with the important chains."""
+"""100 boards and 1,000 chains: every chain has a bound, and the table begins with the chains of the smallest margins."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_thousand_chains_are_bounded_and_their_table_is_short() -> None:
     lines = printed(bounds)
     assert len(lines) < 60 and "20 of 1,000 chains" in "\n".join(lines)
     assert len(printed(bounds, every=True)) > 1000
-    # A late chain comes first in the table, whatever its position, and is named.
+    # A chain that may be late comes first in the table, wherever it is in the description.
     last = bounds.chains[-1]
     late = replace(last, deadline_ns=1, met=False)
     worse = replace(bounds, met=False, chains=(*bounds.chains[:-1], late))

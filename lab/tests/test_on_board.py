@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PoDS on the Cortex-M7 binary in QEMU, in the simulated world: exact virtual time and the figures of the simulator
-(TIDE_LONG=1: all points, 100 samples each)."""
+"""The experiments of the PoDS paper with the Cortex-M7 binary in QEMU, in the simulated world: the time is exact, and
+the figures are those of the simulator. With TIDE_LONG=1 in the environment, all points run with 100 samples each."""
 
 from __future__ import annotations
 

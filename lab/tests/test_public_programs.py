@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of public programs shows which programs compile, under which rules, and which of them link."""
+"""The table of public programs: it shows which programs compile, under which rules, and which of them link."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEAD = "#include <rcl/rcl.h>\n"
 
 @pytest.fixture
 def workshop(tmp_path: Path) -> table.Workshop:
-    """The programs need two functions of an interface, and the library has only one of them."""
+    """A workshop whose programs need two functions of an interface, of which the library has only one."""
     (tmp_path / "rcl").mkdir()
     (tmp_path / "rcl/rcl.h").write_text("int rcl_known(void);\nint rcl_other(void);\n")
     (tmp_path / "known.c").write_text("int rcl_known(void) { return 0; }")

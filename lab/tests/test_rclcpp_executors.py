@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""lab/bench/rclcpp_executors.py: how it reads the output of programs, and its results."""
+"""lab/bench/rclcpp_executors.py: how it reads the output of programs, and what it computes from that."""
 
 from __future__ import annotations
 

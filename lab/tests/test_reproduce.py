@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide lab reproduce: against the built tide-sim, and against stand-ins that fail."""
+"""tide lab reproduce, with the built tide-sim and with stand-ins that fail."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ Results = dict[str, dict[str, Any]]
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """All cases, run once through the command itself."""
+    """The results of all cases. Each case is run once, by the command."""
     find_binary("tide-sim")
     found = {}
     for case in CASES:
@@ -120,14 +120,14 @@ def test_published_figures_stand_beside_ours(results: Results) -> None:
 
 
 def test_one_column_predicts_the_others(results: Results) -> None:
-    """Three numbers of the column of 100 % are used for calibration; a plan in examples/published/pods has the
+    """Three numbers of the column of 100 % are used for calibration. A plan in examples/published/pods contains the
     calibrated values."""
     data = results["pods-reliable"]
     found = Calibration(**data["calibration"])
     assert found.column == 100
     every = cells(found, lambda system, x, metric: measured(results, "pods-reliable", system, x, metric))
     assert sum(one.calibrated for one in every) == 3 and len(every) == 48
-    used = {one.metric: abs(one.error) for one in every if one.calibrated}  # measured again, with another seed
+    used = {one.metric: abs(one.error) for one in every if one.calibrated}  # from another seed than the calibration
     assert used["mean_ms"] < 0.005 and used["std_ms"] < 0.15, used
     far = [one for one in every if not one.is_near]
     assert {one.metric for one in far} == {"std_ms"}
@@ -304,18 +304,20 @@ def native_point(case: str, system: str, x: int, samples: int, out: Path) -> dic
 
 
 def test_native_reliable_point_on_real_parts(tmp_path: Path) -> None:
-    """Every first transmission is lost, so the answer needs the repetition, and it arrives."""
+    """Every first transmission is lost, so the answer arrives only because frames are repeated."""
     rows = native_point("pods-reliable", "tide", 0, 4, tmp_path)
     assert [rows[metric]["samples"] for metric in METRICS] == [4] * 4
     assert rows["mean_ms"]["published"] == TABLE_1["tide"]["mean_ms"][0]
-    # Two frames of 115 bytes, an answer and two executions: no run can be faster. The upper end depends on the machine.
+    # No run can be faster than two frames of 115 bytes, an answer and two executions. The maximum depends on the
+    # machine.
     assert 2 * 10 + 2 * 9.5 + 2 < rows["min_ms"]["measured"] <= rows["max_ms"]["measured"]
     line = json.loads((tmp_path / "tide_0/client_line.log").read_text(encoding="utf-8").splitlines()[-1])
     assert line["a_to_b"]["frames_dropped"] >= 3 * 4
 
 
 def test_native_systems_are_those_of_the_paper() -> None:
-    """The fixed and the varied values of each case, and HEARTBEATs and holding of a reliable sender."""
+    """The systems have the fixed and varied values of each case. A reliable sender has the paper's HEARTBEATs and holds
+    the line."""
     for name, x in (("pods-chains", 5), ("pods-size", 300), ("pods-execution", 40), ("pods-reliable", 20)):
         for system in ("batch", "tide", "limit"):
             found = system_of(CASES[name], system, x)
@@ -332,7 +334,7 @@ def test_native_systems_are_those_of_the_paper() -> None:
 
 
 def test_native_report_has_the_documented_schema(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command, in which stand-ins replace the points."""
+    """Runs the command; stand-ins replace the measurement of points."""
     ran = []
 
     def point(case: Any, system: str, x: int, samples: int, seed: int, *_: object) -> list[Row]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide lab reproduce budget-*: the published orderings in virtual time, the files that are written, and the arguments
-that are refused."""
+"""tide lab reproduce budget-*: the statements of the paper hold in virtual time, the files are written, and invalid
+arguments are refused."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_published_findings_hold_in_virtual_time(name: str, tmp_path: Path, 
 
 
 def _answering(*violations: str) -> str:
-    """A shell command that answers a plan of two lanes."""
+    """A shell command that answers like tide-sim to a plan of two lanes."""
     answer = {"chains": [[1, 1, 0, 0]] * 2, "violations": violations, "recorded": [[[0, 0, 1]]] * 2}
     return f"printf '%s\\n' '{json.dumps(answer)}'"
 

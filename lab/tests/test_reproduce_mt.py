@@ -108,7 +108,7 @@ def test_findings_can_fail() -> None:
 def test_all_that_the_paper_says_of_bounds_is_so_for_a_set() -> None:
     by_scale = {one.scale: one.wrong for one in fits(STUDY)}
     assert not by_scale[STUDY.scale]
-    assert by_scale[Decimal(1)] == ("ME-D MT4 c1: 466 ms",)  # the public example differs from the set in the paper
+    assert by_scale[Decimal(1)] == ("ME-D MT4 c1: 466 ms",)  # because the public example is not the paper's chain set
     assert any("c2: no bound" in one for one in by_scale[max(by_scale)])
 
 
@@ -124,7 +124,7 @@ def test_statements_of_bounds_can_fail() -> None:
         return [one.holds for one in findings(MtResult(STUDY, 1, 1, outcomes=[replace(outcome, theorem=theorem)]))]
 
     assert told(c1=None, c2=None) == [True, True]
-    assert told(c1=None) == [False, True]  # c2 must have no bound either, as in the paper
+    assert told(c1=None) == [False, True]  # in the paper, c2 has no bound either
     assert told(c1=None, c2=None, c3=29.0) == [False, False]
     assert told(c1=None, c2=None, c4=None) == [False, True]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random chain sets: the same numbers regardless of where and how often blocks run; files; the paper's figures."""
+"""Sweeps over random chain sets: the numbers do not depend on where and how often blocks run, the files are written,
+and the curves are like the paper's."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ def test_figure_9_the_priority_driven_executor_leads(tmp_path: Path) -> None:
         for curve in CURVES:
             falling = shares[variant].curve(curve)
             assert falling == sorted(falling, reverse=True), (variant, curve)
-    # The published order, from the top: PPWA_AD, PPWA_CD, PWA_AD, PWA_CD; 5 points allow for the noise of 150 sets.
+    # The published order is, from the top: PPWA_AD, PPWA_CD, PWA_AD, PWA_CD. 150 sets have noise, for which 5 points
+    # are allowed.
     for above, below in pairwise(CURVES):
         pairs = zip(shares["published"].curve(above), shares["published"].curve(below), strict=True)
         assert all(high >= low - 5 for high, low in pairs), (above, below)

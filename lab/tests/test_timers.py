@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timers: short runs of the real parts, stand-ins that fail, and the arithmetic. The only assertion about latencies is
-that none is negative."""
+"""Measurements of timers: short runs of the real programs, stand-ins that fail, and the arithmetic. The only latency
+that fails a test is a negative one."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ def settings(**changes: Any) -> Settings:
 
 
 def log(folder: Path, name: str) -> list[int]:
-    """Values of a log, in ns."""
+    """The values of a log, in ns."""
     lines = (folder / name).read_text(encoding="ascii").splitlines()
     return [round(float(line) * 1000) for line in lines]
 
 
 def without_right() -> list[str]:
-    """A prefix that removes the permission for real-time scheduling from the command that follows it."""
+    """Words to put before a command, which then has no permission for real-time scheduling."""
     if not may_use_fifo():
         return []
     drop = [shutil.which("setpriv") or "setpriv", "--bounding-set", "-sys_nice,-sys_resource"]
@@ -162,14 +162,14 @@ def test_rclc_that_finds_no_agent_can_be_ended(tmp_path: Path) -> None:
 
 
 def test_the_load_consumes_what_it_says_and_not_more_than_wanted() -> None:
-    percent = 5  # which it gets even on a busy machine
+    percent = 5  # a share that it gets even on a busy machine
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     words = [sys.executable, "-m", "tide_lab.timers.load", f"{percent}", f"{CPU}"]
     child = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     assert child.stdout.readline()
     assert os.sched_getaffinity(child.pid) == {CPU}
-    time.sleep(1)  # clock: it consumes its share for a while
+    time.sleep(1)  # clock: time in which it consumes its share
     child.send_signal(signal.SIGTERM)
     said, _ = child.communicate()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -184,7 +184,7 @@ def test_the_load_consumes_what_it_says_and_not_more_than_wanted() -> None:
 
 
 def consistent(folder: Path) -> dict[str, Any]:
-    """Checks results.json by recomputing its figures from the logs."""
+    """Checks results.json: recomputes its figures from the logs. Returns its content."""
     data: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     by_name = {one["name"]: one for one in data["latencies"]}
     for name, file in (
@@ -263,8 +263,8 @@ def children(parent: int) -> list[int]:
 
 
 def lane_runs(parent: int) -> bool:
-    """True if a child of the process has started its lane's thread."""
-    with contextlib.suppress(FileNotFoundError):  # the child or thread has just ended
+    """True if a child process has started the thread of its lane."""
+    with contextlib.suppress(FileNotFoundError):  # the child or its thread has just ended
         return any(
             (task / "comm").read_text().strip() == "tide lane"
             for child in children(parent)
@@ -286,7 +286,7 @@ def test_an_interrupted_run_keeps_what_was_measured(tmp_path: Path, number: int)
     try:
         eventually(lambda: lane_runs(child.pid) or child.poll() is not None, "it measures")
         assert child.poll() is None
-        time.sleep(1)  # clock: tide-timers measures for a while
+        time.sleep(1)  # clock: time in which tide-timers measures
         started = children(child.pid)
         child.send_signal(number)
         output, _ = child.communicate()
@@ -318,7 +318,7 @@ def test_cyclictest_is_scheduled_as_what_it_is_compared_with(
         threads = Path(f"/proc/{child.pid}/task")
         eventually(lambda: len(list(threads.iterdir())) > 1, "its thread has started")
         thread = max(int(one.name) for one in threads.iterdir())
-        wanted = (number, priority)  # the thread sets its own scheduling first
+        wanted = (number, priority)  # the thread sets its scheduling before it measures
         eventually(
             lambda: (os.sched_getscheduler(thread), os.sched_getparam(thread).sched_priority) == wanted, f"{wanted}"
         )
@@ -471,7 +471,8 @@ def test_the_histogram_of_cyclictest_has_every_latency() -> None:
 
 
 class FakeTimer:
-    """As in rcl: the next call is on the grid, after the missed ones."""
+    """A timer like those of rcl: the next call is a multiple of the period after the first one, and missed calls are
+    skipped."""
 
     def __init__(self, clock: list[int], period_ns: int) -> None:
         self.clock, self.period_ns = clock, period_ns

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A large description: boards with one line each, and chains of every form between the boards and the host. All boards
-have the same priorities, because nobody numbers a thousand chains by hand."""
+"""Makes a large description: boards, each with a line of its own, and chains of every form between the boards and the
+host. Chains of different boards have the same priorities, because nobody numbers a thousand chains by hand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-BOARDS_A_HOST = 10  # number of boards whose chains share one executor of the host
+BOARDS_A_HOST = 10  # the chains of this many boards share an executor of the host
 PERIODS_MS = (50, 100, 100, 200, 200, 500, 500, 1000, 1000, 1000)
 
 
 def fleet(boards: int = 100, chains: int = 10) -> str:
-    """The description as text. `chains`: number of chains of each board; with 10, each board has chains of every
+    """The description as text. `chains` is the number of chains of each board; with 10, each board has chains of every
     form."""
     lines = ["[system]", 'name = "fleet"']
     for host in range(-(-boards // BOARDS_A_HOST)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of built programs, and the ports of an agent."""
+"""Finds built programs, and reads the ports of an agent from its output."""
 
 from __future__ import annotations
 

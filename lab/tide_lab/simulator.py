@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs tide-sim as child processes: one plan, one seed, or many at a time. No child remains running."""
+"""Runs tide-sim in child processes, one or many at a time, and ends all of them."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class SimulationError(Exception):
 
 
 class Simulator:
-    """Starts a program of the build, given by name (possibly with its first arguments) or by path; `stop` and the end
-    of a `with` block end all running programs and prevent further starts."""
+    """Starts a program that is given by its path, or by its name in the build (possibly with first arguments). `stop`,
+    or the end of a `with` block, ends all running programs and prevents further starts."""
 
     def __init__(self, program: str | Path = "tide-sim") -> None:
         name, *words = program.split() if isinstance(program, str) else (program,)
@@ -57,7 +57,7 @@ class Simulator:
                     stderr=subprocess.PIPE,
                     text=True,
                     errors="replace",
-                    # This process handles Ctrl-C; a child that Ctrl-C ended would look as if it had crashed.
+                    # Ctrl-C must not reach the child: it would end as if it had crashed. This process handles Ctrl-C.
                     start_new_session=True,
                 )
                 self._running.add(child)
@@ -92,8 +92,8 @@ class Simulator:
                 child.kill()
 
     def each(self, work: Callable[[Task], Answer], tasks: Iterable[Task]) -> Iterator[tuple[Task, Answer]]:
-        """Runs `work` on all tasks, as many at a time as there are processors; yields results in the order in which
-        they finish."""
+        """Calls `work` for all tasks, with as many at a time as there are processors. Yields each task and its result,
+        in the order in which they finish."""
         remaining = iter(tasks)
         pending: dict[Future[Answer], Task] = {}
         with ThreadPoolExecutor(workers()) as pool:

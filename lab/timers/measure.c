@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the lane measures a timer of an executor. */
+/* Measures a timer of an executor with one lane. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,10 +19,10 @@ typedef struct measurement {
   timers_sample_t *samples;
   uint32_t repetitions;
   _Atomic uint32_t done;
-  int64_t start_ns;         /* not before this time */
-  int64_t first_ns;         /* first expiry of the grid */
-  uint32_t skipped;         /* expiries without a callback, up to the latest callback */
-  uint64_t early, told_off; /* callbacks before their expiry; callbacks whose expiry is not on the grid */
+  int64_t start_ns;         /* the first expiry is a period after this time, or after the start */
+  int64_t first_ns;         /* the first expiry */
+  uint32_t skipped;         /* expiries without a callback up to the last callback */
+  uint64_t early, told_off; /* callbacks that began too early; callbacks whose reported expiry is wrong */
   int status;
 } measurement_t;
 

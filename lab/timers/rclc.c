@@ -65,7 +65,8 @@ static void on_expiry(rcl_timer_t *timer, int64_t since_last_call_ns) {
   if (number + 1u == all.repetitions) tide_executor_stop(tide_rclc_executor_core(&all.executor));
 }
 
-/* The grid as the program can determine it: from the closest pair of readings. */
+/* Determines the times of the expiries as a program can: of several readings of the time until the next call, it uses
+ * the one whose two clock readings are closest together. */
 static void find_grid(void) {
   int64_t tightest_ns = INT64_MAX;
   for (int number = 0; number < BRACKETS; number++) {
@@ -113,8 +114,9 @@ static int try_to_open(const timers_options_t *options) {
   return TIMERS_DONE;
 }
 
-/* Runs in a thread without real-time scheduling, because the link's thread inherits the scheduling. A signal ends the
- * program at once (leave), because opening the session may take long, and there are no measurements to keep yet. */
+/* The session is opened in a thread without real-time scheduling, because the link's thread inherits the scheduling.
+ * Meanwhile a signal ends the program at once (leave), because opening may take long, and there are no measurements to
+ * keep yet. */
 typedef struct opening {
   const timers_options_t *options;
   int status;
@@ -143,7 +145,7 @@ static int open(const timers_options_t *options) {
 
 static int conclude(const timers_options_t *options, bool interrupted) {
   if (all.result != RCL_RET_OK) return fail("rclc's executor");
-  /* The figures of a program that has lost its session would not describe this case. */
+  /* The measurements do not count if the program has lost its session. */
   if (rmw_uros_ping_agent(PING_LIMIT_MS, 1) != RMW_RET_OK) return fail("the agent does not answer any more");
   if (!timers_write(all.samples, all.done, options->out)) return TIMERS_FAILED;
   printf("{\"event\": \"done\", \"done\": %" PRIu32 ", \"skipped\": %" PRIu32 ", \"early\": %" PRIu64

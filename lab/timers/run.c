@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all measurements share: the thread, its end, and the samples. Between the first expiry and the last, the program
- * does not allocate, print or write. */
+/* The thread in which a measurement runs, and its samples. Between the first expiry and the last, the program does not
+ * allocate, print or write. */
 #define _GNU_SOURCE
 #include "run.h"
 
@@ -26,8 +26,8 @@ static void spin(void *context) {
   (void)pthread_kill(main_thread, SIGUSR1);
 }
 
-/* Waits until the thread has ended; returns true if a signal ended it. Meanwhile there is no output and no wake-up,
- * because either would affect the measurement. */
+/* Waits until the thread has ended; returns true if SIGINT or SIGTERM ended it. It prints nothing and wakes only for
+ * signals, because output and wake-ups would affect the measurement. */
 static bool supervise(const timers_run_t *run, const sigset_t *signals) {
   bool interrupted = false;
   for (;;) {

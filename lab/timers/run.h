@@ -13,25 +13,26 @@ typedef struct timers_sample {
 } timers_sample_t;
 
 typedef struct timers_run {
-  void (*spin)(void *context); /* is called in the thread; returns after the last sample, or soon after `stop` */
-  void (*stop)(void *context); /* is called from another thread */
+  void (*spin)(void *context); /* runs in the thread; returns after the last sample or soon after `stop` */
+  void (*stop)(void *context); /* called by another thread */
   void *context;
 } timers_run_t;
 
-/* Runs the measurement until it ends, by itself or by SIGINT or SIGTERM, which are blocked from now on. `line` is
- * printed when the thread exists. Returns a code of tide/status.h if the thread could not start. */
+/* Runs the measurement until it ends by itself, or until SIGINT or SIGTERM ends it (*interrupted is then true). These
+ * signals stay blocked after the call. `line` is printed when the thread exists. Returns TIDE_OK, or another code of
+ * tide/status.h if the thread could not be started. */
 int timers_in_thread(const timers_run_t *run, const tide_posix_scheduling_t *scheduling, const char *line,
                      bool *interrupted);
 
-/* Runs a measurement by timers_in_thread with memory locked, and prints `started`. Returns TIMERS_DONE, or prints the
- * reason and returns another code. */
+/* Locks the memory, runs the measurement with timers_in_thread, and prints the line `started`. Returns TIMERS_DONE, or
+ * prints the reason and returns another code. */
 int timers_run(const timers_run_t *run, const timers_options_t *options, bool *interrupted);
 
-/* All pages are mapped before the first expiry, whether locked or not, and stay mapped until the program ends. Returns
- * null after printing the reason if this fails. */
+/* Allocates samples that are never freed. Their pages are mapped before this returns, even if memory cannot be locked.
+ * If this fails, it prints the reason and returns null. */
 timers_sample_t *timers_allocate(uint32_t repetitions);
 
-/* Returns false after printing the reason if this fails. */
+/* Writes the samples to the file. If this fails, it prints the reason and returns false. */
 bool timers_write(const timers_sample_t *samples, uint32_t count, const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of tide-timers. Each part prints one JSON object per line on standard output and errors on standard error,
- * and returns the exit code. */
+/* The parts of tide-timers. Each part prints lines on standard output, each of them a JSON object, and errors on
+ * standard error. It returns the exit code. */
 #ifndef TIDE_TIMERS_H
 #define TIDE_TIMERS_H
 
@@ -14,7 +14,7 @@ typedef struct timers_options {
   tide_posix_scheduling_t scheduling;
   const char *policy_name;
   int64_t period_ns;
-  int64_t start_ns; /* measure: the first expiry is a period after this time on CLOCK_MONOTONIC, or after now */
+  int64_t start_ns; /* measure: the first expiry is a period after this time (CLOCK_MONOTONIC) or after the start */
   int64_t lead_ns;  /* measure: limit of the wake-up lead (tide/posix.h); negative: the default */
   uint32_t repetitions;
   const char *out;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples, requests, goals and changes of parameters of a board, one after the other: samples without a reader, and
- * everything else from the board to itself through the agent.
+/* A board performs one operation after the other: samples, requests, goals or changes of parameters. Samples have no
+ * reader; everything else goes from the board through the agent to the board itself.
  *
  *   operations PORT best_effort|reliable|sample|request|goal|parameter COUNT
  *
- * Only the public interface is used, so it links with any client; lab/bench/operations.py builds it and counts its
- * instructions. Exit status: 0 if all were answered, else 1. */
+ * The program uses only the public interface of micro-ROS, so it links with any client. lab/bench/operations.py builds
+ * it and counts its instructions. Exit status: 0 if all operations were answered, else 1. */
 #include <rcl/rcl.h>
 #include <rcl_interfaces/srv/set_parameters.h>
 #include <rclc/executor.h>

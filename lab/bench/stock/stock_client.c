@@ -7,8 +7,8 @@
  *   stock_client PORT request
  *
  * The line protocol is that of lab/bench/end_to_end_client.c, which describes it. MESSAGES is the number of messages
- * that the program packs into a datagram before it sends (best effort), or that it passes to the stream before it runs
- * the session (reliable); 1: each is sent separately. */
+ * that the program packs into a datagram before it sends the datagram (best effort), or that it passes to the stream
+ * before it runs the session (reliable). With 1, each message is sent separately. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -146,7 +146,7 @@ static void send_all(plan_t *plan) {
   plan->packed = 0;
 }
 
-/* If the stream is full, its messages are sent first. */
+/* Adds a message to the stream; if the stream is full, sends the messages in it first. */
 static void publish(plan_t *plan) {
   if (!try_publish(plan)) {
     send_all(plan);

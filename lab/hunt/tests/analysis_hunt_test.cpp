@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short campaign over everything that can be hunted (tide lab hunt is the long one): no observation may exceed a safe
-// bound on exact schedules, and every defective bound must be detected.
+// A short campaign over all quarries; tide lab hunt runs long ones. No observed response may exceed a safe bound on
+// exact schedules, and every defective bound must be detected.
 #include <gtest/gtest.h>
 
 #include "hunt/directed.h"
@@ -33,10 +33,10 @@ TEST(Hunt, CatchesABoundThatLacksATerm) {
     EXPECT_GT(tally.exceeded, 0U) << twin.name;
     ++count;
   }
-  EXPECT_EQ(count, 37U);  // a new analysis needs a quarry of its own
+  EXPECT_EQ(count, 37U);  // a new analysis needs a quarry
 }
 
-// The family of repeated blocking refutes the published bound of theorem 2.
+// Systems in which a chain is blocked repeatedly refute the published bound of theorem 2.
 TEST(Hunt, ThePublishedBoundIsCaught) {
   const Analysis &published = *find_analysis("theorem2-published");
   Options refine;
@@ -54,8 +54,7 @@ TEST(Hunt, ThePublishedBoundIsCaught) {
   EXPECT_GT(hunt(quarry, campaign).exceeded, 0U);
 }
 
-// Chain sets of the published size, with a search for the worst releases: the bounds are close to responses that can
-// occur.
+// On chain sets of the published size, a search for bad releases finds responses that are close to the bounds.
 TEST(Hunt, BoundsAreTightOnPublishedChainSets) {
   struct Case {
     const char *analysis;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three chains of the published evaluation: distance of the bounds from the longest responses that the simulator
+// Compares the bounds of the three chains of the published evaluation with the longest responses that the simulator
 // shows when the releases are moved.
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace tide::analysis {
 namespace analysis_link_tight_test {
 
 constexpr size_t chains = 3;
-// A sanitizer checks the code, not the figures, so a fraction of the search is enough.
+// With a sanitizer, the test checks the code and not the figures, so a fraction of the search is enough.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool is_searched_whole = false;
 #else
@@ -45,7 +45,7 @@ sim::Plan three_chains(bool lanes, Kind kind) {
   return plan;
 }
 
-// The system of the plan, with the plan's execution times and message sizes as exact values.
+// The system of the plan. Its execution times and message sizes are exactly those of the plan.
 LinkSystem analysed(const sim::Plan &plan) {
   LinkSystem system = sim::system_of(plan);
   for (LinkChain &chain : system.chains) {
@@ -56,7 +56,8 @@ LinkSystem analysed(const sim::Plan &plan) {
   return system;
 }
 
-// Releases likely to cause delays: together, just before or after one another, or one execution apart.
+// Moves the releases to where they are likely to delay the victim: to the same time as others, just before or after
+// them, or one execution apart.
 void shift_releases(sim::Plan &plan, sim::Random &random) {
   std::vector<sim::Time> marks = {0};
   for (const sim::ChainPlan &chain : plan.chains) {
@@ -83,12 +84,12 @@ struct Worst {
   sim::Plan plan;
 };
 
-// Moves one or two releases at a time, and keeps moves that delayed the victim.
+// Moves one or two releases at a time, and keeps moves that delay the victim more.
 Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
   sim::Random random(seed);
   if (seed % 2 == 1) plan.agent_least = plan.agent_most;
   shift_releases(plan, random);
-  if (plan.lanes > 1 && seed % 4 == 1) {  // chains preempt each other near their ends, so that messages queue
+  if (plan.lanes > 1 && seed % 4 == 1) {  // chains preempt each other near their ends, so messages queue
     for (size_t index = 0; index < chains; index++)
       plan.chains[index].phase =
           static_cast<sim::Time>(chains - 1 - index) * 10'268'000 + random.between(0, 100) * 1000;
@@ -110,7 +111,7 @@ Worst search(sim::Plan plan, size_t victim, uint64_t seed) {
 
 Worst search(const sim::Plan &plan, size_t victim) {
   Worst worst;
-  for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // the best of forty seeds
+  for (const uint64_t seed : {1, 2, 3, 7, 13, 22, 26}) {  // those of forty seeds that find the longest responses
     Worst found = search(plan, victim, seed);
     if (found.response_ns > worst.response_ns) worst = std::move(found);
     if (!is_searched_whole) break;
@@ -131,7 +132,7 @@ void expect_tight(bool lanes, Kind kind, std::vector<double> limits) {
     EXPECT_LE(worst.response_ns, bound_ns) << chain << "\n" << sim::write_plan(worst.plan);
     if (!is_searched_whole) continue;
     EXPECT_LE(ratio, limits[chain]) << chain;
-    // A bound without the line, its acknowledgments, or earlier transmissions is exceeded.
+    // A response exceeds the bound if the part for the line, its acknowledgments or earlier transmissions is left out.
     const LinkParts &parts = results.chains[chain].parts;
     if (chain == 0) {
       EXPECT_LT(bound_ns - parts.line_ns, worst.response_ns);
@@ -154,9 +155,9 @@ TEST(LinkTight, ThreeChainsWithReliableRequestsAndLanes) {
 }
 TEST(LinkTight, ThreeReliableChainsWithLanes) { expect_tight(true, Kind::reliable, {1.1, 1.5, 1.4}); }
 
-// An agent whose delay falls to the round-trip time sends a HEARTBEAT for each answer that waits for a callback. The
-// releases were found by search. They exceed the bound for an agent without HEARTBEATs, but not the bound for this
-// agent.
+// An agent whose HEARTBEAT delay is the measured round-trip time sends a HEARTBEAT for each message that waits for a
+// callback of the board. The releases here were found by search. A response exceeds the bound for an agent without
+// HEARTBEATs, but not the bound for this agent.
 TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   sim::Plan plan = three_chains(true, Kind::reliable);
   plan.seed = 238;
@@ -168,7 +169,7 @@ TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   system.protocol.agent.delay_ns = 1'000'000'000;
   const time_ns silent_ns = bound_link(system).chains[0].response_ns.value_or(kNeverNs);
   const time_ns asked_ns = observe(plan)[0];
-  plan.agent_heartbeat_delay = sim::Plan{}.agent_heartbeat_delay;  // the default of the agent on a line
+  plan.agent_heartbeat_delay = sim::Plan{}.agent_heartbeat_delay;  // the agent's default on a line
   const time_ns patient_ns = observe(plan)[0];
   const time_ns patient_bound_ns = bound_link(analysed(plan)).chains[0].response_ns.value_or(0);
   std::printf("  asked early: %.3f ms of %.3f, of a silent agent %.3f; patient: %.3f of %.3f\n",
@@ -181,8 +182,8 @@ TEST(LinkTight, QuestionsThatComeTooEarlyCount) {
   EXPECT_LT(patient_bound_ns, asked_ns + 2 * sim::kMillisecond);
 }
 
-// 126 chains, one for each level: 378 frames of reliable messages cross the line in each period, and as many
-// acknowledgments.
+// There are 126 chains, one for each level. In each period, 378 frames of reliable messages and as many acknowledgments
+// cross the line.
 TEST(LinkCrowd, HundredsOfReliableCrossingsKeepToTheirBounds) {
   sim::Plan plan;
   plan.baud = 921'600;
@@ -239,7 +240,7 @@ TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_TRUE(lines[0].starts_with("chain chain1: ")) << lines[0];
   EXPECT_TRUE(lines[0].ends_with(" is above its bound of 30.000000 ms")) << lines[0];
-  // Systems that the analysis does not support get no bound.
+  // A system that the analysis does not support has no bounds.
   const std::vector<std::optional<sim::Time>> none(chains);
   sim::Plan other = plan;
   other.up.loss = 0.1;
@@ -252,7 +253,7 @@ TEST(LinkObserved, ARunAboveItsBoundNamesTheChain) {
   EXPECT_EQ(sim::bounds_of(other), none);
 }
 
-// A bound of the TIDE executor assumes that it never waits for its messages.
+// The bounds of the tide executor assume that it never waits until its messages are sent.
 TEST(LinkPlans, OnlyABatchHasBoundsWithPublishesThatWait) {
   sim::Plan plan;
   plan.chains.resize(1);
@@ -271,11 +272,12 @@ TEST(LinkJitter, IsAPartOfTheBound) {
   EXPECT_EQ(results.chains[0].response_ns, 13'000'000);
   EXPECT_EQ(results.chains[0].parts.jitter_ns, 3'000'000);
   EXPECT_EQ(results.chains[0].parts.total_ns(), 13'000'000);
-  system.chains[0].jitter_ns = 95'000'000;  // with this jitter, an instance may end after the next release
+  system.chains[0].jitter_ns = 95'000'000;  // so that an instance may end after the next release
   EXPECT_FALSE(bound_link(system).chains[0].response_ns);
 }
 
-// Bounds for one lost frame of an instance do not hold for a run that loses three; bounds for three do.
+// In a run that loses three frames of an instance, bounds for one lost frame are exceeded, and bounds for three are
+// not.
 TEST(LinkObserved, MoreLossesThanTheBoundsTake) {
   sim::Plan plan = three_chains(false, Kind::reliable);
   plan.heartbeat_delay = plan.agent_heartbeat_delay = 100 * sim::kMillisecond;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Campaigns: blocks of seeds that run on all processors; their results are added. tide-hunt tests single bounds;
-workers test whole descriptions."""
+"""A campaign: blocks of seeds are hunted on all processors, and their results are added. The program tide-hunt tests
+single analyses; workers test whole descriptions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class HuntError(Exception):
 
 @dataclass(frozen=True)
 class Block:
-    """The systems of seeds `first` to `first + count - 1` against one bound."""
+    """The systems of the seeds `first` to `first + count - 1` of one quarry."""
 
     quarry: str
     first: int
@@ -41,16 +41,18 @@ class Block:
 
 @dataclass
 class Found:
-    """Sum of the blocks of one bound. `histogram`: ratios of bound to worst observation, by step."""
+    """The sum of the blocks of one quarry. `histogram` counts the ratios of bounds to longest observed responses, by
+    step."""
 
     systems: int = 0
     accepted: int = 0
     observations: int = 0
     exceeded: int = 0
-    ratio_sums: list[float] = field(default_factory=list)  # by block, so that the total is the same in any order
+    # one sum for each block; fsum adds them exactly, in any order
+    ratio_sums: list[float] = field(default_factory=list)
     histogram: Counter[float] = field(default_factory=Counter)
-    unplayed: Counter[str] = field(default_factory=Counter)  # number of descriptions that were not run, by reason
-    failed: int = 0  # number of descriptions with any failure; the first few of a block are in `failures`
+    unplayed: Counter[str] = field(default_factory=Counter)  # by reason: number of descriptions that were not run
+    failed: int = 0  # number of failures; `failures` has only the first few of each block
     failures: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, told: dict[str, Any]) -> None:
@@ -100,8 +102,7 @@ def quarry_names() -> list[str]:
 
 
 def is_whole(quarry: str) -> bool:
-    """True if the quarry (the target) names descriptions to be tested by the whole of `tide check`: a family, or a
-    file."""
+    """True if the quarry is a family of whole descriptions or a file, whose bounds are those of `tide check`."""
     return is_description(quarry) or any(one.name == quarry for one in FAMILIES)
 
 
@@ -110,7 +111,8 @@ def block_size(quarry: str) -> int:
 
 
 def blocks(quarries: list[str], first: int, systems: int) -> Iterator[Block]:
-    """Blocks of all bounds in turn, so that an interrupted campaign has tested something of each bound."""
+    """The blocks of a campaign. The quarries take turns, so that an interrupted campaign has tested some systems of
+    each."""
     for start in range(first, first + systems, BLOCK_SYSTEMS):
         for quarry in quarries:
             size = block_size(quarry)
@@ -151,7 +153,7 @@ def each_block(schedules: int, climbs: int, todo: list[Block]) -> Iterator[tuple
         try:
             yield from program.each(partial(_hunted, program, workers, schedules, climbs), todo)
         except BaseException:
-            workers.stop()  # this ends the threads that wait for the workers
+            workers.stop()  # ends the threads that wait for workers
             raise
 
 
@@ -161,11 +163,12 @@ def _hunted(program: Simulator, workers: Workers, schedules: int, climbs: int, b
     return [hunt_block(program, block, schedules, climbs)]
 
 
-# ---- mutants ---- Deliberate defects, in the bounds of tide-hunt and in the steps from a description to the analysis.
+# ---- mutants ---- Deliberate defects in the bounds of tide-hunt, and in the steps from a description to the analysis.
 
 
 def hunt_twins(systems: int, schedules: int, climbs: int) -> bool:
-    """Prints a line for each defect; returns False if one was not detected with this number of systems."""
+    """Hunts with each defect, at most on this number of systems, and prints a line for it. Returns False if one was not
+    detected."""
     need_programs()
     words = [f"count={systems}", f"schedules={schedules}", f"climbs={climbs}"]
     with Simulator(find_binary(PROGRAM)) as hunter:

@@ -34,7 +34,7 @@ _SHOWN_FAILURES = 10
 
 @dataclass
 class _Hunt:
-    """A hunt as requested, with its results so far."""
+    """What the user has requested, and the results so far."""
 
     schedules: int
     climbs: int
@@ -184,7 +184,7 @@ def _described(block: Block, failure: dict[str, Any], wanted: _Hunt) -> str:
 
 
 def _kept(block: Block, failure: dict[str, Any], wanted: _Hunt) -> str:
-    """Writes the description to a file, which includes the command that replays it."""
+    """Writes the description to a file, with the command that replays the failure."""
     again = replay(block, failure, wanted.schedules, wanted.climbs)
     executor = f", executor {failure['executor']}" if failure["executor"] else ""
     lines = [f"{block.quarry} {failure['seed']}{executor}: {failure['what']}"]
@@ -226,7 +226,7 @@ def _report(wanted: _Hunt) -> None:
 
 
 def _report_unplayed(wanted: _Hunt, console: Console) -> None:
-    """Reports the systems that were drawn but not compared with a bound."""
+    """Prints why some drawn systems were not compared with a bound."""
     for name, one in wanted.found.items():
         if not is_whole(name):
             continue

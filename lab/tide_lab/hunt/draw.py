@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws whole system descriptions of a family by seed. The result is the content of a system.toml; no later step knows
-how it was drawn."""
+"""Draws the whole system description for a seed of a family. The result is the content of a system.toml, and later
+steps use nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PERIODS_MS = (4, 5, 8, 10, 16, 20, 25, 40, 50, 80, 100, 200)
 
 
 def draw(of: Family, seed: int) -> Document:
-    """The description for this seed. `losses` is passed separately, because no description contains it."""
+    """The description for this seed. The number of lost frames is not a part of it; see losses_of."""
     return _Draw(of, random.Random(f"{of.name} {seed}")).document()
 
 
@@ -27,7 +27,7 @@ class _Draw:
         self.of = of
         self.random = source
         self.alike = source.random() < 0.25
-        self.few = source.random() < 0.35  # few chains with short callbacks, so that line and host matter more
+        self.few = source.random() < 0.35  # few chains with short callbacks, so that the line and the host matter more
 
     def chance(self, share: float) -> bool:
         return self.random.random() < share
@@ -61,7 +61,8 @@ class _Draw:
         return document
 
     def publish_seldom(self, chain: Document, document: Document) -> None:
-        """Lets a chain's first callback on the host publish a further topic, in every nth run or at a distance."""
+        """Lets a chain's first callback, if it is on the host, publish a further topic: in every nth run, or at a least
+        distance in time. A new chain takes the topic."""
         first, *rest = chain["callbacks"]
         hosts = self.host_names(document)
         used = {named.partition(".")[0] for one in document["chains"] for named in [one.get("branches_from", "")]}
@@ -82,8 +83,7 @@ class _Draw:
         document["chains"].append(more)
 
     def group(self, document: Document) -> None:
-        """With a board: puts callbacks of the host in groups; at least one group has callbacks of several chains, if
-        possible."""
+        """In a description with a board: puts callbacks of the host in groups at random."""
         hosts = [one for one in document["executors"] if one["where"] == "host"]
         document["groups"] = self.groups(hosts)
         for callback in (one for chain in document["chains"] for one in chain["callbacks"]):
@@ -92,7 +92,7 @@ class _Draw:
                 callback["group"] = self.random.choice(names)
 
     def widen(self, document: Document) -> None:
-        """A board with several lanes gets one lane for each of its chains."""
+        """Of several boards, gives each that has several lanes a lane for each of its chains."""
         for board in document["executors"]:
             if self.of.boards != (1,) and board["where"] == "mcu" and board["lanes"] > 1:
                 coming = [
@@ -114,14 +114,14 @@ class _Draw:
             chain |= {"burst": self.random.choice((1, 1, 2, 3))}
             return
         (board,) = (one for one in executors if one["name"] == first["executor"])
-        board.pop("policy", None)  # because chains that begin with events have no bounds with a batch executor
+        board.pop("policy", None)  # a batch executor has no bounds for such chains
         chain.pop("jitter_ms", None)
         if self.chance(0.5):
             chain["burst"] = self.random.choice((2, 2, 3, 5))
 
     def share(self, document: Document) -> None:
-        """Lets nearly all chains that call a service (of a board or of the host, by shared_on) call the same one, or
-        one of two."""
+        """Lets nearly all chains that call a service (of a board or of the host, by shared_on) call the same service,
+        or one of two services."""
         places = [one["name"] for one in document["executors"] if one["where"] == self.of.shared_on]
         chains = [one for one in document["chains"] if self.is_asking(one, places)]
         names = ("one", "other") if len(chains) > 3 and self.chance(0.3) else ("one",)
@@ -138,7 +138,7 @@ class _Draw:
             asks["requests"]["service"] = serves["replies"]["service"] = name
 
     def share_topic(self, document: Document) -> None:
-        """Several chains publish the topic of one subscription, or of two."""
+        """Lets several chains publish the topic of the same subscription, or of one of two subscriptions."""
         places = [one["name"] for one in document["executors"] if one["where"] == self.of.shared_on]
         for name in ("one", "other") if self.chance(0.3) else ("one",):
             place = self.random.choice(places)
@@ -169,7 +169,7 @@ class _Draw:
         return "requests" in asks and serves["executor"] in places
 
     def locks(self, document: Document) -> list[Document]:
-        """If the description has a board, only its callbacks use the locks."""
+        """Locks for some callbacks; in a description with boards, only for callbacks of boards."""
         callbacks = [(chain["name"], one) for chain in document["chains"] for one in chain["callbacks"]]
         left_us = {
             f"{name}.{one['name']}": round(one["execution_ms"] * 1000)
@@ -190,8 +190,8 @@ class _Draw:
         return locks
 
     def paths(self, chains: Sequence[Document]) -> list[Document]:
-        """Paths from one chain to another that begins where the first one ends; the chains are short, so that they have
-        bounds."""
+        """Paths, each from one chain to another one that begins where the first one ends. The chains are short, so that
+        they have bounds."""
         begins = {chain["name"]: self.root(chain, chains)["callbacks"][0]["executor"] for chain in chains}
         paths = []
         for name in self.names("p", 2):
@@ -252,13 +252,13 @@ class _Draw:
         hosts = document["executors"]
         crowd = self.chance(0.3)  # one fast timer and many slow chains
         count = self.random.randint(3, 9) if crowd else self.random.randint(2, 4 if len(hosts) == 1 else 5)
-        # The capacity of all lanes, limited by their budgets.
+        # The share of the processors that all lanes get together: one for each lane, or that of its budget.
         capacity = sum(one["lanes"] * one.get("budget_ms", 1) / one.get("budget_period_ms", 1) for one in hosts)
         # A chain that moves between executors adds load to each of them.
         load = self.random.uniform(0.3, 0.9 if len(hosts) == 1 else 0.6) * capacity
         if self.of.rings:
             crowd, load = False, load * 0.8
-        if self.of.shared:  # a lower load, because all servers are on one executor
+        if self.of.shared:  # less load, because all servers are on one executor
             crowd, load = False, load * 0.6
         shares = self.parts(load, count)
         priorities = self.random.sample(range(1, 127), count)
@@ -293,7 +293,7 @@ class _Draw:
         return chains
 
     def join(self, chain: Document, chains: Sequence[Document]) -> None:
-        """Adds one or two callbacks that start after the same timer."""
+        """Makes the chain join: adds one or two callbacks that start after the same timer."""
         root = self.root(chain, chains)
         named = [
             f"{other['name']}.{callback['name']}"
@@ -311,7 +311,7 @@ class _Draw:
             chain["jitter_ms"] = round(chain["period_ms"] * self.random.choice((0.05, 0.1, 0.25)), 2)
 
     def shared_ms(self, chain: Document, chains: Sequence[Document]) -> float:
-        """Execution time of the callbacks that a branching chain shares with its branches."""
+        """Execution time of the callbacks that this chain shares with the chain from which it branches."""
         if "branches_from" not in chain:
             return 0.0
         name, _, last = chain["branches_from"].partition(".")
@@ -331,7 +331,7 @@ class _Draw:
         hosts = document["executors"]
         at = self.random.choice(hosts)
         times_ms = [max(0.1, round(one, 1)) for one in self.parts(share * chain["period_ms"], steps)]
-        if steps == 2 and self.chance(0.5):  # a short timer callback starts long work
+        if steps == 2 and self.chance(0.5):  # a short timer callback before a long one
             times_ms = [0.1, max(0.1, round(sum(times_ms) - 0.1, 1))]
         callbacks: list[Document] = []
         for place, (name, execution_ms) in enumerate(zip(self.names("b", steps), times_ms, strict=True)):
@@ -366,12 +366,12 @@ class _Draw:
         most = self.random.choice((6, 12, 40))
         for chain in document["chains"]:
             rising = self.random.randint(1, most)
-            ordered = self.chance(0.5)  # in the order in which tide_chain_add assigns priorities
+            ordered = self.chance(0.5)  # with priorities in the order that tide_chain_add gives them
             for place, callback in enumerate(chain["callbacks"]):
                 callback["priority"] = rising + place if ordered else self.random.randint(1, most)
 
     def parts(self, whole: float, count: int) -> list[float]:
-        """Parts of a whole, drawn uniformly from all divisions (UUniFast)."""
+        """Divides a whole into parts, drawn uniformly from all divisions (UUniFast)."""
         parts, rest = [], whole
         for left in range(count - 1, 0, -1):
             further = rest * self.random.random() ** (1 / left)
@@ -415,8 +415,8 @@ class _Draw:
         return document
 
     def meet(self, chains: Sequence[Document]) -> None:
-        """Gives the chains nine different priorities at most, close together or far apart. Only chains that do not meet
-        have equal ones."""
+        """Gives the chains priorities, of which at most nine differ, close together or far apart. Chains with equal
+        ones share no executor."""
         step = self.random.choice((1, 40, 7_000, 100_000))
         met: list[tuple[int, set[str]]] = []
         for chain in self.random.sample(chains, len(chains)):
@@ -427,7 +427,7 @@ class _Draw:
             met.append((chain["priority"], here))
 
     def crowd(self, chains: list[Document], clients: Sequence[Document]) -> None:
-        """Adds more chains than a board has levels; they are less urgent than the others."""
+        """Adds so many chains that a board has more than it has levels. They are less urgent than the others."""
         for client in clients:
             for number in range(130 // len(clients) + 1):
                 chain: Document = {"name": f"{client['name']}_{number}", "priority": number + 1, "period_ms": 1000}
@@ -453,7 +453,7 @@ class _Draw:
         return network
 
     def ethernet(self) -> Document:
-        """A slow network of a board that speaks RTPS, so that datagrams take as long as frames on a line."""
+        """The network of a board that speaks RTPS. It is slow, so that datagrams take as long as frames on a line."""
         link: Document = {"name": "l", "kind": "rtps", "mbit_per_s": self.random.choice((1, 1, 2, 5, 10, 100))}
         link["mtu_bytes"] = self.random.choice((1472, 4096) if self.of.fragments else (256, 512, 512, 1472, 4096))
         link["datagram_bytes"] = self.random.choice((768, 768, 1472))
@@ -466,7 +466,8 @@ class _Draw:
         return link
 
     def send_round(self, chain: Document, boards: Sequence[str], hosts: Sequence[str], first: bool) -> None:
-        """Gives a chain that goes from board to host and back any other form; the first chain still touches a board."""
+        """Gives a chain that goes from board to host and back another form at random. The first chain of a description
+        still touches a board."""
         here, there = self.random.sample(boards, 2)
         host = self.random.choice(hosts)
         way = self.random.choice(
@@ -509,7 +510,8 @@ class _Draw:
         link["return_ms"] = round(self.random.uniform(0, 3), 2) if self.chance(0.5) else 0
         known = 0.8 if self.few else 0.5
         link["exact_sizes"] = self.chance(known)
-        if self.chance(known):  # no frame of the simulator has more escaped bytes, no short one more than 4
+        # in the simulator, no frame has more escaped bytes than these, and no short frame more than 4
+        if self.chance(known):
             link["escaped_bytes"] = 4 if self.few else 12
         if self.chance(0.5) or self.of.losses != (0,):
             link["heartbeat_delay_ms"] = self.random.randint(0, 60)
@@ -545,7 +547,7 @@ class _Draw:
         host_ms = self.random.choice((8, 25) if is_host_busy else (1, 8))
         whole = mtu_bytes - (
             52 if self.of.rtps else 20
-        )  # because a longer best-effort message is sent in fragments by the same code
+        )  # longer best-effort messages, too, are sent in fragments by this code
         request, reply = (self.random.randint(8, min(whole, most)) for most in ((200, 20) if self.few else (250, 120)))
         if reliable and self.of.losses == (0,) and not self.few and not self.of.rtps and self.chance(0.15):
             request = self.random.randint(8, min(3000, 13 * whole))
@@ -569,7 +571,7 @@ class _Draw:
             period_ms = self.random.choice((4, 5, 8, 10, 16, 20, 25, 40, 80, 200))
             most_ms = min(period_ms / 6, self.random.choice((0.2, 0.6, 2)))
             times_ms = [round(self.random.uniform(0, most_ms), 2) for _ in times_ms]
-            a_ms = self.random.choice((16, 16, 40))  # sizes in octets: some frames take half a period
+            a_ms = self.random.choice((16, 16, 40))  # octets: some frames take half a period
             request, reply = min(request, a_ms * period_ms, whole), min(reply, 12 * period_ms, whole)
         if self.of.idle and self.chance(self.of.idle):
             times_ms[self.random.randrange(3)] = 0
@@ -609,7 +611,7 @@ class _Draw:
         return chain
 
     def make_service(self, chain: Document) -> None:
-        """Turns a chain of three callbacks into a call of a service. Many requests have the least size."""
+        """Turns a chain of three callbacks into a call of a service. Many requests have the smallest possible size."""
         chain["reliability"] = "reliable"
         asks, serves, takes = chain["callbacks"]
         for callback, sent in ((asks, "requests"), (serves, "replies")):
@@ -625,7 +627,7 @@ def losses_of(of: Family, seed: int) -> int:
 
 
 def rendered(document: Document, name: str = "drawn") -> str:
-    """The text of the system.toml."""
+    """The document as the text of a system.toml."""
     lines = ["[system]", f'name = "{name}"']
     for kind in ("executors", "links", "groups", "paths", "locks"):
         for entry in document.get(kind, ()):
@@ -651,16 +653,16 @@ def _value(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else f"{value}"
 
 
-# ---- chains that branch and join ---- Chains of one timer in a drawn description with boards: they branch on the host,
-# and join there or on a board.
+# ---- chains that branch and join ---- Chains of one timer in a description with boards. They branch on the host, and
+# join there or on a board.
 
 
-_CHAINS = 2  # greatest number of earlier drawn chains that are kept
+_CHAINS = 2  # greatest number of the drawn chains that are kept
 
 
 def add_tree(document: Document, source: random.Random, reliable: float, few: bool, services: float) -> None:
-    """Adds chains of one timer that branch and join. services: share of the ends of a reliable tree that call a
-    service."""
+    """Adds chains of one timer that branch and join. `services` is the share of chains of a reliable tree that end with
+    the call of a service."""
     _Tree(document, source, few).add(source.random() < reliable, services)
 
 
@@ -672,7 +674,7 @@ class _Tree:
         self._boards = [one["name"] for one in places if one["where"] == "mcu"]
         self._hosts = [one["name"] for one in places if one["where"] == "host"]
         self._chains: list[Document] = []
-        self._made: list[tuple[Document, Document]] = []  # points at which a chain may branch: chain and callback
+        self._made: list[tuple[Document, Document]] = []  # (chain, callback) after which a chain may branch
 
     def add(self, reliable: bool, services: float) -> None:
         source, document = self._random, self._document
@@ -691,7 +693,7 @@ class _Tree:
         taken = {chain["priority"] for chain in document["chains"]}
         free = [one for one in range(1, 127) if one not in taken]
         own = source.sample(free, len(self._chains))
-        if source.random() < 0.5:  # so that there is a gap below the most urgent chain
+        if source.random() < 0.5:  # leaves a gap below the most urgent chain
             own = [*free[: len(self._chains) - 1], free[-1]]
         for chain, priority in zip(self._chains, own, strict=True):
             chain["priority"] = priority
@@ -719,7 +721,8 @@ class _Tree:
         self._chain(self._way(), {"branches_from": first} | ({"joins": others} if others else {}))
 
     def _call(self, chain: Document) -> None:
-        """Ends a chain with a call of a service on another executor, unless further chains begin after it."""
+        """Ends a chain with a call of a service on another executor, unless other chains branch from its last
+        callback."""
         used = [
             named.partition(".")[0]
             for one in self._chains
@@ -741,7 +744,7 @@ class _Tree:
         chain["callbacks"][-2]["replies"] = service | {"payload_bytes": self._random.randint(9, 60)}
 
     def _way(self) -> list[str]:
-        """The executors for the rest of a chain, which ends on a board or on the host."""
+        """The executors for the rest of a chain. It ends on a board or on the host."""
         way = self._random.choices(self._hosts, k=self._random.choice((0, 0, 1, 1, 2)))
         return [*way, self._random.choice(self._boards)] if not way or self._random.random() < 0.6 else way
 
@@ -768,8 +771,8 @@ class _Tree:
 
 
 def add_topics(document: Document, source: random.Random) -> None:
-    """The first callbacks on boards publish further topics, some of them not in every run. Most of these topics have a
-    chain of their own, to a node or back to the board."""
+    """Lets the first callbacks on boards publish further topics, some of them not in every run. Most of these topics
+    get a chain of their own, to a node or back to the board."""
     boards = {one["name"] for one in document["executors"] if one["where"] == "mcu"}
     hosts = [one["name"] for one in document["executors"] if one["where"] == "host"]
     taken = {chain["priority"] for chain in document["chains"]}
@@ -806,13 +809,12 @@ def add_topics(document: Document, source: random.Random) -> None:
 
 
 # ---- goals and results ----
-# Chains of a drawn description in which a node calls one service of a board after the other, as for a goal and its
-# result.
+# Chains in which a node calls two services of a board one after the other, as for a goal and its result.
 
 
 def ask_for_result(chain: Document, hosts: Sequence[str], source: random.Random, share: float) -> None:
-    """In this share of the chains in which a node calls a board's service, the node requests the result after the
-    goal."""
+    """If in this chain a node calls a board's service, lets the node call a second one afterwards, with the probability
+    `share`."""
     asks, serves, takes = (*chain["callbacks"], {}, {})[:3]
     asked = "requests" in asks and asks["executor"] in hosts and serves["executor"] not in hosts
     if not asked or source.random() >= share:

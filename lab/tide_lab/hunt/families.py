@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The families of whole system descriptions: the features that each may have (tide_lab.hunt.draw draws them)."""
+"""The families of whole system descriptions: which features the descriptions of each may have. tide_lab.hunt.draw draws
+them."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ BATCHES = ("batch", "batch_stock", "batch_blocking")
 
 @dataclass(frozen=True)
 class Family:
-    """Shares refer to systems unless noted otherwise. `executors` are values of --executor of `tide check`."""
+    """Shares are shares of the systems unless noted otherwise. `executors` are values of --executor of `tide check`. A
+    number is drawn from `hosts`, `lanes`, `boards` and `losses` for each system."""
 
     name: str
     executors: tuple[str, ...] = HOST_POLICIES
@@ -26,20 +28,19 @@ class Family:
     reliable: float = 0.0
     hold: float = 0.0
     losses: tuple[int, ...] = (0,)
-    rings: bool = False  # chains that move from one executor to the next and back, with visits of similar length
-    propagation: float = 0.0  # share of messages between two executors with a delay
+    rings: bool = False  # chains move from one executor to the next and back, and stay about equally long on each
+    propagation: float = 0.0  # share of the messages between two executors that have a delay
     shapes: bool = False  # also chains that end on the host or begin there
     boards: tuple[int, ...] = (1,)
     paths: float = 0.0  # share of systems with paths over several chains
-    joins: float = 0.0  # share of branching chains that wait for further branches
-    idle: float = 0.0  # share of chains on a board, or in a system with one, that have a callback without execution
-    # time
+    joins: float = 0.0  # share of branching chains that join other branches
+    idle: float = 0.0  # share of chains with a callback that takes no time; only in systems with a board
     locks: float = 0.0  # share of systems with locks between callbacks
-    services: float = 0.0  # share of chains that touch a board in which the board or a node calls a service
+    services: float = 0.0  # share of the chains that touch a board; in these the board or a node calls a service
     shared: float = 0.0  # share of systems whose chains call the same service, or one of two
     shared_on: str = "host"  # where this service runs: host or mcu
-    topics: bool = False  # instead of a service, the chains share a subscription: all of them publish its topic
-    trees: float = 0.0  # share of systems with a board in which several chains begin with one timer, and join
+    topics: bool = False  # `shared` and `shared_on` are then about a subscription whose topic all the chains publish
+    trees: float = 0.0  # share of systems with boards in which several chains begin with one timer, and join
     publishing: float = 0.0  # share of systems with callbacks of boards that publish several topics
     actions: float = 0.0  # share of a node's calls of a board's service after which the node requests a result
     wide: bool = False  # sizes and times up to the product's limits: messages, MTU, baud rates, delays, fast timers
@@ -54,7 +55,7 @@ class Family:
     # chains
 
 
-# Where the chains of a family run: on one board or several, each with hosts, and the settings of a lossy line.
+# Common settings of families: chains on one board, on several, and with a lossy line.
 _BOARD = Family("", ("tide", "lanes", "batch"), (1, 1, 2), (1, 1, 2), board=True)
 _BOARDS = replace(_BOARD, executors=("described", "tide", "lanes"), boards=(2, 2, 3))
 _TWO_BOARDS = replace(_BOARD, executors=("described",), boards=(2,))

@@ -28,7 +28,7 @@ _ASKS = ("ask_executors", "ask_link")
 
 @dataclass(frozen=True)
 class Twin:
-    """A defect in the translation of descriptions. It exists as long as the context `broken` is active."""
+    """A defect in the translation of descriptions. It exists while the context that `broken` makes is active."""
 
     name: str
     family: str
@@ -37,7 +37,7 @@ class Twin:
 
 @dataclass(frozen=True)
 class Caught:
-    """The result for one defect. `after` is the number of descriptions until it was detected; 0 if it never was."""
+    """The result for a defect. `after` is the number of descriptions until it was detected, or 0 if it was not."""
 
     twin: Twin
     after: int
@@ -45,8 +45,8 @@ class Caught:
 
 
 def _in_place_of(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callable[[], Any]]:
-    """While the defect exists, the decorated function replaces the function `name` of the module or class `owner`. Its
-    first argument is the replaced function."""
+    """Decorator that makes a defect of a function: while the defect exists, the function replaces the one called `name`
+    in the module or class `owner`. Its first argument is the replaced function."""
 
     def decorate(other: Callable[..., Any]) -> Callable[[], Any]:
         def broken() -> Any:
@@ -59,7 +59,7 @@ def _in_place_of(owner: Any, name: str) -> Callable[[Callable[..., Any]], Callab
 
 
 def _asked(change: Callable[[Document], None]) -> Callable[[], Any]:
-    """Defect: the analysis gets a changed document (IR)."""
+    """Defect: the analysis gets a changed document (the intermediate form of a description)."""
 
     def other(whole: Any, document: Document, **options: Any) -> Any:
         changed = copy.deepcopy(document)
@@ -87,7 +87,7 @@ def _described(change: Callable[[Callback], Callback]) -> Callable[[], Any]:
 
 
 def _levels(change: Callable[[dict[str, int]], dict[str, int]]) -> Callable[[], Any]:
-    """Defect: the executed levels differ from those in the bounds."""
+    """Defect: the levels with which the boards run differ from those in the bounds."""
 
     @_in_place_of(boards_play, "levels_of_boards")
     def other(whole: Any, system: System) -> dict[str, dict[str, int]]:
@@ -165,7 +165,7 @@ def _without_first(chain: Document) -> None:
 
 
 def _one_callback(chain: Document) -> None:
-    """Defect: the chain counts as a single callback, between whose parts nothing else can run."""
+    """Defect: the callbacks of the chain count as a single one, in which nothing else can run in between."""
     first = chain["callbacks"][0]
     first["execution_ns"] = sum(one["execution_ns"] for one in chain["callbacks"])
     chain["callbacks"] = [first]
@@ -184,7 +184,8 @@ def _shared_lanes(document: Document) -> None:
 
 @_in_place_of(bounding, "ask_executors")
 def _without_carried_jitter(whole: Any, document: Document, **options: Any) -> Any:
-    """Defect: a chain's bound is the sum of its segments' bounds, each released as punctually as by a timer."""
+    """Defect: a chain's bound is the sum of the bounds that its segments have if each is released as punctually as by a
+    timer."""
     answer = whole({**document, "paths": []}, **options)
     by_name = {one.chain: one for one in answer.chains}
     paths = []
@@ -276,12 +277,12 @@ def _fast_line(document: Document) -> None:
 
 
 def _no_others(document: Document) -> None:
-    """Defect: the host executes only this board's chains."""
+    """Defect: of the chains on the host, only those of this board count."""
     document["chains"] = [chain for chain in document["chains"] if "response_ns" not in chain]
 
 
 def _light_beginnings(document: Document) -> None:
-    """Defect: execution times that several chains of nodes share are not counted at all."""
+    """Defect: the execution times of callbacks that several chains of nodes share do not count."""
     for chain in document["chains"] if "protocol" in document else ():
         for callback in chain["callbacks"]:
             if callback.get("shared", 0) > 0:
@@ -289,7 +290,7 @@ def _light_beginnings(document: Document) -> None:
 
 
 def _punctual_sections(chain: Document) -> None:
-    """Defect: sections that a message from another board releases are released as punctually as by timers."""
+    """Defect: a section that begins with a message from another board has no jitter."""
     if chain["callbacks"][0]["name"].startswith("!"):
         chain["jitter_ns"] = 0
 
@@ -316,12 +317,14 @@ def _one_board_for_all() -> Iterator[None]:
 
 
 def _half(lane: Document) -> Document:
-    """Defect: half the budget in half the period, which is the same share of the processor in smaller portions."""
+    """Defect: a lane has half its budget in half the period: the same share of the processor, but in smaller
+    portions."""
     return {"budget_ns": lane["budget_ns"] // 2, "period_ns": lane["period_ns"] // 2}
 
 
 def _without_waiting(share: int) -> Callable[[], Any]:
-    """Defect: each chain of a path begins when the value arrives (share 1), or one period minus a part of it later."""
+    """Defect: in the bounds of a path, a chain waits for its next release less than a period: not at all (share 1), or
+    a period less the part 1/share of it."""
 
     @_in_place_of(bounding, "path_bounds")
     def other(whole: Any, system: System, chains: Any) -> Any:
@@ -339,7 +342,7 @@ def _without_waiting(share: int) -> Callable[[], Any]:
 
 @_in_place_of(lower, "_takes_one_at_a_time")
 def _seldom_beside_the_run(whole: Any, executor: Any) -> Any:
-    """Defect: also on several lanes, an occasional message counts in its own tree without the run that publishes it."""
+    """Defect: an occasional message is a tree of its own, without the run that publishes it, also on several lanes."""
     return True
 
 
@@ -355,8 +358,8 @@ def _without_sections(chain: Document) -> None:
 
 @_in_place_of(BoardsPlayer, "words")
 def _ceilings_too_low(whole: Any, self: BoardsPlayer, run: Any) -> str:
-    """Defect: a lane keeps its own priority while it holds a lock. More urgent lanes preempt it then, and a lane that
-    waits for the lock also waits for them."""
+    """Defect: a lane keeps its own priority while it holds a lock. More urgent lanes can then preempt it, and a lane
+    that waits for the lock also waits for them."""
     return f"lock_ceilings=false;{whole(self, run)}"
 
 
@@ -369,13 +372,13 @@ def _served_at_once(callback: Callback) -> Callback:
 
 
 def _no_replies(chain: Document) -> None:
-    """Defect: the chain ends with the service."""
+    """Defect: a chain with a call of a service ends with the service, without the reply."""
     if chain["callbacks"][-1]["payload_bytes"] == 0 and len(chain["callbacks"]) > 2:
         chain["callbacks"] = chain["callbacks"][:-1]
 
 
 def _at_once_elsewhere(chain: Document) -> None:
-    """Defect: the services of a board take no time."""
+    """Defect: the callbacks of a board's services take no time."""
     for callback in chain["callbacks"]:
         if callback["name"] == "!away":
             callback["execution_ns"] = 0
@@ -395,7 +398,7 @@ def _servers_by_priority(whole: Any, system: Any) -> Any:
 
 @_in_place_of(lower, "shared_priorities")
 def _askers_by_priority(whole: Any, *asked: Any) -> Any:
-    """Defect: a service of a board counts with a different priority in the chain of each caller."""
+    """Defect: a service of a board has, in the chain of each caller, the priority of that chain."""
     return {}
 
 
@@ -408,7 +411,7 @@ def _boards_join_the_first_only(ways_of: Any, system: System) -> Any:
 
 @_in_place_of(bounding, "ways_of")
 def _inputs_one_after_the_other(whole: Any, system: System) -> Any:
-    """Defect: a join's second input is assumed to begin when the first has ended, as if one path contained both."""
+    """Defect: the second input of a join counts as if it began when the first one has ended."""
     ways = whole(system)
     chains = {one.name: one for one in ways.system.chains}
     for chain in system.chains:
@@ -422,19 +425,19 @@ def _inputs_one_after_the_other(whole: Any, system: System) -> Any:
 
 @_in_place_of(lower, "_unheard")
 def _only_topics_of_chains(whole: Any, *asked: Any) -> Any:
-    """Defect: messages that no chain takes do not count as sent."""
+    """Defect: messages that no chain takes do not count."""
     return []
 
 
 def _one_message(chain: Document) -> None:
-    """Defect: all messages that one run of a callback publishes count as the same message."""
+    """Defect: all messages that a run of a callback publishes count as one message."""
     for callback in chain["callbacks"]:
         callback["message"] = 0
 
 
 @_in_place_of(lower, "shared_callbacks")
 def _too_much_shared(whole: Any, system: System) -> Any:
-    """Defect: all callbacks of a board except timers count as one single callback that the chains share."""
+    """Defect: all callbacks of a board except timers count as a single callback that the chains share."""
     on_board = [one for chain in system.chains for one in chain.callbacks if system.where(one) == "mcu"]
     return whole(system) | {id(one): -7 for one in on_board if one.kind != "timer"}
 
@@ -455,13 +458,13 @@ def _trees_one_after_the_other(document: Document) -> None:
 
 @_in_place_of(lower, "tree_priorities")
 def _branches_by_priority(whole: Any, system: Any) -> Any:
-    """Defect: on a board, a callback that chains of one timer share counts with a different priority in each of
-    them."""
+    """Defect: a callback of a board that chains of one timer share has, in each of these chains, the priority of that
+    chain."""
     return {}
 
 
 def _no_result(chain: Document) -> None:
-    """Defect: a chain in which a node sends a second request after the reply to its first one ends with that reply."""
+    """Defect: a chain in which a node sends a second request ends with the reply to the first one."""
     if len(chain["callbacks"]) == 5:
         del chain["callbacks"][3:]
         chain["callbacks"][-1]["payload_bytes"] = 0
@@ -484,13 +487,13 @@ def _one_event_less(whole: Any, system: System, *asked: Any) -> Any:
 
 @_in_place_of(bounding, "_sum")
 def _pools_of_one_event(whole: Any, one: Any, other: Any) -> Any:
-    """Defect: the pools are sized as if messages of two events of a burst were never under way together."""
+    """Defect: the pools are sized as if messages of only one event of a burst were under way at a time."""
     return None if one is None or other is None else max(one, other)
 
 
 def _without_parts(*kinds: str, always: bool = False) -> Callable[[], Any]:
-    """Defect: bounds over a line omit these parts of chains whose response may exceed their period or, with `always`,
-    half of these parts of all chains."""
+    """Defect: bounds over a line omit these parts for chains whose response may exceed their period. With `always`,
+    they omit half of these parts for all chains."""
 
     @_in_place_of(bounding, "ask_link")
     def other(whole: Any, document: Document) -> Any:
@@ -523,8 +526,8 @@ def _without_parts(*kinds: str, always: bool = False) -> Callable[[], Any]:
 
 
 def _shorter(change: Callable[[Document, Any, int, int], int]) -> Callable[[], Any]:
-    """Defect: other bounds for shorter delays. change: gets the document, the answer for a chain, the number of the
-    share and the bound."""
+    """Defect: the bounds for shorter delays are changed. `change` gets the document, the answer for a chain, the number
+    of the quantile and the bound, and returns the changed bound."""
 
     @_in_place_of(bounding, "ask_link")
     def other(whole: Any, document: Document) -> Any:
@@ -542,7 +545,8 @@ def _shorter(change: Callable[[Document, Any, int, int], int]) -> Callable[[], A
 
 
 def _without_return(document: Document, one: Any, place: int, bound_ns: int) -> int:
-    """Defect: a shorter delay to the agent also shortens the way back, which may still take the longest time."""
+    """Defect: a bound for a shorter delay to the agent assumes a shorter delay back as well, although the way back may
+    take the longest time."""
     line, count = document["line"], one.frames[1]
     return bound_ns - (line["shorter_return_ns"][place] if count else 0)
 
@@ -562,7 +566,7 @@ def _one_sample_histories(whole: Any, *asked: Any) -> Any:
 
 @_in_place_of(bounding, "_use")
 def _one_sample_deep(whole: Any, *asked: Any) -> Any:
-    """Defect: a subscription keeps one sample, however many instances are under way."""
+    """Defect: the history of a subscription holds one sample, however many instances are under way."""
     return whole(*asked)._replace(depth=1)
 
 

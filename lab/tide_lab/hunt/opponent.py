@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A test of the bounds with systems that are drawn independently of `tide lab hunt`: they have extreme sizes and times,
-and periods of 1.00 to 1.02 times the shortest ones at which all chains have a bound. The systems are run as by `tide
+"""Tests the bounds with systems that are drawn independently of `tide lab hunt`. They have extreme sizes and times, and
+their periods are 1.00 to 1.02 times the shortest ones at which all chains have a bound. They are run as by `tide
 simulate --search`.
 
     python -m tide_lab.hunt.opponent SYSTEMS [FIRST_SEED [RUNS]]
@@ -98,7 +98,7 @@ def _scaled(system: System, factor: float) -> System:
 
 
 def parse_again(system: System) -> System:
-    """Validates the description again, so that the model's derived times are computed from the changed fields."""
+    """Makes the system anew from its fields, so that times which the model derives agree with changed fields."""
     return System.model_validate(system.model_dump(exclude_unset=True, by_alias=True))
 
 
@@ -122,7 +122,7 @@ def shrunk(system: System) -> tuple[System, Bounds] | None:
 def main() -> int:
     given = [int(word) for word in sys.argv[1:]]
     count, first, runs = given + [1, _RUNS][len(given) - 1 :]
-    gc.set_threshold(50_000)  # because a run leaves thousands of lists, none of them in cycles
+    gc.set_threshold(50_000)  # a run leaves thousands of lists, none of them in cycles
     played = observed = found = 0
     server = Server(PROGRAM)
     for seed in range(first, first + count):

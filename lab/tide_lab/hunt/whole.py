@@ -3,7 +3,7 @@
 by the command, and run on the shipped executor, daemon and agent core in virtual time, with real timers. No response
 may exceed the number in the column "bound".
 
-Runs are drawn at random, then changed in one thing at a time; changes that bring a chain nearer to its bound are
+Runs are drawn at random. Then one thing at a time is changed, and changes that bring a chain nearer to its bound are
 kept."""
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.system.load import SystemFileError, load, parse
 from tide_tools.system.model import System
 
-# Events of one instant may be taken in either order, and bounds are in whole nanoseconds: a callback that starts at the
-# instant of a release may count as started before it. Each such choice is worth one nanosecond, and times are drawn in
-# microseconds.
+# A response may exceed its bound by less than this. The simulator may take events of one instant in either order, so a
+# callback that starts at the instant of a release may be one that, for the bound, started before it. Each such case
+# makes a difference of one nanosecond; the drawn times are whole microseconds.
 INSTANT_NS = 1000
 # Executors of `tide check` that are not run, because none of the project's programs keeps expired timers in a wait set.
 UNPLAYABLE = ("rclcpp",)
 STEP = 0.02
 LIBRARY = "libtide_play.so"
-KEPT_FAILURES = 3  # in a block
+KEPT_FAILURES = 3  # for each block
 # A quick trial changes a drawn schedule only if the response reached this share of the bound. Of 651 schedules that did
 # not reach it, only 1 % came to 90 % of the bound by four changes.
 NEAR = 0.7
@@ -49,7 +49,7 @@ STRETCH = 8  # number of successive changes that drive the same response towards
 
 
 def need_programs() -> None:
-    """Raises MissingBinaryError if a program that is needed for hunting descriptions is not built."""
+    """Raises MissingBinaryError if something that a hunt of descriptions needs is not built."""
     find_binary(LIBRARY)
     bounding.bounds_of(parse(rendered(draw(FAMILIES[0], 1))))
 
@@ -67,9 +67,10 @@ class Player(Protocol):
 
 @dataclass(frozen=True)
 class Trial:
-    """How each description is tested. schedules: number of runs drawn at random; climbs: number of runs in which one of
-    these is changed. A quick trial tests each description with one of the family's executors, in turn, and changes only
-    runs that come near a bound. A trial is thorough, not quick, if there are many changes, or on request."""
+    """How each description is tested: with `schedules` runs that are drawn at random, then with `climbs` runs, each of
+    which changes an earlier one. A quick trial tests a description with only one of the family's executors (they take
+    turns), and changes only runs that come near a bound. A trial is quick unless it has many climbs or `thorough` is
+    set."""
 
     schedules: int = 2
     climbs: int = 4
@@ -96,7 +97,7 @@ def _simulator(program: str) -> Simulator:
 
 
 class Tally:
-    """The counts of tide-hunt, and the reasons why descriptions were not run."""
+    """The counts that tide-hunt also has, and the reasons why descriptions were not run."""
 
     def __init__(self) -> None:
         self.systems = self.accepted = self.observations = self.exceeded = 0
@@ -135,8 +136,8 @@ def hunt_block(
     trial: Trial,
     at: Callable[[int], None] = lambda seed: None,
 ) -> Tally:
-    """The descriptions of these seeds. `name` is a family, or a file whose runs these seeds draw. `at` is called with
-    each seed before its turn."""
+    """Hunts the descriptions of these seeds. `name` is a family, or a file; a file's one description is run with each
+    seed. `at` is called with each seed before its description is tested."""
     tally = Tally()
     is_file = is_description(name)
     for seed in range(first, first + count):
@@ -149,7 +150,7 @@ def hunt_block(
 
 
 def is_description(name: str) -> bool:
-    """True if the name is a user's file and not a family."""
+    """True if the name is that of a user's file, not of a family."""
     return name.endswith(".toml")
 
 
@@ -177,12 +178,12 @@ def _hunt_file(file: Path, seed: int, trial: Trial, tally: Tally) -> None:
 
 
 def _reason(line: str) -> str:
-    """The message without line number and names."""
+    """The message without the line number and the names in front."""
     return line.split(": ", 1)[-1].split("; ")[-1]
 
 
 class _Hunt:
-    """The hunt on one description: the bounds of `tide check`, and the runs that are compared with them."""
+    """The hunt on one description: computes the bounds of `tide check`, and compares runs with them."""
 
     def __init__(
         self,
@@ -197,7 +198,7 @@ class _Hunt:
         self._source, self._tally = source, tally
         self._is_board = not is_on_host(system)
         self._executor = ""
-        self._is_bounded = False  # every chain has a bound; otherwise messages may fill the pools
+        self._is_bounded = False  # true if every chain has a bound; otherwise messages may fill the pools
 
     def run(self, executors: tuple[str, ...], trial: Trial) -> bool:
         """Runs one trial on each executor. Returns False if none of them has a bound to compare with."""
@@ -219,7 +220,7 @@ class _Hunt:
                 self.fail(f"the analysis refuses it: {error}")
             except MissingBinaryError:
                 raise
-            except Exception as error:  # any exception for a valid description counts as a failure
+            except Exception as error:  # for a valid description, any exception is a failure
                 self.fail(f"{type(error).__name__}: {error}")
         return played
 
@@ -241,7 +242,8 @@ class _Hunt:
         return self._tally
 
     def play(self, words: str) -> Played | None:
-        """Runs a plan. Returns None if the run failed, or if a pool was full where `tide check` prints no bounds."""
+        """Runs a plan. Returns None if the run failed or if a pool was full. A full pool is a failure only if every
+        chain has a bound."""
         try:
             played = _simulator(boards_play.PROGRAM).play(words)
         except ServerError as error:
@@ -253,7 +255,7 @@ class _Hunt:
             return played
         if self._is_bounded:
             self.fail(f"pools do not suffice: {', '.join(played.full)}", words)
-        return None  # a chain without a bound may have more messages under way than fit
+        return None  # a chain without a bound may have more messages under way than the pools hold
 
     def fail(self, what: str, words: str = "") -> None:
         self._tally.fail(
@@ -271,7 +273,7 @@ class _Hunt:
 
 @dataclass(frozen=True)
 class _Held:
-    """A response that is compared with its bound."""
+    """A kind of response that runs are compared on: of a chain or of a path, with its bound."""
 
     what: str
     bound_ns: int | None
@@ -280,7 +282,7 @@ class _Held:
 
 @dataclass(frozen=True)
 class _Best:
-    """The run in which a response came nearest to its bound, and the instance with that response."""
+    """The run in which a kind of response came nearest to its bound, and the instance with that response."""
 
     ratio: float
     run: Any
@@ -288,7 +290,7 @@ class _Best:
 
 
 class _Climb:
-    """One description under one executor."""
+    """Runs one description on one executor."""
 
     def __init__(self, hunt: _Hunt, player: Player, bounds: Bounds) -> None:
         self._hunt, self._player = hunt, player
@@ -305,8 +307,8 @@ class _Climb:
                 _Held(f"chain '{one.name}' with delays up to the quantile {each.share}", each.bound_ns, True)
                 for each in one.likely
             ]
-        self._best: dict[int, _Best] = {}  # by place
-        self._above: set[int] = set()  # chains that were already reported
+        self._best: dict[int, _Best] = {}  # by index in _held
+        self._above: set[int] = set()  # indices that were already reported
 
     def run(self, trial: Trial) -> None:
         for _ in range(trial.schedules):
@@ -325,7 +327,8 @@ class _Climb:
                 self._hunt.tally.add_ratio(1 / best.ratio)
 
     def _play(self, run: Any) -> None:
-        """Plays the run. Keeps it for each response that comes at least as near to its bound as in any run before."""
+        """Runs it. Keeps the run for each kind of response that comes at least as near to its bound as in all runs
+        before."""
         words = self._player.recording(self._player.words(run))
         played = self._hunt.play(words)
         if played is None:

@@ -14,8 +14,8 @@ from typing import Any
 
 from tide_lab.hunt.whole import Trial, hunt_block
 
-# A description that takes longer than this twice is a failure, because `tide check` would not end either. The usual
-# time is 0.005 s.
+# A description that takes longer than this in two attempts is a failure, because `tide check` would take too long as
+# well. The usual time is 0.005 s.
 SILENCE_S = 30.0
 _CONTEXT = multiprocessing.get_context("spawn")
 Asked = tuple[str, int, int, int, int]  # family, first seed, number of seeds, schedules, climbs
@@ -26,11 +26,11 @@ class WorkerError(Exception):
 
 
 def work(pipe: Connection) -> None:
-    """Hunts block after block. Before each description it sends the seed, so that the parent process knows which one
-    does not end."""
-    os.setsid()  # it receives no Ctrl-C, which only the parent process handles, and is killed with its simulators
-    gc.set_threshold(50_000)  # a description leaves some ten thousand objects, few of them in cycles
-    with suppress(EOFError, BrokenPipeError):  # until the parent process has ended
+    """The main function of a worker: hunts block after block. It sends the seed before each description, so that the
+    parent process knows which one does not end."""
+    os.setsid()  # only the parent process gets Ctrl-C; the group can be killed with its simulators
+    gc.set_threshold(50_000)  # a description leaves ten thousand objects, few of them in cycles
+    with suppress(EOFError, BrokenPipeError):  # ends with the parent process
         while True:
             name, first, count, schedules, climbs = pipe.recv()
             pipe.send(hunt_block(name, first, count, Trial(schedules, climbs), pipe.send).to_json())
@@ -52,8 +52,8 @@ class _Worker:
 
 
 class Workers:
-    """The worker processes, one for each thread that calls `hunt`. `stop`, and the end of a `with` block, end all of
-    them."""
+    """The worker processes, one for each thread that calls `hunt`. `stop` ends all of them, as does the end of a `with`
+    block."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -74,7 +74,8 @@ class Workers:
                 worker.kill()
 
     def hunt(self, name: str, first: int, count: int, schedules: int, climbs: int) -> list[dict[str, Any]]:
-        """Hunts these seeds. One answer covers all seeds, unless a description does not end or crashes its process."""
+        """Hunts these seeds. The list has one answer for all seeds, unless a description does not end or crashes its
+        process."""
         answers: list[dict[str, Any]] = []
         end = first + count
         while first < end:
@@ -83,7 +84,7 @@ class Workers:
                 return [*answers, answer]
             if at > first:
                 answers += self.hunt(name, first, at - first, schedules, climbs)
-            # Runs the seed once more, alone, because on a busy machine silence proves nothing.
+            # The seed gets a second attempt, because on a busy machine one silence proves nothing.
             again, _ = self._ask((name, at, 1, schedules, climbs))
             answers.append(again if isinstance(again, dict) else _told_of(at, again))
             first = at + 1
@@ -100,13 +101,14 @@ class Workers:
             return worker
 
     def _ask(self, asked: Asked) -> tuple[dict[str, Any] | str, int]:
-        """The answer, or the reason why there is none, with the seed that caused it."""
+        """The answer, or the reason why there is none and the seed at which it happened."""
         worker = self._worker()
         at: int | None = None
         what = f"no answer within {SILENCE_S:g} s"
         try:
             worker.pipe.send(asked)
-            while worker.pipe.poll(SILENCE_S if at is not None else None):  # None: the process may still be starting
+            # no limit before the first seed: the process may be starting
+            while worker.pipe.poll(SILENCE_S if at is not None else None):
                 told: dict[str, Any] | int = worker.pipe.recv()
                 if isinstance(told, dict):
                     return told, 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the real binary with the simulator at the same points, and the preemptive variant with the most urgent chain
-alone, which is the limit."""
+"""Compares the real binary with the simulator at the same points, and its preemptive variant with the limit: the most
+urgent chain alone."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def from_simulator(result: Reproduction) -> float:
 
 
 def above_limit(result: Reproduction) -> float:
-    """By how much, at most, the mean of the preemptive variant exceeds that of the most urgent chain alone, on the same
-    binary, in percent."""
+    """The greatest excess of a mean of the preemptive variant over the mean of the most urgent chain alone, both on the
+    real binary, in percent."""
     found = []
     for row in result.rows:
         if row.system == PREEMPTIVE and _mean(row):

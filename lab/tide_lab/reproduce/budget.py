@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experiments of the budget-based executor: Staschulat, Lange, Dasari, "Budget-based real-time Executor for
 Micro-ROS" (2021), section IV, run by the shipped code in virtual time. Every 10 ms, a node publishes a ping for each
-lane of a board, and the lane computes 10 ms for it. The replenishment period (100 ms) and the maximum number of
+lane of a board, which computes for 10 ms and replies. The replenishment period (100 ms) and the maximum number of
 replenishments (100) are those of the paper. The paper's figures show no numbers, so the counts here are compared with
 the statements in its text."""
 
@@ -28,7 +28,7 @@ from tide_tools.terminal.style import empty_table, print_whole
 
 SOURCE = "Budget-based real-time Executor for Micro-ROS"
 PING_MS, PERIOD_MS = 10, 100
-_SETTLE_S = 60  # time for pings that are still in queues at the end
+_SETTLE_S = 60  # further time for pings that are still in queues when the last one has been sent
 
 
 class BudgetError(Exception):
@@ -37,21 +37,21 @@ class BudgetError(Exception):
 
 @dataclass(frozen=True)
 class Lane:
-    """budget_percent is the share of its period. 0 means no budget, so that only priorities count. sleep_percent is the
-    share of the work for a ping in which the lane sleeps and takes no processor time."""
+    """A lane of the board. Its budget is `budget_percent` of the replenishment period; 0 means no budget. For
+    `sleep_percent` of the work for a ping it sleeps, that is, takes no processor time."""
 
     name: str
     budget_percent: int = 0
     sleep_percent: int = 0
 
 
-# Replies of each lane by system and x: replies[system][lane][x].
+# Number of replies by system, lane and varied value x: replies[system][lane][x].
 Replies = Mapping[str, Mapping[str, Mapping[int, int]]]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of the paper or of this project, and whether it holds for the counts."""
+    """A statement of the paper (`published`) or of this project, and how to find out whether it holds."""
 
     text: str
     published: bool
@@ -65,7 +65,7 @@ class BudgetCase:
     quantity: str
     values: tuple[int, ...]
     systems: Mapping[str, Callable[[int], tuple[Lane, ...]]]  # the lanes at a value, the most urgent one first
-    constant: frozenset[str]  # systems that do not depend on the varied value, so they run once
+    constant: frozenset[str]  # systems that do not depend on the varied value; they run once
     findings: tuple[Finding, ...]
 
 
@@ -79,7 +79,7 @@ def _near(value: float, wanted: float, allowed: float) -> bool:
 
 
 def _two_hold(replies: Replies, pings: int) -> bool:
-    """Both lanes get their budgets, to within 2 % of the processor, as long as the budgets fit."""
+    """As long as the budgets fit on the processor, both lanes get theirs, to within 2 % of the processor."""
     lanes = replies["two-budgets"]
     return all(
         _near(lanes["hprt"][x], pings * x / 100, 0.02 * pings) and _near(lanes["lpbe"][x], pings * 0.3, 0.02 * pings)
@@ -200,7 +200,7 @@ class BudgetResult:
 
 
 def points(case: BudgetCase) -> list[tuple[str, int]]:
-    """The runs: each system at each value; a system that does not depend on the value runs once."""
+    """The runs of the case: each system at each value. A system that does not depend on the value runs once."""
     return [
         (system, value)
         for system in case.systems
@@ -225,7 +225,8 @@ def plan_of(lanes: tuple[Lane, ...], pings: int) -> str:
 
 
 def run_point(server: Server, case: BudgetCase, system: str, value: int, pings: int) -> Iterator[Row]:
-    """The number of pings that each lane has answered by the end of the last period."""
+    """Runs a system at a value. A row gives the number of pings that a lane has answered by the end of the last
+    period."""
     lanes = case.systems[system](value)
     played = server.play(plan_of(lanes, pings))
     if played.violations:
@@ -256,8 +257,7 @@ def _row(case: BudgetCase, system: str, x: int, metric: str, value: float, pings
 
 
 def reproduce_budget(name: str, pings: int, out: Path | None, on: str) -> None:
-    """Prints a table and the findings; writes results.json. Returns status 1 if a finding does not
-    hold."""
+    """Prints a table and the findings, and writes results.json. Exits with status 1 if a finding does not hold."""
     if on != "sim":
         _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
     folder = out or Path("results") / name

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of the PoDS paper: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of Micro-ROS with Priority-Driven
-Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. The paper's "micro-ROS" is `batch` here, its
-"PoDS" is `tide`. Figs. 10 to 12 show no numbers; the statements of the text are below."""
+Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. The system that the paper calls
+"micro-ROS" is called `batch` here, and "PoDS" is called `tide`. Figs. 10 to 12 show no numbers, so statements in the
+text are compared instead."""
 
 from __future__ import annotations
 
@@ -21,15 +22,12 @@ from tide_tools.report.results import Row
 from tide_tools.terminal.style import empty_table
 
 # ---- published results ----
-# Results of the PoDS paper: Wang, Liu, Ji, Yi, "Improving Real-Time Performance of Micro-ROS with Priority-Driven
-# Chain-Aware Scheduling". All latencies are of the most urgent chain, in ms. The paper's "micro-ROS" is `batch` here,
-# its "PoDS" is `tide`. Figs. 10 to 12 show no numbers; the statements of the text are below.
 
 
 SOURCE = "Improving Real-Time Performance of Micro-ROS with Priority-Driven Chain-Aware Scheduling (PoDS)"
 NAMES = {"batch": "micro-ROS", "tide": "PoDS"}
 
-# Table 1; columns: share of first transmissions that succeed, in percent.
+# The columns of Table 1: the share of first transmissions that succeed, in percent.
 TABLE_1_COLUMNS = (0, 20, 40, 60, 80, 100)
 TABLE_1: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     "batch": {
@@ -46,7 +44,8 @@ TABLE_1: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     },
 }
 
-# Time of a byte on the line, from Table 1 of the paper: 115.09 - 85.03 is the time of three frames of 100 B.
+# The time of a byte on the line follows from Table 1 of the paper: 115.09 - 85.03 ms is the time of three frames of 100
+# B.
 BYTE_MS = 10 / 115.2
 FRAME_OVERHEAD_BYTES = 15
 
@@ -61,7 +60,8 @@ Maxima = Mapping[str, Mapping[float, float]]
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the paper as a number, which the paper prints or which follows from a relation stated there."""
+    """A statement of the paper as a number: either the paper prints it, or it follows from a relation that the paper
+    states."""
 
     case: str
     text: str
@@ -145,8 +145,8 @@ METRICS = ("min_ms", "mean_ms", "max_ms", "std_ms")
 
 @dataclass(frozen=True)
 class Calibration:
-    """The calibrated numbers. cost_us: time to create a message, and time to receive one. The agent's latency is
-    uniformly distributed in agent_us +- spread_us."""
+    """The calibrated numbers. cost_us is the time to create a message, and also the time to receive one. The agent's
+    latency is uniformly distributed in agent_us +- spread_us."""
 
     column: int
     cost_us: float
@@ -172,7 +172,7 @@ class Case:
     quantity: str
     values: tuple[int, ...]
     settings: Callable[[int], list[str]]
-    metric: str = "max_ms"  # quantity in the paper's figure
+    metric: str = "max_ms"  # the quantity that the paper's figure shows
 
 
 CASES = {
@@ -219,7 +219,7 @@ class Stated:
     measured: float
 
     def entry(self, samples: int) -> dict[str, Any]:
-        """A result; `published` is set only if the paper prints a number for it."""
+        """The statement for results.json; `published` has a value only if the paper prints the number."""
         number = round(self.statement.stated, 6)
         return {
             "system": self.statement.system,
@@ -241,7 +241,7 @@ class Reproduction:
     on: str = "sim"
     machine: dict[str, Any] | None = None  # the machine, for measurements on real parts
     rows: list[Row] = field(default_factory=list)
-    simulated: list[Row] = field(default_factory=list)  # the same points on the simulator, if the real binary was run
+    simulated: list[Row] = field(default_factory=list)  # if the real binary was run: the same points on the simulator
     statements: list[Stated] = field(default_factory=list)
     calibration: Calibration | None = None
 
@@ -300,7 +300,7 @@ def run_point(
     simulator: Simulator, case: Case, system: str, x: int, samples: int, seed: int, more: Sequence[str] = ()
 ) -> list[Row]:
     run = ["--systems", system]
-    if system == "batch-stock":  # because the stock client also waits for the acknowledgment of a second transmission
+    if system == "batch-stock":  # it also waits for the acknowledgment of a second transmission
         run = ["send=stock", "--systems", "batch"]
     words = [str(plan_file(case)), *case.settings(x), f"periods={samples}", f"seed={seed}", *run, *more]
     data = simulator.results(words)
@@ -344,24 +344,24 @@ def stated(result: Reproduction) -> list[Stated]:
     return found
 
 
-# ---- calibration ---- Three numbers that the PoDS paper does not state are fitted to one column of its Table 1; all
-# other cells are predictions.
+# ---- calibration ---- The PoDS paper does not state three numbers of its system. They are fitted to one column of its
+# Table 1; all other cells are predictions.
 
 
 CASE = "pods-reliable"
-COLUMNS = (0, 100)  # the outer ones: between them losses determine the deviation, not latencies
+COLUMNS = (0, 100)  # in the columns between these, losses determine the deviation
 # The cells of the column that are used: system and metric.
 USED = (("tide", "mean_ms"), ("batch", "mean_ms"), ("batch", "std_ms"))
 WITHIN = 0.05
-RESOLUTION_MS = 0.05  # figures this close agree: a printed deviation of 0.01 ms has only one digit
+RESOLUTION_MS = 0.05  # closer figures agree; the paper prints two decimals
 _ROUNDS = 4
 _STEP_US = 100.0
 _SEEDS = 500
 
 
 def calibrate(simulator: Simulator, column: int, seed: int) -> Calibration:
-    """Fits three parameters to the cells of USED, one after the other: each changes one of the cells almost linearly,
-    and the other cells only slightly."""
+    """Fits three parameters to the three cells in USED, one after the other and repeatedly: each parameter changes one
+    of the cells almost linearly, and the other two only slightly."""
     found = Calibration(column, 250.0, 1000.0, 300.0)
 
     def measured(one: Calibration, system: str, metric: str) -> float:
@@ -401,8 +401,8 @@ class Cell:
 
 
 def cells(calibration: Calibration, value: Callable[[str, int, str], float | None]) -> list[Cell]:
-    """All cells of Table 1, with published and measured value. `value` returns the measurement for system, column and
-    metric. It returns None if that point was not run."""
+    """The cells of Table 1 whose points were run, with published and measured value. `value` returns the measurement
+    for a system, column and metric, or None if that point was not run."""
     found = []
     for system, metrics in TABLE_1.items():
         for metric, row in metrics.items():
@@ -415,7 +415,7 @@ def cells(calibration: Calibration, value: Callable[[str, int, str], float | Non
 
 
 def explanation(cell: Cell, every: Sequence[Cell]) -> str:
-    """The reason why a cell deviates by more than 5 %, as far as the published table reveals it."""
+    """Why a cell deviates by more than 5 %, as far as the published table reveals the reason."""
     means = {one.column: one for one in every if (one.system, one.metric) == (cell.system, "mean_ms")}
     if cell.metric != "std_ms" or cell.column in COLUMNS or not set(COLUMNS) <= set(means):
         return "no reason found"
@@ -438,7 +438,7 @@ def explanation(cell: Cell, every: Sequence[Cell]) -> str:
 
 
 def told(calibration: Calibration, every: Sequence[Cell]) -> list[str]:
-    """As lines: the calibrated cells, the number of other cells that agree, and the cells that do not."""
+    """Lines of text: the calibrated cells, how many other cells agree, and the cells that do not."""
     predicted = [one for one in every if not one.calibrated]
     far = [one for one in predicted if not one.is_near]
     lines = [calibration.text()]
@@ -449,7 +449,7 @@ def told(calibration: Calibration, every: Sequence[Cell]) -> list[str]:
     return lines
 
 
-# ---- tables ---- Tables of published figures and this project's.
+# ---- tables ---- They compare published figures with this project's.
 
 
 _WORDS = {"min_ms": "minimum", "mean_ms": "average", "max_ms": "maximum", "std_ms": "standard deviation"}
@@ -523,7 +523,7 @@ def statements_table(statements: Sequence[Stated]) -> Table:
 
 
 def predictions(result: Reproduction) -> list[str]:
-    """The calibrated cells, and which of the other cells deviate."""
+    """Lines of text about the calibrated cells and the other cells that deviate."""
     if result.calibration is None:
         return []
 

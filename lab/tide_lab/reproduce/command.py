@@ -119,7 +119,7 @@ def reproduce(
     count = samples or (QUICK_SAMPLES if quick else SAMPLES[on])
     folder = out or Path("results") / (case if on == "sim" else f"{case}-{on}")
     if on == "native":
-        ros_domain()  # so that the domain is checked before the folder is created
+        ros_domain()  # checks the domain before the folder is created
     try:
         left = ("results.json", *(f"{system}_[0-9]*" for system in SYSTEMS))
         with interruptible(), results_folder(folder, left, keep=(RunError,)) as place:
@@ -155,8 +155,8 @@ def _progress(console: Console, name: str) -> Progress:
 
 
 def _in_lockstep() -> list[str]:
-    """The arguments that make tide-sim run the image in place of its own client. TIDE_FIRMWARE_DIR names the folder of
-    the images."""
+    """The arguments with which tide-sim runs a firmware image in place of its own client. The environment variable
+    TIDE_FIRMWARE_DIR names the folder of the images."""
     from tide_tools.run.board_image import machine
 
     folder = Path(os.environ.get("TIDE_FIRMWARE_DIR", ROOT / "build/cortex-m7/bin"))

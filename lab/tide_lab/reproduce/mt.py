@@ -59,8 +59,9 @@ def reproduce_mt(
     threads: int | None,
     quick: bool,
 ) -> None:
-    """Prints tables, findings and the verdict; writes results.json. Status 1 if a finding of this project
-    does not hold; statements of the paper that do not hold here are in the verdict."""
+    """Prints tables, findings and the verdict, and writes results.json. Exits with status 1 if a finding of this
+    project does not hold. Statements of the paper that do not hold here do not change the status; the verdict names
+    them."""
     if on != "sim":
         _fail(f"--on does not take '{on}'; {name} runs in virtual time, sim", 2)
     case = MT_CASES[name]
@@ -139,8 +140,8 @@ def _report(result: MtResult, found: list[Finding], folder: Path) -> None:
 
 
 def _of_the_set(result: MtResult) -> list[str]:
-    """Execution times with which all of the paper's statements about bounds hold; the paper itself does not state its
-    times."""
+    """Lines about the execution times with which all of the paper's statements about bounds hold. The paper does not
+    state its times."""
     if result.case.scale == 1:
         return []
     every = fits(result.case)

@@ -2,7 +2,7 @@
 """Chains on multi-threaded executors: the case study of Sobhani, Choi and Kim, "Timing Analysis and Priority-driven
 Enhancements of ROS 2 Multi-threaded Executors" (RTAS 2023), section VI-A; and the chain set four-chains, with which
 rclcpp was measured. The paper's figures show no numbers, so the measurements here are compared with the statements in
-its text. The reference figures printed beside them are those of the real rclcpp."""
+its text. The reference figures that are printed beside the measurements are those of the real rclcpp."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from tide_tools.system.model import Callback, Chain, Group, System
 from tide_tools.system.places import Executor
 
 POLICY_LETTERS: dict[Policy, str] = {"readyset": "D", "tide": "P"}
-# Time that rclcpp spends on a callback, including DDS, on the machine of the figures below. With this value the
-# simulator agrees with all those figures within 10 %.
+# Time that rclcpp spends on a callback, including DDS, on the machine on which the figures in Reference were measured.
+# With this value the simulator agrees with all those figures within 10 %.
 RCLCPP_CALLBACK_US = 600.0
 PHASINGS = 100  # number of runs of the case study, each with newly drawn start times of its timers
 HYPERPERIOD_MS = 200
@@ -41,8 +41,8 @@ class HostError(Exception):
 
 @dataclass(frozen=True)
 class Responses:
-    """Sorted responses of one chain. lost: number released and never finished; skipped: number of expiries without a
-    release."""
+    """Sorted responses of one chain. lost: number of instances that were released and never finished; skipped: number
+    of expiries without a release."""
 
     name: str
     sorted_ns: Sequence[int]
@@ -61,7 +61,7 @@ class Responses:
 
 @dataclass(frozen=True)
 class Configuration:
-    """One configuration of an executor. cost_us: additional cost of starting a callback."""
+    """A configuration of an executor. cost_us: additional time that it takes to start a callback."""
 
     policy: Policy
     threads: int
@@ -72,7 +72,8 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """Name as in the paper's captions: R or ME, D or P, MT with the number of threads."""
+        """The name in the style of the paper's captions: R or ME (reentrant or mutually exclusive), D or P (default or
+        priority-driven), and MT with the number of threads."""
         prefix = "2*" if self.executors == 2 else ""
         groups = "ME" if self.exclusive else "R"
         cost = f" +{self.cost_us / 1000:g} ms" if self.cost_us else ""
@@ -90,8 +91,8 @@ class Configuration:
         }
 
 
-# p50, p99 and maximum in ms of each chain, with rclcpp 28.1.6 (Jazzy), rmw_fastrtps and two cores: its own executors,
-# and a subclass that takes the most urgent ready callback at each choice.
+# p50, p99 and maximum of each chain in ms, measured with rclcpp 28.1.6 (Jazzy), rmw_fastrtps and two cores. The
+# executors were rclcpp's own, and a subclass that takes the most urgent ready callback at each choice.
 Reference = tuple[tuple[float, float, float], ...]
 REFERENCES: dict[tuple[str, Configuration], Reference] = {
     ("mt-case-study", Configuration("readyset", 2)): (
@@ -119,7 +120,7 @@ REFERENCES: dict[tuple[str, Configuration], Reference] = {
 
 
 def reference(case: str, configuration: Configuration) -> Reference | None:
-    """Figures of the same configuration, whatever the additional cost."""
+    """The figures of rclcpp for a configuration that is equal except for cost_us; None if there are none."""
     plain = Configuration(
         configuration.policy,
         configuration.threads,
@@ -132,7 +133,7 @@ def reference(case: str, configuration: Configuration) -> Reference | None:
 
 @dataclass(frozen=True)
 class MtCase:
-    """An experiment with multi-threaded executors. scale: factor for all execution times of the description."""
+    """An experiment with multi-threaded executors. `scale` is a factor for all execution times of the description."""
 
     name: str
     title: str
@@ -162,8 +163,8 @@ MT_CASES = {
             "Figs. 5 to 8: four chains on executors of 1, 2, 4 and two of 2 threads",
             Path("examples/published/picas_mt/system.toml"),
             300,
-            # Factor for the execution times: the paper's text has no numbers, but from this factor on, all of its
-            # statements about bounds hold.
+            # The paper's text does not state the execution times. From this factor on, all of its statements about
+            # bounds hold.
             Decimal("1.10"),
         ),
         MtCase(
@@ -229,7 +230,7 @@ def _chain(chain: Chain, configuration: Configuration) -> Chain:
 @dataclass(frozen=True)
 class Outcome:
     """The result of one configuration. updates: number of updates of the set of ready callbacks; None if they were not
-    counted. theorem: bounds in ms by the paper's theorem, by form (published or safe) and chain."""
+    counted. theorem: bounds in ms from the paper's theorem, for each form (published or safe) and chain."""
 
     configuration: Configuration
     chains: tuple[Responses, ...]
@@ -243,8 +244,8 @@ class Outcome:
 
 
 def one_per_choice(outcome: Outcome) -> int:
-    """Updates of the set, counted as in the paper's section V-C: the priority-driven executor performs one for each
-    choice of a thread."""
+    """Number of updates of the set if they are counted as in the paper's section V-C, where the priority-driven
+    executor performs one for each choice of a thread."""
     return outcome.callbacks_run if outcome.configuration.policy == "tide" else outcome.updates or 0
 
 
@@ -280,7 +281,8 @@ def _responses(told: Sequence[dict[str, Any]], place: int) -> Responses:
 
 
 def _bounds(system: System, configuration: Configuration) -> Bounds | None:
-    """Execution times must include the executor's own time, so with an additional cost there is no bound."""
+    """The bounds; None if the configuration has an additional cost, which the execution times of the description do not
+    include."""
     if configuration.cost_us:
         return None
     return bounds_of(system, "priority" if configuration.policy == "tide" else "default")
@@ -348,8 +350,8 @@ def _rows(case: MtCase, outcome: Outcome) -> Iterator[Row]:
         yield row("set_updates_one_per_choice", one_per_choice(outcome), None, outcome.callbacks_run)
 
 
-# ---- bounds of the paper ---- The paper's bounds of a configuration, published and safe, and the execution times with
-# which all statements on bounds in its text hold.
+# ---- bounds of the paper ---- The paper's bounds for a configuration, in the published and in the safe form, and the
+# execution times with which all statements about bounds in its text hold.
 
 
 FORMS = ("published", "safe")
@@ -373,8 +375,8 @@ def theorem(configuration: Configuration) -> str:
 
 
 def theorem_bounds(system: System, configuration: Configuration) -> dict[str, ByChain]:
-    """Bounds by form. The bound of a chain over two executors is the sum of its parts (section V-F) and the delays in
-    the description."""
+    """Bounds by form. The bound of a chain over two executors is the sum of the bounds of its parts (section V-F) and
+    of the delays in the description."""
     document = host_document(system, "priority" if configuration.policy == "tide" else "default")
     try:
         told = {(one.analysis, one.chain): one.response_ns for one in compare_executors(document)}
@@ -394,8 +396,8 @@ def theorem_bounds(system: System, configuration: Configuration) -> dict[str, By
 
 @dataclass(frozen=True)
 class Fit:
-    """A factor for the execution times of the public example. `wrong` lists the statements of the text that contradict
-    the published theorem with this factor."""
+    """A factor for the execution times of the public example. `wrong` lists the paper's statements that contradict its
+    theorem with this factor."""
 
     scale: Decimal
     wrong: tuple[str, ...]
@@ -425,8 +427,8 @@ def fits(case: MtCase) -> list[Fit]:
     return [Fit(scale, tuple(differences(case, scale))) for scale in SCALES]
 
 
-# ---- findings ---- Statements of the paper on its case study, and results of the real rclcpp, compared with the
-# measurements.
+# ---- findings ---- They compare the measurements with statements of the paper about its case study, and with results
+# of the real rclcpp.
 
 
 URGENT = ("c1", "c2")
@@ -435,8 +437,8 @@ UPDATES_MORE = 0.10
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence about the results, and whether it holds. published: true if the sentence is the paper's, false if it
-    is this project's."""
+    """A statement about the results, and whether it holds. published: true if it is a statement of the paper, false if
+    it is one of this project."""
 
     text: str
     published: bool
@@ -464,12 +466,13 @@ def is_overloaded(result: MtResult, configuration: Configuration) -> bool:
 
 
 def more_updates(default: Outcome, driven: Outcome) -> float:
-    """Change in the number of updates performed, as a share."""
+    """By what share the driven executor performs more updates of its set than the default one."""
     return (driven.updates or 0) / max(1, default.updates or 0) - 1
 
 
 def more_by_choice(default: Outcome, driven: Outcome) -> float:
-    """Like `more_updates`, but as if the priority-driven executor updated its set at each choice, as in the paper."""
+    """Like `more_updates`, but with the updates of the priority-driven executor counted as in the paper, one for each
+    choice."""
     return one_per_choice(driven) / max(1, default.updates or 0) - 1
 
 

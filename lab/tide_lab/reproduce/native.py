@@ -20,7 +20,8 @@ from tide_tools.system.model import Callback, Chain, Publication, System
 
 SYSTEM = ROOT / "examples/three_chains/system.toml"
 SYSTEMS = ("batch", "tide", "tide-preemptive", "limit")
-# As in the simulator's plans, the paper's frame of 100 B has 115 bytes; tide's frame has four more.
+# As in the simulator's plans, the payload is four bytes less than in the paper, because the frame is longer: 119 bytes
+# instead of 115 for a message of 100 B.
 PAYLOAD_LESS_BYTES = 4
 CHAINS = 3
 PAYLOAD_BYTES = 100
@@ -37,7 +38,7 @@ def system_of(case: Case, system: str, x: int) -> System:
     base = load(SYSTEM)
     reliable = case.name == "pods-reliable"
     update: dict[str, object] = {"reliability": "reliable" if reliable else "best_effort"}
-    if reliable:  # as published: immediate requests; PoDS reserves the line for the answer
+    if reliable:  # as published: requests are sent at once, and PoDS keeps the line free for the answer
         update["hold"] = system != "batch"
         links = tuple(link.model_copy(update={"heartbeat_delay_ms": Decimal(0)}) for link in base.links)
         base = base.model_copy(update={"links": links})
@@ -78,7 +79,7 @@ def _renamed(publication: Publication, suffix: str) -> Publication:
 
 
 def variant_of(case: Case, system: str) -> Variant:
-    """The paper's baseline waits for its DMA and, in reliable mode, for acknowledgments."""
+    """The paper's baseline waits until the DMA has sent a frame and, in reliable mode, for the acknowledgment."""
     if system != "batch":
         return Variant("tide" if system == "limit" else system, "asynchronous")
     return Variant("batch", "stock" if case.name == "pods-reliable" else "blocking")

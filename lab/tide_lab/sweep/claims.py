@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paper's statements about its figures 9 to 11, as numbers that can be computed from a sweep."""
+"""Statements of the paper about its figures 9 to 11, each as a number that can be computed from a sweep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CURVES = ("PPWA_AD", "PPWA_CD", "PWA_AD", "PWA_CD")
 
 
 class Shares:
-    """The curves of one kind of bounds, in percent over the varied quantity."""
+    """The curves for one kind of bounds: shares in percent by the varied quantity."""
 
     def __init__(self, rows: list[dict[str, Any]], variant: str) -> None:
         self._curves: dict[str, dict[float, float]] = {}
@@ -28,8 +28,8 @@ class Shares:
 
 
 def largest_lead(shares: Shares) -> float:
-    """Largest lead of the priority-driven executor over the default one, of both kinds of deadlines, in percentage
-    points."""
+    """The largest lead of the priority-driven executor over the default one, with either kind of deadlines, in
+    percentage points."""
     leads = [
         high - low
         for kind in ("CD", "AD")
@@ -39,8 +39,8 @@ def largest_lead(shares: Shares) -> float:
 
 
 def points_behind(shares: Shares) -> float:
-    """Greatest distance by which a priority-driven curve lies below the corresponding default curve, in percentage
-    points."""
+    """How far a priority-driven curve lies at most below the default curve for the same kind of deadlines, in
+    percentage points."""
     return max(
         low - high
         for kind in ("CD", "AD")
@@ -49,7 +49,8 @@ def points_behind(shares: Shares) -> float:
 
 
 def first_near_the_end(shares: Shares, curve: str, within: float = 5.0) -> float:
-    """The least value from which on the curve stays within this number of points of its last value."""
+    """The least value of the varied quantity from which on the curve stays within this number of points of its last
+    value."""
     shares_now = shares.curve(curve)
     for value, rest in zip(shares.values, (shares_now[index:] for index in range(len(shares_now))), strict=True):
         if max(abs(share - shares_now[-1]) for share in rest) <= within:
@@ -58,7 +59,7 @@ def first_near_the_end(shares: Shares, curve: str, within: float = 5.0) -> float
 
 
 def steepest_part(shares: Shares, curve: str) -> float:
-    """The largest step between two neighbouring values, as a share of the whole rise, in percent."""
+    """The largest step of the curve between two neighbouring values, in percent of its whole rise."""
     shares_now = shares.curve(curve)
     rise = shares_now[-1] - shares_now[0]
     steps = [after - before for before, after in pairwise(shares_now)]
@@ -66,14 +67,14 @@ def steepest_part(shares: Shares, curve: str) -> float:
 
 
 def fall(shares: Shares, curve: str) -> float:
-    """Drop of the curve from its highest point to the last, in percentage points."""
+    """By how much the curve drops from its highest point to the last one, in percentage points."""
     shares_now = shares.curve(curve)
     return max(shares_now) - shares_now[-1]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper; `paper` is its number, if the paper prints one."""
+    """A statement of the paper and its value in a sweep; `paper` is the paper's number, if it prints one."""
 
     text: str
     paper: str

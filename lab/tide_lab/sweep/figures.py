@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures 9 to 11 as `tide lab reproduce` runs them. They use several recipes for chain sets, because the paper does
-not state its recipe completely, and the choice matters."""
+"""The sweeps for figures 9 to 11, as `tide lab reproduce` runs them. There are several recipes for chain sets, because
+the paper does not state its recipe completely, and the choice matters."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def _print_claims(study: Study, found: dict[str, list[dict[str, Any]]]) -> None:
 
 
 def run_study(study: Study, folder: Path, brief: bool = False) -> list[dict[str, Any]]:
-    """Writes and, if not brief, shows the result. Exits with 1 or 130 if it cannot."""
+    """Runs the sweep, writes its result and, if not brief, shows it. Exits with status 1 if it fails, or 130 after
+    Ctrl-C."""
     require_folder(folder)
     try:
         with interruptible():

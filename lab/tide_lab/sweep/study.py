@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of a sweep: points (values of the varied quantity) that are divided into blocks of chain sets; each block
-is one call of the analysis. A block is a pure function of its recipe and seeds, so it may run anywhere and may be
-repeated."""
+"""The parts of a sweep. A point is a value of the varied quantity; its chain sets are divided into blocks, and each
+block is one call of the analysis. The result of a block depends only on its recipe and seeds, so it may run anywhere
+and may be repeated."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ SOURCE = (
     "Sobhani, Choi, Kim: Timing Analysis and Priority-driven Enhancements of ROS 2 Multi-threaded Executors (RTAS 2023)"
 )
 BLOCK_SETS = 250
-_Z = 1.959964  # the quantile for a 95 % interval
+_Z = 1.959964  # quantile of the normal distribution for a 95 % interval
 _SEED_STRIDE = 1_000_000
 
-# safe: repaired; published: as published; tight: repaired, and the chain waits only while all threads are busy.
+# Forms of an analysis. published: as the paper has it; safe: repaired; tight: repaired, and a chain waits only while
+# all threads are busy.
 VARIANTS = ("safe", "published", "tight")
 # For each analysis: its name in the paper, and its form.
 ANALYSES = {
@@ -31,7 +32,7 @@ ANALYSES = {
 
 @dataclass(frozen=True)
 class Study:
-    """A figure of the paper. The paper does not describe in detail how it drew its sets. These settings are this
+    """A figure of the paper. The paper does not describe in detail how it drew its sets; the settings here are this
     project's, and every result contains them."""
 
     case: str
@@ -102,7 +103,7 @@ STUDIES = {
 
 @dataclass(frozen=True)
 class Block:
-    """The chain sets from `first` to `first + count - 1` of a point."""
+    """The chain sets `first` to `first + count - 1` of a point."""
 
     point: int
     first: int
@@ -123,7 +124,7 @@ def run_block(study: Study, block: Block) -> dict[str, int]:
 
 @dataclass
 class Tally:
-    """The counts of a point up to now."""
+    """The counts of a point so far."""
 
     sets: int = 0
     met: dict[str, int] | None = None
@@ -136,8 +137,8 @@ class Tally:
 
 
 def interval(met: int, sets: int) -> tuple[float, float]:
-    """Confidence interval of the share at 95 % (Wilson 1927). It always lies within 0..1, and is not empty at 0 and
-    1."""
+    """The 95 % confidence interval of the share met / sets (Wilson 1927). It always lies within 0..1, and has a length
+    even if the share is 0 or 1."""
     share = met / sets
     centre = (share + _Z**2 / (2 * sets)) / (1 + _Z**2 / sets)
     half = _Z / (1 + _Z**2 / sets) * sqrt(share * (1 - share) / sets + _Z**2 / (4 * sets**2))

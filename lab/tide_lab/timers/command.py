@@ -111,7 +111,7 @@ def timers(
         with interruptible(), results_folder(folder, _LEFT) as place:
             outcome = _measure(settings)
             if outcome.interrupted and not len(outcome.tide.measured_ns):
-                raise KeyboardInterrupt  # because without measurements, older results are kept
+                raise KeyboardInterrupt  # without measurements, the older results are kept
             complete = _report(settings, outcome, place)
         console = Console(emoji=False)
         names = ", ".join(sorted(entry.name for entry in folder.iterdir()))

@@ -22,7 +22,7 @@ class Tally:
     name: str
     measured: list[Array] = field(default_factory=list)
     reported: list[Array] = field(default_factory=list)
-    skipped: int = 0  # number of expiries without a callback, because the preceding callback was late
+    skipped: int = 0  # number of expiries without a callback, because the one before was late
     told_another_expiry: int = 0
 
     @property
@@ -83,8 +83,8 @@ class Summary:
 
 @dataclass
 class Piece:
-    """Measurements of one block. samples: measured and reported latency of each expiry, by program; ends: last message
-    of each program; cyclictest: its thread."""
+    """The measurements of one block. samples: measured and reported latency of each expiry, by program; ends: what each
+    program reported at its start and end; cyclictest: the part of its result about its thread."""
 
     samples: dict[str, Array] = field(default_factory=dict)
     ends: dict[str, dict[str, Any]] = field(default_factory=dict)

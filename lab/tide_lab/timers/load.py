@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The load on one processor: PERCENT PROCESSOR. Computes until its processor time is this share of the time since its
-start, in slices of 5 ms, and prints both times when it is ended by SIGTERM."""
+"""Loads one processor. The arguments are PERCENT PROCESSOR. In slices of 5 ms, it computes until its processor time is
+PERCENT of the time since its start. When SIGTERM ends it, it prints both times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import time
 
 _SLICE_NS = 5_000_000
-_DEBT_NS = 100_000_000  # makes up for time that other work on the processor took, up to this amount
+_DEBT_NS = 100_000_000  # time lost to other work on the processor is made up for, up to this amount
 
 
 def _burn(percent: int) -> None:

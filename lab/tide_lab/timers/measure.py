@@ -33,12 +33,12 @@ _START_LIMIT_S = 60.0
 _SECOND_NS = 1_000_000_000
 _STARTING_NS = 600_000_000
 
-Progress = Callable[[str, int], None]  # the running program, and the completed repetitions of all programs
+Progress = Callable[[str, int], None]  # arguments: the running program, and the completed repetitions of all programs
 
 
 @dataclass(frozen=True)
 class Load:
-    """Processor time of the load generator's thread on one processor, and the total load of that processor."""
+    """The load of one processor in percent: wanted and achieved by the load generator, and from all threads."""
 
     cpu: int
     wanted_percent: int
@@ -58,7 +58,7 @@ class Outcome:
     cyclictest: Tally = field(default_factory=lambda: Tally("cyclictest"))
     loads: list[Load] = field(default_factory=list)
     interrupted: bool = False
-    failure: str | None = None  # reason for an early end that was not an interruption
+    failure: str | None = None  # why the run ended early, unless it was interrupted
     memory_locked: bool = False
     cpu_latency_held: bool = False
 
@@ -80,7 +80,7 @@ class Outcome:
 
 
 def require_permission(settings: Settings) -> None:
-    """Raises PlanError if the operating system refuses the scheduling; called before any measurement starts."""
+    """Raises PlanError if the operating system refuses the scheduling. Called before the first measurement."""
     policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, POLICIES[settings.policy], os.sched_param(settings.priority))
@@ -90,7 +90,7 @@ def require_permission(settings: Settings) -> None:
 
 
 def measure(settings: Settings, report: Progress) -> Outcome:
-    """All blocks of the settings. An interruption (KeyboardInterrupt) or a failing program ends the run early; the
+    """Runs all blocks of the settings. An interruption (KeyboardInterrupt) or a failing program ends the run early; the
     outcome then contains the measurements so far and the reason."""
     outcome = Outcome()
     with TemporaryDirectory(prefix="tide-timers-") as name, _held_cpu_latency():
@@ -106,8 +106,8 @@ def measure(settings: Settings, report: Progress) -> Outcome:
 
 @contextlib.contextmanager
 def _held_cpu_latency() -> Iterator[None]:
-    """Requests the lowest CPU latency for all programs, and for the time between them; tide-timers and cyclictest
-    request it themselves as well."""
+    """Requests the lowest CPU latency from the kernel during all programs and between them. tide-timers and cyclictest
+    also request it themselves."""
     try:
         descriptor = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
     except OSError:
@@ -135,7 +135,7 @@ class Run:
                 self.finished += block.repetitions * len(block.places)
 
     def _block(self, block: Block) -> None:
-        """The files of the block's programs are read when the programs have ended, normally or not."""
+        """Runs a block. Reads the files of its programs when these have ended, normally or not."""
         started: dict[str, Child] = {}
         try:
             with Children() as children:
@@ -198,7 +198,7 @@ class Run:
         return ["--repetitions", f"{repetitions}", "--timeout-ns", timeout, "--out", str(self._file(name))]
 
     def cyclictest_words(self, repetitions: int) -> list[str]:
-        # Any value of -p would select FIFO, so normal scheduling has none.
+        # With any -p, cyclictest would use FIFO, so it gets none for normal scheduling.
         policy = ["--policy", self.settings.policy, "-p", f"{self.settings.priority}"]
         policy = ["--policy", "other"] if self.settings.policy == "normal" else policy
         return [
@@ -208,9 +208,9 @@ class Run:
         ]
 
     def _start_words(self, name: str, start_ns: int) -> list[str]:
-        """Arguments by which a program measures on the same grid of expiries as the others of its block. Disturbances
-        may be periodic, and programs with different phases would meet different parts of them. No program measures
-        while the other one starts or ends."""
+        """Arguments with which the timers of all programs of a block expire at the same times. Disturbances may be
+        periodic, and programs with different phases would meet different parts of them. Besides, no program then
+        measures while another one starts or ends."""
         if name == "cyclictest":
             return ["--secaligned"]
         return ["--start-ns", f"{start_ns}"]
@@ -269,8 +269,8 @@ class Run:
 
 
 def _next_second_ns() -> int:
-    """When cyclictest --secaligned would start if it ran now: at the next full second of CLOCK_MONOTONIC. If that
-    second is too near, waits until it has begun."""
+    """The time at which cyclictest --secaligned will start: the next full second of CLOCK_MONOTONIC. If that second is
+    too near, this first waits until it has begun."""
     rest_ns = -time.monotonic_ns() % _SECOND_NS
     if rest_ns < _STARTING_NS:
         time.sleep((rest_ns + 1_000_000) / 1e9)
@@ -278,7 +278,7 @@ def _next_second_ns() -> int:
 
 
 def _lines(child: Child) -> Iterator[dict[str, Any]]:
-    """The complete output of the child process, which has ended, so its output ends, too."""
+    """The complete output of a child process that has ended."""
     patience = Patience(_START_LIMIT_S)
     while True:
         line = child.next_line(patience)
@@ -288,7 +288,8 @@ def _lines(child: Child) -> Iterator[dict[str, Any]]:
 
 
 class _Loading:
-    """The load, which runs from the first block to the end of the last; its measurements are available after that."""
+    """The load on the processors, which runs from the start of the first block to the end of the last one. Then its
+    measurements are added to the outcome."""
 
     def __init__(self, settings: Settings, outcome: Outcome, folder: Path) -> None:
         self.settings, self.outcome, self.folder = settings, outcome, folder
@@ -320,7 +321,7 @@ class _Loading:
 
 
 def busy_times() -> dict[int, tuple[int, int]]:
-    """By processor: the number of busy ticks and of all ticks since the machine started."""
+    """For each processor, the number of busy ticks and of all ticks since the machine started."""
     found = {}
     for line in Path("/proc/stat").read_text(encoding="ascii").splitlines():
         words = line.split()

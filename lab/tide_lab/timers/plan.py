@@ -19,7 +19,7 @@ PRIORITY = 80
 PLAIN = "tide-no-lead"  # tide without its wake-up lead
 ROS_TIMERS = ("rclc", "rclpy")
 BLOCK_S = 20.0
-BLOCKS_WANTED = 8  # number of blocks wanted even in short runs, but each of at least a second
+BLOCKS_WANTED = 8  # also in short runs, if each block has at least a second
 
 
 class PlanError(Exception):
@@ -53,16 +53,16 @@ class Settings:
 
 @dataclass(frozen=True)
 class Block:
-    """The processor of each program and the number of repetitions; the programs of one block run at the same time."""
+    """Programs that run at the same time, each on a processor, and their number of repetitions."""
 
     repetitions: int
     places: dict[str, int]  # processor by program
 
 
 def blocks(settings: Settings) -> list[Block]:
-    """tide and cyclictest run at the same time on two processors, and swap processors after each block. Both therefore
-    measure on the same processors, with the same other work. With a single processor, they take turns. Each timer of
-    ROS has blocks of its own, and so has tide without its wake-up lead."""
+    """Divides the repetitions into blocks. tide and cyclictest run at the same time on two processors, and swap
+    processors after each block, so that both measure on the same processors with the same other work. With a single
+    processor, they take turns. Each timer of ROS has blocks of its own, and so has tide without its wake-up lead."""
     duration_s = settings.repetitions * settings.timeout_us / 1e6
     count = max(2, math.ceil(duration_s / BLOCK_S), min(BLOCKS_WANTED, int(duration_s)))
     count += count % 2  # an even number, so that each processor gets equally many blocks
@@ -116,7 +116,7 @@ def missing_of(name: str) -> str | None:
 
 
 def ros_timers(text: str | None) -> tuple[str, ...]:
-    """Timers from `--ros`: names separated by commas, or "none"; the default is those that can be measured here."""
+    """The timers that `--ros` names, separated by commas, or "none". The default is all that can be measured here."""
     if text is None:
         return tuple(name for name in ROS_TIMERS if missing_of(name) is None)
     names = [] if text == "none" else text.split(",")

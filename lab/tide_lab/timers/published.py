@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results published by the timer tests of ROS (timer_tests, PandaBoard ES, two million repetitions for each cell):
-minimum, average and maximum latency in us."""
+"""Published results of the timer tests of ROS (timer_tests): minimum, average and maximum latency in us, measured on a
+PandaBoard ES with two million repetitions for each cell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tide_lab.timers.plan import Settings
 SOURCE = "timer_tests suite of ROS 1, PandaBoard ES (OMAP4460), Linux 3.4.0 and 3.4.0-rt17"
 
 Figures = tuple[int, int, int]
-# by kernel, load in percent and policy: figures for 1 ms and for 10 ms
+# By kernel, load in percent and policy: the figures for periods of 1 ms and of 10 ms.
 PUBLISHED: Mapping[tuple[str, int, str], tuple[Figures, Figures]] = {
     ("3.4.0", 0, "normal"): ((-145, 65, 11817), (-112, 97, 10233)),
     ("3.4.0", 0, "rr"): ((7, 67, 159), (9, 94, 498)),

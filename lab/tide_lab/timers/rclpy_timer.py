@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rclpy timer for comparison: one node, one timer on the steady clock, and rclpy's default executor. It is a
-separate program, because the scheduling must be set before rclpy starts its threads. Prints `ready`, waits for a line,
-measures, and writes two int64 for each callback, as tide-timers does. SIGTERM and SIGINT end the program early, and the
-measurements are kept.
+"""Measures a timer of rclpy for comparison: one node with one timer on the steady clock, in rclpy's default executor.
+This is a separate program, because the scheduling must be set before rclpy starts its threads. Prints `ready`, waits
+for a line, measures, and writes two int64 for each callback, as tide-timers does. SIGTERM and SIGINT end it early; it
+then writes the measurements so far.
 
-measured: the clock at the start of the callback minus the expiry on the timer's grid. reported: the time since the
-latest point of the grid as rclpy reports it by time_until_next_call()."""
+The first number is the measured latency: the clock at the start of the callback minus the time of the expiry. The
+second one is the reported latency: the time since the last expiry, computed from time_until_next_call()."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Measurement:
         self.timer: Any = None
 
     def start(self, timer: Any) -> None:
-        """The timer's grid, from the closest pair of clock readings."""
+        """Determines the times of the timer's expiries from the closest of several pairs of clock readings."""
         self.timer = timer
         tightest = 1 << 62
         for _ in range(50):
@@ -126,7 +126,7 @@ def main() -> None:
     with open(arguments.out, "wb") as file:
         file.write(measurement.samples[: 2 * measurement.done].tobytes())
     _say(event="done", done=measurement.done, skipped=measurement.skipped)
-    os._exit(0)  # the file is complete; rclpy's threads are not needed any more
+    os._exit(0)  # the file is complete; does not wait for rclpy's threads
 
 
 if __name__ == "__main__":

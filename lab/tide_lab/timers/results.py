@@ -24,7 +24,7 @@ GOAL_REPORTED_NS = 6000.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """A goal and the measurement for it. holds: None if this run does not measure it."""
+    """A goal, the measured figure, and whether the goal is met (None if this run does not measure it)."""
 
     goal: str
     measured: str
@@ -54,7 +54,7 @@ class Result:
 
     @property
     def differences_ns(self) -> Array:
-        """Absolute difference of the reported and the measured latency of each expiry."""
+        """For each expiry, the absolute difference of the reported and the measured latency."""
         tide = self.outcome.tide
         differences: Array = np.abs(tide.measured_ns - tide.reported_ns)
         return differences
@@ -126,7 +126,7 @@ class Result:
 
 
 def write_files(result: Result, folder: Path) -> None:
-    """results.json, a log of each kind of latency with one value in us per line, and cyclictest's histogram."""
+    """Writes results.json, a log for each kind of latency with one value in us per line, and cyclictest's histogram."""
     (folder / "results.json").write_text(result.to_json(), encoding="utf-8")
     for tally in result.outcome.tallies.values():
         for kind, values in (("measured", tally.measured_ns), ("reported", tally.reported_ns)):
