@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""100 boards and 1,000 chains: every chain has a bound, and the table begins with the chains of the smallest margins."""
+"""100 boards and 1,000 chains: every chain has a bound, and the chains of the smallest margins come first."""
 
 from __future__ import annotations
 

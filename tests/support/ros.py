@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shlex
 import socket
@@ -98,6 +99,7 @@ class Host:
         self._thread.join(HANG_S)
         self._executor.shutdown()
         self.node.destroy_node()  # otherwise, the next test could still discover this test's publishers
+        gc.collect()  # ends the participant, too, which action clients keep in cycles of references
 
 
 @contextlib.contextmanager

@@ -235,17 +235,19 @@ def test_what_surrounds_a_callback_is_left_free() -> None:
 
 @pytest.mark.full  # because it measures this machine
 def test_a_processor_that_stands_still_is_seen() -> None:
-    """The program itself is stopped, which looks to its threads like a pause of their processor."""
+    """The program itself is stopped, which looks to its threads like a pause of their processor. The machine may pause
+    just before, so that the recorded pause begins earlier."""
     if not may_use_fifo():
         done = subprocess.run([find_binary("tide-pauses")], capture_output=True, text=True)
         assert done.returncode == 1 and "no real-time priority" in done.stderr
         return
+    from_ns = time.monotonic_ns()
     process = subprocess.Popen([find_binary("tide-pauses")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None and process.stdout is not None
     assert json.loads(process.stdout.readline()) == {"event": "watching"}
-    from_ns = time.monotonic_ns()
     os.kill(process.pid, signal.SIGSTOP)
-    while "State:\tT" not in Path(f"/proc/{process.pid}/status").read_text(encoding="ascii"):
+    threads = list(Path(f"/proc/{process.pid}/task").iterdir())
+    while not all("State:\tT" in (thread / "status").read_text(encoding="ascii") for thread in threads):
         time.sleep(0.001)  # clock: between two looks
     stopped_ns = time.monotonic_ns()
     time.sleep(0.05)  # clock: shortest length of the pause
@@ -259,10 +261,7 @@ def test_a_processor_that_stands_still_is_seen() -> None:
     assert len(told["processors"]) == len(os.sched_getaffinity(0))
     for one in told["processors"]:
         assert one["looks"] > 0 and one["left_out"] == 0
-        assert any(
-            from_ns <= begin + 2 * told["step_ns"] and begin <= stopped_ns and end >= resumed_ns - MS
-            for begin, end in one["pauses"]
-        )
+        assert any(from_ns <= begin <= stopped_ns and end >= resumed_ns - MS for begin, end in one["pauses"])
     assert pauses_of(told) == sorted(pauses_of(told)) and pauses_of(None) == []
 
 

@@ -591,7 +591,7 @@ class _Draw:
         elif is_service and self.of.shared and self.chance(0.2):
             way = ("h", "h", "h")
         if self.of.shapes and self.chance(0.7):
-            ways = (("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",))
+            ways: tuple[tuple[str, ...], ...] = (("m",), ("m", "h"), ("h", "m"), ("m", "m"), ("h",))
             ways = (("m",), ("m", "h"), ("m", "h"), ("h",)) if self.of.fragments else ways
             way = self.random.choice([one for one in ways if one != ("m", "m") or not self.of.rtps])
         host = self.random.choice(hosts)
