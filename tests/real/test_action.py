@@ -184,6 +184,20 @@ def test_feedback_is_complete(world: World) -> None:
 
 
 @pytest.mark.full
+@pytest.mark.parametrize("world", [rtps], ids=["rtps"], indirect=True)
+def test_a_board_says_that_its_table_is_full(world: World) -> None:
+    """Each client takes eight matches, and action_peer has thirty."""
+    board = world.board("--serve", "count")
+    clients = [world.client("count") for _ in range(4)]
+    told = "rt/count/_action/feedback: a reader of another node gets no entry, because all 30 are in use"
+    log = world.folder / "board.log"
+    eventually(lambda: told in log.read_text(encoding="utf-8"), "the full table")
+    assert "raise TIDE_RTPS_MATCHES" in log.read_text(encoding="utf-8")
+    board.end()
+    assert len(clients) == 4
+
+
+@pytest.mark.full
 def test_ros_cancels_goals_of_a_board(world: World) -> None:
     board = world.board("--serve", "count", "--step-ms", "100")
     client = world.client("count")

@@ -67,6 +67,13 @@ extern const tide_rtps_agent_config_t tide_rtps_memory;
 #ifndef TIDE_RTPS_FRAMES
 #define TIDE_RTPS_FRAMES (TIDE_RTPS_READERS + 4 < 16 ? TIDE_RTPS_READERS + 4 : 16)
 #endif
+/* Called on the link's thread for each event of the participant (tide/rtps_participant.h): matches, lost samples, full
+ * tables. Without it, POSIX prints full tables and incompatible QoS on stderr; elsewhere only counters tell of them. */
+#ifdef TIDE_RTPS_EVENT
+void TIDE_RTPS_EVENT(void *context, const tide_rtps_event_t *event);
+#else
+#define TIDE_RTPS_EVENT NULL
+#endif
 #ifndef TIDE_MTU_BYTES /* as in tide/pools.h */
 #define TIDE_MTU_BYTES 512
 #endif
@@ -90,7 +97,8 @@ static struct {
   uint8_t frame_memory[TIDE_RTPS_FRAMES * TIDE_MTU_BYTES];
 } tide_rtps_storage;
 
-const tide_rtps_agent_config_t tide_rtps_memory = {.peers = tide_rtps_storage.peers,
+const tide_rtps_agent_config_t tide_rtps_memory = {.event = TIDE_RTPS_EVENT,
+                                                   .peers = tide_rtps_storage.peers,
                                                    .matches = tide_rtps_storage.matches,
                                                    .nodes = tide_rtps_storage.nodes,
                                                    .topics = tide_rtps_storage.topics,

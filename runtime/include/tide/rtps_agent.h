@@ -109,6 +109,9 @@ typedef struct tide_rtps_agent_config {
    * differ from their defaults; peers and matches are set already. False: this board cannot be reached in this
    * domain. */
   bool (*start)(void *context, uint32_t domain, tide_participant_config_t *config);
+  /* Called on the thread that reads, with the same context, for each event of the participant: matches, lost samples,
+   * full tables. Null: none. */
+  void (*event)(void *context, const tide_rtps_event_t *event);
   void *context;
   tide_rtps_peer_t *peers;
   tide_rtps_match_t *matches;

@@ -205,6 +205,8 @@ static uint8_t add_node(tide_rtps_agent_t *agent, uint16_t id, const tide_xrce_o
   if (agent->is_up && !agent->is_leaving && domain != agent->domain) return TIDE_XRCE_STATUS_ERR_MISMATCH;
   if (!agent->is_up || agent->is_leaving) {
     tide_participant_config_t config = {.domain = domain,
+                                        .event = agent->config.event,
+                                        .context = agent->config.context,
                                         .peers = agent->config.peers,
                                         .peer_count = agent->config.peer_count,
                                         .matches = agent->config.matches,

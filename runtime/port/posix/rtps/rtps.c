@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <rmw_microros/rmw_microros.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -192,8 +193,27 @@ static void wire_wake(struct uxrCustomTransport *transport) {
   (void)!write(wire.wake[1], "", 1);
 }
 
+static void print_event(void *context, const tide_rtps_event_t *event) {
+  (void)context;
+  const char *topic = event->local == NULL ? "" : event->local->topic;
+  if (event->kind == TIDE_RTPS_EVENT_PEERS_FULL)
+    (void)fprintf(stderr,
+                  "rtps: a participant of the domain gets no entry, because %u have matching topics: raise "
+                  "TIDE_RTPS_PEERS\n",
+                  tide_rtps_memory.peer_count);
+  if (event->kind == TIDE_RTPS_EVENT_MATCHES_FULL)
+    (void)fprintf(stderr,
+                  "rtps: %s: a %s of another node gets no entry, because all %u are in use: raise "
+                  "TIDE_RTPS_MATCHES\n",
+                  topic, event->local->is_writer ? "reader" : "writer", tide_rtps_memory.match_count);
+  if (event->kind == TIDE_RTPS_EVENT_INCOMPATIBLE)
+    (void)fprintf(stderr, "rtps: %s: a %s of another node has an incompatible QoS, policy %d\n", topic,
+                  event->local->is_writer ? "reader" : "writer", (int)event->count);
+}
+
 static bool wire_open(struct uxrCustomTransport *transport) {
   tide_rtps_agent_config_t config = tide_rtps_memory;
+  if (config.event == NULL) config.event = print_event;
   config.start = start;
   if (pipe(wire.wake) != 0) return false;
   for (size_t i = 0; i < 2; i++)
