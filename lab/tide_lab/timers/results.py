@@ -83,7 +83,7 @@ class Result:
         mean_ns = float(self.outcome.cyclictest.measured_ns.mean()) if other is not None else 0.0
         if other is None or mean_ns == 0 or other.percentiles_ns["p99.9"] == 0:
             return []
-        ours = (self.outcome.tide.measured_ns // BUCKET_NS).mean() * BUCKET_NS / mean_ns
+        ours = float((self.outcome.tide.measured_ns // BUCKET_NS).mean()) * BUCKET_NS / mean_ns
         late = tide.percentiles_ns["p99.9"] // BUCKET_NS * BUCKET_NS / other.percentiles_ns["p99.9"]
         found = [
             Verdict(f"{what} at most {GOAL_RATIO} x cyclictest's", f"{ratio:.3f} x", self._judged(ratio))
