@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
@@ -245,114 +246,54 @@ def _table(
     return text
 
 
-def _more(table: Text, left: int, what: str) -> RenderableType:
-    return table.append(f"and {left} more {what}\n", "dim") if left > 0 else table
-
-
 def _reason(row: ChainRow) -> str:
     return row.reasons[0] if row.verdict in (State.NOT_MET, State.VOID) else ""
 
 
-def chains_table(rows: list[ChainRow], most: int, width: int) -> RenderableType:
-    cells = [
-        [
-            row.name,
-            word_of(row),
-            *map(milliseconds, (row.last_ns, row.p99_ns, row.greatest_ns, row.bound_ns, row.deadline_ns)),
-            f"{row.misses + row.unanswered}" if row.instances or row.unanswered else "",
-            "" if row.messages_per_s is None else f"{row.messages_per_s:.1f}",
-            row.why or _reason(row) or (f"{row.start} to {row.end}" if row.last_ns is not None else ""),
-        ]
-        for row in by_need(rows)[:most]
-    ]
-    headings = (
-        "chain",
-        "",
-        "last",
-        "p99",
-        "greatest",
-        "bound",
-        "deadline",
-        "misses",
-        "messages/s",
-        "measured",
-    )
-    title = "chains, in ms; bound and deadline are of the whole chain"
-    table = _table(title, headings, cells, width, ("messages/s", "p99", "misses"))
-    return _more(table, len(rows) - most, "chains")
+def _chain_cells(row: ChainRow) -> list[str]:
+    times = (row.last_ns, row.p99_ns, row.greatest_ns, row.bound_ns, row.deadline_ns)
+    misses = f"{row.misses + row.unanswered}" if row.instances or row.unanswered else ""
+    measured = row.why or _reason(row) or (f"{row.start} to {row.end}" if row.last_ns is not None else "")
+    return [row.name, word_of(row), *map(milliseconds, times), misses, _with(row.messages_per_s, ".1f"), measured]
 
 
-def _percent(load: float | None) -> str:
-    return "" if load is None else f"{100 * load:.0f} %"
+def _link_cells(row: LinkRow) -> list[str]:
+    rates = (_with(one and one / 1000, ".1f") for one in (row.bytes_in_per_s, row.bytes_out_per_s))
+    loads = (_with(one and 100 * one, ".0f", " %") for one in (row.load_in, row.load_out))
+    message = f"{row.message}; {row.name}" if row.described else row.message
+    return [row.described or row.name, row.level, *rates, *loads, str(row.lost), message]
 
 
-def _kilobytes(rate: float | None) -> str:
-    return "" if rate is None else f"{rate / 1000:.1f}"
+def _agent_cells(row: AgentRow) -> list[str]:
+    counts = (row.clients, row.clients_not_well, row.restarts, row.messages_in, row.messages_out)
+    return [row.name, row.level if row.state == "running" else row.state, *map(str, counts), row.message]
 
 
-def links_table(rows: list[LinkRow], most: int, width: int) -> RenderableType:
-    cells = [
-        [
-            row.described or row.name,
-            row.level,
-            *map(_kilobytes, (row.bytes_in_per_s, row.bytes_out_per_s)),
-            *map(_percent, (row.load_in, row.load_out)),
-            str(row.lost),
-            row.message if not row.described else f"{row.message}; {row.name}",
-        ]
-        for row in rows[:most]
-    ]
-    headings = ("link", "", "kB/s in", "kB/s out", "load in", "load out", "lost", "the agent says")
-    return _more(_table("links", headings, cells, width, ("kB/s in", "kB/s out")), len(rows) - most, "links")
+def _client_cells(row: ClientRow) -> list[str]:
+    queue = f"{row.queue_in_use}/{row.queue_places}" if row.queue_places else ""
+    counts = (row.lost_from, row.lost_to, row.sent_again, row.refused, row.limits_reached)
+    return [row.key, row.level, row.place, queue, *map(str, counts), row.message]
 
 
-def agents_table(rows: list[AgentRow], most: int, width: int) -> RenderableType:
-    cells = [
-        [
-            row.name,
-            row.level if row.state == "running" else row.state,
-            *map(str, (row.clients, row.clients_not_well, row.restarts, row.messages_in, row.messages_out)),
-            row.message,
-        ]
-        for row in rows[:most]
-    ]
-    headings = ("agent", "", "clients", "not well", "restarts", "messages in", "messages out", "it says")
-    table = _table("agents", headings, cells, width, ("messages out", "messages in"))
-    return _more(table, len(rows) - most, "agents")
+def _with(value: float | None, form: str, unit: str = "") -> str:
+    return "" if value is None else f"{value:{form}}{unit}"
 
 
-def clients_table(rows: list[ClientRow], most: int, width: int) -> RenderableType:
-    cells = [
-        [
-            row.key,
-            row.level,
-            row.place,
-            f"{row.queue_in_use}/{row.queue_places}" if row.queue_places else "",
-            *map(str, (row.lost_from, row.lost_to, row.sent_again, row.refused, row.limits_reached)),
-            row.message,
-        ]
-        for row in sorted(rows, key=lambda row: row.level == "ok")[:most]
-    ]
-    headings = (
-        "client",
-        "",
-        "at",
-        "queue",
-        "lost from",
-        "lost to",
-        "sent again",
-        "refused",
-        "limits",
-        "the agent says",
-    )
-    table = _table("clients", headings, cells, width, ("sent again", "limits", "at"))
-    return _more(table, len(rows) - most, "clients")
-
-
-def programs_table(rows: list[ProgramRow], most: int, width: int) -> RenderableType:
-    cells = [[row.name, row.level, row.message] for row in sorted(rows, key=lambda row: row.level == "ok")[:most]]
-    table = _table("other programs on /diagnostics", ("program", "", "it says"), cells, width)
-    return _more(table, len(rows) - most, "programs")
+# The rows in a view, the title, the headings, those that a narrow terminal omits, the cells of a row, and whether rows
+# that are not well come first.
+_TABLES: tuple[tuple[str, str, str, Sequence[str], Callable[[Any], list[str]], bool], ...] = (
+    ("chains", "chains, in ms; bound and deadline are of the whole chain",
+     "chain,,last,p99,greatest,bound,deadline,misses,messages/s,measured", ("messages/s", "p99", "misses"),
+     _chain_cells, False),
+    ("links", "links", "link,,kB/s in,kB/s out,load in,load out,lost,the agent says", ("kB/s in", "kB/s out"),
+     _link_cells, False),
+    ("agents", "agents", "agent,,clients,not well,restarts,messages in,messages out,it says",
+     ("messages out", "messages in"), _agent_cells, False),
+    ("clients", "clients", "client,,at,queue,lost from,lost to,sent again,refused,limits,the agent says",
+     ("sent again", "limits", "at"), _client_cells, True),
+    ("programs", "other programs on /diagnostics", "program,,it says", (),
+     lambda row: [row.name, row.level, row.message], True),
+)  # fmt: skip
 
 
 def heading(view: View) -> Text:
@@ -368,20 +309,19 @@ def picture(view: View, console: Console) -> RenderableType:
     """The tables of a view, with as many rows as fit the terminal."""
     lines = console.height - 3 - len(view.notes)
     parts: list[RenderableType] = [heading(view)]
-    most = max(3, min(len(view.chains), int(lines * _SHARE_OF_CHAINS) - _OVERHEAD))
-    parts.append(chains_table(view.chains, most, console.width))
-    lines -= min(most, len(view.chains)) + _OVERHEAD + 1
-    tables: tuple[tuple[int, Callable[[int], RenderableType]], ...] = (
-        (len(view.links), lambda most: links_table(view.links, most, console.width)),
-        (len(view.agents), lambda most: agents_table(view.agents, most, console.width)),
-        (len(view.clients), lambda most: clients_table(view.clients, most, console.width)),
-        (len(view.programs), lambda most: programs_table(view.programs, most, console.width)),
-    )
-    for rows, table in tables:
-        if rows and lines > _OVERHEAD + 1:
-            most = min(rows, lines - _OVERHEAD - 1)
-            parts.append(table(most))
-            lines -= most + _OVERHEAD + 1
+    for what, title, headings, optional, cells, by_level in _TABLES:
+        rows = getattr(view, what)
+        most = min(len(rows), lines - _OVERHEAD - 1)
+        if what == "chains":
+            rows, most = by_need(rows), max(3, min(len(rows), int(lines * _SHARE_OF_CHAINS) - _OVERHEAD))
+        elif most <= 0:
+            continue
+        elif by_level:
+            rows = sorted(rows, key=lambda row: row.level == "ok")
+        shown = [cells(row) for row in rows[:most]]
+        table = _table(title, headings.split(","), shown, console.width, optional)
+        parts.append(table.append(f"and {len(rows) - most} more {what}\n", "dim") if len(rows) > most else table)
+        lines -= len(shown) + _OVERHEAD + 1
     return Group(*parts)
 
 
