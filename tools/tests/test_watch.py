@@ -24,7 +24,7 @@ from tide_tools.report.verdict import State, Verdict
 from tide_tools.system.load import load, parse
 from tide_tools.system.model import System
 from tide_tools.watch import command, screen
-from tide_tools.watch.agents import Agents, Array, Status, array_of
+from tide_tools.watch.agents import Agents
 from tide_tools.watch.chains import Answers, Latencies, TopicTimes, Window, points_of, way_back
 from tide_tools.watch.screen import (
     VERSION,
@@ -382,30 +382,26 @@ def test_a_clock_that_was_set_back_makes_no_answer_missing() -> None:
 # ---- agents ----
 
 
-def of(name: str, hardware: str, level: int = 0, **values: Any) -> Status:
-    told = {key.replace("_", " ") if key != "samples_to_dds" else key: str(one) for key, one in values.items()}
-    return Status(name, level, "words", hardware, told)
+def of(name: str, hardware: str, level: int = 0, **values: Any) -> DiagnosticStatus:
+    words = {key: key if key == "samples_to_dds" else key.replace("_", " ") for key in values}
+    told = [KeyValue(key=words[key], value=str(value)) for key, value in values.items()]
+    return DiagnosticStatus(name=name, level=bytes([level]), message="words", hardware_id=hardware, values=told)
 
 
-def test_an_array_is_read_as_rclpy_received_it() -> None:
-    values = [KeyValue(key="clients", value="3"), KeyValue(key="wörter", value="")]
-    status = DiagnosticStatus(level=b"\2", name="a", message="b", hardware_id="c", values=values)
-    message = deserialize_message(serialize_message(DiagnosticArray(status=[status])), DiagnosticArray)
-    message.header.stamp.sec, message.header.stamp.nanosec = -2, 5
-    assert array_of(message) == Array(-1_999_999_995, [Status("a", 2, "b", "c", {"clients": "3", "wörter": ""})])
+def array(second: float, *status: DiagnosticStatus) -> DiagnosticArray:
+    """As rclpy received it."""
+    sent = DiagnosticArray(status=status)
+    sent.header.stamp.sec, sent.header.stamp.nanosec = (int(one) for one in divmod(second * 1e9, 1e9))
+    return deserialize_message(serialize_message(sent), DiagnosticArray)
 
 
-def array(second: int, *status: Status) -> Array:
-    return Array(second * 1_000_000_000, list(status))
-
-
-def agent(hardware: str, clients: int = 0, shown: int = 0, name: str = "tide_agent") -> Status:
+def agent(hardware: str, clients: int = 0, shown: int = 0, name: str = "tide_agent") -> DiagnosticStatus:
     return of(name, hardware, samples_to_dds=0, clients=clients, clients_in_this_array=shown, period_ms=1000)
 
 
 def test_the_load_of_a_link_is_from_two_arrays() -> None:
     agents = Agents()
-    for second, octets in ((10, 1000), (12, 3000)):
+    for second, octets in ((10, 1000), (12.5, 3500)):
         link = of("tide_agent: link l", "serial /dev/x 115200", bits_per_second=100_000, bytes_in=octets, bytes_out=7)
         agents.take(array(second, agent("a"), link))
         (told,) = agents.all.values()

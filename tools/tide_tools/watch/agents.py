@@ -7,36 +7,8 @@ import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-
-@dataclass
-class Status:
-    """A diagnostic_msgs/DiagnosticStatus. level: as a number."""
-
-    name: str
-    level: int
-    message: str
-    hardware_id: str
-    values: dict[str, str]
-
-
-@dataclass
-class Array:
-    stamp_ns: int
-    status: list[Status]
-
-
-def array_of(message: Any) -> Array:
-    """A diagnostic_msgs/DiagnosticArray of rclpy."""
-    statuses = [
-        Status(one.name, one.level[0], one.message, one.hardware_id, {pair.key: pair.value for pair in one.values})
-        for one in message.status
-    ]
-    return Array(message.header.stamp.sec * 1_000_000_000 + message.header.stamp.nanosec, statuses)
-
-
-# ---- agents, links, clients, other programs ----
+from diagnostic_msgs.msg import DiagnosticArray
 
 _GONE_PERIODS, _GONE_LEAST_S = 4, 3.0
 # Time after which a client that is no longer reported, or whose agent was replaced, is forgotten.
@@ -45,11 +17,6 @@ _PROGRAMS_MOST = 200
 _BITS_OF_A_BYTE = 10  # on a serial line
 LEVELS = ("ok", "warning", "error", "stale")
 OWN = "tide_watch"
-
-
-def _number(values: dict[str, str], key: str) -> int:
-    text = values.get(key, "")
-    return int(text) if text.isdecimal() else 0
 
 
 @dataclass
@@ -64,7 +31,8 @@ class Told:
     heard_s: float
 
     def number(self, key: str) -> int:
-        return _number(self.values, key)
+        text = self.values.get(key, "")
+        return int(text) if text.isdecimal() else 0
 
 
 @dataclass
@@ -108,14 +76,14 @@ class Agents:
         self.all: dict[tuple[str, str], AgentTold] = {}
         self.programs: dict[str, Told] = {}
 
-    def take(self, array: Array) -> None:
+    def take(self, array: DiagnosticArray) -> None:
         now_s = time.monotonic()
-        statuses = [
-            Told(one.name, LEVELS[min(one.level, 3)], one.message, one.hardware_id, one.values, now_s)
-            for one in array.status
-        ]
+        statuses = []
+        for one in array.status:
+            level, values = LEVELS[min(one.level[0], 3)], {pair.key: pair.value for pair in one.values}
+            statuses.append(Told(one.name, level, one.message, one.hardware_id, values, now_s))
         if statuses and "samples_to_dds" in statuses[0].values:
-            self._agent(statuses, array.stamp_ns)
+            self._agent(statuses, array.header.stamp.sec * 1_000_000_000 + array.header.stamp.nanosec)
         else:
             self._others(statuses)
 
@@ -237,11 +205,8 @@ class Replies:
         if self.told.replies == 0:
             return "waiting", f"the agent has reported no reply of {self.service} yet"
         since_s = now_s - self._grown_s
-        return (
-            ("silent", f"there was no reply of {self.service} for {since_s:.0f} s")
-            if since_s > limit_s
-            else ("running", "")
-        )
+        silence = f"there was no reply of {self.service} for {since_s:.0f} s"
+        return ("silent", silence) if since_s > limit_s else ("running", "")
 
 
 def _nothing(service: str) -> ServiceTold:

@@ -21,7 +21,7 @@ from tide_tools.programs.binaries import MissingBinaryError
 from tide_tools.report.verdict import Completeness, Observation, Premises, State, Verdict, not_published, verdict
 from tide_tools.system.model import System
 from tide_tools.system.places import Line, UdpLink
-from tide_tools.watch.agents import OWN, Agents, AgentTold, LinkTold, Replies, ServiceTold, array_of, services_told
+from tide_tools.watch.agents import OWN, Agents, AgentTold, LinkTold, Replies, ServiceTold, services_told
 from tide_tools.watch.chains import Answers, ChainPoints, Latencies, points_of
 from tide_tools.watch.screen import (
     VERSION,
@@ -244,7 +244,7 @@ class Session:
             self._topics.refresh()
         self._topics.step()
         for message in taken(self._heard, raw=False):
-            self._agents.take(array_of(message))
+            self._agents.take(message)
         came = {name: topic.times.settle() for name, topic in self._topics.all.items() if topic.times.fresh}
         for chain in self._chains:
             chain.count(came, self.settings.trust_clocks, now_s)
