@@ -285,6 +285,40 @@ def test_programs_of_the_user_are_run_and_watched_by_two_lines(publisher: str, t
     assert 800e6 < next(one["mean_ns"] for one in evidence["topics"] if one["topic"] == "counter") < 1200e6
 
 
+def test_boards_without_an_agent(tmp_path: Path) -> None:
+    """One of the two boards has an agent; the other one speaks RTPS with the node over the loopback interface."""
+    fields: dict[str, Any] = {"service": "gripper/hold", "type": "std_srvs/srv/SetBool", "payload_bytes": 24}
+    asks = (
+        ("arm", 0.1, {"publishes": None, "requests": fields}),
+        ("pc", 0.1, {"kind": "service", "publishes": None, "replies": fields}),
+        ("arm", 0.1, {"kind": "client"}),
+    )
+    turn = [d.sends(f"t{n}", where, 0.1, f"turn{n}") for n, where in enumerate(("arm", "pc"))]
+    picture = d.sends("shoot", "arm", 0.1, "picture", "std_msgs/msg/String", 3000)
+    network = {"to_host_ms": 50, "to_board_ms": 50, "mtu_bytes": 4096}
+    file = tmp_path / "system.toml"
+    parts = (
+        d.board("arm", link="ethernet"),
+        d.board("base", link="wifi"),
+        d.host("pc"),
+        d.entry("links", name="ethernet", kind="rtps", **network),
+        d.entry("links", name="wifi", kind="udp", agent_ms=50, return_ms=50),
+        d.chain("turn", 4, *turn, ("arm", 0.1, {"name": "act"}), period_ms=200),
+        d.chain("hold", 3, *asks, period_ms=200, reliability="reliable"),
+        d.chain("look", 2, picture, ("pc", 0.1, {"name": "see"}), period_ms=500, reliability="reliable"),
+        d.chain("drive", 1, d.sends("roll", "base", 0.1, "roll"), ("pc", 0.1, {"name": "log"}), period_ms=200),
+    )
+    file.write_text(d.described(*parts), encoding="utf-8")
+    done = tide_run(file, tmp_path / "out", "--periods", "8", "--domain", str(domain()))
+    run = results_of(done, tmp_path / "out")
+    assert {one["name"]: one["lost"] for one in run["chains"]} == dict.fromkeys(("turn", "hold", "look", "drive"), 0)
+    assert all(one["samples"] >= 8 and one["bound_ns"] for one in run["chains"])
+    counters = run["counters"]["boards"]
+    assert counters["arm"]["rtps"]["full"] == 0 and "rtps" not in counters["base"]
+    handed = run["evidence"]["handed"]["arm"]
+    assert handed.keys() == {"agent"} and handed["agent"]["sure_ns"] > 0
+
+
 @pytest.mark.full
 def test_a_node_that_answers_every_third_message_does_not_meet_its_deadline(publisher: str, tmp_path: Path) -> None:
     file = described(tmp_path, board=publisher, host=DOUBLER)

@@ -18,6 +18,7 @@ from bounded import bounded
 from commands import done, tide
 from tide_tools.analysis.lower import NoBoundError
 from tide_tools.analysis.sizing import Need, client_of, need_of, options
+from tide_tools.run.plan import PLAYED_RTPS
 from tide_tools.simulate.described import simulate_description
 from tide_tools.system.load import parse
 
@@ -232,8 +233,23 @@ def test_losses_and_runs_are_refused(tmp_path: Path) -> None:
     run = partial(tide, COLUMNS="200")
     status, output = run("check", file, "--losses", "1")
     assert status == 2 and "is RTPS, for which there is no bound with losses" in output
-    status, output = run("run", file)
-    assert status == 2 and "tide run plays boards with an agent only" in output.replace("\n", " ")
+    larger = up(payload=9000, reliability="reliable")
+    for text, says in (
+        (
+            robot(larger, link=ethernet(mtu_bytes=4096)),
+            "needs TIDE_RTPS_SAMPLE_BYTES = 9000, and a played board has 8192",
+        ),
+        (robot(up(), attach="8888"), "tide run stays on the loopback interface"),
+    ):
+        file.write_text(text, encoding="utf-8")
+        status, output = run("run", file)
+        assert status == 2 and says in " ".join(output.split()), output
+
+
+def test_a_played_board_has_the_sizes_that_tide_run_checks() -> None:
+    source = Path(__file__).parents[2] / "sim/workloads/three_chains/chain_client.c"
+    found = re.findall(r"#define (TIDE_RTPS_\w+) (\d+)\n", source.read_text(encoding="utf-8"))
+    assert {name: int(size) for name, size in found} == PLAYED_RTPS
 
 
 @pytest.mark.parametrize("reliability", ["best_effort", "reliable"])

@@ -57,6 +57,15 @@
 #define TIDE_REASSEMBLY_BYTES (PLAN_PAYLOAD_BYTES + 16)
 #define TIDE_DEFINE_POOLS
 #include <tide/pools.h>
+/* Limits of boards without an agent: PLAYED_RTPS of tide_tools/run/plan.py. */
+#define TIDE_RTPS_WRITERS 32
+#define TIDE_RTPS_READERS 16
+#define TIDE_RTPS_PEERS 32
+#define TIDE_RTPS_MATCHES 256
+#define TIDE_RTPS_HISTORY 16
+#define TIDE_RTPS_SAMPLE_BYTES 8192
+#define TIDE_DEFINE_RTPS
+#include <tide/rclc_rtps.h>
 
 static plan_t plan;
 static int64_t first_release_ns;
@@ -81,6 +90,7 @@ static const char usage[] =
     "  --device PATH        serial device of the agent's line\n"
     "  --udp PORT           UDP port of the agent on this machine, in place of a device\n"
     "  --tcp PORT           the same of TCP\n"
+    "  --rtps ADDRESS       own IPv4 address of a board without an agent, in place of a device\n"
     "  --baud N             baud rate; default: 115200\n"
     "  --mtu N              bytes of the largest message of the link; default: 512\n"
     "  --key N              key of the client; default: any\n"
@@ -111,7 +121,7 @@ static const char usage[] =
     "callbacks.\n";
 
 static struct {
-  const char *plan, *device, *udp, *tcp, *trace; /* udp, tcp: port of an agent on this machine, instead of `device` */
+  const char *plan, *device, *udp, *tcp, *rtps, *trace; /* udp, tcp: port of the agent here, instead of a device */
   tide_policy_t policy;
   bool preemptive; /* true: one lane for each level */
   tide_send_t send;
@@ -157,11 +167,8 @@ static void take_option(const char *name, const char *value) {
                  {"--budget-period-us", 1, 10000000, 1000, &options.budget_period_ns}};
   static const struct {
     const char *name, **text;
-  } texts[] = {{"--plan", &options.plan},
-               {"--device", &options.device},
-               {"--udp", &options.udp},
-               {"--tcp", &options.tcp},
-               {"--trace", &options.trace}};
+  } texts[] = {{"--plan", &options.plan}, {"--device", &options.device}, {"--udp", &options.udp},
+               {"--tcp", &options.tcp},   {"--rtps", &options.rtps},     {"--trace", &options.trace}};
   for (size_t index = 0; index < sizeof numbers / sizeof *numbers; index++) {
     if (strcmp(name, numbers[index].name) != 0) continue;
     *numbers[index].number = number(name, value, numbers[index].least, numbers[index].most) * numbers[index].unit_ns;
@@ -207,8 +214,9 @@ static void read_options(int count, char **words) {
     }
   }
   const char *problem = NULL, *port = options.udp != NULL ? options.udp : options.tcp;
-  if (options.plan == NULL || (options.device != NULL) + (options.udp != NULL) + (options.tcp != NULL) != 1) {
-    problem = "needs --plan, and one of --device, --udp and --tcp; see chain_client --help";
+  const int links = (options.device != NULL) + (options.udp != NULL) + (options.tcp != NULL) + (options.rtps != NULL);
+  if (options.plan == NULL || links != 1) {
+    problem = "needs --plan, and one of --device, --udp, --tcp and --rtps; see chain_client --help";
   } else if (port != NULL && (atoi(port) < 1 || atoi(port) > 65535)) {
     problem = "--udp and --tcp need a port from 1 to 65535";
   } else if (options.waits && (options.preemptive || options.budget_ns > 0)) {
@@ -1303,17 +1311,27 @@ static void print_summary(rclc_support_t *support, rclc_executor_t *executor) {
   print_budgets();
   printf(", \"loads\": ");
   print_loads();
+  if (options.rtps != NULL) {
+    const tide_rtps_agent_t *agent = tide_rclc_rtps_agent();
+    const tide_rtps_counters_t *seen = &agent->participant.counters;
+    printf(", \"rtps\": {\"resent\": %" PRIu32 ", \"lost\": %" PRIu32 ", \"full\": %" PRIu32 "}", seen->resent,
+           seen->lost, seen->matches_full + seen->overwritten + seen->too_large + agent->counters.too_large);
+  }
   puts("}");
   fflush(stdout);
 }
 
 static void choose_link(rmw_init_options_t *link) {
+  /* Frames between the session and an agent on the board take no time, so their size is that of the agent's memory. */
+  if (options.rtps != NULL) options.mtu_bytes = MTU_BYTES_MOST;
   require(tide_rclc_options_set_mtu(link, options.mtu_bytes), "choosing the largest message");
   if (options.key != 0) require(rmw_uros_options_set_client_key(options.key, link), "choosing the key");
   if (options.udp != NULL || options.tcp != NULL) {
     const char *port = options.udp != NULL ? options.udp : options.tcp;
     require(rmw_uros_options_set_udp_address("127.0.0.1", port, link), "choosing the agent's port");
     if (options.tcp != NULL) link->link = TIDE_LINK_TCP;
+  } else if (options.rtps != NULL) {
+    require(tide_rclc_options_set_rtps(link, options.rtps), "choosing the board's address");
   } else {
     require(tide_rclc_options_set_serial(link, options.device, options.baud), "choosing the serial device");
   }

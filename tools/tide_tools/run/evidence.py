@@ -18,6 +18,7 @@ from tide_tools.programs.child import json_line
 from tide_tools.report.results import NAMES, PartResult, Period, Span
 from tide_tools.run.plan import every_of, link_of, maker_of
 from tide_tools.system.model import Callback, Chain, System, nanoseconds
+from tide_tools.system.places import RtpsLink
 from tide_tools.trace.step import Step
 
 Evidence = dict[str, Any]
@@ -240,6 +241,14 @@ class Traced:
     def link(self, board: str) -> str:
         return link_of(self.system, self.system.executor(board)).name
 
+    def delivery(self, sender: Callback, way: Direction) -> tuple[str, str]:
+        """Place and name of the step with which a message leaves the part that is traced: at the agent, or without one
+        at the board's link."""
+        board = self.system.executor(sender.executor)
+        if way == "agent" and isinstance(link_of(self.system, board), RtpsLink):
+            return f"{self.link(board.name)}, {_WAYS[way][0]}", "message"
+        return "agent", _WAYS[way][1]
+
     def steps_at(self, place: str) -> list[Step]:
         return self.places[place].steps if place in self.places else []
 
@@ -255,14 +264,16 @@ class Traced:
     def to_node(
         self, before: Callback, after: Callback, own: Sequence[Step], place: int
     ) -> tuple[Interval, int] | None:
-        """The interval from a message's arrival at the agent until its callback begins, and how long other callbacks
-        kept the node busy in it; None: not known. place: index of the message among those that this run of the callback
-        published."""
+        """The interval from the message's arrival at the agent until the callback begins, and how long other callbacks
+        kept the node busy in this interval. Without an agent it begins when the board hands the message to its
+        interface. place: index of the message among the messages that this run of the callback published."""
         made, taken = _of(own, before.executor, before.name), _of(own, after.executor, after.name)
-        came = None if made is None else _of(own, "agent", "to ROS 2", made.start_ns, place)
-        if came is None or taken is None or taken.start_ns < came.start_ns:
+        came = None if made is None else _of(own, *self.delivery(before, "agent"), made.start_ns, place)
+        if came is None or taken is None:
             return None
-        wait = came.start_ns, taken.start_ns
+        wait = came.end_ns if came.place != "agent" else came.start_ns, taken.start_ns
+        if wait[1] < wait[0]:
+            return None
         others = self.places[after.executor].during(wait)
         lanes = self.system.executor(after.executor).lanes
         alone = _alone(self.system, after)
@@ -470,7 +481,8 @@ def handed(run: Traced) -> list[Handed]:
                     own = [*run.instances[maker.name].get(index, ()), *own]
                 due = [one for one, apart in every if index % apart == 0]
                 place = next((place for place, one in enumerate(due) if one is sent), None)
-                if place is None or (len(due) > 1 and not _all_came(own, before, way, len(due))):
+                delivery = run.delivery(before, way)
+                if place is None or (len(due) > 1 and not _all_came(own, before, delivery, len(due))):
                     continue
                 told = (run.to_node if way == "agent" else run.to_line)(before, after, own, place)
                 if told is not None:
@@ -479,11 +491,10 @@ def handed(run: Traced) -> list[Handed]:
     return found
 
 
-def _all_came(own: Sequence[Step], before: Callback, way: str, count: int) -> bool:
-    """True if the agent passed on as many messages as the callback sent; if not, it is not known which ones are
-    missing."""
-    made, what = _of(own, before.executor, before.name), "to ROS 2" if way == "agent" else "to the board"
-    passed = [one for one in own if (one.place, one.what) == ("agent", what) and made and one.start_ns >= made.start_ns]
+def _all_came(own: Sequence[Step], before: Callback, delivery: tuple[str, str], count: int) -> bool:
+    """True if as many messages were passed on as the run sent; otherwise it is unknown which ones are missing."""
+    made = _of(own, before.executor, before.name)
+    passed = [one for one in own if (one.place, one.what) == delivery and made and one.start_ns >= made.start_ns]
     return len(passed) == count
 
 

@@ -329,9 +329,11 @@ class _Judge:
         if not self.counts_frames():
             return UNSEEN, "this run does not count frames", None
         damaged = self.count("receiver", "checksum_errors") + self.count("agent", "checksum_errors")
-        again = self.count("transmitter", "retransmissions")
+        again = self.count("transmitter", "retransmissions") + self.count("rtps", "resent")
         lines = self.of_lines() or []
-        dropped = sum(int(one["dropped"]) for one in lines) + self.count("receiver", "gaps")
+        dropped = (
+            sum(int(one["dropped"]) for one in lines) + self.count("receiver", "gaps") + self.count("rtps", "lost")
+        )
         text = f"{counted(dropped, 'frame')} lost, {damaged} damaged, {again} sent again"
         if limit == 0 and max(damaged, again, dropped):
             return BROKEN, text, None
@@ -506,6 +508,7 @@ class _Judge:
         if not self.counts_frames():
             return UNSEEN, "this run does not count pools", None
         full = self.count("transmitter", "refused_full") + self.count("receiver", "overflow_dropped")
+        full += self.count("rtps", "full")
         own = [one for board, one in self.boards().items() if board in self.at] or [self.run.counters]
         failed = sum(int(one.get("publish_failures", 0)) for one in own)
         text = f"full {counted(full, 'time')}, {counted(failed, 'publish call')} refused"

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import Any, Literal
 
+from tide_tools.analysis.sizing import client_of, only_board, pools
 from tide_tools.run.messages import MessageError, Number, Sample, message_class, sample_of, service_class
 from tide_tools.system.finding import Finding
 from tide_tools.system.levels import levels
@@ -138,6 +139,24 @@ def may_wait(executor: Executor) -> bool:
     processor time from callbacks."""
     shares = executor.where == "mcu" and (executor.lanes > 1 or bool(executor.loads))
     return budget_of(executor) is None and not shares
+
+
+# Sizes of a played board without an agent (sim/workloads/three_chains/chain_client.c).
+PLAYED_RTPS = {
+    "TIDE_RTPS_WRITERS": 32,
+    "TIDE_RTPS_READERS": 16,
+    "TIDE_RTPS_PEERS": 32,
+    "TIDE_RTPS_MATCHES": 256,
+    "TIDE_RTPS_HISTORY": 16,
+    "TIDE_RTPS_SAMPLE_BYTES": 8192,
+}
+
+
+def require_played_sizes(system: System, board: Executor) -> None:
+    needed = pools(client_of(only_board(system, board.name)))
+    for name, most in PLAYED_RTPS.items():
+        if needed[name] > most:
+            raise PlanError(f"board '{board.name}' needs {name} = {needed[name]}, and a played board has {most}")
 
 
 def link_of(system: System, board: Executor) -> Line | Network:
@@ -616,9 +635,9 @@ def traces_of(
     keys: dict[str, int],
     start_ns: int,
 ) -> Traces:
-    """The contents of traces.json for a run (tide_tools.trace.folders). boards: link and plan of each played board.
-    hosts: plans of the host executors. keys: the XRCE keys of all boards, including those of the user, by which the
-    agent's trace names boards."""
+    """The executors that record traces in a run (tide_tools.trace.folders). boards: the link and the plan of each
+    played board. hosts: the plans of all host executors. keys: the keys of all boards with an agent, including the
+    user's boards; the agent's trace names boards by their keys."""
     traced = []
     for name, (link, plan) in boards.items():
         chains = []
@@ -630,7 +649,7 @@ def traces_of(
                 role = "event" if one.role == "timer" and chain.burst else one.role
                 callbacks.append(TracedCallback(one.name, role, service))
             chains.append(TracedChain(chain.name, chain.level, tuple(callbacks)))
-        traced.append(TracedBoard(name, link, keys[name], f"{name}.trace", tuple(chains)))
+        traced.append(TracedBoard(name, link, keys.get(name), f"{name}.trace", tuple(chains)))
     nodes = tuple(
         TracedHost(f"{name}.log", {one.name: {each.name: (name, each.name) for each in one.callbacks} for one in plan})
         for name, plan in hosts.items()

@@ -38,6 +38,7 @@ from tide_tools.run.plan import (
     may_wait,
     nodes_of,
     plan_of,
+    require_played_sizes,
     topics_of,
     traces_of,
     used_executors,
@@ -45,7 +46,7 @@ from tide_tools.run.plan import (
 )
 from tide_tools.system.levels import levels, names_by_level
 from tide_tools.system.model import System
-from tide_tools.system.places import Executor, Line, Network, UdpLink
+from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink
 from tide_tools.trace.folders import AGENT_TRACE, TRACES, TracedGiven, is_record, read_record, write_traces
 from tide_tools.trace.step import Step
 
@@ -61,7 +62,8 @@ _END_LIMIT_S = 60.0  # long, because a process with Python and DDS needs many se
 _RECORDER_LIMIT_S = 60.0
 _RECORD = "recorded"  # folder of `tide trace record` during the run
 _FRAMES = "frames.jsonl"
-Report = Callable[[str], None]  # called with a text about what the run is doing
+_LOOPBACK = "127.0.0.1"
+Report = Callable[[str], None]  # called with a text: what the run does now
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,12 @@ class Robot:
                 f"executor '{budgets[0]}' has a budget, which needs real-time priorities: run as root, or raise "
                 "ulimit -r"
             )
+        for board in self.boards:
+            if isinstance(self.links[board.name], RtpsLink) and not is_given(board):
+                require_played_sizes(system, board)
         self.plans = {one.name: plan_of(system, one, settings.periods) for one in self.executors if not is_given(one)}
-        needed = ["tide-agent"] if self.boards else []
+        self.has_agent = any(not isinstance(link, RtpsLink) for link in self.links.values())
+        needed = ["tide-agent"] if self.has_agent else []
         needed += ["tide-pauses"] if self.places.fifo else []
         needed += ["chain_client"] if not all(map(is_given, self.boards)) else []
         needed += ["tide-line"] if any(map(self._has_line, self.boards)) else []
@@ -202,7 +208,7 @@ class Robot:
         kept = self.places.boards[0] if self.places.boards and self.places.fifo and self.boards else None
         with kept_off(kept), Children() as children:
             pauses = start_pauses(children, self.out / "pauses.log") if self.places.fifo else None
-            if self.boards:
+            if self.has_agent:
                 report("starting lines and agent")
                 self._start_agent(children)
             report("starting nodes and boards")
@@ -225,7 +231,8 @@ class Robot:
             start_ns = self._begin()
             played = {name: (self.links[name].name, plan) for name, plan in self.plans.items() if name in self.links}
             hosts = {one.name: self.plans.get(one.name, []) for one in self.hosts}
-            keys = {board.name: FIRST_KEY + number for number, board in enumerate(self.boards)}
+            agents = {name for name, link in self.links.items() if not isinstance(link, RtpsLink)}
+            keys = {one.name: FIRST_KEY + number for number, one in enumerate(self.boards) if one.name in agents}
             traces = traces_of(self.system, played, hosts, keys, start_ns)
             write_traces(traces, self.out)
             before = other_real_time_threads(os.getpid())
@@ -360,6 +367,8 @@ class Robot:
         words += ["--trace", str(self.out / f"{board.name}.trace")]
         if isinstance(link, Line):
             words += ["--device", self.devices[board.name], "--baud", str(self._baud(board, link))]
+        elif isinstance(link, RtpsLink):
+            words += ["--rtps", _LOOPBACK]
         else:
             words += [f"--{link.kind}", str(self.ports[link.name])]
         words += client_options(self.system, board, link)

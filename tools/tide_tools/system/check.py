@@ -1090,9 +1090,9 @@ def not_played(system: System, given: Collection[str] | None = None) -> Iterator
         if link is None:
             yield Finding(("executors", index), f"board '{board.name}' has no link", 'add link = "NAME" to it')
         elif isinstance(link, RtpsLink):
-            if given is not None:
-                what = f"board '{board.name}' speaks RTPS, and tide run plays boards with an agent only"
-                yield Finding(("links", system.links.index(link), "kind"), what, 'use tide simulate, or kind = "udp"')
+            if given is not None and board.attach is not None:
+                what = f"board '{board.name}' speaks RTPS, and tide run stays on the loopback interface"
+                yield Finding(("executors", index, "attach"), what, "use a command, or remove it")
         elif link.quantum_bytes not in (0, link.mtu_bytes) and board.name not in (given or ()):
             what = f"link '{link.name}' has a quantum of its own, and a board that is played has its MTU as quantum"
             yield Finding(("links", system.links.index(link), "quantum_bytes"), what, "leave quantum_bytes out")

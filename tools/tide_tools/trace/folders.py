@@ -84,7 +84,7 @@ class TracedChain:
 class TracedBoard:
     name: str
     link: str
-    key: int
+    key: int | None  # None: it has no agent
     file: str
     chains: tuple[TracedChain, ...]
 

@@ -251,7 +251,8 @@ def read_run(path: Path) -> tuple[list[Step], list[str]]:
     for board in traces.boards:
         shared = sum(one.link == board.link for one in traces.boards) > 1
         link = f"{board.link} of {board.name}" if shared else board.link
-        found += _board_steps(folder / board.file, board, agents.get(board.key, Agent()), link, lines)
+        agent = None if board.key is None else agents.get(board.key, Agent())
+        found += _board_steps(folder / board.file, board, agent, link, lines)
     played = []
     for one in found:
         chain, index = one.instance
@@ -313,7 +314,8 @@ def _instance(number: int, board: TracedBoard) -> Instance | None:
     return (board.chains[chain].name, number & _INDEX_MASK) if 0 <= chain < len(board.chains) else None
 
 
-def _board_steps(file: Path, board: TracedBoard, agent: Agent, link: str, lines: list[str]) -> Iterator[_Found]:
+def _board_steps(file: Path, board: TracedBoard, agent: Agent | None, link: str, lines: list[str]) -> Iterator[_Found]:
+    """agent: None: the board has no agent on the host, and the times between the board and ROS 2 are unknown."""
     trace = _read(file, lines)
     frames = frames_of(trace)
     digested: list[tuple[int, Frame]] = []
@@ -338,8 +340,12 @@ def _board_steps(file: Path, board: TracedBoard, agent: Agent, link: str, lines:
     sent = [(instance, one) for one in frames.sent if (instance := _instance(one.instance, board)) is not None]
     for run in runs:
         yield _Found(run.instance, run.start_ns, run.end_ns, board.name, run.name)
-    yield from _up(sent, agent, f"{link}, to the host")
-    yield from _down(runs, frames, digested, agent, f"{link}, to the board")
+    if agent is None:
+        for instance, one in sent:
+            yield _Found(instance, one.start_ns, one.end_ns, f"{link}, to the host", "message")
+    else:
+        yield from _up(sent, agent, f"{link}, to the host")
+        yield from _down(runs, frames, digested, agent, f"{link}, to the board")
     for instance, at_ns in lost:
         yield _Found(instance, at_ns, at_ns, f"{link}, to the host", "lost message")
     for lane, number, since_ns, until_ns in _without_budget(trace):
