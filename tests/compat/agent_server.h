@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's core at the far end of the program's links, in virtual time; its DDS is a fake that the test can inspect.
+// The agent's core at the other end of the program's links, in virtual time. Its DDS is a fake that the test can
+// inspect.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,7 +23,8 @@ using agent::Bytes;
 using agent::Endpoint;
 using Octets = std::vector<uint8_t>;
 
-// The program's end of a custom transport: datagrams, or a stream whose bytes arrive in pieces of any length.
+// The program's end of a custom transport. It carries datagrams, or a stream whose bytes arrive in pieces of random
+// lengths.
 class ClientEnd {
  public:
   explicit ClientEnd(bool stream) : stream_(stream) {
@@ -75,10 +77,10 @@ class AgentServer {
 
   std::string port() const { return std::to_string(port_); }
 
-  // A muted server neither receives nor sends; messages in transfer are lost.
+  // A muted server neither receives nor sends, and messages in transfer are lost.
   void mute(bool muted) { muted_ = muted; }
   bool is_muted() const { return muted_; }
-  // One in this many messages, incoming or outgoing, is lost at random; 0: none is lost.
+  // From now on, a message in either direction is lost with the probability 1 / messages; 0: none is lost.
   void lose_one_in(unsigned messages, unsigned seed = 1) {
     one_in_ = messages;
     chance_ = sim::Random(World::current().random.next() + seed);
@@ -94,7 +96,7 @@ class AgentServer {
            bool big_endian = false) {
     return offer_sample("rq" + service + "Request", {request, big_endian, identity, 0, 0});
   }
-  // Lets a ROS 2 server answer a request of the program; `requests` gives its number.
+  // Lets a ROS 2 server answer a request of the program. `number` is the one that `requests` returns for it.
   bool answer(const std::string &service, const Octets &reply, uint64_t number, bool big_endian = false) {
     return offer_sample("rr" + service + "Reply", {reply, big_endian, {}, number, 0});
   }
@@ -128,7 +130,7 @@ class AgentServer {
     }
     return streams;
   }
-  // True if any message contained the text.
+  // True if any received message contained the text.
   bool heard(const std::string &text) {
     return std::any_of(received_.begin(), received_.end(), [&](const Octets &message) {
       return std::search(message.begin(), message.end(), text.begin(), text.end()) != message.end();
@@ -153,7 +155,7 @@ class AgentServer {
     }
     pump();
   }
-  // The socket of a client; returns the agent's endpoint for it.
+  // Called when a client opens a link. Returns the agent's endpoint for it.
   Endpoint accept(Connection &connection) {
     connections_.push_back(&connection);
     return connections_.size();
@@ -169,18 +171,19 @@ class AgentServer {
     agent::Options options;
     options.wake = [this] { wake_at(now_ns()); };
     options.wall_clock_ns = wall_ns;
-    options.host_of = [](agent::Endpoint) { return agent::Host{0}; };  // because all clients are on this machine
+    options.host_of = [](agent::Endpoint) { return agent::Host{0}; };  // all clients are on one host
     return options;
   }
 
-  // Runs the action later, but not before the actions of earlier messages, and not after the end of this server.
+  // Runs the action at this time, but not before the actions of earlier messages. Drops it if the server has ended by
+  // then.
   void later(Time time, Time &last, sim::Engine::Action action) {
     last = std::max(last, time);
     World::current().engine.at(last, [alive = std::weak_ptr(alive_), action = std::move(action)] {
       if (!alive.expired()) action();
     });
   }
-  // May be called during a call of the agent.
+  // Lets the agent poll at this time. May be called during a call of the agent.
   void wake_at(Time time) {
     if (time >= next_pump_) return;
     next_pump_ = time;
@@ -279,7 +282,7 @@ class AgentServer {
   bool muted_ = false;
   unsigned one_in_ = 0;
   sim::Random chance_{0};
-  std::vector<Connection *> connections_;  // by endpoint, numbered from 1
+  std::vector<Connection *> connections_;  // by endpoint; the first one is 1
   std::vector<Endpoint> ready_;
   std::vector<Octets> received_;
   tide_framing_reader_t reader_{};

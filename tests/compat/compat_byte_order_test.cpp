@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers may serialise in either byte order. Each sample states its byte order, and so do requests, replies, and samples
-// in fragments.
+// Peers may serialise in either byte order. Samples, also those in fragments, requests and replies each state their
+// byte order.
 #include <algorithm>
 
 #include "services.h"
@@ -9,7 +9,7 @@ namespace tide::compat::test::byte_order_test {
 
 using ByteOrder = Services;
 
-// The octets with the bytes of each word in reverse order; `word` is the number of octets in a word.
+// The octets with those of each word in reverse order. `word` is the number of octets in a word.
 Octets swapped(Octets bytes, size_t word) {
   for (size_t place = 0; place + word <= bytes.size(); place += word) {
     std::reverse(bytes.begin() + static_cast<ptrdiff_t>(place), bytes.begin() + static_cast<ptrdiff_t>(place + word));

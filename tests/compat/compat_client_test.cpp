@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of services: requests matched with their replies, and the state kept for those without one.
+// Clients of services: replies belong to their requests, and what the runtime keeps for requests without a reply.
 #include <array>
 #include <set>
 
@@ -28,7 +28,7 @@ class Asking : public Services {
     EXPECT_OK(rcl_send_request(&client, &request, &number));
     return number;
   }
-  // The numbers that DDS gave to those requests that have arrived.
+  // The numbers that DDS gave to the arrived requests.
   std::vector<uint64_t> numbers() {
     std::vector<uint64_t> all;
     for (const auto &request : server.requests("/sums")) all.push_back(request.number);
@@ -135,7 +135,7 @@ TEST_F(Asking, ARequestWaitsForAPlaceAsLongAsTheProgramSays) {
   later.join();
 }
 
-// Threads send more requests than the pool holds: each request waits for a free entry, arrives once, and has a number
+// Threads send more requests than the pool holds. Each request waits for a free entry, arrives once, and has a number
 // of its own.
 TEST_F(Asking, ThreadsThatWaitForPlacesSendEachRequestOnce) {
   constexpr int64_t kThreads = 4, kRequests = 100;
@@ -255,7 +255,8 @@ TEST_F(Asking, LimitsAndMistakesAreNamed) {
 
 // ---- with other callbacks ----
 
-// Callbacks of every kind, of which the order of runs is recorded: t(imer), s(ubscription), S(ervice), C(lient).
+// Callbacks of every kind. The order in which they run is recorded by letters: t timer, s subscription, S service, C
+// client.
 class Ordered : public Asking {
  protected:
   void SetUp() override {
@@ -266,8 +267,8 @@ class Ordered : public Asking {
     ASSERT_OK(
         rclc_timer_init_default(&timer, &support, 10 * kMillisecond, [](rcl_timer_t *, int64_t) { order += 't'; }));
   }
-  // They are registered against the order of the kinds; then one callback of each kind becomes ready, and one round
-  // runs all.
+  // Registers the callbacks in the reverse of the order of kinds, makes one callback of each kind ready, and runs all
+  // in one round.
   void run_one_of_each() {
     ASSERT_OK(rclc_executor_add_client(&executor, &client, &response, [](const void *) { order += 'C'; }));
     ASSERT_OK(rclc_executor_add_service(&executor, &service, &own_request, &own_response,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples that a program writes in pieces, longer than all nodes of the pool together (3 kB): they arrive whole or not
-// at all, with losses, with others on the same stream, and when they are given up.
+// Samples that a program writes in pieces, because they are longer than all nodes of the pool together (3 kB). They
+// arrive whole or not at all, even if messages are lost, if others are on the same stream, or if the program gives up.
 #include <atomic>
 
 #include "connected.h"
@@ -13,12 +13,12 @@ namespace tide::compat::test::continuous_test {
 constexpr uint32_t kImageBytes = 300'000;
 constexpr size_t kTextBytes = 8;  // "abc" with its length and its NUL
 
-// The state of the callbacks, which get no context.
+// The state of the callbacks, because they get no context.
 struct Plan {
   uint32_t announced = kImageBytes, written = kImageBytes;
   uint32_t piece = 1000;
-  bool is_uniform = false;                     // octets that look like the beginning of a WRITE_DATA
-  std::function<void(uint32_t)> before_piece;  // number of the given octets after the message
+  bool is_uniform = false;                     // all octets are alike, and look like the beginning of a WRITE_DATA
+  std::function<void(uint32_t)> before_piece;  // argument: how many octets have been given
 };
 thread_local Plan *plan = nullptr;
 
@@ -69,7 +69,7 @@ class Continuous : public Connected {
     const std_msgs__msg__Int32 message = {number};
     return rcl_publish(&beside, &message, nullptr);
   }
-  // All nodes are free again, and the next published message arrives whole.
+  // Expects that all nodes are free again, and that the next published message arrives whole.
   void expect_usual() {
     plan = &usual;
     ASSERT_TRUE(eventually([&] { return state() == TIDE_SESSION_READY; }, 10s));
@@ -78,7 +78,7 @@ class Continuous : public Connected {
     ASSERT_TRUE(eventually([&] { return server.written("rt/image").size() == before + 1; }));
     EXPECT_EQ(server.written("rt/image").back(), image());
     ASSERT_TRUE(eventually([&] { return tide_session_is_idle(session(), 0); }));
-    EXPECT_TRUE(eventually([&] { return nodes_in_use() <= 1; })) << nodes_in_use();  // the reserve of the session
+    EXPECT_TRUE(eventually([&] { return nodes_in_use() <= 1; })) << nodes_in_use();  // one is the session's reserve
   }
   unsigned nodes_in_use() {
     return masked([](const tide_session_t &session) { return session.daemon.transmitter.nodes_in_use; });
@@ -91,7 +91,7 @@ class Continuous : public Connected {
 TEST_F(Continuous, AnImageOfAHundredPoolsArrivesAsItIs) {
   static_assert(8 * 128 + 2 * 1020 < 4096);
   EXPECT_OK(publish());
-  EXPECT_EQ(server.written("rt/image").size(), 1u);  // the agent has the message when the call returns
+  EXPECT_EQ(server.written("rt/image").size(), 1u);  // the agent has it when the call returns
   EXPECT_EQ(server.written("rt/image")[0], image());
   expect_usual();
   rmw_uros_set_continous_serialization_callbacks(rcl_publisher_get_rmw_handle(&publisher), nullptr, nullptr);
@@ -103,7 +103,7 @@ TEST_F(Continuous, EachLengthArrivesWithOneMessageInFiftyLost) {
   server.lose_one_in(50);
   Plan one;
   plan = &one;
-  // sizes around one node, one fragment and two nodes, and the greatest length that a header can express
+  // near the sizes of one node, one fragment and two nodes, and the greatest length that a header can express
   const uint32_t around[] = {1,    244,  1000,   1008,   1009,   1016,   1017,   1024,  1100,
                              2023, 2040, 65'519, 65'523, 65'524, 65'527, 65'528, 70'001};
   size_t count = 0;
@@ -197,7 +197,7 @@ TEST_F(Continuous, ASessionThatEndsInItTakesTheWholeSample) {
   one.before_piece = [&](uint32_t at) {
     if (at != 100'000) return;
     masked([](tide_session_t &session) { return session.agent_lost = true; });
-    tide_session_ping(session());  // this polls the session
+    tide_session_ping(session());  // polls the session
   };
   one.is_uniform = true;
   EXPECT_REFUSED(publish(), RCL_RET_ERROR, TIDE_ERROR_DISCONNECTED);
@@ -290,7 +290,7 @@ TEST_F(Continuous, PrimitivesAreAlignedWhereverANodeEnds) {
   EXPECT_EQ(server.written("rt/image")[0], expected);
 }
 
-// The count of an empty sequence at the end is rewritten, as the header describes.
+// The program replaces the count of the empty sequence at the end of the message, as the header describes.
 TEST_F(Continuous, TheLastOctetsOfTheMessageCanBeReplaced) {
   rmw_uros_set_continous_serialization_callbacks(
       rcl_publisher_get_rmw_handle(&publisher), [](uint32_t *length) { *length += 5000; },
@@ -312,7 +312,7 @@ TEST_F(Continuous, AnotherAgentIsNotWaitedForLongerThanAllowed) {
   const Time begin_ns = now_ns();
   EXPECT_REFUSED(publish(), RCL_RET_ERROR, TIDE_ERROR_EXPIRED);
   EXPECT_LT(now_ns() - begin_ns, 2'000'000'000);
-  EXPECT_REFUSED(publish(), RCL_RET_ERROR, TIDE_ERROR_DISCONNECTED);  // here a new session begins
+  EXPECT_REFUSED(publish(), RCL_RET_ERROR, TIDE_ERROR_DISCONNECTED);  // a new session begins in this call
   server.mute(false);
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 10'000));
   expect_usual();
@@ -347,7 +347,7 @@ TEST(ContinuousOverSerial, AnImageArrivesWithOneFrameInAHundredLost) {
 TEST_F(Connected, OnlySoManyPublishersWriteInPieces) {
   EXPECT_OK(rclc_support_fini(&support));
   connect();
-  static std::array<tide_publisher_handle_t, 5> handles;  // the runtime still uses those of the last repetition
+  static std::array<tide_publisher_handle_t, 5> handles;  // the runtime uses those of the last repetition until the end
   handles = {};
   for (tide_publisher_handle_t &handle : handles)
     rmw_uros_set_continous_serialization_callbacks(reinterpret_cast<rmw_publisher_t *>(&handle), add_size, nullptr);

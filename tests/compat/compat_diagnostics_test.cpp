@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's /diagnostics: each status, its warnings, omitted statuses, budgets, and the orders in which it may end.
+// The /diagnostics of a program: each status with its warnings, statuses that are left out, budgets, and the orders in
+// which objects may end.
 #include <atomic>
 #include <map>
 #include <set>
@@ -66,7 +67,7 @@ class Diagnostics : public Spinning {
     }
     return condition();
   }
-  // The first status with this name that follows the first `behind` ones.
+  // Waits for a status with this name after the first `behind` statuses, and returns it.
   Status told(const std::string &name, size_t behind = 0) {
     Status found;
     EXPECT_TRUE(spin_until([&] {
@@ -295,7 +296,7 @@ TEST_F(Diagnostics, ThereIsOneAndItsEndsAreDefined) {
   (void)told("node: link");
 }
 
-/* When the support has ended, other objects use the pool entries of the diagnostics. */
+/* The diagnostics end with their support, and other objects may then use their pool entries. */
 TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   ASSERT_OK(begin());
   ASSERT_OK(rclc_executor_fini(&executor));
@@ -309,7 +310,7 @@ TEST_F(Diagnostics, WithTheirSupportTheyEndToo) {
   EXPECT_TRUE(server.written("rt/number").empty());
 }
 
-/* When an init call fails, half of the objects exist. */
+/* An init call fails when half of its objects exist. */
 TEST_F(Diagnostics, NothingIsLeftOfOneThatFails) {
   rclc_executor_t full = executor_of(1);
   rcl_timer_t timer = rcl_get_zero_initialized_timer();

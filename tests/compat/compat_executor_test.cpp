@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rclc's executor over tide's: rounds, triggers, timers, guard conditions, handles that come and go.
+// rclc's executor, which uses tide's: rounds, triggers, timers, guard conditions, and handles that are added and
+// removed.
 #include "connected.h"
 #include "tide/pools.h"
 
@@ -69,7 +70,7 @@ TEST_F(Executing, SpinSomeRunsAtMostAsManyCallbacksAsHandles) {
   ASSERT_OK(rclc_executor_fini(&executor));
   ASSERT_OK(rclc_executor_init(&executor, &support.context, 2, &allocator));
   add(0);
-  // Four of the twelve slots are free for this reader: one is being filled, and seven are reserved for others and for
+  // This reader can use four of the twelve slots: one is being filled, and seven are reserved for other readers and for
   // data without a reader.
   for (int32_t number = 0; number < 4; number++) deliver(0, number);
   for (const size_t expected : {2u, 4u, 4u}) {
@@ -129,7 +130,7 @@ TEST_F(Executing, SpinPeriodKeepsItsPeriod) {
     EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
     EXPECT_GE(now_ns() - begin_ns, round * 5'000'000);
   }
-  pass_time(100ms); /* twenty periods are missed and not made up for */
+  pass_time(100ms); /* the runs of twenty periods are skipped */
   EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
   const Time after_ns = now_ns();
   for (int round = 0; round < 4; round++) EXPECT_OK(rclc_executor_spin_one_period(&executor, 5 * kMillisecond));
@@ -274,7 +275,7 @@ TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
   ASSERT_OK(rclc_timer_init_default(&timer, &support, 10 * kMillisecond, on_timer));
   const Time grid_ns = timer.impl->timer.next_ns;
   EXPECT_GE(grid_ns, begin_ns + 10'000'000);
-  pass_time(4ms); /* the timer has been running since it was initialised */
+  pass_time(4ms); /* the timer runs since its initialisation */
   ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
   EXPECT_EQ(timer.impl->timer.next_ns, grid_ns);
   spin_for(105);
@@ -283,7 +284,7 @@ TEST_F(Timing, FiresOnItsGridAndNeverEarly) {
   for (const Time at_ns : fired.at_ns) {
     const Time cell = (at_ns - grid_ns) / 10'000'000;
     EXPECT_GE(at_ns, grid_ns);
-    EXPECT_GT(cell, previous_cell); /* each period has at most one run */
+    EXPECT_GT(cell, previous_cell); /* at most one run in each period */
     previous_cell = cell;
   }
   EXPECT_EQ(fired.timer, &timer);
@@ -373,7 +374,7 @@ TEST_F(Executing, AFinishedSubscriptionIsForgotten) {
   deliver(0, 1);
   EXPECT_OK(rcl_subscription_fini(&subscribed[0].subscription, &node));
   std::memset(&subscribed[0].subscription, 0x5A,
-              sizeof subscribed[0].subscription); /* the memory of the structure belongs to the program again */
+              sizeof subscribed[0].subscription); /* the program may use the memory again */
   EXPECT_FALSE(executor.handles[0].initialized);
   deliver(1, 10);
   EXPECT_OK(rclc_executor_spin_some(&executor, 1000 * kMillisecond));
@@ -399,7 +400,7 @@ TEST_F(Executing, ASubscriptionWithoutAnExecutorIsTakenByHand) {
   rmw_message_info_t info{};
   EXPECT_EQ(rcl_take(&subscribed[0].subscription, &message, nullptr, nullptr), RCL_RET_SUBSCRIPTION_TAKE_FAILED);
   deliver(0, 8);
-  EXPECT_OK(rclc_executor_spin_some(&executor, 0)); /* this processes received frames */
+  EXPECT_OK(rclc_executor_spin_some(&executor, 0)); /* processes received frames */
   EXPECT_OK(rcl_take(&subscribed[0].subscription, &message, &info, nullptr));
   EXPECT_EQ(message.data, 8);
   EXPECT_GT(info.received_timestamp, 0);
@@ -418,7 +419,7 @@ TEST_F(Executing, ThePolicyIsChosenBeforeHandlesAreAdded) {
       eventually([&] { return rclc_executor_spin_some(&executor, kMillisecond) == RCL_RET_OK && count() == 2; }));
 }
 
-// As in helper functions that return an executor by value.
+// Some programs have a helper function that returns an executor by value.
 TEST_F(Connected, AnExecutorMayBeCopiedAfterItsInit) {
   (void)publisher_of(int32_type(), "copied");
   rcl_subscription_t subscription = subscription_of(int32_type(), "copied");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// KEEP_LAST: with any slow callback or line, arriving samples are no older than the history depth permits. Downwards,
-// the age is the time from the sample's arrival at the agent to the start of the callback. Upwards, it is the time from
-// the publish to the sample's arrival at the agent.
+// KEEP_LAST: however slow a callback or line is, samples are not older on arrival than the history depth permits. The
+// age of a sample to the program is the time from its arrival at the agent to the start of its callback. The age of a
+// sample from the program is the time from the publish call to the sample's arrival at the agent.
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -11,7 +11,8 @@
 
 namespace tide::compat::test::fresh_test {
 
-constexpr Time kWay = TIDE_BURST_NS + 10 * sim::kMillisecond;  // time of a burst without losses; agent, link, executor
+constexpr Time kWay = TIDE_BURST_NS + 10 * sim::kMillisecond;  // greatest time of a burst without losses, plus the
+                                                               // agent, link and executor
 
 struct Case {
   size_t depth;
@@ -28,7 +29,7 @@ class Fresh : public Spinning {
     rcl_subscription_t subscription{};
     std_msgs__msg__Int32 message{};
     Time callback = 0;
-    std::vector<Time> ages, at;  // for the second reader: times of the offers, in microseconds
+    std::vector<Time> ages, at;  // of the second reader: times of the offers in microseconds
   };
 
   void subscribe(Topic &topic, const char *name, size_t depth, bool reliable) {
@@ -130,7 +131,7 @@ class FreshShared : public Fresh, public ::testing::WithParamInterface<Case> {
   void publish(Publishers &publishers, const char *name, Time period, Time end) {
     publishers.push_back(std::make_unique<Thread>([this, name, period, end] { offer_until(name, period, end); }));
   }
-  // The publishers live longer than the last callback.
+  // Spins until this time. The publishers must publish longer than the last callback takes.
   void spin_until_end(Publishers &publishers, Time end) {
     while (now_ns() < end) ASSERT_OK(rclc_executor_spin_some(&executor, 10'000'000));
     for (const auto &publisher : publishers) publisher->join();
@@ -178,9 +179,9 @@ TEST_P(FreshShared, ARareTopicWaitsForOneCallback) {
   expect_fresh("rare", rare, one.callback + kWay);
 }
 
-// Until the callback ends, no frame of a flood fits unless the board drops samples that are older than a burst. Dropped
-// samples were preceded by samples that the agent repeats, and these are older by another burst. Each repetition of a
-// case is a world of its own.
+// While the slow callback runs, frames of a flood fit only because the board drops samples that are older than a burst.
+// After dropped samples the agent repeats earlier ones, which are older by another burst. Each repetition of a case is
+// a world of its own.
 class FreshFlood : public FreshShared {};
 
 TEST_P(FreshFlood, BesideASlowCallback) {
@@ -231,7 +232,7 @@ INSTANTIATE_TEST_SUITE_P(All, FreshFlood, ::testing::ValuesIn(floods()));
 struct Overload {
   size_t depth;
   Time callback;
-  unsigned lost_one_in;  // one in this many messages is lost, in either direction; 0: none is lost
+  unsigned lost_one_in;  // messages in either direction are lost with the probability 1 / lost_one_in; 0: none
 };
 class FreshOverload : public Fresh, public ::testing::WithParamInterface<Overload> {};
 
@@ -271,7 +272,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Overload{1, 200 * sim::kMillisecond, 50}, Overload{10, 200 * sim::kMillisecond, 50},
                       Overload{10, 3 * sim::kMillisecond, 50}));
 
-// Samples that wait for a running callback are acknowledged, so the next session does not repeat them.
+// Samples that wait for a running callback have been acknowledged, so the next session does not bring them again.
 TEST_F(Fresh, WhatWasAcknowledgedOutlivesTheSession) {
   Topic slow, flood;
   subscribe(slow, "slow", 10, true);
@@ -368,12 +369,12 @@ INSTANTIATE_TEST_SUITE_P(All, FreshLong,
 // ---- a best-effort publisher on a line that cannot carry everything ----
 
 constexpr uint64_t kBaud = 9600;
-constexpr Time kFrame = 30 * sim::kMillisecond;  // time of an Int32 and of the session's own frames
+constexpr Time kFrame = 30 * sim::kMillisecond;  // for an Int32 and the session's own frames
 
 struct Output {
   size_t depth;
   int rate_hz;
-  bool flood;  // another publisher of the same level, with depth 1 and 500 messages a second
+  bool flood;  // another publisher of the level, depth 1, 500 messages a second
 };
 
 class FreshOutput : public Connected, public ::testing::WithParamInterface<Output> {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors with several lanes, and several executors: each frame is processed by its executor and lane.
+// Executors with several lanes, and several executors: each frame is processed by the executor and lane to which it
+// belongs.
 #include <atomic>
 
 #include "connected.h"
@@ -36,7 +37,7 @@ class Lanes : public Spinning {
     }
   }
 
-  // Numbers are counted from 1. The callback does not end as long as it is held.
+  // The numbers must come in order, from 1. The callback does not end as long as the test holds it.
   static void on_number(const void *message, void *context) {
     auto *one = static_cast<Subscribed *>(context);
     one->inside = true;
@@ -54,7 +55,7 @@ class Lanes : public Spinning {
   void offer(size_t place, int32_t number) {
     ASSERT_TRUE(eventually([&] { return server.offer("rt/" + subscribed[place].topic, int32_bytes(number)); }));
   }
-  // The agent knows the streams that the levels have selected.
+  // Waits until the agent knows the streams for all levels.
   void settle() {
     ASSERT_TRUE(eventually([&] {
       const bool waits = masked([](const tide_session_t &session) { return session.readers_waiting; });
@@ -118,7 +119,7 @@ TEST_F(Lanes, FramesOfAnExecutorThatEndsAreInNobodysWay) {
   add(executor, 0, 1);
   add(other, 1, 1);
   settle();
-  bring([&] { return server.offer("rt/topic1", int32_bytes(1)); }); /* a message for the executor that never spins */
+  bring([&] { return server.offer("rt/topic1", int32_bytes(1)); }); /* for the executor that never spins */
   offer(0, 1);
   EXPECT_OK(rclc_executor_spin_some(&executor, 50 * kMillisecond));
   EXPECT_EQ(subscribed[0].count, 0) << "the same stream: it waits behind the other's";

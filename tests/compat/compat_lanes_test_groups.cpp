@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callback groups of the rclc-style calls: every refusal by its name, and the effect of groups on lanes that are
+// Calls for callback groups in the style of rclc: each reason for a refusal, and the effect of groups on lanes that are
 // threads.
 #include <atomic>
 

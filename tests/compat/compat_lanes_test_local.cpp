@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local delivery through the rclc interface: messages passed in place and others, matching, and refusals.
+// Local delivery through the rclc interface: messages that are passed in place or copied, matching, and refusals.
 #include "connected.h"
 #include "tide/pools.h"
 #include "tide/rclc_local.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of the interface that few programs use: handles of the layer below, clocks, profiles, logging, sequences.
+// Names of the interface that few programs use: handles of rmw, clocks, QoS profiles, logging, sequences.
 #include <rcutils/error_handling.h>
 #include <rcutils/logging_macros.h>
 #include <rmw/error_handling.h>
@@ -177,7 +177,7 @@ void keep(const rcutils_log_location_t *location, int severity, const char *name
 }
 
 TEST(Logging, GoesToTheHandlerFromItsLevelOn) {
-  static bool again = false;  // messages that a process logs only once do not come again in a repetition
+  static bool again = false;  // a repetition of the test does not log the messages again that a process logs once
   const std::string once = again ? "" : "30  once 0 TestBody\n";
   again = true;
   logged.clear();

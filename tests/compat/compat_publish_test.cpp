@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publishing: pools, sizes, several threads, send modes, and priorities and chains down to the streams on the wire.
+// Publishing: pools, sizes, several threads and send modes, and how priorities and chains determine the streams on the
+// wire.
 #include <atomic>
 #include <map>
 
@@ -133,7 +134,8 @@ TEST_F(Publishing, TheProgramMayWaitUntilTheAgentHasEverything) {
   EXPECT_EQ(rcl_publisher_wait_for_all_acked(&none, 0), RCL_RET_PUBLISHER_INVALID);
 }
 
-/* A flood takes every node that is returned, until another writer of its level has found none free once. */
+/* A flood takes every node that becomes free. Once another writer of its level has found no free node, a node is kept
+ * for this writer. */
 TEST_F(Publishing, APublisherThatFoundNoNodeHasOneFromThenOn) {
   const std_msgs__msg__Int32 number = {1};
   ASSERT_OK(tide_rclc_publisher_set_wait_ms(&publisher, 0));
@@ -167,7 +169,7 @@ TEST_F(Publishing, FinishingWaitsForTheLastMessages) {
     ASSERT_OK(rclc_publisher_init_default(&last, &node, int32_type(), topic.c_str()));
     ASSERT_OK(tide_rclc_publisher_set_priority(&last, TIDE_PRIORITY(level, 0)));
     std_msgs__msg__Int32 number = {level};
-    server.mute(true); /* these messages are lost, and are sent again after the next one */
+    server.mute(true); /* these are lost, and sent again after the next one */
     for (int i = 0; i < 5; i++) ASSERT_OK(rcl_publish(&last, &number, nullptr));
     pass_time(20ms);
     server.mute(false);
@@ -226,7 +228,7 @@ TEST_F(Publishing, FromSeveralThreadsAtOnce) {
         std_msgs__msg__String message = {{one.data(), one.size(), one.size() + 1}};
         EXPECT_OK(rcl_publish(&publisher, &message, nullptr));
         std_msgs__msg__Int32 number = {i};
-        (void)rcl_publish(&quick, &number, nullptr); /* may find no free node */
+        (void)rcl_publish(&quick, &number, nullptr); /* there may be no free node */
         if (i % 50 == 0) server.offer("rt/down", int32_bytes(i));
         if (i % 100 == 0) {
           EXPECT_EQ(rmw_uros_ping_agent(2000, 3), RMW_RET_OK);
@@ -319,7 +321,7 @@ TEST_F(Publishing, AChainGivesItsPrioritiesToCallbacksAndStreams) {
   EXPECT_EQ(TIDE_PRIORITY_LEVEL(first->priority), 2);
   EXPECT_EQ(TIDE_PRIORITY_LEVEL(last->priority), 2);
   EXPECT_GT(last->priority, first->priority);
-  /* The agent is requested to send on the stream of this level. */
+  /* The program asks the agent to send on the stream of this level. */
   ASSERT_TRUE(eventually([&] { return !server.streams_of(TIDE_XRCE_READ_DATA).empty(); }));
   EXPECT_OK(publish(3));
   EXPECT_TRUE(eventually([&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log's publisher: lines that arrive, lines that are refused and counted, the pool, several threads, and the orders
-// in which it may end.
+// The publisher of the log: lines that arrive, lines that are refused and counted, the pool, several threads, and the
+// orders in which objects may end.
 #include <printf.h>
 #include <rcutils/logging_macros.h>
 #include <rmw_microros/error_handling.h>
@@ -164,7 +164,7 @@ TEST_F(Rosout, ALongTextIsCutBehindAWholeCharacter) {
     cut += text.size() >= TIDE_ROSOUT_TEXT_BYTES;
     RCUTILS_LOG_INFO("%s", text.c_str());
     ASSERT_TRUE(have_arrived(texts.size()));
-    ASSERT_TRUE(settled()); /* the longest text needs two nodes */
+    ASSERT_TRUE(settled()); /* because the longest text needs two nodes */
   }
   const std::vector<Line> all = lines();
   for (size_t i = 0; i < texts.size(); i++) {
@@ -261,7 +261,8 @@ int print_within(FILE *, const printf_info *, const void *const *) {
 }
 int no_arguments(const printf_info *, size_t, int *, int *) { return 0; }
 
-/* A conversion that the program has defined, which the C library permits, runs while the line is formatted. */
+/* The C library lets a program define conversions for printf. This one runs while the line is formatted, and logs a
+ * line itself. */
 TEST_F(Rosout, WithinALineItLogsAndDoesNotEnd) {
   ASSERT_EQ(register_printf_specifier('Y', print_within, no_arguments), 0);
   node_within = &node;
@@ -297,7 +298,7 @@ TEST_F(Rosout, LinesTravelAtTheirLevel) {
   for (const uint8_t stream : server.streams_of(TIDE_XRCE_WRITE_DATA)) EXPECT_EQ(stream, TIDE_STREAM_RELIABLE(2));
 }
 
-/* The lines of each thread for which there is a node arrive once and in order; the others are counted. */
+/* Of each thread, the lines for which there is a node arrive once and in order. The other lines are counted. */
 TEST_F(Rosout, ThreadsLoseNothingUncounted) {
   constexpr int kThreads = 4, kLines = 300;
   std::vector<Thread> threads;
@@ -362,7 +363,7 @@ TEST_F(Rosout, ThereIsOneAndItsEndsAreDefined) {
   EXPECT_EQ(lines()[0].text, "heard");
 }
 
-/* When the support has ended, the next publisher may get the pool entry of /rosout. */
+/* The publisher of /rosout ends with its support, and the next publisher may then get its pool entry. */
 TEST_F(Rosout, WithItsSupportItEndsToo) {
   ASSERT_OK(rclc_support_fini(&support));
   RCUTILS_LOG_INFO("without a support");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logical execution time: inputs are taken before the first callback of a round, outputs leave after the last.
+// Logical execution time: inputs are taken before the first callback of a round, and outputs are sent after the last
+// one.
 #include <functional>
 #include <random>
 #include <thread>
@@ -51,7 +52,7 @@ TEST_F(Rounds, EveryInputIsThereBeforeTheFirstCallback) {
       add(1);
     }
     inputs[0].message.data = inputs[1].message.data = 0;
-    std::vector<int32_t> seen;  // the message of the other callback, as each callback sees it
+    std::vector<int32_t> seen;  // the message of the other callback, as seen in each callback
     inputs[0].act = [&] { seen.push_back(inputs[1].message.data); };
     inputs[1].act = [&] { seen.push_back(inputs[0].message.data); };
     deliver(0, 7);
@@ -107,7 +108,8 @@ TEST_F(Rounds, AnotherThreadsOutputsDoNotWait) {
   ASSERT_OK(use(RCLC_SEMANTICS_LOGICAL_EXECUTION_TIME));
   add(0);
   inputs[0].act = [&] {
-    std::thread other([&] { publish(9); });  // a real thread, because the round is known by a variable of the thread
+    std::thread other([&] { publish(9); });  // not a simulated thread: the runtime recognises the round by a
+                                             // thread-local variable
     other.join();
     EXPECT_TRUE(writes_within(std::chrono::seconds(5)));
   };
@@ -148,7 +150,7 @@ TEST_F(Rounds, AreRefusedFromWithinAndWithLanes) {
                  TIDE_ERROR_UNSUPPORTED);
 }
 
-// What another thread does while an input is being decoded.
+// Called while an input is being decoded; does what another thread might do then.
 std::function<void()> meanwhile;
 void decode_slowly(tide_cdr_t *cdr, void *message) {
   static_cast<const tide_message_type_t *>(int32_type()->data)->decode(cdr, message);
@@ -187,8 +189,8 @@ TEST_F(Rounds, ACallbackMayBeRemovedWhileInputsAreTaken) {
   EXPECT_EQ(inputs[2].numbers, (std::vector<int32_t>{1, 3, 4})) << "not an old one again";
 }
 
-// Whatever the order of events, each sample runs its callback once and in order, and each output arrives once and in
-// order.
+// Whatever the order of events is, callbacks run once for each sample, in the order of the samples, and outputs arrive
+// once and in order.
 TEST_F(Rounds, NothingIsLostOrDoubledWhateverComesWhen) {
   const auto seed = static_cast<unsigned>(World::current().random.next());
   std::mt19937 random(seed);

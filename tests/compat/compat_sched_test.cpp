@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the published prototype: a lane for each subscription, a budget for one of them.
+// The names of the published prototype. Each subscription has a lane, and one of the lanes has a budget.
 #include <rclc/executor_sched.h>
 
 #include <atomic>

@@ -16,7 +16,7 @@ class Serving : public Services {
     for (const auto &reply : server.replies("/sums")) all.push_back(word_of(reply.payload));
     return all;
   }
-  // Until no node is free: the agent is muted, so nothing is acknowledged.
+  // Publishes until no node is free. The agent is muted, so nothing is acknowledged.
   void fill_pool(rcl_publisher_t *publisher) {
     ASSERT_OK(rclc_publisher_init_default(publisher, &node, int32_type(), "filling"));
     ASSERT_OK(tide_rclc_publisher_set_wait_ms(publisher, 0));
@@ -104,7 +104,7 @@ TEST_F(Serving, ResponsesMayComeLaterAndInAnyOrder) {
   EXPECT_EQ(server.replies("/sums")[0].identity, identity_of(3, 3));
 }
 
-// The executor sends the response, so no call of the program can return the error.
+// The executor sends the response, so no call of the program can return the error of this.
 TEST_F(Serving, AResponseThatIsTooLongReachesTheErrorHandlerAndTheSpin) {
   static int told;
   told = 0;

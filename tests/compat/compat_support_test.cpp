@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Supports, options, nodes; ping and time; refusals; starting again.
+// Supports, options and nodes; ping and time; refusals; programs that start again.
 #include <algorithm>
 
 #include "connected.h"
@@ -228,9 +228,9 @@ TEST_F(Connected, NothingIsMadeWithoutASupport) {
   EXPECT_EQ(rmw_uros_epoch_nanos(), 0);
 }
 
-// A program may end its objects in any order, even after the support.
+// A program may end its objects in any order, even after their support.
 TEST_F(Connected, EndsInEveryOrderLeaveNothing) {
-  std::string order = "EPSNW";  // executor, publisher, subscription, node, and the whole
+  std::string order = "EPSNW";  // executor, publisher, subscription, node, the support
   std::sort(order.begin(), order.end());
   do {
     if (!rcl_context_is_valid(&support.context)) connect();
@@ -317,7 +317,7 @@ TEST_F(Connected, TheParticipantHasTheNodesFullNameAndDomain) {
 
 // ---- starting again and again ----
 
-// A leak of descriptors would exhaust them, and the leak sanitizer detects one of memory.
+// If file descriptors leaked, the process would run out of them; the leak sanitizer detects leaks of memory.
 TEST_F(Connected, ManyLivesLeaveNothingBehind) {
   const int lives = 1000;
   for (int life = 0; life < lives; life++) {
@@ -334,7 +334,7 @@ TEST_F(Connected, ManyLivesLeaveNothingBehind) {
     ASSERT_OK(rclc_executor_add_timer(&executor, &timer));
     ASSERT_OK(rcl_publish(&publisher, &message, nullptr));
     ASSERT_OK(rclc_executor_spin_some(&executor, 0));
-    if (life % 2 == 0) { /* every other time in order; otherwise the end of the support ends all objects */
+    if (life % 2 == 0) { /* every other time in order; otherwise the support's end ends all objects */
       ASSERT_OK(rclc_executor_fini(&executor));
       ASSERT_OK(rcl_subscription_fini(&subscription, &node));
       ASSERT_OK(rcl_timer_fini(&timer));
@@ -342,11 +342,11 @@ TEST_F(Connected, ManyLivesLeaveNothingBehind) {
       ASSERT_OK(rcl_node_fini(&node));
     }
     ASSERT_OK(rclc_support_fini(&support));
-    ASSERT_OK(rcl_publisher_fini(&publisher, &node)); /* too late, but without harm */
+    ASSERT_OK(rcl_publisher_fini(&publisher, &node)); /* too late, but harmless */
     connect();
   }
   EXPECT_EQ(server.written("rt/topic").size(),
-            static_cast<size_t>(lives)); /* even the last message before each end has arrived */
+            static_cast<size_t>(lives)); /* the last message before each end has arrived, too */
   EXPECT_EQ(server.clients(), 1u);
   EXPECT_EQ(server.entities(), 1u);
 }
@@ -551,7 +551,8 @@ TEST_P(CustomTransport, CarriesASession) {
   EXPECT_EQ(server.clients(), 0u);
 }
 
-// The transport is set after the options were initialised, as in some programs. An address that was chosen is kept.
+// Some programs set the transport after they have initialised the options. The options then use it, unless they have an
+// address.
 TEST_P(CustomTransport, IsUsedByOptionsThatWereMadeBefore) {
   const bool framed = GetParam();
   AgentServer server(framed ? AgentServer::Kind::kStream : AgentServer::Kind::kDatagrams);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wait sets: programs without an executor.
+// Wait sets, which programs without an executor use.
 #include <rcl/wait.h>
 
 #include <cstdlib>
@@ -143,7 +143,7 @@ TEST_F(Waiting, ServicesAndClientsWithoutAnExecutor) {
   }
 }
 
-// Programs such as rclcpp resize their wait sets before each wait.
+// Some programs, such as rclcpp, resize their wait sets before each wait.
 TEST_F(Waiting, PlacesMayBecomeMoreAndLess) {
   static size_t blocks, octets;
   blocks = octets = 0;
@@ -207,7 +207,7 @@ TEST_F(Waiting, AllocatorThatRefusesLeavesThePlaces) {
   EXPECT_OK(rcl_wait_set_fini(&other));
 }
 
-// No agent reports events; the stock client returns the same codes.
+// Agents report no events. The stock client returns the same codes.
 TEST_F(Waiting, EventsAreRefused) {
   rcl_subscription_t subscription{};
   rcl_publisher_t publisher = publisher_of(int32_type(), "up");
@@ -230,7 +230,7 @@ TEST_F(Waiting, EventsAreRefused) {
   EXPECT_OK(rcl_event_fini(&event));
 }
 
-// Programs add the entities that exist at that moment, possibly none.
+// Programs add those entities that exist at the time, which may be none.
 TEST_F(Waiting, PlacesWithoutAnythingInThemWaitTheirTime) {
   const Time begin = now_ns();
   EXPECT_EQ(rcl_wait(&wait_set, ms(20)), RCL_RET_TIMEOUT);

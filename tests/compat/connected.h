@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that is connected to the agent, with a node.
+// Fixtures of the tests: a program with a node, connected to the agent.
 #pragma once
 
 #include <rcl/error_handling.h>
@@ -61,7 +61,7 @@ inline void PrintTo(const Outcome &outcome, std::ostream *out) {
 #define EXPECT_REFUSED(call, code, cause) \
   EXPECT_EQ((rcl_reset_error(), Outcome{(call), tide_rclc_last_status()}), (Outcome{(code), (cause)}))
 
-// The functions of a custom transport; their args are a ClientEnd.
+// The functions of a custom transport. Its `args` points to a ClientEnd.
 inline bool open_transport(uxrCustomTransport *transport) { return transport->args != nullptr; }
 inline bool close_transport(uxrCustomTransport *) { return true; }
 inline size_t write_transport(uxrCustomTransport *transport, const uint8_t *bytes, size_t count, uint8_t *error) {
@@ -94,7 +94,7 @@ class Connected : public ::testing::Test {
     ASSERT_OK(rclc_support_init_with_options(&support, 0, nullptr, &options, &allocator));
     ASSERT_OK(rclc_node_init_default(&node, "node", "", &support));
   }
-  // A value of the session, read in the same way as by the session's code.
+  // Reads a value of the session in a critical section, as the session's own code does.
   template <typename Read>
   auto masked(Read read) {
     const tide_platform_t *platform = tide_port_platform();
@@ -106,18 +106,18 @@ class Connected : public ::testing::Test {
   tide_session_state_t state() {
     return masked([](const tide_session_t &session) { return session.state; });
   }
-  // Number of frames that have reached the program's slots.
+  // Number of frames that have been put into slots so far.
   size_t noted() {
     return masked([](const tide_session_t &session) { return session.daemon.receiver.counters.noted; });
   }
-  // Returns when `send` has put a frame into a slot.
+  // Calls `send` until it succeeds, and returns when the frame is in a slot.
   void bring(const std::function<bool()> &send) {
     const size_t before = noted();
     ASSERT_TRUE(eventually(send));
     ASSERT_TRUE(eventually([&] { return noted() > before; }));
   }
-  // True if all messages that were sent have arrived. Messages that are unacknowledged at the end of a session are sent
-  // again in the next one.
+  // Waits until all messages have been acknowledged; false if that takes too long. Messages that are unacknowledged at
+  // the end of a session are sent again in the next one.
   bool is_acknowledged() {
     return eventually([&] { return tide_session_is_idle(session(), 0); });
   }
@@ -146,13 +146,13 @@ class Connected : public ::testing::Test {
   rcl_node_t node{};
 };
 
-// A subscription to std_msgs/Int32, and the values that its callback got; -1 for a call without a message.
+// A subscription to std_msgs/Int32, and the values that its callback got (-1: a call without a message).
 struct Heard {
   rcl_subscription_t subscription{};
   std_msgs__msg__Int32 message{};
   std::string topic;
   std::vector<int32_t> numbers;
-  std::function<void()> act;  // called in each callback; unset: nothing
+  std::function<void()> act;  // called in each callback, if it is set
 };
 
 // A program that is connected and has an executor.
@@ -167,7 +167,7 @@ class Spinning : public Connected {
     EXPECT_OK(rclc_executor_fini(&executor));
     Connected::TearDown();
   }
-  // Runs callbacks until the condition holds.
+  // Runs callbacks until the condition holds; false if that takes too long.
   bool spin_until(const std::function<bool()> &condition) {
     return eventually([&] {
       EXPECT_OK(rclc_executor_spin_some(&executor, 5 * kMillisecond));

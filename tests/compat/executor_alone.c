@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that programs use when they include only <rclc/executor.h>, as with the stock header. The test is that this
- * compiles. */
+/* Programs may use these names when they include only <rclc/executor.h>, as with the stock header. The test is that
+ * this compiles. */
 #include <rclc/executor.h>
 
 void check_executor_alone(rclc_executor_t *executor, const char *format, ...);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every tier-1 name of micro-ROS for supports, options, nodes, publishers, subscriptions, services, timers, executors,
- * ping and time, and those of actions and wait sets, from the header that programs include for it and with the expected
- * signature. The test is that this file compiles and links. */
+ * ping and time, and the names for actions and wait sets. Each name comes from the header that programs include for it,
+ * and has the expected signature. The test is that this file compiles and links. */
 #include <micro_ros_utilities/string_utilities.h>
 #include <micro_ros_utilities/type_utilities.h>
 #include <rcl/error_handling.h>
@@ -20,7 +20,7 @@
 
 /* ---- functions ---- */
 
-/* A pointer of exactly this type; another signature does not compile. */
+/* Makes a pointer of exactly this type, so a function with another signature does not compile. */
 #define NAME(result, name, ...)              \
   result (*check_##name(void))(__VA_ARGS__); \
   result (*check_##name(void))(__VA_ARGS__) { return name; }
@@ -212,7 +212,7 @@ static void subscription_callback(const void *message) { RCLC_UNUSED(message); }
 
 static bool open_transport(struct uxrCustomTransport *transport) { return transport->args != NULL; }
 
-/* A profile as written in programs. */
+/* A QoS profile in the form in which programs write it. */
 extern const rmw_qos_profile_t written_out;
 const rmw_qos_profile_t written_out = {RMW_QOS_POLICY_HISTORY_KEEP_LAST,
                                        1,
@@ -224,7 +224,7 @@ const rmw_qos_profile_t written_out = {RMW_QOS_POLICY_HISTORY_KEEP_LAST,
                                        RMW_QOS_LIVELINESS_LEASE_DURATION_DEFAULT,
                                        false};
 
-/* Never run: it tests that the usual lines compile. */
+/* Never called: the test is that these usual lines compile. */
 rcl_ret_t usual_program(const rosidl_message_type_support_t *type);
 rcl_ret_t usual_program(const rosidl_message_type_support_t *type) {
   rcl_allocator_t allocator = rcl_get_default_allocator();

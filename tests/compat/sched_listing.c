@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The user interface of the budget-based executor, with the names in its paper; the test is that this compiles and
- links.
- */
+/* The user interface of the budget-based executor, with the names that its paper uses. The test is that this compiles
+ * and links. */
 #define RCLC_SCHED_PARAM_AS_PUBLISHED
 #include <rclc/executor_sched.h>
 #include <rclc/rclc.h>

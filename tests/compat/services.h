@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Services of a connected program, and the ROS 2 side, which the test simulates.
+// A connected program for tests of services, and the ROS 2 side, which the test simulates.
 #pragma once
 
 #include <example_interfaces/srv/add_two_ints.h>
@@ -36,7 +36,7 @@ inline int64_t word_of(const Octets &bytes) {
   return word;
 }
 
-// Identity of a client: every octet of the GUID matters, and the number is wider than 32 bits.
+// The identity of a client's request. It differs in every octet of the GUID, and its number has more than 32 bits.
 inline agent::SampleIdentity identity_of(uint8_t asker, uint32_t number) {
   agent::SampleIdentity identity;
   for (size_t octet = 0; octet < 16; octet++) identity[octet] = static_cast<uint8_t>(asker + 16 * octet);

@@ -11,12 +11,13 @@
 namespace tide::compat::test {
 namespace {
 
-constexpr size_t kCores = 24;  // for threads, except the one core that the links interrupt
+constexpr size_t kCores = 24;  // one of them is for interrupts of the links, the others for threads
 constexpr Time kLimit = 3600 * sim::kSecond;
 
 World *world = nullptr;
 
-// Draws a duration that is logarithmically uniform from 10 microseconds up to 10^decades times that.
+// Draws an upper limit of 10^1 to 10^decades times 10 microseconds, then a duration from 1 microsecond up to this
+// limit.
 Time draw_duration(sim::Random &random, int64_t decades) {
   Time most = 10'000;
   for (int64_t times = random.between(1, decades); times > 0; times--) most *= 10;
@@ -113,7 +114,7 @@ void World::close(AgentServer *server) {
   }
 }
 
-// There are no serial lines here, and this is the only host.
+// Opens a link to a server of this world. There are no serial lines and no other hosts.
 sim::Link *World::open(tide_session_t &session, const tide_link_address_t &address) {
   if (address.kind != TIDE_LINK_UDP || std::string(address.host) != "127.0.0.1") return nullptr;
   connections_.push_back(std::make_unique<Connection>(machine, session, latency_most_, random.next()));

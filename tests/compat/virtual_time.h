@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each test's world: a machine in virtual time on which the test and its threads run, determined by a seed. The seed of
-// a repetition (--gtest_repeat) is TIDE_SEED plus its number; a failed test prints the command that replays it.
+// The world of a test: a machine in virtual time on which the test and its threads run. A seed determines everything.
+// The seed of a repetition (--gtest_repeat) is the environment variable TIDE_SEED plus the number of the repetition. A
+// failed test prints the command that replays it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,16 +21,16 @@ using sim::Time;
 
 class AgentServer;
 
-// A datagram link of the program, and where it leads.
+// A datagram link of the program, and the server at its other end.
 struct Connection {
   Connection(sim::Machine &machine, tide_session_t &session, Time latency, uint64_t seed);
   void deliver(std::vector<uint8_t> datagram);
 
   sim::Random random;
-  Time latency_most, last_up = 0, last_down = 0;  // datagrams keep their order
-  AgentServer *server = nullptr;                  // null if there is no server, or no longer one
+  Time latency_most, last_up = 0, last_down = 0;  // times of the last datagrams, which later ones do not overtake
+  AgentServer *server = nullptr;                  // null if there is none (any more)
   uint64_t endpoint = 0;
-  size_t place = 0;  // index of its server
+  size_t place = 0;  // index of its server in the world
   sim::Line up;
   sim::Link link;
 };
@@ -40,15 +41,15 @@ class World {
   static World &current();
 
   Time latency() { return random.between(1, latency_most_); }
-  // Opens the port of a server. `port` is that of an earlier server, so that its clients find the new one; 0: a new
-  // port.
+  // Opens a port for a server and returns it. With the port of an earlier server, the clients of that one find the new
+  // server; 0: a new port.
   uint16_t listen(AgentServer *server, uint16_t port = 0);
   void close(AgentServer *server);
 
   sim::Engine engine;
   sim::Random random;
   sim::Machine machine;
-  uint64_t up_baud = 0;  // rate towards the agent on links opened from now on; 0: frames take no time
+  uint64_t up_baud = 0;  // rate towards the agent on links that are opened later; 0: frames take no time
   Time wall_step = 0;    // step of the agent's wall clock
 
  private:
@@ -68,7 +69,7 @@ inline Time wall_ns() {
 
 inline void pass_time(std::chrono::nanoseconds duration) { sim::Port::current()->pause(duration.count()); }
 
-// Returns false if the condition did not hold in time.
+// Waits until the condition holds; returns false if it does not hold in time.
 inline bool eventually(const std::function<bool()> &condition, std::chrono::nanoseconds limit = 10s) {
   const Time end = now_ns() + limit.count();
   while (!condition()) {

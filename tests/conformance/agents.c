@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent: how it is found and called, its end and its restart. */
+/* Behaviours with regard to the agent: how it is found and called, and what happens when it ends and restarts. */
 #include "behaviours.h"
 
 static void say_time(int64_t begin_ms) { say(" after %s", about(now_ms() - begin_ms)); }
@@ -43,7 +43,7 @@ static void no_agent(void) {
   say_code("then", rclc_support_init_with_options(&support, 0, NULL, &options, &allocator));
 }
 
-/* The agent is killed and restarted after this many steps; then the remaining steps follow. */
+/* Performs the first steps, up to `step`, kills and restarts the agent, and performs the remaining steps. */
 static void restarted_after(int step) {
   connect_support();
   node = rcl_get_zero_initialized_node();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of behaviours share; each behaviour reports its observations in one line. shared.c has the parts
- * common to all clients. The environment (clock, threads, agent and ROS 2) is real (real.c, for any client) or virtual
- * (conformance_test.cpp, for tide in the gate). */
+/* Common declarations for the files of behaviours. Each behaviour reports its observations in one line. shared.c has
+ * the functions that do not depend on the environment. The environment (clock, threads, agent and ROS 2) is real in
+ * real.c, for any client, and virtual in conformance_test.cpp, for tide in the gate. */
 #ifndef BEHAVIOURS_H
 #define BEHAVIOURS_H
 
@@ -35,10 +35,11 @@ extern const char *agent_port;
 
 /* Appends a part to the reported line. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* " NAME CODE" */
+/* Appends " NAME CODE". */
 void say_code(const char *name, rcl_ret_t code);
 
-/* How most behaviours start: connects, and creates a node "node". Ends the program if there is no agent. */
+/* Most behaviours start with connect_node, which connects and creates a node "node". Both functions end the program if
+ * there is no agent. */
 extern rcl_allocator_t allocator;
 extern rclc_support_t support;
 extern rcl_node_t node;
@@ -50,11 +51,12 @@ rcl_init_options_t options_of_agent(void);
 #define STRING ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, String)
 #define SET_BOOL ROSIDL_GET_SRV_TYPE_SUPPORT(std_srvs, srv, SetBool)
 
-/* Gives the program an agent of its own, and ends that agent. */
+/* start_agent gives the program an agent of its own; kill_agent ends that agent. */
 void kill_agent(void);
 void start_agent(void);
 
-/* A ROS 2 node (peer.py) that observes the topic, and its answers; say_peer appends " [QUESTION ANSWER]". */
+/* A ROS 2 node (peer.py) that observes the topic. ask_peer returns its answer to a question, and say_peer appends "
+ * [QUESTION ANSWER]" to the line. */
 void start_peer(const char *topic);
 int ask_peer(const char *question);
 void say_peer(const char *question);
@@ -65,10 +67,10 @@ void sleep_ms(int64_t time_ms);
 typedef int thread_t;
 thread_t start_thread(void *(*body)(void *), void *argument);
 void join_thread(thread_t thread);
-/* Ends the program, because nothing more can be observed, and reports the step. */
+/* Unless the condition holds, ends the program, because nothing more can be observed, and reports the step. */
 void require(bool holds, const char *step);
-/* A duration, rounded so that all runs report the same value: "0 s", "0.1 s", "0.5 s", "1 s", "2 s", "5 s", "10 s", "15
-   s" or "long". */
+/* A duration as text, rounded so that all runs report the same: "0 s", "0.1 s", "0.5 s", "1 s", "2 s", "5 s", "10 s",
+ * "15 s" or "long". */
 const char *about(int64_t time_ms);
 /* A name that no other behaviour uses. */
 const char *fresh(const char *base);

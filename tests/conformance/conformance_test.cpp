@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The behaviours of tide in virtual time, each in its own process, compared with the observations with the real agent
-// and ROS 2 (lab/results/behaviours/tide.json, from lab/bench/behaviours.py). The core of the agent is the shipped one;
-// DDS is a fake that passes each sample at once to all readers of its topic.
+// Runs the behaviours with tide in virtual time, each in its own process, and compares them with those that
+// lab/bench/behaviours.py has observed with the real agent and ROS 2 (lab/results/behaviours/tide.json). The core of
+// the agent is the shipped one. DDS is a fake that passes each sample at once to all readers of its topic.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,21 +23,21 @@
 namespace tide::compat::test {
 namespace {
 
-// Behaviours that depend on DDS: matching by QoS, and samples kept for late readers.
+// These behaviours depend on what the fake does not do: matching by QoS, and keeping samples for late readers.
 const std::set<std::string> kOfDds = {"QoS, reliability", "QoS, durability", "QoS, depth"};
 
 struct Surroundings {
   std::unique_ptr<AgentServer> agent;
   uint16_t port = 0;
-  std::string topic;  // of the peer
-  int messages = 0;   // number of messages that it has received
+  std::string topic;  // the topic that the peer observes
+  int messages = 0;   // number of messages that the peer has received
   std::vector<Thread> threads;
 
   void hand_on(const agent::test::Written &sample) {
     if (!topic.empty() && sample.topic == "rt/" + topic) messages++;
     agent::Sample received{sample.payload, sample.big_endian, sample.identity, sample.number, 0};
     const bool is_request = sample.topic.starts_with("rq/");
-    if (is_request) {  // the reply must return the client's identity and its number
+    if (is_request) {  // the reply must have the client's identity and the request's number
       for (size_t octet = 0; octet < 8; octet++) {
         received.identity[octet] = static_cast<uint8_t>(sample.number >> (8 * octet));
       }
@@ -50,7 +50,7 @@ struct Surroundings {
       if (source->topic.name == sample.topic) source->offer(received);
     }
   }
-  // Requests that wait for a server may have to be sent when one has appeared.
+  // Lets requests that wait for a server be sent, because one may have appeared.
   void look_for_servers() {
     agent::test::FakeMiddleware &dds = agent->middleware();
     const auto serves = [](const auto *source) { return source->topic.name.starts_with("rq/"); };
@@ -60,7 +60,7 @@ struct Surroundings {
 };
 Surroundings *around = nullptr;
 
-// Pairs of {"name": "what", ...}, one pair in each line.
+// Reads the pairs of {"name": "what", ...}. The file has one pair in each line.
 std::map<std::string, std::string> read_expected() {
   std::map<std::string, std::string> expected;
   std::ifstream file(TIDE_BEHAVIOURS);
@@ -89,7 +89,7 @@ std::vector<const behaviour_t *> all_behaviours() {
   return all;
 }
 
-// What the behaviour observed, or how its process ended.
+// Runs the behaviour in a process. Returns its observations, or how the process ended.
 std::string seen_by(const behaviour_t &behaviour) {
   int ends[2];
   if (pipe(ends) != 0) return "no pipe";

@@ -62,8 +62,8 @@ static void say_what_is_left(void) {
   say_peer("nodes 0");
 }
 
-/* Finalises the objects in the given order, one letter for each: Executor, Timer, Publisher, suBscription, seRvice,
-   Client, Node, Support. */
+/* Finalises the objects in the given order. The capital letters in these words stand for them: Executor, Timer,
+ * Publisher, suBscription, seRvice, Client, Node, Support. */
 static void end(const char *order) {
   for (; *order != '\0'; order++) {
     switch (*order) {
@@ -229,7 +229,7 @@ static void fifty_times(void) {
   say_peer("publishers 0");
 }
 
-/* The agent is away while everything is finalised; then it returns, and everything is initialised again. */
+/* Finalises everything while the agent is away. Then the agent returns, and everything is initialised again. */
 static void agent_gone(const char *order) {
   begin_watched();
   kill_agent();

@@ -12,7 +12,8 @@ static rmw_qos_profile_t profile(bool reliable, bool keeps, size_t depth) {
   return qos;
 }
 
-/* How many of 4 messages reach a subscription that is created before them, or after them. */
+/* Publishes 4 messages and returns how many of them reach a subscription, which is created before or, if `is_late`,
+ * after them. */
 static int received(rmw_qos_profile_t of_publisher, rmw_qos_profile_t of_subscription, bool is_late) {
   const char *topic = fresh("qos");
   rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();

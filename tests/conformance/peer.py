@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ROS 2 node for the behaviours: it reports the state of one of their topics, std_msgs/msg/Int32, as ROS 2 sees it.
+"""A ROS 2 node for the behaviours. It reports what ROS 2 sees of one of their topics, which has the type
+std_msgs/msg/Int32.
 
 The first line that it reads is the topic. Then it answers each line:
 
@@ -34,7 +35,7 @@ def say(answer: object) -> None:
 def settled(count: Callable[[], int], wanted: int) -> int:
     end = time.monotonic() + PATIENCE_S
     while count() != wanted and time.monotonic() < end:
-        time.sleep(0.02)  # clock: a pace of asking
+        time.sleep(0.02)  # clock: the interval of the checks
     return count()
 
 
@@ -54,7 +55,7 @@ def main() -> None:
     threading.Thread(target=spin, daemon=True).start()
     counts: dict[str, Callable[[], int]] = {
         "publishers": lambda: node.count_publishers(topic),
-        "subscriptions": lambda: node.count_subscribers(topic) - 1,  # without the node's own endpoint
+        "subscriptions": lambda: node.count_subscribers(topic) - 1,  # without its own endpoint
         "nodes": lambda: node.get_node_names().count("node"),
     }
     say("ready")

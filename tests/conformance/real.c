@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The behaviours of a micro-ROS client that a program can observe, one in each line: NAME | OBSERVATION.
+/* Prints the behaviours of a micro-ROS client that a program can observe, one in each line: NAME | OBSERVATION.
  *
  *   behaviours PORT [-n NAME] [-p PEER] AGENT [ARGUMENT...]
  *
- * Only the public interface is used, so the program links with any client; lab/bench/behaviours.py builds and compares
- * it. Each behaviour runs in a process of its own, with an agent of its own (the command, which serves UDP on PORT).
- * PEER is the command, as one argument, that starts the observing ROS 2 node (peer.py). Without PEER, behaviours that
- * need the node are omitted. */
+ * The program uses only the public interface, so it links with any client. lab/bench/behaviours.py builds it and
+ * compares its output. Each behaviour runs in a process of its own, with an agent of its own; AGENT and its arguments
+ * are the command for an agent that serves UDP on PORT. PEER is the command, as one argument, that starts the observing
+ * ROS 2 node (peer.py). Without PEER, behaviours that need the node are omitted. */
 #define _GNU_SOURCE
 #include "behaviours.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How behaviours start, and how they report their observations. */
+/* Common functions of the behaviours: to start, and to report observations. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -72,7 +72,7 @@ static void restarted_before(int restarted) {
     if (step == restarted) restart_agent();
     const rcl_ret_t code = take_step(step);
     if (step >= restarted) say_code(names[step], code);
-    if (code != RCL_RET_OK) break; /* as in real programs */
+    if (code != RCL_RET_OK) break; /* real programs stop here, too */
   }
   if (restarted == LATER) {
     spin_for(&executor, 500);
@@ -118,7 +118,8 @@ static void twice(void) {
   }
 }
 
-/* As in examples of reconnection: everything is finalised and initialised again when the agent does not answer. */
+/* A program like the public examples of reconnection: when the agent does not answer, it finalises everything and
+ * initialises it again. */
 static void with_a_program_that_begins_again(void) {
   topic = fresh("start");
   start_peer(topic);

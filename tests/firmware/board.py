@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the firmware tests share: an image on an emulated board that runs alone, in lockstep with the simulated world,
-or with the real agent on its line.
+"""Common parts of the firmware tests: they run an image on an emulated board alone, in lockstep with the simulated
+world, or with the real agent on its line.
 
-The first two are exact: QEMU counts instructions as time, and in lockstep bytes arrive at given instruction counts
-(sim/board/board.h). Only if a board runs alone and sleeps, it may wake up a few instructions later in some runs. Only
-the third form depends on this machine; tests that use it run in `make test-all`."""
+The first two forms are exact: QEMU counts instructions as time, and in lockstep bytes arrive at given instruction
+counts (sim/board/board.h). There is one exception: in some runs, a board that runs alone and sleeps wakes up a few
+instructions later. The third form depends on the speed of this machine; tests that use it run in `make test-all`."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 SIMULATOR = str(build_folder() / "bin" / "tide-sim")
-BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for the MPS2 board; with FreeRTOS, both are for MPS2 boards
-FORMS = ("freertos", "freertos-tick")  # one has a fine clock and an alarm, the other only the tick
+BUILDS = ("cortex-m4f", "cortex-m7")  # for an STM32F405 and for an MPS2 board; with FreeRTOS, both for MPS2 boards
+FORMS = ("freertos", "freertos-tick")  # with a fine clock and an alarm, and with only the tick
 CORES = ["cortex-m4f", pytest.param("cortex-m7", marks=pytest.mark.full)]
 VIRTUAL_TIME = ("-icount", "shift=5,sleep=off")
 LIMIT_S = 60
-PROCESSOR_LIMIT_S = 120  # processor time after which the operating system ends a program
+PROCESSOR_LIMIT_S = 120  # limit of a program's processor time
 DOMAIN = domain()
-PICO_NEEDS = ("PICO_SDK_PATH", "RP2040JS", "RP2040_BOOTROM")  # used by test_pico.py
+PICO_NEEDS = ("PICO_SDK_PATH", "RP2040JS", "RP2040_BOOTROM")  # for test_pico.py
 PICO_IS_GIVEN = all(os.environ.get(name) for name in PICO_NEEDS)
 
 
@@ -47,7 +47,7 @@ def image(core: str, name: str) -> Path:
 
 
 def configured(core: str, name: str) -> str:
-    """The path of a kernel or an IP stack with which the build was configured; empty if none."""
+    """The path of a kernel or IP stack with which the build was configured; empty if it has none."""
     cache = ROOT / "build" / core / "CMakeCache.txt"
     found = re.search(rf"^{name}:PATH=(.*)$", cache.read_text() if cache.exists() else "", re.MULTILINE)
     return found[1] if found else ""
@@ -61,7 +61,7 @@ def qemu(core: str, name: str, *more: str) -> list[str]:
 
 
 def run_program(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Waits until the program ends, however slow the machine is."""
+    """Runs the program until it ends, however slow the machine is."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_LIMIT_S, PROCESSOR_LIMIT_S))
@@ -70,14 +70,14 @@ def run_program(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def run_alone(core: str, name: str) -> tuple[int, str]:
-    """Runs in exact virtual time, without a peer on the line; returns exit code and output."""
+    """Runs the image in exact virtual time, without a peer on its line. Returns its exit code and output."""
     done = run_program(qemu(core, name, *VIRTUAL_TIME))
     return done.returncode, done.stderr
 
 
 @dataclass
 class Lockstep:
-    samples: list[tuple[int, bytes]]  # (virtual time in ns, number of octets) of each sample of the topic
+    samples: list[tuple[int, bytes]]  # virtual time in ns and octets of each sample of the topic
     code: int
     output: str
 
@@ -86,7 +86,8 @@ class Lockstep:
 
 
 def lockstep(core: str, name: str, topic: str, *more: str) -> Lockstep:
-    """Runs in exact virtual time, with the agent's core in the simulated world at the other end of the line."""
+    """Runs the image in exact virtual time. At the other end of its line is the agent's core, in the simulated
+    world."""
     elf = image(core, name)
     command = [SIMULATOR, "--board", str(elf), "--machine", machine(elf), "--listen", topic, *more]
     done = run_program(command)
@@ -117,7 +118,7 @@ def wait_for(log: Path, pattern: str) -> str:
 
 @contextmanager
 def ros_node(name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
-    """A node in a domain of this process, and a function that runs the node's callbacks for a moment."""
+    """Yields a node in a ROS domain of this process, and a function that runs the node's callbacks for a moment."""
     import rclpy
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
@@ -136,7 +137,8 @@ def ros_node(name: str) -> Iterator[tuple[Node, Callable[[], None]]]:
 def run_with_agent(
     core: str, name: str, folder: Path, spin: Callable[[], None], *more: str, limit_s: float = LIMIT_S
 ) -> tuple[int | None, str]:
-    """Waits until the image ends; returns its exit code (None if it did not end in time) and its output."""
+    """Runs the image with the real agent on its line, and calls `spin` until it ends. Returns its exit code (None if it
+    did not end in time) and its output."""
     arguments = qemu(core, name, "-chardev", "pty,id=line", "-serial", "chardev:line", *more)
     with running(arguments, folder / "qemu.log") as board:
         line = wait_for(folder / "qemu.log", r"/dev/pts/\d+")

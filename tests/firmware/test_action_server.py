@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action server of micro-ROS, unchanged, on the emulated Cortex-M7: ROS 2 finds it and gets answers. rclpy has no
-type for this action, so the test uses the one service whose type is the same for all actions."""
+"""The public action server of micro-ROS runs unchanged on the emulated Cortex-M7: ROS 2 finds it and gets answers.
+rclpy does not have the type of its action, so the test uses the cancel service, whose type is the same for all
+actions."""
 
 from __future__ import annotations
 

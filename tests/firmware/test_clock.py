@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Cortex-M port promises about time (tests/images/clock), in virtual time. The image itself judges each
-latency by its limit. Runs need not be equal, because QEMU's timers end in a thread of their own: in one run of sixty, a
-wake-up is five instructions later."""
+"""What the Cortex-M port promises about time (tests/images/clock), in virtual time. The image itself compares each
+latency with its limit. Runs may differ, because QEMU's timers expire in a thread of their own: in one run of sixty, a
+wake-up was five instructions later."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards in QEMU on a network, by the LAN9118 of the MPS2 boards and lwIP: the program of runtime/port/exchange, over
-UDP with an agent that is killed, and a program without an agent (tests/images/ethernet), which rclpy nodes discover by
-multicast. lwIP is not a part of tide. With LWIP_PATH, the builds contain these images; the end of the run reports
-whether they were tested (conftest.py).
+"""MPS2 boards in QEMU on a network, which they use through their LAN9118 and lwIP. One program is that of
+runtime/port/exchange, over UDP with an agent that is killed. The other one has no agent (tests/images/ethernet); rclpy
+nodes discover it by multicast. lwIP is not a part of tide. If LWIP_PATH was set, the builds contain these images; the
+end of the run reports whether they were tested (conftest.py).
 
-Each test has a network namespace of its own, so no datagram leaves it. This needs the rights of root."""
+Each test has a network namespace of its own, which no datagram leaves. To create it, the tests need the rights of
+root."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ LETTERS = 2000  # more than a frame has
 
 @pytest.fixture
 def network() -> Iterator[None]:
-    """This thread, and the threads and processes that it starts, are in a namespace with a loopback interface."""
+    """Puts this thread, and all threads and processes that it starts, into a network namespace with a loopback
+    interface."""
     system = ctypes.CDLL(None, use_errno=True)
     with Path("/proc/thread-self/ns/net").open() as before:
         if system.unshare(NEW_NETWORK) != 0:
@@ -76,7 +78,7 @@ def test_with_lwip_there_are_images_and_without_there_are_none() -> None:
 def test_nothing_is_lost_over_udp_when_the_agent_is_killed(
     core: str, place: str, network: None, tmp_path: Path
 ) -> None:
-    """By the emulator's own network, in which 10.0.2.2 is the loopback interface."""
+    """Uses the emulator's own network, in which the address 10.0.2.2 is the loopback interface of this machine."""
     command = board(core, f"{place}/ethernet_exchange", "user", "10.0.2.15", "10.0.2.2", str(PORT))
     with running(command, tmp_path / "qemu.log"):
         code, found, output = exchange(("--udp", str(PORT)), tmp_path, 2)
@@ -96,7 +98,7 @@ def is_plugged_in() -> bool:
 def test_a_board_without_an_agent_and_rclpy_find_each_other(
     core: str, place: str, network: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On an Ethernet of board and host. The board is also switched off and on again."""
+    """Board and host are on an Ethernet of their own. The board is also switched off and on again."""
     monkeypatch.delenv("ROS_LOCALHOST_ONLY")
     for words in ("tuntap add dev tap0 mode tap", f"addr add {HOST}/24 dev tap0", "link set tap0 up"):
         subprocess.run(["ip", *words.split()], check=True)
@@ -105,7 +107,7 @@ def test_a_board_without_an_agent_and_rclpy_find_each_other(
     with running(command, logs[0]) as first:
         eventually(is_plugged_in, "the cable is plugged in")
         with host(DOMAIN) as ros:
-            plain = rclpy.create_node("plain", context=ros.context)  # with endpoints of parameters and of the log
+            plain = rclpy.create_node("plain", context=ros.context)  # has endpoints for parameters and the log
             up, back = (ros.collect(Int32, topic, quality(reliable=True)) for topic in ("/up", "/back"))
             down = ros.publisher(Int32, "/down", quality(reliable=True))
             text = ros.publisher(String, "/text", quality(reliable=True))
@@ -122,7 +124,8 @@ def test_a_board_without_an_agent_and_rclpy_find_each_other(
 
 
 def converse(up: list[Int32], back: list[Int32], down: Publisher, log: Path) -> None:
-    """Each number to the board comes back once, in order, and no number of its counter is missing."""
+    """Each number that is sent to the board comes back once and in order, and no number of the board's counter is
+    missing."""
     up.clear()
     back.clear()
     probe(lambda: down.publish(Int32(data=-1)), lambda: up and back, f"the board is there; {log.read_text()}")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program of runtime/port/exchange on an STM32F405 and an MPS2 board in QEMU, with `tide soak`, which kills and
-restarts the agent: no accepted message is lost, changed or out of order. The STM32's UART is driven by its registers
-and interrupts. QEMU has no DMA there and sends at once, so byte times are not tested here."""
+restarts the agent: no accepted message is lost, changed or out of order. The driver uses the registers and interrupts
+of the STM32's UART. In QEMU this UART has no DMA and sends at once, so the time of bytes on the line is not tested
+here."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from commands import tide_apart
 from tide_tools.soak.host import WINDOW
 
 CHAINS, ROUNDS = 3, 2
-KEPT_BY_THE_BOARD = 16  # limit of a chain's unacknowledged messages: the window of its stream
+KEPT_BY_THE_BOARD = 16  # a chain has at most this many unacknowledged messages: the window of its stream
 
 
 def exchange(
@@ -49,10 +50,10 @@ def test_nothing_is_lost_when_the_agent_is_killed(core: str, messages: int, rest
     assert code == 0, output
     print(output)
     assert_nothing_lost(found, output, messages)
-    # If a busy machine makes a board wait for the agent, it may begin one session more than the agent is killed.
+    # On a busy machine, the board may wait for the agent so long that it begins an additional session.
     sessions = found["board"]["reconnects"]
     assert sessions >= len(found["agent_gone_s"]) == restarts, output
-    # Within a session each message comes once. Across sessions, messages that the agent had passed on but not
-    # acknowledged are repeated.
+    # Within a session each message comes once. A new session repeats messages that the agent had passed on but not
+    # acknowledged.
     assert all(one["doubled"] <= sessions * KEPT_BY_THE_BOARD for one in found["up"]), output
     assert found["board"]["twice"] <= sessions * WINDOW * CHAINS, output

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of reduced runtimes (tide/options.h) exchange messages with ROS 2. Each publishes the number received last
-plus one, and ends after 20 messages. Their sizes stay below the ones promised."""
+"""Images with reduced runtimes (tide/options.h) exchange messages with ROS 2. Each of them publishes the last received
+number plus one, and ends after 20 messages. Their sizes are not greater than promised."""
 
 from __future__ import annotations
 

@@ -49,17 +49,17 @@ callbacks = [
   {{ name = "go_on", kind = "client", executor = "{_asks}", execution_ms = 0 }},
 ]
 """
-# Functions that a program may set and this one does not, and functions of which no caller is known.
+# Functions that a program may set but this program does not, and functions whose callers are unknown.
 OF_THE_PROGRAM = {"on_start", "on_end", "on_state", "wall_ns", "gc_callback", "done", "block", "handlers", "sink"}
 OF_THE_PROGRAM |= {f"service_callback{form}" for form in ("", "_with_request_id", "_with_context")}
 OF_THE_PROGRAM |= {"client_callback", "client_callback_with_request_id"}
-OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # of the allocator that a program passes to a wait set
+OF_THE_PROGRAM |= {"allocate", "zero_allocate", "deallocate"}  # the allocator of a wait set
 OF_THE_PROGRAM |= {"on_goal", "on_result", "on_cancel", "on_modification", "first_edition", "save"}
-OF_THE_PROGRAM |= {"ready"}  # the hook of budgets, which a Cortex-M without an operating system does not have
+OF_THE_PROGRAM |= {"ready"}  # the hook of budgets, which a Cortex-M without an operating system does not use
 
 
 def asks_for_an_agent(image: Path, sent: Path) -> bool:
-    """True if the image, started in QEMU, sends the beginning of a frame within a second of its own time."""
+    """Starts the image in QEMU. True if it sends the beginning of a frame within a second of its own time."""
     words = [
         "qemu-system-arm",
         "-M",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The port on a real FreeRTOS kernel, in QEMU: the programs for boards without an operating system, with the same
-checks, and two that test properties of FreeRTOS (tests/images/freertos). The kernel is not a part of tide. With
-FREERTOS_KERNEL_PATH, the builds contain these images; the end of the run reports whether they were tested
+"""The port on a real FreeRTOS kernel, in QEMU: the same programs and checks as for boards without an operating system,
+and two programs that test properties of FreeRTOS (tests/images/freertos). The kernel is not a part of tide. If
+FREERTOS_KERNEL_PATH was set, the builds contain these images; the end of the run reports whether they were tested
 (conftest.py)."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def built(core: str, form: str) -> bool:
 IMAGES = [(core, form) for core in BUILDS for form in FORMS if built(core, form)]
 ON_M7 = [form for core, form in IMAGES if core == "cortex-m7"]
 TICK_NS = 1_000_000
-WAKE_UP_NS = 50_000  # time that the task needs to wake up after its time or tick
+WAKE_UP_NS = 50_000  # time in which the task wakes up when it is due
 LATEST_NS = {"freertos": WAKE_UP_NS, "freertos-tick": TICK_NS + WAKE_UP_NS}
 
 
@@ -61,7 +61,7 @@ def test_an_urgent_task_waits_for_one_section_and_one_above_the_ceiling_for_none
 @pytest.mark.parametrize(("core", "form"), IMAGES)
 def test_opening_and_closing_a_hundred_times_leaves_the_heap_as_it_was(core: str, form: str, tmp_path: Path) -> None:
     words = ("-icount", "shift=5")
-    # clock: a pace, at which the test looks for the image's end
+    # clock: the interval at which the test checks whether the image has ended
     code, output = run_with_agent(core, f"{form}/reopen", tmp_path, lambda: time.sleep(0.05), *words, limit_s=240)
     assert code == 0, output
     assert "rounds 100" in output, output
@@ -91,8 +91,8 @@ def preemptive(image: Path, *words: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("form", [form for form in ON_M7 if form == "freertos"])
 def test_budgets_of_lanes_are_kept(form: str) -> None:
-    """Lanes have work for 20 ms in each period. With a budget of 5 ms in each period, each lane gets exactly that, and
-    the urgent lane is late; with 100 ms the budget has no effect."""
+    """Each lane has work for 20 ms in each period. With a budget of 5 ms in each period, each lane gets exactly that,
+    so the urgent lane is late. A budget of 100 ms has no effect."""
     image = ROOT / "build/cortex-m7/bin" / form / "three_chains.elf"
     none = preemptive(image)
     tight, ample = (preemptive(image, f"budget_us={budget}", "budget_period_us=500000") for budget in (5000, 100_000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A plain micro-ROS program, unchanged, on the emulated STM32F405, in lockstep with the agent's core: its samples
+"""A plain micro-ROS program runs unchanged on the emulated STM32F405, in lockstep with the agent's core. Its samples
 arrive in order, and at the same times in each run."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 from board import lockstep
 
 SECOND_NS = 1_000_000_000
-LINE_NS = 3_000_000  # time at 115,200 baud for a sample and for other frames
+LINE_NS = 3_000_000  # time of a sample and other frames at 115,200 baud
 
 
 def test_plain_program_publishes_once_a_second() -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lock between preemptive lanes (tests/images/locked_lanes), in exact virtual time. For FreeRTOS, see
-test_freertos.py."""
+"""A lock between preemptive lanes (tests/images/locked_lanes), in exact virtual time, without an operating system.
+test_freertos.py runs the same image with FreeRTOS."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The longest time for which the runtime masks interrupts of its own priority, in instructions. It is bounded, and it
-is the same for 10, 100 and 1,000 timers, including their registration. Also the cost of a publish. The image runs in
-lockstep with the simulated world, so runs give the same counts except for one instruction: QEMU may deliver an
-interrupt that was masked one instruction sooner or later, as in 7 of 30 runs of this image."""
+"""The longest time for which the runtime masks interrupts of its own priority, in instructions. It is bounded, and for
+an executor alone it is nearly the same with 10, 100 and 1,000 timers, including their registration. The cost of a
+publish is bounded as well. The image runs in lockstep with the simulated world, so all runs give the same counts, up to
+one instruction: QEMU may deliver a masked interrupt one instruction sooner or later, as it did in 7 of 30 runs of this
+image."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ import pytest
 from board import lockstep
 
 pytestmark = pytest.mark.full
-LIMIT_INSTRUCTIONS = 3500  # the longest section: for a received frame, from its bytes to its slot
+LIMIT_INSTRUCTIONS = 3500  # the longest section puts a received frame from its bytes into its slot
 ALONE_LIMIT_INSTRUCTIONS = 200
-PUBLISH_LIMIT_INSTRUCTIONS = 2200  # of a reliable publish, with the start of its frame and the measuring of sections
-ALONE_SPREAD_INSTRUCTIONS = 5  # 1.25 instructions for each tick of the timer
-EQUAL_WITHIN_INSTRUCTIONS = 5  # 1 was seen
+PUBLISH_LIMIT_INSTRUCTIONS = 2200  # a reliable publish, with the start of its frame and the measurement of sections
+ALONE_SPREAD_INSTRUCTIONS = 5  # a tick of the timer is 1.25 instructions
+EQUAL_WITHIN_INSTRUCTIONS = 5  # a difference of 1 has occurred
 
 
 def masked(output: str) -> list[int]:

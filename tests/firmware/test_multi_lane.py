@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Preemptive lanes on one stack (tests/images/multi_lane), in exact virtual time, so all runs are equal."""
+"""Preemptive lanes on one stack (tests/images/multi_lane). The time is virtual and exact, so all runs are equal."""
 
 from __future__ import annotations
 

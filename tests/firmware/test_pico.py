@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Raspberry Pi Pico with the vendor's SDK, in an emulator of the RP2040: the program of `tide new firmware`, and its
-node. SDK and emulator are not parts of tide. They are named by PICO_SDK_PATH, RP2040JS (folder of that npm package) and
-RP2040_BOOTROM (demo/bootrom.ts in its repository); PICO_OPTIONS contains options for CMake. Without them nothing is
-tested, and the end of the run reports that (conftest.py)."""
+"""A Raspberry Pi Pico with the vendor's SDK, in an emulator of the RP2040, runs the program of `tide new firmware`
+together with its node. The SDK and the emulator are not parts of tide. Environment variables name them: PICO_SDK_PATH,
+RP2040JS (the folder of that npm package) and RP2040_BOOTROM (demo/bootrom.ts in its repository); PICO_OPTIONS contains
+options for CMake. Without the first three nothing is tested, and the end of the run reports that (conftest.py)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def start_agent(children: Children, terminal: str, log: Path) -> Child:
 
 
 def answered(agent: Child) -> int:
-    """Number of answers that the agent has sent to the board up to now."""
+    """Number of answers that the agent has sent to the board so far."""
     agent.process.send_signal(signal.SIGUSR1)
     lines = agent.log.read_text(errors="replace").splitlines()
     return max((int(json_line(line).get("samples_to_client", 0)) for line in lines), default=0)
@@ -50,7 +50,7 @@ def answered(agent: Child) -> int:
 
 @pytest.mark.skipif(not PICO_IS_GIVEN, reason="no SDK, or no emulator")
 def test_a_pico_is_answered_before_and_after_the_agent_was_killed(tmp_path: Path, children: Children) -> None:
-    """While it waits, the board also has to sleep by WFE."""
+    """The board must also sleep with the instruction WFE while it waits."""
     project = make(tmp_path)
     cable = children.start("line", [str(find_binary("tide-line")), "--exit-on-eof"], tmp_path / "line.log")
     ends = cable.wait_json("a", LIMIT_S, "laid")

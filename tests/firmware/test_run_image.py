@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run with an image of the user: the emulated Cortex-M7 is a board of a description."""
+"""tide run with an image of the user, which an emulated Cortex-M7 runs as a board of a description."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide soak on a serial port: an STM32F405 in QEMU, whose cable is unplugged when the command asks for it."""
+"""tide soak with an STM32F405 in QEMU on a serial port. The test unplugs the cable when the command asks for it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT_S = 300.0
 
 
 def test_a_board_is_unplugged_step_by_step_and_loses_nothing(tmp_path: Path, children: Children) -> None:
-    """Times depend on this machine, so the verdict on them is not checked."""
+    """The command also judges times; these depend on this machine, so that verdict is not checked."""
     cable = children.start("line", [str(find_binary("tide-line")), "--exit-on-eof"], tmp_path / "line.log")
     ends = cable.wait_json("a", LIMIT_S, "laid")
     qemu = ["qemu-system-arm", "-M", STM32F405, "-display", "none", "-monitor", "none", "-semihosting-config"]

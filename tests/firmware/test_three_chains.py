@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three-chain system on the real binary (sim/workloads/three_chains/mps2) in QEMU, in the simulated world: exact
+"""The three-chain system as a real binary (sim/workloads/three_chains/mps2) in QEMU, in the simulated world, in exact
 virtual time. Clock, wake-ups, priorities, lanes and budgets use the registers of an STM32F405."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tide_tools.run.board_image import machine
 MASKED_LIMIT_INSTRUCTIONS = 6000
 IMAGE = image("cortex-m4f", "three_chains")
 PLAN = ROOT / "examples/published/pods/pods-reliable.plan"
-SIMULATED_PERMILLE = 10  # largest difference between a chain's latency here and in the simulator
+SIMULATED_PERMILLE = 10  # greatest difference of a chain's latency from that in the simulator
 
 
 def board(*words: str, plan: Path = PLAN) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def test_chains_are_as_late_as_in_the_simulator(executor: str) -> None:
 
 @pytest.mark.parametrize("chains", [1, 3])
 def test_critical_sections_of_the_example_are_bounded(chains: int) -> None:
-    """The limit holds for the whole run, including the driver of the line and losses, and for any number of handles."""
+    """The limit holds for the whole run, with losses and the driver of the line, and for any number of chains."""
     plan = ("--systems", "tide", f"chains={chains}", "periods=4", "success_percent=50", "seed=2")
     masked = board(*plan)["masked_instructions"]
     print(f"{masked} instructions masked at most, {chains} chains")
@@ -69,8 +69,8 @@ def longest(run: dict[str, Any], chain: int) -> int:
 
 
 def test_budgets_of_lanes_are_kept() -> None:
-    """Lanes have work for 20 ms in each period. With a budget of 5 ms, the urgent lane is lowered below the others;
-    with 100 ms it never is."""
+    """Each lane has work for 20 ms in each period. With a budget of 5 ms, the urgent lane continues with a priority
+    below the others; with 100 ms it keeps its priority."""
     none = preemptive()
     tight, ample = (preemptive(f"budget_us={budget}", "budget_period_us=500000") for budget in (5000, 100_000))
     assert none["budgets"] == []
@@ -79,7 +79,7 @@ def test_budgets_of_lanes_are_kept() -> None:
         assert one["exhaustions"] > 0
         assert one["used_ns"] <= 5 * 5_000_000 + one["overrun_ns"], one
         assert one["used_ns"] + one["low_ns"] >= 4 * 20_000_000
-    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # chain 0 without budget waits for other chains' callbacks
+    assert longest(tight, 0) > longest(none, 0) + 20_000_000  # when its budget is used up, chain 0 waits for others
     assert [one["exhaustions"] for one in ample["budgets"]] == [0, 0, 0]
     assert abs(longest(ample, 0) - longest(none, 0)) < 1_000_000
 
@@ -91,16 +91,16 @@ def test_a_batch_executor_has_no_lane_for_a_budget() -> None:
 
 
 def test_hold_and_heartbeat_of_the_plan_reach_the_board() -> None:
-    idle = ("chains.sample_us=0", "chains.act_us=0")  # without execution time, so that chains wait only for the line
+    idle = ("chains.sample_us=0", "chains.act_us=0")  # callbacks take no time, so chains wait only for the line
     plain = preemptive(*idle, "heartbeat_delay_us=400000")
     held = preemptive(*idle, "heartbeat_delay_us=400000", "chains.hold=true")
-    assert longest(held, 2) > longest(plain, 2) + 1_000_000  # held until more urgent messages are acknowledged
+    assert longest(held, 2) > longest(plain, 2) + 1_000_000  # waits until more urgent messages are acknowledged
     asking = preemptive(*idle, "heartbeat_delay_us=0")
     assert asking["counters"]["up"]["frames"] >= plain["counters"]["up"]["frames"] + 4 * 3
 
 
 def test_execution_times_are_told() -> None:
-    """In exact virtual time, each callback takes 10 ms of counted instructions, plus the cost of publishing and of
+    """In exact virtual time, each callback takes 10 ms of counted instructions, and the time of publishing and of
     interrupts."""
     lines = [line.split() for line in preemptive()["execution_times"]]
     assert [line[1] for line in lines] == [f"{chain}/{what}" for chain in names() for what in ("sample", "act")]

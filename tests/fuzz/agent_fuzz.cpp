@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's core with the real DDS: the input chooses a sequence of well-formed operations of several clients, which
-// fail half-way, together with two regular clients (agent/tests/sequences.h). Fast DDS itself is not instrumented for
+// The agent's core with the real DDS. The input chooses a sequence of well-formed operations of several clients, some
+// of which fail half-way, beside two regular clients (agent/tests/sequences.h). Fast DDS itself is not instrumented for
 // coverage.
 #include "dds/fast_dds.h"
 #include "sequences.h"
@@ -8,7 +8,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 extern "C" const char *__asan_default_options();
 
-// As built by Debian, Fast DDS deletes its own readers with a size that differs from the allocated one.
+// Fast DDS as built by Debian deletes its readers with a size that differs from the allocated one.
 extern "C" const char *__asan_default_options() { return "new_delete_type_mismatch=0"; }
 
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An RTPS participant under messages in the name of one that it has matched (runtime/tests/support/rtps_exercise.h).
+// An RTPS participant gets messages that claim to come from a participant with which it is matched
+// (runtime/tests/support/rtps_exercise.h).
 #include "rtps_exercise.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);

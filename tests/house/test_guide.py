@@ -16,7 +16,7 @@ import pytest
 from reserved import domain
 from tide_test_support import judged
 
-pytestmark = pytest.mark.full  # because it builds all pages with mkdocs
+pytestmark = pytest.mark.full  # builds all pages with mkdocs
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -45,8 +45,8 @@ enum { PERIOD_MS = 100, DEADLINE_MS = 80, PRIORITY = 1 };
 
 
 def blocks(page: Path, language: str, all_of_them: bool = False) -> Iterator[tuple[int, str]]:
-    """The commands that a reader types, with their line numbers. all_of_them: includes commands that the page marks as
-    not run."""
+    """The commands that a reader types, each with its line number. With all_of_them, also those that the page marks as
+    not to be run by the test."""
     text = page.read_text(encoding="utf-8")
     for found in _BLOCK.finditer(text):
         note, kind, body = found.groups()
@@ -55,7 +55,7 @@ def blocks(page: Path, language: str, all_of_them: bool = False) -> Iterator[tup
 
 
 class _Fetched(HTMLParser):
-    """The addresses from which a browser would fetch something to show the page."""
+    """Collects the addresses from which a browser would fetch something in order to show the page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -97,8 +97,8 @@ def test_every_page_is_there_and_needs_no_network(site: Path) -> None:
 
 
 def test_its_search_works_from_a_disk(site: Path) -> None:
-    """A page that is opened from a folder may load only scripts, and has no workers; this was tried in Chromium by
-    hand."""
+    """A page that is opened from a folder can load only scripts, and cannot start workers, as a trial in Chromium has
+    shown."""
     assert (site / "search/search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
     page = (site / "index.html").read_text(encoding="utf-8")
     assert '<script src="iframe-worker.js">' in page
@@ -125,8 +125,8 @@ def typed(body: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_an_e_stop_from_its_description_to_its_measurement(tmp_path: Path) -> None:
-    """The last command of docs/guide/estop.md measures that page's system on this machine. Whether the response is on
-    time depends on the machine; the first line states the answer, and the exit status agrees with it."""
+    """The last command of docs/guide/estop.md measures the system of the page on this machine. Whether the response is
+    in time depends on the machine: the first line of the output says so, and the exit status must agree with it."""
     measured = 0
     for line, body in blocks(ROOT / "docs/guide/estop.md", "sh", all_of_them=True):
         done = typed(body, tmp_path)

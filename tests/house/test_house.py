@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules of the repository: its modules, their README files, and the existence of every file that a comment or a page
-names."""
+"""Rules of the repository: about its modules and their README files, and that every file exists that a comment or a
+page names."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_dependencies_point_one_way(rooms: ModuleType, house: object) -> None:
 
 
 def test_an_arrow_that_is_not_allowed_and_a_circle_are_found(rooms: ModuleType) -> None:
-    """Shows that the test above can fail."""
+    """Shows that the test for arrows and circles can fail."""
     wrong = rooms.House({"runtime": [], "agent": ["runtime"]})
     wrong.arrows = [
         rooms.Arrow("runtime/src/daemon/daemon.c", "agent/core/agent.h"),
@@ -79,7 +79,7 @@ def test_metadata_is_set_in_pyproject_alone(monkeypatch: pytest.MonkeyPatch) -> 
     stale = [str(file.relative_to(ROOT)) for file, text, wanted in packages.repeated() if text != wanted]
     assert stale == [], "run scripts/packages.py metadata"
     before = {file: text for file, text, _ in packages.repeated()}
-    for name in ("VERSION", "MAINTAINER", "MAIL", "LICENCE", "URL"):  # each of them is found in a package.xml
+    for name in ("VERSION", "MAINTAINER", "MAIL", "LICENCE", "URL"):  # each of them must be found in a package.xml
         monkeypatch.setattr(packages, name, "9.9")
         changed = [file for file, _, wanted in packages.repeated() if wanted != before[file]]
         assert ROOT / "agent/package.xml" in changed, name
@@ -87,7 +87,7 @@ def test_metadata_is_set_in_pyproject_alone(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_tests_of_one_run_have_names_of_their_own() -> None:
-    """If two files have the same name, pytest reads only the first."""
+    """If two test files have the same name, pytest reads only the first one."""
     runs = re.findall(r"folders=\(([^)]+)\) ;;", (ROOT / "scripts/pytest.sh").read_text(encoding="utf-8"))
     assert len(runs) > 1
     for folders in runs:
@@ -118,8 +118,8 @@ def test_every_link_of_a_page_leads_somewhere(rooms: ModuleType) -> None:
 
 
 def _programs(rooms: ModuleType) -> list[str]:
-    """Files that a user runs directly. The command is a package, and the laboratory has an environment of its own, so
-    neither is listed here."""
+    """Python files that a user runs directly, except those of the laboratory, which has an environment of its own. The
+    command `tide` is a package and is not one of them."""
     return [
         name
         for name in rooms.tracked()
@@ -130,7 +130,7 @@ def _programs(rooms: ModuleType) -> list[str]:
 
 
 def test_every_program_finds_what_it_imports(rooms: ModuleType) -> None:
-    """Started from a shell, such a program has neither the paths that pytest adds nor a PYTHONPATH."""
+    """The programs are started as from a shell: without the paths that pytest adds and without PYTHONPATH."""
     load = "import runpy, sys; sys.path[0] = sys.argv[1].rpartition('/')[0]; runpy.run_path(sys.argv[1], run_name='')"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     programs = _programs(rooms)
@@ -150,7 +150,8 @@ _SHORT = {"daemon": "d", "transmitter": "t", "receiver": "r"}
 
 
 def test_what_a_function_works_on_has_the_name_of_its_type(rooms: ModuleType) -> None:
-    """Names are written in full; within the daemon and its halves the first letter suffices (CONTRIBUTING.md)."""
+    """The names of such parameters are written in full. Only within the daemon and its halves, the first letter
+    suffices (CONTRIBUTING.md)."""
     wrong = []
     for name in rooms.tracked():
         if not name.startswith(("runtime/include/tide/", "runtime/src/")) or not name.endswith((".c", ".h")):
@@ -198,7 +199,7 @@ def test_clocks_in_tests_are_found() -> None:
 
 
 def test_no_console_turns_a_line_number_into_a_picture(rooms: ModuleType) -> None:
-    """rich replaces `system.toml:100:` with an emoji unless this is disabled."""
+    """rich replaces `:100:` in `system.toml:100:` with a picture unless this is disabled."""
     wrong = [
         f"{name}: {found}"
         for name in rooms.tracked()

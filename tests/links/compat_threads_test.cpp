@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The micro-ROS interface in several threads, on real sockets: lanes of an executor, the link's thread and a thread of
-// the program publish and call a service, while the agent is restarted. It is for ThreadSanitizer, which detects races.
+// The micro-ROS interface in several threads, on real sockets. Lanes of an executor and a thread of the program publish
+// and call a service, the link has a thread of its own, and the agent is restarted meanwhile. The test is for
+// ThreadSanitizer, which detects races.
 #include <example_interfaces/srv/add_two_ints.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -34,8 +35,8 @@ Time now_ns() {
   return now.tv_sec * Time{1'000'000'000} + now.tv_nsec;
 }
 
-// An agent in a thread, for one client. What is written to rt/up0 is offered to readers of rt/down0; a reply carries
-// the first number of its request.
+// An agent in a thread, for one client. It offers what is written to rt/up0 to readers of rt/down0, and answers each
+// request with the request's first number.
 class UdpAgent {
  public:
   UdpAgent() {
@@ -54,7 +55,7 @@ class UdpAgent {
     thread_.join();
     close(descriptor_);
   }
-  // The session and all entities are lost.
+  // Restarts the agent, which loses the session and all entities.
   void restart() { restart_ = true; }
 
   std::string port;
@@ -123,7 +124,7 @@ class UdpAgent {
 #define ASSERT_OK(call) ASSERT_EQ((call), RCL_RET_OK) << tide_rclc_last_status()
 #define EXPECT_OK(call) EXPECT_EQ((call), RCL_RET_OK) << tide_rclc_last_status()
 
-// One of the program's chains: a timer publishes, and the message is returned.
+// A chain of the program: a timer publishes a message, which the agent sends back.
 struct Chain {
   rcl_publisher_t publisher{};
   rcl_subscription_t subscription{};
@@ -140,7 +141,7 @@ std::atomic<int> replies;
 template <size_t index>
 void publish(rcl_timer_t *, int64_t) {
   chains[index].next.data++;
-  (void)rcl_publish(&chains[index].publisher, &chains[index].next, nullptr);  // refused as long as the agent is away
+  (void)rcl_publish(&chains[index].publisher, &chains[index].next, nullptr);  // refused while the agent is away
   if (index == 1) {
     int64_t number = 0;
     (void)rcl_send_request(&client, &request, &number);
@@ -182,7 +183,7 @@ TEST(CompatThreads, LanesLinkAndProgramShareASession) {
   ASSERT_OK(rclc_client_init_default(&client, &node, ROSIDL_GET_SRV_TYPE_SUPPORT(example_interfaces, srv, AddTwoInts),
                                      "add"));
   ASSERT_OK(rclc_executor_add_client(&executor, &client, &reply, [](const void *) { replies++; }));
-  ASSERT_OK(tide_rclc_client_set_priority(&client, TIDE_PRIORITY(3, 1)));  // chain 0 uses all time of its lane
+  ASSERT_OK(tide_rclc_client_set_priority(&client, TIDE_PRIORITY(3, 1)));  // because chain 0 uses all time of its lane
 
   std::thread spins([&] { EXPECT_OK(rclc_executor_spin(&executor)); });
   std::atomic<bool> over = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two real daemons on the ends of the emulated cable: reliable streams over a line that loses and cuts frames and is
-// unplugged.
+// Two real daemons at the ends of the emulated cable. Their streams are reliable, although the line loses and cuts
+// frames and is unplugged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 #include "tide/port.h"
 #include "tide/status.h"
 
-// The links drive a session, which consists here only of its daemon.
+// The session that the links drive; here it consists only of its daemon.
 extern "C" {
 int64_t tide_session_poll(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
 int64_t tide_session_poll_received(tide_session_t *session) { return tide_daemon_poll(&session->daemon); }
@@ -31,7 +31,7 @@ namespace link_daemon_test {
 constexpr uint8_t kSession = 0x81;
 constexpr uint16_t kMtu = 256;
 
-// One end of a link: a daemon with its memory, the link, and a thread in place of the executor.
+// One end of the cable: a daemon with its memory, the link, and a thread that stands for the executor.
 class End {
  public:
   End() {
@@ -77,8 +77,8 @@ class End {
     return tide_port_open_link(&session, &address);
   }
 
-  // Submits a reliable message on the stream of the level; waits as long as every node is taken. Returns false if it
-  // gave up.
+  // Submits a reliable message on the stream of the level. Waits while no node is free; returns false if that takes too
+  // long.
   bool submit(uint8_t level, uint16_t number, uint32_t body_bytes) {
     tide_node_t *node = nullptr;
     if (!tide::test::eventually([&] {
@@ -197,7 +197,7 @@ TEST(DaemonsOnALine, RepairWhatTheLineLosesOrDamages) {
   }
 }
 
-// Waits until this many more messages have arrived, or all of them.
+// Waits until this many more messages, or all messages, have arrived.
 void wait_for_more(End &end, size_t count) {
   const size_t begin = end.heard();
   tide::test::eventually([&] { return end.heard() >= std::min<size_t>(begin + count, 80); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A board finds the agent of its network by multicast on loopback, and only one that admits it.
+// A board finds the agent of its network by multicast, here on loopback. It finds only an agent that admits it.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serial links over real terminals, with a daemon that the test can inspect.
+// Serial links over pseudo terminals, with a daemon that the test can inspect.
 #include <algorithm>
 #include <filesystem>
 #include <thread>
@@ -43,7 +43,9 @@ TEST(SerialLink, ReportsTheEndOfATransmissionWhenItsLastByteHasLeftTheLine) {
   ASSERT_EQ(agent.open(far), TIDE_OK);
   std::vector<Bytes> up_messages, down_messages;
   std::mt19937_64 random(3);
-  for (int index = 0; index < 100; index++) up_messages.push_back(random_message(random, 93));  // about 100 on the line
+  for (int index = 0; index < 100; index++)
+    up_messages.push_back(random_message(random, 93));  // about 100 bytes each
+                                                        // on the line
   for (int index = 0; index < 100; index++) down_messages.push_back(random_message(random, 20));
   for (const auto &message : up_messages) client.submit(message);
   for (const auto &message : down_messages) agent.submit(message);
@@ -62,7 +64,7 @@ TEST(SerialLink, ReportsTheEndOfATransmissionWhenItsLastByteHasLeftTheLine) {
     late_ns.push_back(sent.completed_ns - sent.started_ns - tide_serial_duration_ns(bytes, 115200));
     EXPECT_GE(late_ns.back(), 0) << index;
   }
-  // A frame is never early. Other load may make single wake-ups late, but not all hundred.
+  // A frame is never early. Other load may delay some wake-ups, but not most of the hundred.
   std::printf("late by %lld us in the median\n", static_cast<long long>(median(late_ns) / 1000));
   EXPECT_LT(*std::min_element(late_ns.begin(), late_ns.end()), 1'000'000);
   EXPECT_EQ(client.wrong_completions, 0);
@@ -75,7 +77,7 @@ TEST(SerialLink, APeerThatStopsReadingDelaysNobodyAndLosesNothing) {
   FakeDaemon client;
   ASSERT_EQ(client.open(serial(terminal.path, 4'000'000)), TIDE_OK);
   const auto messages = random_messages(7, 400, 400);
-  for (const auto &message : messages) client.submit(message);  // a caller that does not wait
+  for (const auto &message : messages) client.submit(message);  // without waiting
   EXPECT_TRUE(tide::test::eventually([&] { return client.counters().writes_partial > 0; }));
   const auto waiting = client.look<size_t>([](const FakeDaemon &fake) { return fake.waiting(); });
   EXPECT_GT(waiting, 100u);

@@ -10,7 +10,7 @@ from projects import ROOT, UNOPTIMISED, run
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The prefix of an installed runtime, built without a C++ compiler."""
+    """The prefix in which a runtime is installed that was built without a C++ compiler."""
     folder = tmp_path_factory.mktemp("install")
     without_cpp = {"CXX": "/nonexistent/c++"}
     options = ["-DTIDE_TESTS=OFF", UNOPTIMISED, f"-DCMAKE_INSTALL_PREFIX={folder / 'prefix'}"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projects of users, each in its own folder, with access only to those parts of tide that are installed or named."""
+"""Makes and builds projects of users. Each has its own folder, and uses only those parts of tide that are installed or
+that it names."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-# For builds of which only the parts and names are tested, because optimising takes ten times as long as compiling.
+# An option for builds of which only the parts and names are tested: optimising takes ten times as long as compiling.
 UNOPTIMISED = "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O0"
 PROGRAM = """\
 #include <rclc/executor.h>
@@ -37,7 +38,7 @@ int main(int count, char **words) {
 
 
 def run(words: Sequence[str | Path], folder: Path, more: Mapping[str, str] | None = None) -> str:
-    """Returns the command's output. If the command fails, the test fails and shows the whole output."""
+    """Runs the command and returns its output. If it fails, the test fails and shows the whole output."""
     environment = {**os.environ, **(more or {})}
     done = subprocess.run([str(word) for word in words], cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
@@ -45,7 +46,7 @@ def run(words: Sequence[str | Path], folder: Path, more: Mapping[str, str] | Non
 
 
 def copy_tree(folder: Path) -> Path:
-    """The contents of a fresh clone, with uncommitted changes, but without an environment and a build."""
+    """Copies what a fresh clone has and the uncommitted changes, but no environment and no build."""
     for name in run(["git", "ls-files", "-co", "--exclude-standard"], ROOT).splitlines():
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)

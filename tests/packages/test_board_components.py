@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages for the systems of boards, for each core that an installed compiler supports. The package's own sources
-compile without a warning with declarations of the system's names (folders of runtime/tests/port), and a program links
-with only those names undefined."""
+"""Packages for the operating systems and SDKs of boards, for each core that an installed compiler supports. The
+package's own sources compile without a warning against declarations of the system's names (in folders of
+runtime/tests/port), and a program links except for those names."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ import pytest
 from projects import ROOT, run
 
 DECLARATIONS = ROOT / "runtime/tests/port"
-KERNELS = DECLARATIONS / "rtos"  # the boards of FreeRTOS and Zephyr
+KERNELS = DECLARATIONS / "rtos"  # declarations for FreeRTOS and Zephyr
 
 
 @dataclass(frozen=True)
 class Core:
-    """Flags for a compiler from this machine's package archive. Linking here only checks names."""
+    """A core and the flags of its compiler, which comes from this machine's package archive. Linking here only checks
+    names."""
 
     compiler: str
     flags: tuple[str, ...]
     link: tuple[str, ...]
-    own: tuple[str, ...] = ()  # names that the board's system has in addition to the declared ones
+    own: tuple[str, ...] = ()  # names that the board's system has besides the declared ones
 
 
 def arm(*flags: str) -> Core:
@@ -41,8 +42,8 @@ def riscv(architecture: str, *own: str) -> Core:
     return Core("riscv64-unknown-elf-gcc", flags, ("-nostartfiles", "-Wl,--entry=main"), ("stdout", *own))
 
 
-OF_IDF = ("__atomic_exchange_1", "__atomic_fetch_add_4")  # functions for chips without atomic instructions
-# Arithmetic functions of an ESP8266, because the compiler's library is not linked here.
+OF_IDF = ("__atomic_exchange_1", "__atomic_fetch_add_4")  # ESP-IDF has these for chips without atomic instructions
+# Arithmetic functions of the compiler's library, which is not linked here; an ESP8266 has them in its ROM.
 OF_ITS_ROM = ("__divdi3", "__divsi3", "__muldi3", "__udivdi3", "__udivsi3", "__umodsi3", "__umulsidi3")
 CORES = {
     "cortex-m0plus": arm("-mcpu=cortex-m0plus"),
@@ -52,7 +53,8 @@ CORES = {
     "cortex-m33": arm("-mcpu=cortex-m33", "-mfloat-abi=hard", "-mfpu=fpv5-sp-d16"),
     "rv32imac": riscv("rv32imac"),  # ESP32-C6
     "rv32imc": riscv("rv32imc", *OF_IDF),  # ESP32-C3
-    # ESP8266, the only Xtensa core that a packaged compiler supports. ESP32 and S3 also have atomic instructions.
+    # ESP8266. No packaged compiler supports other Xtensa cores, such as those of ESP32 and S3, which also have atomic
+    # instructions.
     "lx106": Core(
         "xtensa-lx106-elf-gcc",
         ("-mlongcalls", "--specs=/usr/lib/xtensa-lx106-elf/picolibc.specs"),
@@ -90,17 +92,17 @@ int main(void) {{
 
 @dataclass(frozen=True)
 class Case:
-    """A package together with one selection of its sources."""
+    """A package and a selection of its sources."""
 
     package: str  # name of the folder below dist/boards
     cores: tuple[str, ...]
     sources: tuple[str, ...]
     includes: tuple[str, ...]  # sources of the package
     declarations: tuple[Path, ...]
-    program: tuple[str, str]  # how the program begins, with its includes
+    program: tuple[str, str]  # the program's entry point and the text before it
     defines: tuple[str, ...] = ()
     runtime: str = ""
-    own: tuple[str, ...] = field(default=())  # names that the program's project must define
+    own: tuple[str, ...] = field(default=())  # names that the user's project must define
 
 
 FREERTOS = ("port/freertos/freertos.c", *(f"port/rtos/{name}.c" for name in ("platform", "lanes", "link")))
@@ -137,7 +139,7 @@ def zephyr(link: str, sources: tuple[str, ...], program: tuple[str, str], *defin
 
 UART = ("runtime/port/zephyr/uart.c", "runtime/port/cortex_m/uart.c")
 ADDRESS = ('CONFIG_TIDE_AGENT_ADDRESS="192.0.2.2"', "CONFIG_TIDE_AGENT_PORT=8888")
-TRIAL = "zephyr, the program that tries a board"  # a program whose size no page states
+TRIAL = "zephyr, the program that tries a board"  # no page states the size of this program
 CASES = {
     TRIAL: zephyr(
         "UART_INTERRUPT",
@@ -208,7 +210,8 @@ def boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def archives(boards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The runtime and some messages, from one of the packages, because they are the same in all packages."""
+    """For each core, an archive of the runtime and some messages. They come from one of the packages, because they are
+    the same in all."""
     package = boards / "pico/tide_micro_ros"
     sources = [*sorted((package / "src").rglob("*.c")), *sorted((package / "messages/std_msgs").rglob("*.c"))]
     sources += sorted((package / "messages").glob("*.c"))
@@ -248,8 +251,8 @@ def names_declared(folders: tuple[Path, ...]) -> set[str]:
 
 
 def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Path, folder: Path) -> set[str]:
-    """Names that stay undefined when the program is linked with the package's sources and the runtime, except those
-    that the board's system provides."""
+    """Names that are undefined when the program is linked with the package's sources and the runtime, and that the
+    board's system does not provide either."""
     includes = [package / case.runtime / "include", package / "messages", *(package / path for path in case.includes)]
     sources = [*program, *(package / source for source in case.sources)]
     compile_all(core, sources, [*includes, *case.declarations], list(case.defines), folder)
@@ -268,7 +271,7 @@ def lacks(case: Case, core: str, package: Path, program: list[Path], archive: Pa
 
 
 def test_programs_of_micro_ros_find_their_names_in_the_menu_of_esp_idf() -> None:
-    """Otherwise, the network and the agent's address could be missing without any message."""
+    """Without these names, the network and the agent's address would be missing without a message."""
     menu = (ROOT / "runtime/port/esp_idf/Kconfig").read_text(encoding="utf-8")
     configured = (DECLARATIONS / "esp_idf/sdkconfig.h").read_text(encoding="utf-8")
     names = {f"CONFIG_{name}" for name in re.findall(r"^config (\w+)", menu, re.MULTILINE)}
@@ -297,7 +300,7 @@ def test_a_program_lacks_the_names_of_its_system_alone(
     assert float(row[2]) == pytest.approx(ram_kb, rel=0.05), f"{page.name}: {measured}"
 
 
-# The rows of the memory table on a page: the core, and the selection of the package's sources.
+# For each row of a page's memory table: the core, and the selection of the package's sources.
 LABELS = {
     "cortex-m0plus": "Cortex-M0+",
     "cortex-m3": "Cortex-M3",
@@ -321,11 +324,11 @@ ROOM = ["-Wl,--defsym=__flash_size=0x400000", "-Wl,--defsym=__ram_size=0x400000"
 
 
 def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
-    """Flash and RAM in kB of the files that `lacks` compiled, without those of the system itself."""
+    """Flash and RAM in kB that the files compiled by `lacks` need, without the system itself."""
     compiler = CORES[core].compiler
     link = [compiler, *CORES[core].flags, "-nostartfiles", "-Wl,--entry=main", "-Wl,--gc-sections", *ROOM]
     link += ["-Wl,--unresolved-symbols=ignore-all", *(str(path) for path in sorted(folder.glob("*.o")))]
-    # picolibc's layout does not suit the literals of Xtensa, so the linker warns but writes the file
+    # picolibc's layout does not fit the literals of Xtensa: the linker reports this, but must write the file
     link += ["-Wl,--noinhibit-exec", "-Wl,--start-group", str(archive), "-Wl,--end-group", "-o", "weighed.elf"]
     subprocess.run(link, cwd=folder, capture_output=True, check=CORES[core].compiler[:6] != "xtensa")
     listed = run([compiler.removesuffix("gcc") + "size", "weighed.elf"], folder)
@@ -333,7 +336,8 @@ def weight(core: str, archive: Path, folder: Path) -> tuple[float, float]:
     return (text + data) / 1000, (data + bss) / 1000
 
 
-# The projects that tide new makes for boards: selection of sources, folder of the runtime, program, and entry point.
+# The projects that tide new makes for boards: the selection of sources, the folder of the runtime, the program, and its
+# entry point.
 PROJECTS = {
     "pico": ("pico", "tide_micro_ros", "main.c", ""),
     "stm32": ("stm32cube", "tide_micro_ros", "main.c", "my_robot_run(0)"),
@@ -359,12 +363,12 @@ def test_a_new_project_lacks_the_names_of_its_system_alone(
     case = CASES[name]
     core = case.cores[0]
     found = lacks(case, core, project / runtime, sources, archives[core], tmp_path)
-    assert found <= {"huart3"}  # because the project of STM32CubeMX defines it
-    if board == "pico":  # its standard output is the agent's line, where a printed byte would be noise
+    assert found <= {"huart3"}  # the project of STM32CubeMX defines it
+    if board == "pico":  # its standard output is the agent's line, so it must not print
         (main,) = tmp_path.glob("*_main.o")
         printing = {"printf", "puts", "putchar", "fflush", "fwrite"}
         assert not printing & set(run(["arm-none-eabi-nm", "--undefined-only", main], tmp_path).split())
-    if board == "zephyr":  # its minimal C library does not have this name, because it writes at once
+    if board == "zephyr":  # its minimal C library lacks this name
         assert "fflush" not in (project / program).read_text(encoding="utf-8")
 
 
@@ -403,8 +407,8 @@ def test_what_describes_a_package_names_what_is_there(boards: Path) -> None:
 
 
 def test_the_sources_of_the_nuttx_application_make_a_program(boards: Path, tmp_path: Path) -> None:
-    """NuttX has the names of POSIX, so the compiler of this machine compiles its sources; docs/install.md describes its
-    simulator."""
+    """NuttX has the names of POSIX, so the compiler of this machine can compile the sources for it. docs/install.md
+    describes NuttX's simulator."""
     package = boards / "nuttx/tide_micro_ros"
     ports = [f"posix/{name}.c" for name in ("platform", "wake_up_lead", "measure")]
     ports += ["rtos/lanes.c", "nuttx/nuttx.c", "nuttx/link.c"]
@@ -437,7 +441,8 @@ $(COBJS) $(MAINCOBJ): %.o: %
 
 
 def test_an_option_of_nuttx_that_is_switched_later_compiles_all_again(boards: Path, tmp_path: Path) -> None:
-    """NuttX's own list of dependencies names objects without their folders, so it must contain none of the package."""
+    """NuttX's own list of dependencies names objects without their folders, so it must not list objects of the
+    package."""
     package = Path(shutil.copytree(boards / "nuttx/tide_micro_ros", tmp_path / "apps/tide"))
     (tmp_path / "apps/Make.defs").touch()
     (tmp_path / "apps/Application.mk").write_text(APPLICATION)
@@ -477,7 +482,8 @@ int main(void) {
 
 
 def test_a_byte_is_exchanged_out_of_its_word(boards: Path, tmp_path: Path) -> None:
-    """The package's functions for RISC-V chips with old compilers, built by the compiler of this machine."""
+    """Tests the functions that the package has for RISC-V chips with old compilers. The compiler of this machine builds
+    them."""
     (tmp_path / "main.c").write_text(EXCHANGES)
     source = boards / "esp_idf/tide_micro_ros/port/esp_idf/atomics.c"
     old = ["-D__riscv_atomic=1", "-U__GNUC__", "-D__GNUC__=12"]

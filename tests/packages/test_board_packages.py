@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packages for boards: everything in them compiles for the boards' cores, and a sketch needs only its Arduino core."""
+"""Packages for boards: everything in them compiles for the boards' cores, and a sketch needs nothing but the package
+and its Arduino core."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ CORES = {
     "cortex-m7": ["-mcpu=cortex-m7", "-mfloat-abi=hard", "-mfpu=fpv5-d16"],  # Teensy 4
 }
 ALWAYS = ["-mthumb", "-Os", "-ffunction-sections", "-fdata-sections", "-Wall", "-Wextra", "-Werror", "-DARDUINO=10819"]
-OF_THE_BOARD = {  # names of C++ that every Arduino core defines
+OF_THE_BOARD = {  # C++ functions that every Arduino core defines
     "operator delete(void*, unsigned int)",
     "operator delete(void*)",
     "__cxa_pure_virtual",
@@ -43,8 +44,8 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def compile_all(library: Path, core: str, folder: Path) -> Path:
-    """Compiles every source as Arduino does, with src as the only folder of headers, but without optimisation, because
-    test_board_components optimises the same runtime for these cores. Returns the archive."""
+    """Compiles every source as Arduino does, with src as the only folder of headers, and returns the archive. Nothing
+    is optimised, because test_board_components compiles the same runtime with optimisation."""
     folder.mkdir()
     includes = [f"-I{library / 'src'}", f"-I{HERE}"]
     sources = sorted(library.rglob("src/**/*.c")) + sorted(library.rglob("src/**/*.cpp"))
@@ -96,7 +97,7 @@ def test_a_sketch_needs_its_arduino_core_alone(
     assert lacks, "it is linked against declarations only"
 
 
-# The definitions of a board's core or the flags of a project, and the headers of its network.
+# For each kind of network: the definitions of a board's core or the flags of a project, and the headers.
 NETWORKS = {
     "ESP32": ["WiFi.h", "WiFiUdp.h"],
     "ARDUINO_NANO_RP2040_CONNECT": ["SPI.h", "WiFiNINA.h"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide in a user's project: installed and found, or as a part of the project's own tree."""
+"""tide in a user's project: it is installed and found there, or is a part of the project's own tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ ELSEWHERE = {"CXX": "/nonexistent/c++", "FREERTOS_KERNEL_PATH": "/nonexistent/ke
 
 
 def build(folder: Path, lists: str, *options: str, program: str = PROGRAM) -> Path:
-    """The program of the project; it needs neither C++ nor the kernel that the environment names for boards."""
+    """Builds the project and returns its program. The build has no C++ compiler, and ignores a kernel that the
+    environment names for boards."""
     folder.mkdir(exist_ok=True)
     (folder / "CMakeLists.txt").write_text(LANGUAGES + lists)
     (folder / "main.c").write_text(program)
@@ -53,8 +54,8 @@ def test_a_component_that_is_not_installed_is_named(installed: Path, tmp_path: P
 
 
 def test_the_agent_is_a_component_that_is_found(tmp_path: Path) -> None:
-    """An installation from the build of the tests, which contains everything that the whole tree installs except the
-    common messages."""
+    """Installs from the build of the tests, which has everything that the whole tree installs except the common
+    messages."""
     for component in ("runtime", "agent"):
         run(["cmake", "--install", build_folder(), "--component", component, "--prefix", tmp_path / "prefix"], tmp_path)
     lists = """find_package(tide 0.1 REQUIRED COMPONENTS runtime agent)
@@ -70,7 +71,8 @@ message(STATUS "the agent is ${program}")
 
 
 def test_a_fresh_clone_configures_without_a_python_that_has_messages(tmp_path: Path) -> None:
-    """Follows docs/install.md for the component `agent`; before scripts/setup.sh there is no environment."""
+    """Builds the component `agent` as docs/install.md says. scripts/setup.sh has not run, so there is no
+    environment."""
     words = ["cmake", "-S", copy_tree(tmp_path / "tide"), "-B", tmp_path / "build", "-G", "Ninja", "-DTIDE_TESTS=OFF"]
     told = run(words, tmp_path, {"PATH": "/usr/bin:/bin", "VIRTUAL_ENV": ""})
     assert "no Python with ROS 2's message packages" in told

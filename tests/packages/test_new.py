@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide new: the project builds unchanged, has a guaranteed deadline, and reaches ROS 2."""
+"""tide new: the project builds unchanged, its deadline is guaranteed, and it exchanges messages with ROS 2."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOOLS = {"PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}"}
 
 def make(folder: Path, name: str, board: str) -> Path:
     run([ROOT / ".venv/bin/tide", "new", "firmware", name, "--board", board, "--in", folder], folder)
-    run(["make", "all"], folder / name, {"CXX": "/nonexistent/c++"})  # in an environment without tide
+    run(["make", "all"], folder / name, {"CXX": "/nonexistent/c++"})  # an environment without tide and C++
     return folder / name
 
 
@@ -38,7 +38,7 @@ def wait_for_answers(log: Path, count: int) -> None:
         return [line for line in text.splitlines() if line.startswith("answer: ")]
 
     eventually(lambda: len(answers()) > count, f"{count} answers in {log}", lambda: len(answers()))
-    assert all(int(line.split()[1]) % 2 == 0 for line in answers()[:count])  # because a later answer may be incomplete
+    assert all(int(line.split()[1]) % 2 == 0 for line in answers()[:count])  # a later one may be incomplete
 
 
 def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Children) -> None:
@@ -59,7 +59,7 @@ def test_a_program_for_this_machine_is_answered(tmp_path: Path, children: Childr
 
 
 def serial_line(children: Children, name: str, project: Path, words: list[str], log: Path) -> str:
-    """The image in QEMU, and the terminal at the end of its line."""
+    """Starts the image in QEMU and returns the terminal at the end of its line."""
     command = ["qemu-system-arm", "-M", BOARDS[name].machine, "-display", "none", "-monitor", "none", "-kernel"]
     command += [str(project / f"build/{project.name}.elf"), "-chardev", "pty,id=line", "-serial", "chardev:line"]
     board: Child = children.start("board", [*command, *words], log)
@@ -74,7 +74,7 @@ SEMIHOSTING = ["-semihosting-config", "enable=on,target=native"]
 def test_an_image_for_an_emulated_board_is_answered(
     name: str, words: list[str], tmp_path: Path, children: Children
 ) -> None:
-    """The board connects although its agent starts only after the board has given up waiting once."""
+    """The agent starts only after the board has given up waiting once; the board connects nevertheless."""
     project = make(tmp_path, "my_board", name)
     run(["make", "test"], project, TOOLS)
     log = tmp_path / "board.log"
@@ -87,7 +87,8 @@ def test_an_image_for_an_emulated_board_is_answered(
 
 
 def test_registers_of_the_stm32f405_are_the_vendors(tmp_path: Path) -> None:
-    """The vendor's headers are not a part of tide; STM32_HEADERS names their folders, separated by semicolons."""
+    """The vendor's headers are not a part of tide. The environment variable STM32_HEADERS names their folders,
+    separated by semicolons."""
     headers = os.environ.get("STM32_HEADERS", "")
     if not headers:
         pytest.skip("STM32_HEADERS names no folders of stm32f405xx.h and core_cm4.h")

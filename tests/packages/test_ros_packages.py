@@ -27,7 +27,7 @@ COLCON = Path(sys.executable).parent / "colcon"
 
 
 def colcon(folder: Path, verb: str, *options: str) -> str:
-    """Builds in a workspace whose src contains a clone of the whole tree."""
+    """Runs colcon in a workspace whose src contains a clone of the whole tree."""
     (folder / "src").mkdir(exist_ok=True)
     if not (folder / "src/tide").exists():
         (folder / "src/tide").symlink_to(ROOT)
@@ -55,7 +55,8 @@ def test_a_workspace_builds_what_programs_and_rclpy_nodes_use(tmp_path: Path) ->
 
 @pytest.fixture(scope="module")
 def isolated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Installed as colcon does by default, with a prefix for each package, beside a tree without an environment."""
+    """A workspace in which colcon has installed the packages as by default, with a prefix for each, and whose tree has
+    no environment."""
     folder = tmp_path_factory.mktemp("isolated")
     for package in (Path(sys.prefix) / "include").iterdir():
         (folder / "install" / package.name / "include").mkdir(parents=True)
@@ -87,7 +88,7 @@ def test_rcl_and_what_it_needs_may_have_a_prefix_each(isolated: Path) -> None:
     done = _configured(isolated)
     assert done.returncode == 0, done.stderr
     objects = [f"tide/ros/tide_rcl/CMakeFiles/tide_rcl.dir/src/{name}.cpp.o" for name in ("entities", "records")]
-    run(["cmake", "--build", isolated / "build", "-j", "2", "--target", *objects], isolated)  # the objects that use rcl
+    run(["cmake", "--build", isolated / "build", "-j", "2", "--target", *objects], isolated)  # those that use rcl
     used = (isolated / "build/compile_commands.json").read_text()
     assert str(isolated / "install/rcutils/include/rcutils") in used
     assert sys.prefix not in used
@@ -101,7 +102,8 @@ def test_a_package_that_rcl_needs_and_that_is_nowhere_is_named(isolated: Path) -
 
 
 def test_the_agent_takes_no_part_of_fast_dds_from_an_active_environment(tmp_path: Path) -> None:
-    """The wheels contain another version whose headers have the same names, and a mixture of both does not link."""
+    """The wheels contain another version of Fast DDS, whose headers have the same names. A mixture of both versions
+    does not link."""
     path = {"PATH": f"{COLCON.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": sys.prefix}
     run(["cmake", "-S", ROOT / "agent", "-B", tmp_path, "-DTIDE_TESTS=OFF"], tmp_path, path)
     cache = (tmp_path / "CMakeCache.txt").read_text(encoding="utf-8")
@@ -123,7 +125,7 @@ def test_the_debian_package_has_an_agent_that_serves(package: Path) -> None:
     (made,) = package.glob("*.deb")
     assert "CLI11" in (package / "root/usr/share/doc/tide-agent/copyright").read_text()
     said = run(["dpkg-deb", "-I", made], package)
-    assert "libfastrtps" in said and "libc6" in said  # the dependencies of the package, as dpkg-shlibdeps finds them
+    assert "libfastrtps" in said and "libc6" in said  # dependencies that dpkg-shlibdeps finds
     program = package / "root/usr/bin/tide-agent"
     agent = subprocess.Popen(
         [program, "--udp", "0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, bufsize=1
@@ -146,7 +148,7 @@ def test_its_service_starts_what_the_package_has(package: Path) -> None:
     said = run([package / "root/usr/bin/tide-agent", "--help"], package)
     assert all(word in said for word in arguments[1].split() if word.startswith("--"))
     verifier = shutil.which("systemd-analyze")
-    if verifier:  # checks every key; it is not an error of the file that the program is not installed here
+    if verifier:  # checks every key; that the program of the file is not installed here is not an error of the file
         done = subprocess.run([verifier, "verify", str(unit)], capture_output=True, text=True, check=False)
         faults = [line for line in done.stderr.splitlines() if unit.name in line and "not executable" not in line]
         assert faults == []

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One line makes the Makefile that STM32CubeMX writes build the package, although several sources have the same
-name."""
+"""With one additional line, the Makefile that STM32CubeMX writes builds the package, although several sources have the
+same name."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel in a fresh environment outside of any clone. Its dependencies are those of this environment; tide is its
-own."""
+"""The wheel in a fresh environment outside of any clone. This environment provides the dependencies, but not tide."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ RELEASE = ROOT / "build/release"
 
 
 def built(folder: Path, mask: int) -> Path:
-    """Built from a copy of the tree, so that no files of the build remain in the tree, and with the programs that are
-    already built."""
+    """Builds the wheel from a copy of the tree, so that the build leaves no files in the tree. The programs in it are
+    those that are already built."""
     tree = copy_tree(folder / "tree")
     before = os.umask(mask)
     try:
@@ -46,7 +45,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("environment")
     run([sys.executable, "-m", "venv", "--without-pip", folder], folder)
     (packages,) = folder.glob("lib/python3*/site-packages")
-    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")  # without editable packages
+    (packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")  # except editable packages
     run(
         [sys.executable, "-m", "pip", "--python", folder / "bin/python", "install", "--no-deps", "--no-index", wheel],
         folder,
@@ -56,7 +55,7 @@ def environment(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tide(environment: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     own = {name: value for name, value in os.environ.items() if not name.startswith(("TIDE_", "PYTHON", "VIRTUAL_ENV"))}
-    own["AMENT_PREFIX_PATH"] = sys.prefix  # the definitions of messages are in the dependencies
+    own["AMENT_PREFIX_PATH"] = sys.prefix  # with the definitions of messages
     return subprocess.run([str(environment / "bin/tide"), *words], cwd=folder, env=own, capture_output=True, text=True)
 
 
@@ -83,7 +82,7 @@ def test_it_brings_its_libraries_with_their_licences_and_versions(wheel: Path) -
     libraries = [name for name in names if name.startswith("tide_ros.libs/")]
     assert [name for name in libraries if "libfastrtps" in name]
     own = {"nanobind", "libcli11-dev"}
-    assert own < parts and len(parts - own) <= len(libraries)  # a package may have several libraries
+    assert own < parts and len(parts - own) <= len(libraries)  # a package may contain several libraries
     assert {Path(name).name for name in names if "/licenses/" in name} == parts | {"LICENSE"}
 
 

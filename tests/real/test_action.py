@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions of boards with real ROS 2: rclpy calls a board, and a board calls rclpy, over UDP and a serial line, with
-loss, and with an agent that is killed in the middle of a goal."""
+"""Actions of boards with real ROS 2. rclpy uses an action of a board, and a board one of rclpy, over UDP and a serial
+line, with losses, and with an agent that is killed in the middle of a goal."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Board(links.Board):
     """An action_peer."""
 
     def values(self, what: str) -> dict[int, Any]:
-        """Events of this kind, in the order of the goals; fails if an event that must occur once occurred again."""
+        """The events of this kind by goal, in order. Fails if an event occurred twice that must occur once."""
         self.read()
         told = [line for line in self.lines if what in line]
         assert what == "feedback" or len({line[what] for line in told}) == len(told), told
@@ -71,12 +71,12 @@ class Board(links.Board):
 
 @dataclass(kw_only=True)
 class World(links.World):
-    """A world in which callbacks of the ROS 2 node may wait for one another."""
+    """A world whose ROS 2 node has several threads, because some callbacks wait for others."""
 
     threads: ClassVar[int] = 8
     group: ReentrantCallbackGroup = field(default_factory=ReentrantCallbackGroup)
     executed: list[int] = field(default_factory=list)
-    may_end: threading.Event = field(default_factory=threading.Event)  # time in which goals of the node's servers end
+    may_end: threading.Event = field(default_factory=threading.Event)  # set when goals of the node's servers may end
 
     def __post_init__(self) -> None:
         self.may_end.set()
@@ -89,14 +89,16 @@ class World(links.World):
         return Board(self.start_board("action_peer", *baud, "--key", "0xAC", *arguments, log=log))
 
     def client(self, name: str) -> ActionClient:
-        """One callback at a time, because two threads of rclpy could change the order of two feedback messages."""
+        """A client with one callback at a time, because two threads of rclpy could change the order of feedback
+        messages."""
         client = ActionClient(self.host.node, Fibonacci, name, callback_group=MutuallyExclusiveCallbackGroup())
         assert client.wait_for_server(timeout_sec=LIMIT_S), name
         return client
 
     def serve(self, name: str, step_s: float, is_heard: Callable[[int], bool]) -> ActionServer:
-        """Refuses orders above 200, and accepts the cancellation of even ones, as the board does. The first feedback is
-        repeated until the board has received it: DDS matches each topic and service separately."""
+        """A server that behaves like the board's: it refuses orders above 200, and lets clients cancel even ones. It
+        repeats the first feedback until the board has received it, because DDS matches each topic and service
+        separately."""
 
         def execute(goal: Any) -> Any:
             self.executed.append(goal.request.order)
@@ -173,7 +175,7 @@ def test_ros_asks_a_board(world: World, threads: list[str]) -> None:
 
 @pytest.mark.full
 def test_feedback_is_complete(world: World) -> None:
-    """Feedback that rclpy drops is excluded: what comes before it has received the acceptance, and what comes after the
+    """All feedback arrives, except what rclpy drops: feedback before it has received the acceptance, or after the
     result."""
     world.board("--serve", "count", "--step-ms", "200")
     goal = Goal(world.client("count"), 12)
@@ -218,8 +220,8 @@ def test_ros_cancels_goals_of_a_board(world: World) -> None:
 @pytest.mark.full
 @only_udp
 def test_states_are_there_for_who_comes_late(world: World) -> None:
-    """The status topic is reliable and transient local with depth 1, as in ROS 2; goals stay in it for a while after
-    their end."""
+    """The status topic is reliable and transient local with depth 1, as in ROS 2. It still contains goals for a while
+    after their end."""
     board = world.board("--serve", "count", "--step-ms", "5")
     client = world.client("count")
     goals = [Goal(client, order) for order in (5, 6, 7)]
@@ -240,7 +242,7 @@ def test_states_are_there_for_who_comes_late(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_graph_shows_the_action(world: World) -> None:
-    """The graph contains what `ros2 node info`, `topic list`, `service list` and `action list` show, also with a new
+    """The graph has what `ros2 node info`, `topic list`, `service list` and `action list` show. So it has with a new
     agent, until the board ends."""
     board = world.board("--serve", "count", "--ask", "other")
     node, kind = world.host.node, "test_msgs/action/Fibonacci"
@@ -295,7 +297,7 @@ def test_a_board_asks_ros(world: World) -> None:
 @pytest.mark.full
 @only_lossy
 def test_the_agent_is_killed_while_a_board_serves(world: World) -> None:
-    """No goal is lost or runs twice; a repeated request gets the same result."""
+    """No goal is lost or runs twice. A repeated request gets the same result."""
     board = world.board("--serve", "count", "--step-ms", "100")
     client = world.client("count")
     short, long = Goal(client, 10), Goal(client, 30)
@@ -326,7 +328,7 @@ def test_the_agent_is_killed_while_a_board_waits(world: World) -> None:
     board = world.board("--ask", "count", "--goals", "2", "--order", "40", "--at-once", "2")
     world.may_end.clear()
     server = world.serve("count", 0.02, board.has_heard)
-    board.wait("accepted", {40, 41})  # an answer is lost together with an agent that ends
+    board.wait("accepted", {40, 41})  # an agent that ends loses answers
     board.wait("feedback", {40, 41})
     world.restart_agent()
     world.may_end.set()
@@ -350,7 +352,7 @@ def test_boards_ask_each_other(world: World) -> None:
 @pytest.mark.full
 @only_udp
 def test_a_board_asks_itself(world: World) -> None:
-    """Server and client are two callbacks of the same executor."""
+    """Server and client are callbacks of the same executor."""
     board = world.board("--serve", "count", "--step-ms", "10", "--ask", "count", "--goals", "12", "--order", "5",
                         "--at-once", "6")  # fmt: skip
     results = board.wait("result", set(range(5, 17)))

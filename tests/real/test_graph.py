@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients in the ROS 2 graph: their nodes with topics and types, as `ros2 node list` and `ros2 node info` see them."""
+"""Clients in the ROS 2 graph: `ros2 node list` and `ros2 node info` see their nodes, topics and types."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> 
         agent = start_agent(children, DOMAIN, tmp_path / "agent.log", "--udp", str(port), "--client-timeout", "3")
         first = start_client(children, tmp_path, port, 0xA1)
         eventually(lambda: nodes(watcher) == [("exchange", "/")], "the client's node is listed")
-        # A node that is created later discovers the existing ones.
+        # A node that is created later discovers those that exist.
         with host(DOMAIN) as late:
             eventually(lambda: ("exchange", "/") in nodes(late), "a late node sees the client's node")
         up = sorted((f"/exchange/{name}/up", [kind]) for name, kind in TYPES.items())
@@ -53,7 +53,7 @@ def test_a_client_is_a_node_with_its_topics_until_it_is_gone(tmp_path: Path) -> 
         ]
         second = start_client(children, tmp_path, port, 0xA2)
         eventually(lambda: len(nodes(watcher)) == 2, "two clients are two nodes")
-        second.process.send_signal(signal.SIGSTOP)  # the board sleeps, so the agent probes it and removes it
+        second.process.send_signal(signal.SIGSTOP)  # the agent probes the silent board, then removes it
         eventually(lambda: len(nodes(watcher)) == 1, "the sleeping client's node is gone")
         second.process.send_signal(signal.SIGCONT)
         eventually(lambda: len(nodes(watcher)) == 2, "it is back when it wakes")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C in the middle of tide run: with the real line, agent and board, and with a program of the user that does not
+"""Ctrl-C in the middle of tide run, which has the real line, agent and board, and a program of the user that does not
 end."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def is_alive(process: int) -> bool:
 
 
 def parts_of(out: Path) -> list[str]:
-    """Command lines of running programs that name the folder of the run."""
+    """The command lines of running programs in which the folder of the run occurs."""
     found = []
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -49,7 +49,7 @@ def parts_of(out: Path) -> list[str]:
 
 
 def test_ctrl_c_leaves_nothing_running(tmp_path: Path) -> None:
-    """No process remains, even if a program of the user has started it and it does not end by itself."""
+    """No process remains, not even one that a program of the user has started and that does not end by itself."""
     (tmp_path / "launch.sh").write_text(LAUNCH, encoding="utf-8")
     file, out = tmp_path / "system.toml", tmp_path / "out"
     file.write_text(SYSTEM, encoding="utf-8")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A board's lifecycle node as a lifecycle manager of ROS 2 sees it."""
+"""The lifecycle node of a board, used by a lifecycle manager of ROS 2."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_states_and_transitions_are_listed(manager: Manager) -> None:
 
 @pytest.mark.full
 def test_the_agent_is_killed_and_comes_back(manager: Manager) -> None:
-    """The board keeps its state, and a new manager continues from that state."""
+    """The board keeps its state while the agent is away, and a new manager continues from this state."""
     assert manager.change(Transition.TRANSITION_CONFIGURE)
     manager.restart_agent()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order in which PriorityExecutor runs what DDS delivers."""
+"""The order in which PriorityExecutor runs callbacks for messages that DDS delivers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tide_ros import Chain, PriorityExecutor
 
 
 def test_a_message_that_arrives_during_a_callback_overtakes_what_was_ready() -> None:
-    """The message is not in the set of the last wait, so the lane must check again when it chooses."""
+    """The last wait did not find this message, so the lane must check again when it chooses."""
     with graph() as g, PriorityExecutor(context=g.context) as executor:
         node, order = g.node(), []
         group = ReentrantCallbackGroup()

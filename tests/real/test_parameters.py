@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters of a board, as rclpy's parameter client sees them: over UDP and over a serial line, with loss, and through
-an agent that may end and restart."""
+"""Parameters of a board, used by rclpy's parameter client: over UDP and a serial line, with losses, and through an
+agent that may end and restart."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class World(links.World):
         return client
 
     def await_events(self, client: AsyncParameterClient) -> int:
-        """When an event has arrived, the agent's writer of the events has found the subscription. Returns the number of
-        changes that were needed."""
+        """Changes a parameter until an event arrives, which shows that DDS has matched the agent's writer of the events
+        with the subscription. Returns the number of changes."""
         changes = 0
         while not self.events:
             changes += 1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interruptions: the agent is killed, the client restarted, the line cut. A program continues to publish and receive,
-although it contains no code for them."""
+"""Interruptions: the agent is killed, the client is restarted, or the line is cut. The program continues to publish and
+receive afterwards, although it has no code for interruptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KINDS = ["string", "imu"]
 
 @dataclass(kw_only=True)
 class World(links.World):
-    """A client that publishes without end, and ROS 2 at the other end."""
+    """A world with a client that publishes without end."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     downwards: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KINDS, 0))
@@ -56,7 +56,7 @@ class World(links.World):
                 if flow.confirmed < wanted_down[name]:
                     flow.publisher.publish(flow.make(self.downwards[name]))
                     self.downwards[name] += 1
-            time.sleep(PERIOD_MS / 1000)  # clock: a pace
+            time.sleep(PERIOD_MS / 1000)  # clock: the period
             up = all(len(flow.received) >= wanted_up[name] for name, flow in exchange.flows.items())
             return up and all(flow.confirmed >= wanted_down[name] for name, flow in exchange.flows.items())
 
@@ -69,16 +69,16 @@ class World(links.World):
 
     def end(self, exchange: Exchange) -> dict[str, Any]:
         exchange.client.process.send_signal(signal.SIGTERM)
-        return exchange.finish(2.0)  # messages that were lost with an agent never arrive
+        return exchange.finish(2.0)  # with a limit: messages lost with an agent never arrive
 
 
 world = links.worlds(World, udp, *in_full(serial))
 
 
 def require_sound(exchange: Exchange, end: dict[str, Any], killed: int = 0) -> None:
-    """Some messages may have been lost with the part that ended, but none has arrived changed or out of order. Messages
-    that a killed agent had passed on without acknowledging them are repeated, with those after them: at most a window
-    of 16 frames."""
+    """Some messages may have been lost with the part that ended, but none has arrived changed or out of order. If an
+    agent was killed, messages that it had passed on but not acknowledged are repeated, together with those after them:
+    at most a window of 16 frames."""
     for name, flow in exchange.flows.items():
         back = [before - after for before, after in itertools.pairwise(flow.received) if after <= before]
         assert flow.wrong == [] and len(back) <= killed and all(by < 16 for by in back), (name, flow.received)
@@ -99,13 +99,14 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
 
 @pytest.mark.full
 def test_what_was_kept_reaches_the_next_agent(world: World) -> None:
-    """Reliable messages wait in the client's pool. A new agent receives them before ROS 2 has discovered the agent's
-    writers, so the test counts the messages that the agent passed on."""
+    """Reliable messages wait in the client's pool until there is a new agent. ROS 2 discovers the writers of this agent
+    only later, so the test counts the messages that the agent has passed on."""
     exchange = world.start_client()
     world.both_ways(exchange, 5)
     agent = world.agents[-1]
-    agent.process.send_signal(signal.SIGSTOP)  # like a network that is unplugged, which does not refuse packets
-    time.sleep(5 * PERIOD_MS / 1000)  # clock: messages in transfer to ROS 2 arrive, and the client continues
+    agent.process.send_signal(signal.SIGSTOP)  # like an unplugged network, it does not refuse packets
+    # clock: time in which the client publishes, and messages in transfer to ROS 2 arrive
+    time.sleep(5 * PERIOD_MS / 1000)
     passed_on = sum(len(flow.received) for flow in exchange.flows.values())
     world.kill_agent()
     agent = world.start_agent()
@@ -134,7 +135,8 @@ def test_the_client_is_killed_and_comes_back(world: World) -> None:
     agent = world.agents[-1]
     agent.process.terminate()
     counters = agent.wait_json("clients_created", 5, "counted")
-    assert counters["entities"] == 0, f"left over: {counters}"  # one client was replaced, the other deleted its session
+    # the new client has replaced the old one and deleted its session
+    assert counters["entities"] == 0, f"left over: {counters}"
 
 
 @dataclass
@@ -185,11 +187,11 @@ def test_the_line_is_cut_for_a_moment(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_cut_that_ends_the_session_loses_nothing(tmp_path: Path) -> None:
-    """Messages that the agent had taken from DDS, but that the board had not acknowledged, are sent again in the next
-    session; some may arrive twice."""
+    """The next session brings the messages again that the agent had taken from DDS and the board had not acknowledged.
+    Some may arrive twice."""
     with cable(tmp_path) as (world, exchange, line):
         line.toggle(unplugged=True)
-        for _ in range(20):  # at most 16 messages are in transfer, and the others wait in DDS
+        for _ in range(20):  # at most 16 messages are in transfer, the others wait in DDS
             world.publish_down(exchange)
         time.sleep(SESSION_S)  # clock: time for the board to detect the end of its session
         line.toggle(unplugged=False)

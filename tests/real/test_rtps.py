@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards without an agent and unmodified rclpy nodes. First the program rtps_peer, a bare participant: discovery,
-reliable samples both ways, fragments, nodes and endpoints that appear later and disappear, the node as `ros2 node list`
-and `ros2 topic info -v` show it. Then rclc programs whose options choose RTPS."""
+"""Boards without an agent and unmodified rclpy nodes. The first tests use the program rtps_peer, which is only a
+participant: discovery, reliable samples both ways, fragments, nodes and endpoints that appear later and disappear, and
+what `ros2 node list` and `ros2 topic info -v` show of the node. The other tests use rclc programs whose options choose
+RTPS."""
 
 from __future__ import annotations
 
@@ -53,11 +54,11 @@ class Echo:
         return [message.data for message in self.received if message.data != PROBE]
 
     def open(self) -> None:
-        """Returns when both directions are matched at both ends."""
+        """Waits until both directions are matched at both ends."""
         probe(lambda: self.publisher.publish(String(data=PROBE)), lambda: self.received, "the board sends back")
 
     def send(self, texts: list[str]) -> None:
-        """Sends all messages at once; returns when all have come back, once and in order."""
+        """Sends all messages at once, and waits until all have come back, once and in order."""
         wanted = self.texts() + texts
         for text in texts:
             self.publisher.publish(String(data=text))
@@ -91,7 +92,7 @@ def test_samples_both_ways_and_nodes_that_come_and_go(tmp_path: Path) -> None:
 
 
 def test_the_board_is_a_node_with_its_endpoints(tmp_path: Path) -> None:
-    """Its service and client are added when the host's node is known already."""
+    """Its service and client are added only when the board knows the host's node."""
     with Children() as children, host(domain()) as ros:
         board = start_board(children, tmp_path)
         node = ros.node
@@ -121,7 +122,8 @@ def test_the_board_is_a_node_with_its_endpoints(tmp_path: Path) -> None:
 
 
 def test_services_both_ways(tmp_path: Path) -> None:
-    """Two clients, whose replies the board must not confuse; it passes each request on to a service of the host."""
+    """The board serves two clients, whose replies it must not confuse, and passes each request on to a service of the
+    host."""
     passed_on: list[bool] = []
 
     def on_request(request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
@@ -134,7 +136,7 @@ def test_services_both_ways(tmp_path: Path) -> None:
         clients = [ros.client(SetBool, "/board/set") for _ in range(2)]
         board = start_board(children, tmp_path)
         eventually(lambda: all(client.service_is_ready() for client in clients), "the board's service is there")
-        for _ in range(6):  # both topics of two clients and of one service
+        for _ in range(6):  # the two topics of each of two clients and a service
             board.wait_line(lambda line: '"matched"' in line, START_LIMIT_S, "matched")
         wanted = [index % 3 == 0 for index in range(20)]
         for index in range(0, len(wanted), AT_ONCE):
@@ -188,7 +190,7 @@ def test_a_program_of_rclc_publishes_and_subscribes(tmp_path: Path, lanes: list[
         eventually(all_hear, "every subscription hears the board")
         last = sent
         reliable = [received[kind] for kind in KINDS if kind.startswith("reliable")]
-        while sent < last + 10:  # one by one, because a history of three is overwritten without waiting for readers
+        while sent < last + 10:  # one by one, because a history of three does not wait for readers
             all_hear()
             eventually(lambda: all(messages[-1].data == sent for messages in reliable), "every reliable sample arrives")
         for kind, messages in received.items():
@@ -214,7 +216,7 @@ def test_a_program_of_rclc_publishes_and_subscribes(tmp_path: Path, lanes: list[
 
 
 def test_a_program_of_rclc_serves_and_asks(tmp_path: Path) -> None:
-    """Requests of 1 B to 5 kB, which are in fragments between session and agent, and late replies."""
+    """Requests of 1 B to 5 kB, of which long ones are sent in fragments between session and agent, and late replies."""
 
     def add(request: BasicTypes.Request, response: BasicTypes.Response) -> BasicTypes.Response:
         response.int64_value = request.int64_value + request.int32_value

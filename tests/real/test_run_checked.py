@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run for a few periods with the real line, agent, ROS 2 nodes and client; its measurements do not replace the
-user's."""
+"""tide run for a few periods with the real line, agent, ROS 2 nodes and client. The results do not overwrite those of
+the user."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of boards with real ROS 2: a board serves rclpy, a board calls rclpy, and boards call each other, through an
+"""Services of boards with real ROS 2: rclpy calls a board, a board calls rclpy, and boards call each other, through an
 agent that may end and restart."""
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ world = links.worlds(World, links.udp)
 
 
 def require_all(replies: list[int]) -> None:
-    """Even the first request is answered, because the agent waits until the server can reply."""
+    """Requires that all requests were answered, even the first one: the agent passes a request on only when the server
+    can reply."""
     assert replies == list(range(1, len(replies) + 1))
 
 
@@ -81,7 +82,7 @@ def results(futures: list[Any]) -> list[Any]:
 def test_a_board_serves_ros(world: World) -> None:
     world.board(0xB1, "--serve", "sums")
     client = world.client("sums")
-    for start in range(0, 40, 8):  # eight at a time, which is as many as the board keeps
+    for start in range(0, 40, 8):  # the board keeps eight at a time
         futures = [client.call_async(request(start + number, f"text {number}")) for number in range(8)]
         for number, result in enumerate(results(futures)):
             assert (result.int64_value, result.string_value) == (start + number + 7, f"text {number}")
@@ -140,7 +141,7 @@ def test_a_board_asks_at_length(world: World) -> None:
 @pytest.mark.full
 def test_requests_wait_for_a_server_that_comes_later(world: World) -> None:
     world.board(0xB1)
-    await_nodes(world.host, "peer")  # until the agent and rclpy have found each other
+    await_nodes(world.host, "peer")  # waits until the agent and rclpy have found each other
     board = world.board(0xA1, "--node", "asker", "--ask", "sums", "--period-ms", "200")
     eventually(lambda: world.agent_counters()["requests_waited"] >= 3, "requests for nobody")
     seen: list[int] = []
@@ -165,7 +166,7 @@ def test_two_boards_ask_one_server(world: World) -> None:
 
 @pytest.mark.full
 def test_the_agent_is_killed_and_comes_back(world: World) -> None:
-    """Requests that are in the agent are lost with it. The board continues without help, nothing arrives twice, and
+    """The agent loses the requests that are in it. The board continues without help, nothing arrives twice, and the
     unanswered requests are counted."""
     seen: list[int] = []
     world.serve("sums", seen)

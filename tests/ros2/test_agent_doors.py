@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program tide-agent and hostile peers: who is admitted, and datagrams that once crashed the agent."""
+"""The program tide-agent and hostile peers: whom it admits, and datagrams that once crashed it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Client:
         self.sequence = 0
 
     def ask(self, message: bytes, wait_s: float = 10.0) -> bytes | None:
-        """The next message of the agent; None if there is none within wait_s."""
+        """Sends the message and returns the agent's next message; None if there is none within wait_s."""
         self.socket.settimeout(wait_s)
         self.socket.send(message)
         try:
@@ -80,7 +80,7 @@ class Client:
         return answer is not None and answer[8] == 0
 
     def create(self, *submessages: bytes) -> int:
-        """Returns the status in the agent's reply."""
+        """Sends the submessages, and returns the status in the agent's reply."""
         header = bytes([0x81, 1]) + struct.pack("<H", self.sequence)
         self.sequence += 1
         answer = self.ask(header + b"".join(submessages))
@@ -116,8 +116,8 @@ def test_only_those_that_are_named_are_let_in(start: Start) -> None:
 
 
 def test_a_service_that_dds_refuses_half_way_ends_nothing(start: Start) -> None:
-    """Four datagrams create a requester whose writer finds the replier, while its reply topic already exists with
-    another type."""
+    """Four datagrams create a requester. Its writer finds the replier, but DDS refuses its reader, because the reply
+    topic already exists with another type."""
     agent = start("--domain", str(reserved.domain()))
     for key in range(1, 4):
         client = Client(agent, key=key)

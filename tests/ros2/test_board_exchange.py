@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide soak --messages` with the program of runtime/port/exchange, which is here a board on this machine. The agent is
-killed meanwhile; losses, changes and reordering are detected."""
+"""`tide soak --messages` with the program of runtime/port/exchange as a board on this machine. The agent is killed
+meanwhile. Other tests check that losses, changed messages and a wrong order are detected."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_a_text_that_was_changed_on_the_way_is_no_number() -> None:
     [
         ([0, 1, 2, 3], (0, 0, 0)),
         ([0, 1, 3], (1, 0, 0)),
-        ([0, 1, 1, 2, 0, 3], (0, 2, 0)),  # a repeated message counts as duplicated, not as out of order
+        ([0, 1, 1, 2, 0, 3], (0, 2, 0)),  # a repeated message is doubled, not out of order
         ([0, 2, 1, 3], (0, 0, 1)),
         ([3, 0, 1, 2], (0, 0, 3)),
         ([], (4, 0, 0)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent's /diagnostics, as a ROS 2 node reads it."""
+"""The agent's /diagnostics, which a ROS 2 node reads."""
 
 from __future__ import annotations
 
@@ -68,12 +68,12 @@ def test_a_client_is_told_from_its_coming_to_its_end(children: Children, tmp_pat
         link = reader.newest()[f"tide_agent: link udp 127.0.0.1:{port}"]
         assert int(values(link)["bytes in"]) > 0 and int(values(link)["frames out"]) > 0
 
-        client.process.kill()  # the agent probes the client and then removes it
+        client.process.kill()  # the agent probes the silent client, then removes it
         eventually(lambda: values(reader.newest()[name]).get("connected") == "no", "the client is gone")
         assert reader.newest()[name].level == ERROR
         assert reader.newest()["tide_agent"].level == WARN
         stamps = [one.header.stamp.sec + one.header.stamp.nanosec / 1e9 for one in reader.arrays]
-        assert abs(time.time() - stamps[-1]) < 10.0  # clock: the wall clock, to tell it from the time since boot
+        assert abs(time.time() - stamps[-1]) < 10.0  # clock: the stamps are of the wall clock, not the time since boot
         assert stamps == sorted(stamps)
 
 

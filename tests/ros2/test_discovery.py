@@ -15,11 +15,12 @@ __all__ = ["start"]
 
 PARTICIPANTS = range(31, 15, -1)  # the agent announces itself to these participants, whether or not they exist
 ANNOUNCEMENTS = 10
-LIMIT_S = 8.0  # at the default interval of Fast DDS, 3 s, the announcements take 12 s
+LIMIT_S = 8.0  # at the default interval of Fast DDS, which is 3 s, it would be 12 s
 
 
 def place_of_a_participant(listener: socket.socket, domain: int) -> None:
-    """RTPS 2.2, section 9.6.1.1: the port on which participants of a domain listen to new participants."""
+    """Binds the socket to a port on which participants of the domain listen for new ones (RTPS 2.2, section
+    9.6.1.1)."""
     for number in PARTICIPANTS:
         with contextlib.suppress(OSError):
             listener.bind(("127.0.0.1", 7400 + 250 * domain + 10 + 2 * number))
@@ -28,7 +29,7 @@ def place_of_a_participant(listener: socket.socket, domain: int) -> None:
 
 
 def test_the_agent_announces_itself_again_soon(start: Start) -> None:
-    """A node that has missed the first answer must wait only for a moment, not for seconds."""
+    """A node that misses the first announcement must find the agent in a moment, not after seconds."""
     domain = reserved.domain()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         place_of_a_participant(listener, domain)

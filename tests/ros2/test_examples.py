@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plain micro-ROS examples with the agent over UDP and a real ROS 2 node; all of them run at once, with one
-agent."""
+"""The plain micro-ROS examples with a real ROS 2 node. All of them run at the same time, with one agent over UDP."""
 
 from __future__ import annotations
 
@@ -65,7 +64,7 @@ def test_string_publisher_says_hello_and_listens(world: World) -> None:
     publisher = world.host.publisher(String, "reply", quality(reliable=False))
     eventually(lambda: len(said) >= 2 and bool(publisher.get_subscription_count()), "two lines")
     assert re.fullmatch(r"hello \d+", said[0].data)
-    publisher.publish(String(data="z" * 64))  # too long because of its NUL; the program must continue
+    publisher.publish(String(data="z" * 64))  # with its NUL it is too long; the program must continue
     publisher.publish(String(data="grüße zurück"))
     world.examples["string_publisher"].wait_line("received: grüße zurück".__eq__, LIMIT_S, "answered")
 
@@ -78,13 +77,14 @@ def test_ping_pong_plays(world: World) -> None:
     example = world.examples["ping_pong"]
     eventually(lambda: len(pings) > 0, "a ping")
     ping = pings[-1]
-    # clock: synchronised to the wall clock
+    # clock: the program has synchronised with the wall clock
     assert abs(ping.stamp.sec + ping.stamp.nanosec / 1e9 - time.time()) < 1.0
     pong_publisher.publish(ping)
     example.wait_line(f"pongs to {ping.frame_id}: 1".__eq__, LIMIT_S, "answered")
     ping_publisher.publish(Header(frame_id="foreign_7"))
     eventually(lambda: "foreign_7" in [pong.frame_id for pong in pongs], "a pong to a foreign ping")
-    assert [pong.frame_id for pong in pongs].count(ping.frame_id) == 1  # our pong: the example ignores its own ping
+    # only this test's pong, because the example ignores its own ping
+    assert [pong.frame_id for pong in pongs].count(ping.frame_id) == 1
 
 
 def test_lanes_reports_how_late_the_brake_is(world: World, tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ SEEN = re.compile(r"^```text\n(.*?)```", re.S | re.M)
     "readme", [page for page in READMES if SEEN.search(page.read_text())], ids=lambda p: p.parent.name
 )
 def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: Path, tmp_path: Path) -> None:
-    """The commands of a README, run at the same time, print every line that the README shows; only numbers may
+    """Runs all commands of a README at the same time. They must print every line that the README shows; numbers may
     differ."""
     text = readme.read_text(encoding="utf-8")
     commands = [line for block in TYPED.findall(text) for line in block.splitlines()]
@@ -142,7 +142,7 @@ def test_what_a_readme_tells_to_type_prints_what_it_says(world: World, readme: P
 
 
 def test_each_example_has_a_readme_and_a_place_in_the_order() -> None:
-    # published: descriptions from papers, which tests and the laboratory run
+    # The folder `published` has descriptions from papers. Tests and the laboratory run them.
     folders = {path.name for path in (ROOT / "examples").iterdir() if path.is_dir()} - {"published"}
     assert {page.parent.name for page in READMES} == folders
     order = re.findall(r"^\| \d+ \| \[\w+\]\((\w+)/README\.md\)", (ROOT / "examples/README.md").read_text(), re.M)
@@ -172,7 +172,7 @@ def test_nothing_that_was_accepted_is_lost_when_the_agent_ends(world: World, tmp
         here = example.wait_line(lambda line: line.startswith("the agent is here"), 2 * LIMIT_S, "here again")
         accepted = int(re.findall(r"(\d+) accepted", here)[0])
         eventually(lambda: any(message.data > accepted for message in received), "what came after")
-    numbers = sorted({message.data for message in received})  # because unacknowledged messages may arrive twice
+    numbers = sorted({message.data for message in received})  # unacknowledged messages may arrive twice
     assert numbers == list(range(numbers[0], numbers[-1] + 1))
 
 

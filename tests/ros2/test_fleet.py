@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many clients of one agent. They share a DDS participant or have one each, and to ROS 2 and to each other they behave
-as with separate agents."""
+"""Many clients of one agent. They share a DDS participant, or each has one. For ROS 2 and for each other, they behave
+as if each had its own agent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class World:
         return Fleet(child, child.wait_event("ready", LIMIT_S))
 
     def state(self, what: str) -> int:
-        """A line of the agent's /proc/PID/status: Threads, or VmRSS in kB."""
+        """The number in a line of the agent's /proc/PID/status: Threads, or VmRSS in kB."""
         text = Path(f"/proc/{self.agent.process.pid}/status").read_text(encoding="ascii")
         found = re.search(rf"^{what}:\s+(\d+)", text, re.MULTILINE)
         assert found is not None
@@ -89,7 +89,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 @pytest.fixture
 def other_host() -> Iterator[Host]:
-    """A separate process of ROS 2, because a single process cannot have one topic with two types."""
+    """A ROS 2 node in a separate process, because a process cannot have a topic with two types."""
     with host(DOMAIN) as node:
         yield node
 
@@ -133,8 +133,8 @@ def test_clients_that_come_and_go_leave_nothing(world: World) -> None:
         after.append((world.state("Threads"), world.state("VmRSS")))
     assert {threads for threads, _ in after} == {after[0][0]}
     grown = [later[1] - earlier[1] for earlier, later in itertools.pairwise(after)]
-    # Memory of the allocator and of DDS grows in steps of up to 5 MB; memory that a fleet leaves behind would add up in
-    # each.
+    # The memory of the allocator and of DDS grows in steps of up to 5 MB, but not with each fleet. If a fleet left
+    # memory behind, it would grow with each.
     assert statistics.median(grown[-4:]) < 400, f"kB after each: {after}"
     resident.leave()
 
@@ -199,7 +199,7 @@ def test_a_topic_has_five_types_in_a_domain_at_most(world: World) -> None:
 def test_clients_of_one_agent_hear_each_other_and_themselves(world: World, participants: str) -> None:
     world.start_agent("--participants", participants)
     fleet = world.fleet(3, "--shared", "--hear", "--reliable")
-    # Waits until the participants, if there are several, have discovered one another.
+    # If there are several participants, this waits until they have discovered one another.
     while (count := fleet.say("publish 30 0.5", "published"))["received"] < 3 * count["sent"]:
         world.agent.require_alive()
     count = fleet.say("publish 90 1", "published")
@@ -230,7 +230,7 @@ def test_a_flood_of_creations_slows_nobody(world: World) -> None:
     alone = good.say("publish 200 2", "published")
     bad = world.fleet(2, "--name", "bad")
     bad.child.say("flood 4")
-    time.sleep(0.5)  # clock: the flood lasts for four seconds, and the rates below are compared within it
+    time.sleep(0.5)  # clock: the flood lasts four seconds, in which the rates are compared
     late = world.fleet(1, "--name", "late")
     assert late.ready["client_ms"]["max"] < 2000, "a new client does not wait until the flood is over"
     beside = good.say("publish 200 2", "published")

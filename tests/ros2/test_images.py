@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images that are longer than the board's whole pool, as rclpy receives them: over UDP and a serial line, each with
-loss, and with an agent that is killed in the middle of an image. An image arrives whole or not at all."""
+"""rclpy receives images that are longer than the board's whole pool: over UDP and a serial line, each with losses, and
+with an agent that is killed in the middle of an image. An image arrives whole or not at all."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IMAGE_BYTES = {links.udp_with_loss: 300_000, links.serial_with_loss: 80_000}
 
 @dataclass
 class Images:
-    """The images received, by number; a wrong image ends the test."""
+    """The received images by number. A wrong image fails the test."""
 
     image_bytes: int
     numbers: list[int] = field(default_factory=list)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QoS of a board as ROS 2 sees it: matching, reports of incompatibility, and samples for readers that come late. A
-publisher of the board is compared with a publisher of rclpy that has the same profile."""
+"""The QoS of a board's topics in ROS 2: matching, reports of incompatibility, and samples for late readers. Publishers
+of the board are compared with publishers of rclpy that have the same profiles."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tide_test_support import eventually
 from tide_tools.programs.child import Child, json_line
 
 LIMIT_S = 30.0
-DEPTH = 3  # profiles of the board
+DEPTH = 3  # of all profiles of the board
 KINDS = ("reliable_volatile", "reliable_kept", "effort_volatile", "effort_kept")
 
 
@@ -32,7 +32,7 @@ def profile(kind: str, depth: int) -> QoSProfile:
 
 
 def lacks(offered: str, asked: str) -> set[Any]:
-    """Policies that are requested but not offered."""
+    """The policies in which less is offered than asked."""
     missing: set[Any] = set()
     if asked.startswith("reliable") and not offered.startswith("reliable"):
         missing.add(QoSPolicyKind.RELIABILITY)
@@ -43,11 +43,11 @@ def lacks(offered: str, asked: str) -> set[Any]:
 
 @dataclass
 class Heard:
-    """The messages received at one end of a topic."""
+    """What one end of a topic has received."""
 
     numbers: list[int] = field(default_factory=list)
     matched: int = 0
-    refused: list[Any] = field(default_factory=list)  # policies that made ends incompatible
+    refused: list[Any] = field(default_factory=list)  # reported policies that make ends incompatible
 
     def on_message(self, message: Int32) -> None:
         self.numbers.append(message.data)
@@ -78,7 +78,7 @@ class World(links.World):
         return self.start_board("qos_peer")
 
     def publishers(self, topic: str) -> dict[str, tuple[Any, Heard]]:
-        """One publisher of rclpy for each kind of QoS."""
+        """Makes a publisher of rclpy for each kind of QoS."""
         made = {}
         for kind in KINDS:
             heard = Heard()
@@ -118,8 +118,8 @@ def test_a_boards_publisher_is_matched_and_refused_as_one_of_rclpy(world: World)
             count = 0
 
             def both_hear() -> bool:
-                """A reader may know its writer before the writer knows the reader; it then misses samples that are
-                published in between."""
+                """Publishes until both readers have a sample. A reader may know its writer before the writer knows the
+                reader, and then misses samples that are published in between."""
                 nonlocal count
                 count += 1
                 publish(board, count)
@@ -196,7 +196,7 @@ def test_a_board_of_other_qos_is_refused_without_harm(world: World) -> None:
     heard: list[dict[str, Any]] = []
 
     def one_comes() -> bool:
-        fit.publish(Int32(data=2))  # repeated until the board's reader knows this writer
+        fit.publish(Int32(data=2))  # until the board's reader knows this writer
         heard.extend(json_line(board.lines.get() or "") for _ in range(board.lines.qsize()))
         return bool(heard)
 

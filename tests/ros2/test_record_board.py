@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide trace record, tide run and tide trace export for a real board that publishes its trace over its own link, a
-pseudo terminal or UDP, through the real agent. The clock of the board is that of this machine, so the right offset is
-0."""
+"""tide trace record, tide run and tide trace export with a real board. The board publishes its trace over its own link,
+a pseudo terminal or UDP, through the real agent. Its clock is that of this machine, so the right offset is 0."""
 
 from __future__ import annotations
 
@@ -78,7 +77,7 @@ class World(links.World):
 
 @contextlib.contextmanager
 def echoing(node: Host) -> Iterator[None]:
-    """A topic to which the board subscribes, so that frames go in both directions."""
+    """The node echoes messages on a topic to which the board subscribes, so that frames go in both directions."""
     publisher = node.publisher(Int32, "/some/space/echo", quality(True, 10))
     stopping = threading.Event()
 
@@ -137,7 +136,7 @@ def test_each_instance_is_one_way_from_the_board_to_ros(world: World, is_synchro
     whole = [way for way in found.values() if [one.what for one in way] == WAY]
     assert len(whole) > 0.6 * len(found) > 30, {n: [one.what for one in way] for n, way in found.items()}
     assert [one.place for one in whole[0]] == ["some/space/peer, lane 1", "some/space/peer, link", "agent"]
-    # All times are on one clock, so a message arrives at the agent soon after its frame was sent.
+    # All times are on the same clock, so a message must arrive at the agent soon after its frame was sent.
     late = sorted(after.start_ns - before.end_ns for way in whole for before, after in pairwise(way[1:]))
     assert -MILLISECOND < late[len(late) // 2] < 20 * MILLISECOND
     assert all(begun_ns - 10**9 < one.start_ns < time.monotonic_ns() for one in steps)
@@ -185,7 +184,7 @@ def test_an_agent_that_dies_costs_its_time_alone(world: World) -> None:
 
 @pytest.mark.parametrize("link", ["serial", "udp"])
 def test_a_board_of_the_user_appears_in_the_folder_of_a_run(tmp_path: Path, link: str) -> None:
-    """One instance is one path, from the board's timer over its line and the agent to the node."""
+    """In the trace, an instance is a single path: from the board's timer over its line and the agent to the node."""
     words = {"serial": "--serial {device}", "udp": "--udp {port}"}[link]
     board = f"command = '{program('telling_peer')} {words} --key 0xC1'"
     kind = SERIAL if link == "serial" else 'kind = "udp"\nport = 8899'
@@ -210,5 +209,5 @@ def test_a_board_of_the_user_appears_in_the_folder_of_a_run(tmp_path: Path, link
     whole = [way for way in looked if [one.what for one in way] == [*WAY, "look"]]
     assert len(whole) > 0.6 * len(looked) > 60, {n: [one.what for one in way] for n, way in found.items()}
     took = sorted(way[-1].start_ns - way[0].start_ns for way in whole)
-    # clock: a message of another instance would be a period away
+    # clock: with a message of another instance, it would be a period
     assert took[len(took) // 2] < 20 * MILLISECOND, "each looks at its own message"

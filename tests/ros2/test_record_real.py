@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide trace record for traces in a real ROS 2 graph, which rclpy nodes publish with the messages of boards."""
+"""tide trace record in a real ROS 2 graph. rclpy nodes stand for boards: they publish traces in the messages of
+boards."""
 
 from __future__ import annotations
 
@@ -31,13 +32,13 @@ ROOT = Path(__file__).parents[2]
 DOMAIN = domain()
 EMPTY = second_domain()
 LIMIT_S = 60.0
-BEHIND_NS = 10**15  # by how much the clocks of the boards are behind that of this machine
+BEHIND_NS = 10**15  # the clocks of the boards are behind that of this machine by this
 PERIOD_S = 0.02
 
 
 class Publisher:
-    """A board that is played by an rclpy node: its clock is that of this machine less an offset, which the recorder
-    must find."""
+    """An rclpy node that stands for a board. Its clock is that of this machine less an offset, which the recorder must
+    find."""
 
     def __init__(self, node: Host, name: str, behind_ns: int) -> None:
         self.behind_ns, self.count, self.first_ns = behind_ns, 0, 0
@@ -131,7 +132,7 @@ def test_two_boards_that_come_later_are_recorded_until_it_is_interrupted(
         assert 0 < segment.clock.offset_ns - behind_ns < 2_000_000_000
     steps, problems = read_recorded(out, None, None)
     assert problems == [] and {one.chain for one in steps} == {"arm, level 5", "robot/base, level 5"}
-    # clock: clock of this machine, not of the board
+    # clock: the times are on the clock of this machine, not of the board
     assert all(abs(one.start_ns - time.monotonic_ns()) < 600 * 10**9 for one in steps)
 
 
@@ -200,7 +201,7 @@ def test_random_messages_break_nothing(children: Children, tmp_path: Path) -> No
                 for _ in range(source.randrange(4)):
                     octets[source.randrange(len(octets))] = source.randrange(256)
                 publisher.publish(UInt8MultiArray(data=bytes(octets[: source.randrange(len(octets) + 1)])))
-                time.sleep(0.005)  # clock: slow enough for the recorder's queue
+                time.sleep(0.005)  # clock: so slow that the recorder's queue suffices
             before = (out / "arm.trace").stat().st_size
             wait_bytes(out / "arm.trace", before + 1000)
             lines = end(child)

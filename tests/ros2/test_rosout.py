@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of a board's log as rclpy sees them on /rosout: over UDP, over a serial line with loss, and through an
-agent that ends and restarts."""
+"""rclpy reads the lines of a board's log on /rosout: over UDP, over a serial line with losses, and through an agent
+that ends and restarts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tide_test_support import eventually
 from tide_tools.programs.child import Child
 
 LIMIT_S = 30.0
-# QoS like that of the subscriptions of log viewers.
+# The QoS that subscriptions of log viewers have.
 VIEWER = QoSProfile(
     depth=1000,
     reliability=ReliabilityPolicy.RELIABLE,
@@ -68,8 +68,8 @@ def test_a_viewer_that_comes_later_sees_what_was_before(world: World) -> None:
 
 
 def test_the_agent_is_killed_and_comes_back(world: World) -> None:
-    """Lines that have a node arrive through the next agent; a line is repeated if the first agent delivered it without
-    acknowledging it."""
+    """Lines that wait in a node arrive through the next agent. A line is repeated if the first agent has delivered it
+    without acknowledging it."""
     lines = world.host.collect(Log, "/rosout", VIEWER)
     board = world.start_board(*PEER)
     eventually(lambda: len(lines) >= 20, "lines through the first agent")
@@ -79,7 +79,7 @@ def test_the_agent_is_killed_and_comes_back(world: World) -> None:
     eventually(lambda: len(lines) >= before + 50, "lines through the second agent")
     end = end_of(board)
     assert end["reconnects"] == 1
-    # Lines that the first agent had acknowledged but not yet passed to DDS are lost with it.
+    # The first agent loses lines that it has acknowledged and not yet passed to DDS.
     eventually(lambda: len(set(map(number_of, lines))) >= end["published"] - 5, "the last lines")
     numbers = [number_of(line) for line in lines]
     assert len(set(numbers)) <= end["published"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How the nodes of tide run end, although rclpy may be shut down at any point."""
+"""The nodes of tide run end properly, at whatever point SIGTERM shuts rclpy down."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import sys
 
 import reserved
 
-# Shuts rclpy down where SIGTERM did so in one of twenty runs: between rclpy's check and the creation of its wait set.
+# Shuts rclpy down between its check of the context and the creation of its wait set, as SIGTERM did in one of twenty
+# runs.
 LATE = """
 import rclpy
 import rclpy.executors as executors
@@ -37,7 +38,7 @@ def test_an_observer_that_is_shut_down_in_between_tells_what_it_saw() -> None:
     ) as node:
         assert node.stdin is not None
         node.stdin.write(json.dumps(OBSERVED) + "\n")
-        node.stdin.flush()  # standard input stays open, as in a run that continues
+        node.stdin.flush()  # its standard input stays open, as during a run
         assert node.wait() == 0
         assert node.stdout is not None and node.stderr is not None
         lines, errors = node.stdout.read().splitlines(), node.stderr.read()

@@ -28,7 +28,7 @@ def tide_run(out: Path, *arguments: str) -> dict[str, object]:
 
 
 def recorded(out: Path, folder: str) -> list[dict[str, Any]]:
-    """The instances that completed."""
+    """The completed instances that a run has recorded."""
     lines = (out / folder / "client.log").read_text(encoding="utf-8").splitlines()
     return [one for line in lines if line.startswith('{"chain"') and "latency_ns" in (one := json.loads(line))]
 
@@ -58,8 +58,8 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
         assert [(chain["samples"], chain["lost"]) for chain in run["chains"]] == [(6, 0)] * 3
         line = run["counters"]["lines"]["client"]
         assert line["a_to_b"]["frames_dropped"] == 0 and line["a_to_b"]["bytes"] > 9 * 3 * 119
-    # No response can be shorter than the execution times and the frames of the chain itself; with batch it waits for
-    # three frames.
+    # No response can be shorter than the execution times and frames of the chain itself. With batch, the chain also
+    # waits for other chains' frames.
     assert tide["chains"][0]["min_ns"] > 33_000_000
     assert tide["chains"][0]["p50_ns"] < batch["chains"][0]["p50_ns"]
     frames = [
@@ -76,7 +76,7 @@ def test_three_chains_under_all_executors(tmp_path: Path) -> None:
 
 
 def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:
-    """Callbacks and the agent are slower than described, frames are lost, and a chain has an offset."""
+    """In this run, callbacks and the agent are slower than described, frames are lost, and a chain has an offset."""
     text = EXAMPLE.read_text(encoding="utf-8")
     for old, new in (
         ("agent_ms = 3", "agent_ms = 0.01"),
@@ -93,10 +93,10 @@ def test_what_a_run_breaks_on_purpose_is_called_broken(tmp_path: Path) -> None:
     (run,) = judged(done, tmp_path)["runs"]
     broken = {one["id"] for one in run["answers"] if one["verdict"] == "broken"}
     assert {"execution", "agent", "losses"} <= broken, run["answers"]
-    # These premises do not depend on time. A busy machine violates others as well, such as the least delay of a
-    # HEARTBEAT.
+    # These premises do not depend on time, so they hold. A busy machine may violate others, such as the least delay of
+    # a HEARTBEAT.
     assert not broken & {"sizes", "escapes", "pools", "line_alone"}, run["answers"]
-    # For a chain that was late, the output says by how much instead of naming its premises.
+    # The output names the premises of a chain only if it was not late; otherwise it says by how much it was late.
     has_premises = any(one["verdict"]["state"] == "met, guarantee void" for one in run["chains"])
     assert ("lost frames (" in " ".join(done.stdout.split())) is has_premises, done.stdout
     releases = {(one["chain"], one["index"]): one["release_ns"] for one in recorded(tmp_path, "tide")}
@@ -123,7 +123,7 @@ def described(folder: Path, old: str, new: str) -> Path:
 
 @pytest.mark.parametrize("executor", ["tide", "batch_stock"])
 def test_the_clients_budget_is_kept(tmp_path: Path, executor: str) -> None:
-    """A budget of 5 ms in every 500 ms for 60 ms of work; then a larger budget than needed."""
+    """First the budget is 5 ms in every 500 ms, for 60 ms of work. Then it is larger than necessary."""
     for budget_ms in (5, 400):
         budget = f'where = "mcu"\nbudget_ms = {budget_ms}\nbudget_period_ms = 500'
         file = described(tmp_path, 'where = "mcu"', budget)

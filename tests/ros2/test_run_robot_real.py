@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run for whole descriptions, with several boards, both directions, any type, and the user's programs; with the
-real lines, agent, ROS 2 nodes and boards."""
+"""tide run for whole descriptions: with several boards, chains in both directions, any message type, and programs of
+the user. Lines, agent, ROS 2 nodes and boards are real."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def results_of(done: subprocess.CompletedProcess[str], out: Path) -> dict[str, A
 
 
 def assert_whole_ways(system: System, parts: Path, finished: dict[str, int]) -> None:
-    """In the trace, at least this many instances of each chain have all callbacks, and each message between machines
-    passes link and agent."""
+    """Checks the trace: at least this many instances of each chain have all callbacks, and each of their messages
+    between machines passes the link and the agent."""
     steps, problems = read_run(parts)
     assert not [line for line in problems if "did not arrive" not in line], problems
     ways: dict[tuple[str, int], list[Step]] = {}
@@ -72,7 +72,7 @@ def assert_whole_ways(system: System, parts: Path, finished: dict[str, int]) -> 
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
 def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
-    """Every instance of every chain is accounted for, and so is the time of the slowest instance."""
+    """The results account for every instance of every chain, and for the time of the slowest instance."""
     periods, is_public = 2, file.parent.name == "robots"
     done = tide_run(file, tmp_path, "--periods", str(periods), *(["--execution", "wait"] if is_public else []))
     system, run = load(file), results_of(done, tmp_path)
@@ -86,8 +86,8 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         assert seen["samples"] > 0 and seen["bound_ns"] is not None
         assert seen["min_ns"] >= sum(one.least_ns for one in system.path(chain))
         assert sum(part["slowest_ns"] for part in seen["parts"]) == seen["max_ns"], seen["parts"]
-        if chain.reliability == "reliable" and not is_public:  # public robots need more than a busy machine can provide
-            # If this machine delays a line by more than a period, it delivers messages whose instance is unknown.
+        if chain.reliability == "reliable" and not is_public:  # a busy machine may be too slow for these
+            # If this machine delays a line by more than a period, messages arrive whose instance is unknown.
             assert seen["lost"] == 0 or seen["lost"] <= unexpected, done.stdout
     measured = run["evidence"]["executions"]
     assert measured.keys() == {f"{chain.name}/{one.name}" for chain in system.chains for one in chain.callbacks}
@@ -95,7 +95,7 @@ def test_each_robot_of_the_examples_runs(file: Path, tmp_path: Path) -> None:
         sum(before.executor != after.executor for before, after in pairwise(path))
         for chain in system.chains
         if len(path := [one for one in chain.callbacks if system.where(one) == "mcu"])
-        and path[0].executor != path[-1].executor  # chains that return to their first executor are not counted
+        and path[0].executor != path[-1].executor  # not for chains that return to their first executor
     ]
     until = [one for chain in run["chains"] for one in chain["undisturbed"] if one["until"]]
     assert len(until) <= sum(crossed)
@@ -203,7 +203,8 @@ def runs(*parts: str) -> str:
 
 @pytest.fixture
 def publisher() -> Iterator[str]:
-    """A micro-ROS program that knows nothing of tide run, and expects its agent on port 8888."""
+    """The name of a micro-ROS program that is not made for tide run. It expects its agent on port 8888, which is
+    reserved."""
     with port(EXAMPLES_PORT):
         yield runs(str(find_binary("int32_publisher")))
 
@@ -345,8 +346,8 @@ node.create_subscription(Int32, "counter", take, 10)""",
 @pytest.mark.full
 @pytest.mark.parametrize("node", [None, FORKS], ids=["played", "of the user, which forgets every third at one end"])
 def test_a_chain_with_two_ends_is_judged_at_each(node: str | None, tmp_path: Path) -> None:
-    """A board's message goes to a node, which publishes two messages: one goes back to the board, the other to a
-    node."""
+    """A board's message goes to a node, which publishes two messages: one goes back to the board, the other one to
+    another node."""
     ends = [{"topic": one, "type": "std_msgs/msg/Int32", "payload_bytes": 4} for one in ("doubled", "logged")]
     fork = ("node", 1, {"name": "fork", "topic": "counter", "publishes": ends})
     tick = d.sends("tick", "base", 0.1, "counter")
@@ -375,8 +376,8 @@ def test_a_chain_with_two_ends_is_judged_at_each(node: str | None, tmp_path: Pat
 
 
 def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_path: Path) -> None:
-    """The run knows when a simulated program has ended. DDS may find its peers only after three seconds, and messages
-    sent until then are missed."""
+    """The run knows when the simulated program has ended. DDS may need three seconds to find its peers, and messages
+    until then are missed."""
     done = tide_run(described(tmp_path, board=publisher), tmp_path / "out", "--periods", "8")
     run = results_of(done, tmp_path / "out")
     (chain,) = run["chains"]
@@ -387,8 +388,8 @@ def test_a_program_of_the_user_beside_a_host_that_is_played(publisher: str, tmp_
 
 
 def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> None:
-    """The chain is measured from its release to the end of its last callback, over a serial line. The node starts after
-    the agent, and often misses the agent's first announcement."""
+    """The chain is measured from its release to the end of its last callback, over a serial line. The user's node
+    starts after the agent, and often misses the agent's first announcement."""
     file = described(tmp_path, host=DOUBLER, link=SERIAL, period=100, last=True)
     done = tide_run(file, tmp_path / "out", "--periods", "20")
     run = results_of(done, tmp_path / "out")
@@ -404,18 +405,18 @@ def test_a_board_that_is_played_beside_a_node_of_the_user(tmp_path: Path) -> Non
 
 
 def test_a_program_on_a_serial_line_is_told_its_device(tmp_path: Path) -> None:
-    """chain_client as a program of the user, with a plan of its own."""
+    """chain_client with a plan of its own stands for a program of the user."""
     (tmp_path / "message.cdr").write_bytes(bytes(4))
     (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
     board = runs(str(find_binary("chain_client")), "--plan plan.txt --device {device} --baud {baud} --domain {domain}")
     file = described(tmp_path, board=board, host=DOUBLER, link=SERIAL, period=100)
     done = tide_run(file, tmp_path / "out", "--periods", "20")
     (chain,) = results_of(done, tmp_path / "out")["chains"]
-    assert chain["samples"] >= 12  # 20 are sent, but a busy machine may miss some
+    assert chain["samples"] >= 12  # of 20; a busy machine may miss some
 
 
 def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
-    """The board is at the end of a line before the run begins, and connects when the agent runs."""
+    """The board runs at the end of a line before the run begins. It connects when there is an agent."""
     (tmp_path / "message.cdr").write_bytes(bytes(4))
     (tmp_path / "plan.txt").write_text(PLAN, encoding="utf-8")
     with Children() as children:
@@ -425,14 +426,14 @@ def test_a_board_that_is_there_already_is_attached(tmp_path: Path) -> None:
         words = command("run", file, "--out", tmp_path / "out", "--periods", 20)
         run = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
         board = [str(find_binary("chain_client")), "--plan", str(tmp_path / "plan.txt"), "--device", ends["a"]]
-        while run.poll() is None:  # like a board that is reset again and again until it finds its agent
+        while run.poll() is None:  # like a board that is reset until it finds its agent
             client = children.start("board", [*board, "--baud", "460800"], tmp_path / "board.log")
             ended = lambda client=client: run.poll() is not None or client.process.poll() is not None  # noqa: E731
             eventually(ended, "one of them ends", None, LIMIT_S)
         said, _ = run.communicate()
     done = subprocess.CompletedProcess(run.args, run.returncode, said, "")
     (chain,) = results_of(done, tmp_path / "out")["chains"]
-    assert chain["samples"] >= 12  # 20 are sent, but a busy machine may miss some
+    assert chain["samples"] >= 12  # of 20; a busy machine may miss some
 
 
 # ---- errors: one line first, and no remaining processes ----
@@ -490,8 +491,8 @@ JOIN = "join t std_msgs/msg/Bool bool 0 1 reliable -"
     [
         "",
         "surprise",
-        "callback a 1 0 1 - -",  # a callback without a chain
-        CHAIN,  # a line without a callback
+        "callback a 1 0 1 - -",  # a callback before any chain
+        CHAIN,  # a chain without a callback
         "chain a 127 10 0 5 0 reliable",
         "chain a 1 10 -1 5 0 reliable",
         "chain a 1 10 0 0 0 reliable",
@@ -512,7 +513,7 @@ JOIN = "join t std_msgs/msg/Bool bool 0 1 reliable -"
         "load flash 1 10 0",
         "load flash 1 0 0 0",
         JOIN,
-        f"{TIMER_PLAN}\n{JOIN}",  # a join after a timer, which is not a subscription
+        f"{TIMER_PLAN}\n{JOIN}",  # a join of a timer, which is not a subscription
         f"{TAKER_PLAN}\njoin -",
         f"{TAKER_PLAN}\njoin t std_msgs/msg/Bool bool",
         f"{TAKER_PLAN}\n{JOIN} more",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run when callbacks wait for their execution times instead of computing."""
+"""tide run with callbacks that wait for their execution time instead of computing."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def test_executions_are_waited_for_or_computed(execution: str, tmp_path: Path) -
 
 @pytest.mark.parametrize("is_slow", [False, True])
 def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
-    """A defect of the line must not be blamed on the machine: no counter of a run reports that the line is slow."""
+    """If the line has a defect, the verdict must not blame the machine. No counter of a run reports that the line is
+    slow."""
     file = tmp_path / "line.toml"
     file.write_text(LINE, encoding="utf-8")
     slow = f'exec {find_binary("tide-line")} "${{@/921600/115200}}"'  # an eighth of the requested rate
@@ -76,10 +77,10 @@ def test_what_no_pause_explains_is_told(is_slow: bool, tmp_path: Path) -> None:
     (kept,) = chain["undisturbed"]
     assert kept["samples"] <= chain["samples"] == 60
     is_above = kept["samples"] > 0 and kept["max_ns"] > kept["bound_ns"]
-    # A busy machine may disturb every instance, and the kernel may be late even with a correct line.
+    # A busy machine may disturb every instance, and the kernel may be late with a correct line, too.
     assert is_above or not is_slow or kept["samples"] == 0
     is_late = any(one["id"] == "line_on_time" and one["verdict"] == "broken" for one in run["answers"])
-    said = " ".join(done.stdout.split())  # if an emulated line was ever late, it may have disturbed any instance
+    said = " ".join(done.stdout.split())  # an emulated line that was ever late may have disturbed any instance
     assert ("in an instance that nothing was seen to disturb" in said) is (is_above and not is_late)
     assert ("pauses" in run["evidence"]) is may_use_fifo()
     assert "handed" in run["evidence"]

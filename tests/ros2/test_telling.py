@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a board reports about itself over its own link, as rclpy receives it: its trace as messages, and /diagnostics;
-over UDP, over a serial line with loss, and through an agent that ends and restarts."""
+"""A board publishes its trace and /diagnostics over its own link, and rclpy receives them: over UDP, over a serial line
+with losses, and through an agent that ends and restarts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNT, ECHO = 3, 5  # levels
 CONTROL = 126  # the level of the session's own messages
 CLOCK, CLOCK_SOURCE = 15, 65535
 PLACE = 7
-SLACK_NS = 1_000_000  # tolerance, because round trips are reported in us and the wall clock may be corrected
+SLACK_NS = 1_000_000  # round trips are reported in us, and the wall clock may be corrected
 BEST_EFFORT = QoSProfile(depth=1000, reliability=ReliabilityPolicy.BEST_EFFORT)
 RELIABLE = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 
@@ -73,8 +73,8 @@ def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> Non
     assert trace.damaged_bytes == 0
     assert set(trace.records["place"]) == {PLACE}
     assert told["lost"] == 0
-    assert sum(trace.dropped.values()) <= told["dropped"]  # 0 if the machine is fast enough for the board
-    # There is no record of the trace's own messages (level 0), and no record appears twice.
+    assert sum(trace.dropped.values()) <= told["dropped"]  # 0 if the machine is fast enough
+    # The trace has no records of its own messages (level 0), and no record twice.
     chains = trace.records[trace.records["source"] != CLOCK_SOURCE]
     levels = set(chains["priority"] >> 8)
     assert {COUNT, ECHO} <= levels <= {COUNT, ECHO, CONTROL}
@@ -85,7 +85,7 @@ def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> Non
         mine = chains[(chains["kind"] == kind) & (chains["priority"] >> 8 == COUNT)]
         assert len(mine) >= 0.6 * len(starts), kind
     assert world.has(RECEIVED, ECHO)
-    # The records of an instance, in their order.
+    # Checks the order of the records of an instance.
     first = starts[len(starts) // 2]
     of_one = [one for one in chains if one["priority"] >> 8 == COUNT and one["instance"] == first]
     times = {int(one["kind"]): int(one["time_ns"]) for one in of_one}
@@ -93,7 +93,8 @@ def test_the_instances_of_a_chain_come_with_all_their_steps(world: World) -> Non
 
 
 def wall_offset_ns() -> int:
-    """Offset of the wall clock to the board's clock, from the reading that took the shortest time."""
+    """Offset of the wall clock from the board's clock, which is that of this machine: from the shortest of several
+    readings."""
     readings = []
     for _ in range(100):
         before_ns = time.monotonic_ns()
@@ -115,8 +116,7 @@ def test_the_clocks_of_board_and_agent_come_with_it(world: World) -> None:
     own, agents = found[found["detail"] == 0], found[found["detail"] == 1]
     assert len(own) == len(agents)
     assert (agents["time_ns"] >= before_ns).all() and agents["time_ns"][0] <= after_ns
-    # The clock of this board is that of the machine, so the reported offset to the agent's clock is wrong by at most
-    # half of its round trip.
+    # The reported offset from the agent's clock may be wrong by at most half of its round trip.
     assert (agents["instance"] > 0).all()
     error_ns = abs(agents["time_ns"] - own["time_ns"] - wall_offset_ns())
     assert (error_ns <= agents["instance"].astype("int64") * 500 + SLACK_NS).all(), (error_ns, agents["instance"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rarely used types between a board and rclpy: wide strings, bounded strings and sequences, default values of fields,
-and a type with keys, defined in a .idl file. Messages of rclpy are returned unchanged, and a newly initialised message
-of the board has the same values as rclpy's."""
+and a type with keys, defined in a .idl file. The board returns messages of rclpy unchanged, and its newly initialised
+messages have the same values as those of rclpy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def board(world: World) -> Child:
 
 @pytest.fixture(scope="module")
 def reading(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The class of the type with keys, which is in no wheel."""
+    """The class of the type with keys. No wheel contains it."""
     folder = tmp_path_factory.mktemp("types")
     own_types.make_package(Path(__file__).parents[1] / "compat/peers/robot_msgs", folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -38,7 +38,7 @@ def reading(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def filled(reading: Any) -> list[Any]:
-    """A message of each type that differs from a new message in the fields tested here."""
+    """A message of each type. The tested fields have other values than in a new message."""
     wide = WStrings(wstring_value="weit: ÄÖ 中文", array_of_wstrings=["", "é", "x" * 40])
     wide.bounded_sequence_of_wstrings = ["kurz", "日本"]
     wide.unbounded_sequence_of_wstrings = ["a", "", "ende"]
@@ -55,7 +55,7 @@ def name_of(message: Any) -> str:
 
 
 def test_what_is_sent_comes_back(world: World, board: Child, reading: Any) -> None:
-    """Each type is returned unchanged. The first message is repeated until both sides know each other; then a newly
+    """A message of each type is returned unchanged. It is repeated until both sides know each other. Then a newly
     initialised message is compared."""
     for message in filled(reading):
         name, new = name_of(message), type(message)()
@@ -90,7 +90,7 @@ def test_a_new_message_has_its_default_values(world: World, board: Child, readin
 
 
 def test_each_message_of_a_type_with_keys_comes(world: World, board: Child, reading: Any) -> None:
-    """No message replaces an earlier one with the same key, because topics of ROS 2 Jazzy have no keys."""
+    """Topics of ROS 2 Jazzy have no keys, so no message replaces an earlier one with the same key."""
     came = world.host.collect(reading, "/up/Reading", quality(True))
     publisher = world.host.publisher(reading, "/down/Reading", quality(True))
 
@@ -99,7 +99,7 @@ def test_each_message_of_a_type_with_keys_comes(world: World, board: Child, read
 
     def comes() -> bool:
         if not came:
-            send(0.0)  # sent until the board's reader and this node's reader are known
+            send(0.0)  # until writers know the readers of board and node
         return bool(came)
 
     eventually(comes, "the first reading")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide watch for systems that were started independently: a client on a pseudo terminal behind an agent, and rclpy
+"""tide watch with systems that were started independently of it: a client on a pseudo terminal with an agent, and rclpy
 nodes."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tide_tools.programs.patience import Patience
 
 ROOT = Path(__file__).parents[2]
 DOMAIN = domain()
-EMPTY = second_domain()  # because the tests' nodes stay in the other domain until this process ends
+EMPTY = second_domain()  # the first domain has the tests' nodes until this process ends
 LIMIT_S = 60.0
 PERIOD_MS = 50
 BAUD = 115_200
@@ -104,7 +104,7 @@ def answer(node: Host, delay_s: float = 0.0) -> None:
 
     def take(message: String) -> None:
         time.sleep(delay_s)  # clock: the watched latency
-        with contextlib.suppress(RCLError):  # the node may be gone at the end of the test
+        with contextlib.suppress(RCLError):  # at the end of the test, the node may be gone
             publisher.publish(message)
 
     node.subscribe(String, "/exchange/string/up", take, quality(True, 10))
@@ -126,12 +126,12 @@ def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp
         agent = robot.start_agent()
         answer(node)
         robot.start_client()
-        # A board that this machine delays by two periods has not started in time, and catches up afterwards.
+        # If this machine delays the board by two periods, instances start late and the board catches up.
         seen = watch.until(
             lambda view: chain(view)["instances"] > 20 and chain(view)["not_started"] == 0, "instances of the chain"
         )
         row = chain(seen)
-        # If the machine is too busy for the bound, instances exceed it, and the guarantee is void.
+        # On a busy machine, instances may exceed the bound, and the guarantee is void.
         verdict = "met, guarantee void" if row["above"] else "met, bound not judged"
         assert (row["state"], row["verdict"], row["clock"]) == ("running", verdict, "one machine"), row
         assert (row["start"], row["end"]) == ("/exchange/string/up at the agent", "/answered")
@@ -155,7 +155,7 @@ def test_from_nothing_to_the_end_with_an_agent_that_dies(children: Children, tmp
         back = watch.until(lambda view: chain(view)["instances"] > before + 20, "instances after the restart")
         (one,) = back["agents"]
         assert (one["state"], one["restarts"]) == ("running", 1)
-        # clock: a start before the restart matched with an end after it would be at least this long
+        # clock: between a start before the restart and an end after it there is at least this time
         assert chain(back)["greatest_ns"] < away_ns, "what came while the agent was away is no latency"
 
         watch.child.process.send_signal(signal.SIGINT)
@@ -210,7 +210,7 @@ def test_what_cannot_be_measured_is_said(children: Children, tmp_path: Path) -> 
 def test_a_type_that_this_python_does_not_know(
     children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The topic's publisher runs elsewhere. None can be created here, because the class of its type is missing."""
+    """The class of the topic's type is missing, so this process cannot create its publisher; another one has it."""
     from tide_tools.run.messages import MessageError
     from tide_tools.watch import topics
     from tide_tools.watch.chains import Point
@@ -255,7 +255,7 @@ def test_a_thousand_chains_of_which_none_is_there_cost_no_subscription() -> None
                 assert made <= 20, "so many at once would be a storm of discovery"
                 steps += 1
                 assert steps < 2000
-                time.sleep(0.005)  # clock: between two steps of the watch
+                time.sleep(0.005)  # clock: shorter than a step of the watch
             assert {one.state for name, one in watched.all.items() if int(name[7:]) >= 50} == {"waiting"}
     finally:
         watched.close()
@@ -271,7 +271,7 @@ def read_terminal(process: int, descriptor: int, until: Callable[[bytes], bool])
             continue
         try:
             octets = os.read(descriptor, 65536)
-        except OSError:  # when its end is closed
+        except OSError:  # the other end is closed
             break
         if not octets:
             break

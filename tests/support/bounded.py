@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers for descriptions, as text or parsed: their errors, their bounds, and the longest responses of the shipped
-code in virtual time."""
+"""For a description, as text or parsed: its errors, its bounds, and the longest responses of the shipped code in
+virtual time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def refusal(text: str) -> list[str]:
 
 
 def bounded(system: Given, *how: Any) -> Bounds:
-    """how: the executor and the number of losses. Checks that the parts printed by --explain add up."""
+    """The bounds of the description. `how` is the executor and the number of losses. Also checks that the parts which
+    --explain prints add up to each bound."""
     system = parse(system) if isinstance(system, str) else system
     bounds = system if isinstance(system, Bounds) else bounds_of(system, *how)
     for one in bounds.chains:
@@ -50,14 +51,14 @@ def bound_ns(system: Given, chain: str, *how: Any) -> int:
 
 
 def all_ns(system: Given, *how: Any) -> dict[str, int]:
-    """The bounds of all chains, by chain. Fails unless every chain has a bound."""
+    """The bound of each chain. Fails unless every chain has one."""
     bounds = bounded(system, *how)
     assert all(one.bound_ns is not None for one in bounds.chains), [one.reason for one in bounds.chains]
     return {one.name: one.bound_ns or 0 for one in bounds.chains}
 
 
 def worst_of(system: System, executor: str = "tide", runs: int = 12) -> dict[str, int]:
-    """The longest simulated response of each chain."""
+    """The longest response of each chain in some simulated runs."""
     alone = is_on_host(system)
     source = random.Random(7)
     player: Any = HostPlayer(system, "default", source) if alone else BoardsPlayer(system, executor, 0, source)

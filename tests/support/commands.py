@@ -29,7 +29,7 @@ def tide(*words: str | Path, **environment: str) -> tuple[int, str]:
 
 
 def done(*words: str | Path, **environment: str) -> str:
-    """The command's output on success."""
+    """Runs the command, which must succeed, and returns its output."""
     status, output = tide(*words, **environment)
     assert status == 0, output
     return output

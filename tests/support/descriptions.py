@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds descriptions for tests, with a call for each part: board("m"), host("h"), line("l"), chain("c", 1, ("m", 1),
-("h", 2))."""
+"""Builds descriptions for tests. Each part is a call: board("m"), host("h"), line("l"), chain("c", 1, ("m", 1), ("h",
+2))."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def toml(one: Any) -> str:
 
 
 def entry(table: str, /, **fields: Any) -> str:
-    """Fields that are None are left out."""
+    """An entry of a table with these fields, except those that are None."""
     lines = [f"{key} = {toml(value)}" for key, value in fields.items() if value is not None]
     return "\n".join((f"[[{table}]]", *lines)) + "\n"
 
@@ -33,9 +33,9 @@ def line(name: str, **more: Any) -> str:
 
 
 def chain(name: str, priority: int, *steps: tuple[Any, ...], payload: int = 20, **more: Any) -> str:
-    """steps: for each callback, its executor and execution_ms, and a dictionary of its other fields. Callbacks are
-    called b0, b1 and so on: first a timer (unless branches_from is given), then subscriptions. Each callback except the
-    last publishes."""
+    """A chain. Each step describes a callback: its executor, its execution_ms and, if given, a dictionary of its other
+    fields. The callbacks are called b0, b1 and so on. The first is a timer (unless branches_from is given), the others
+    are subscriptions, and each except the last one publishes."""
     fields = {"period_ms": 100, "deadline_ms": more.get("period_ms", 100), "reliability": "best_effort", **more}
     text = entry("chains", name=name, priority=priority, **fields)
     for number, (executor, execution_ms, *rest) in enumerate(steps):
@@ -55,6 +55,6 @@ def described(*parts: str, name: str = "s") -> str:
 def sends(
     name: str, executor: str, execution_ms: float, topic: str, type: str = "std_msgs/msg/Int32", payload_bytes: int = 4
 ) -> tuple[Any, ...]:
-    """A step for `chain` that has a name of its own and publishes a message of a type."""
+    """A step for `chain` with its own name, which publishes messages of a given type."""
     publishes = {"topic": topic, "type": type, "payload_bytes": payload_bytes}
     return executor, execution_ms, {"name": name, "publishes": publishes}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 side of tests/compat/peers/exchange.c: the same numbered messages, with the same checks."""
+"""The ROS 2 side of tests/compat/peers/exchange.c. It sends the same numbered messages and makes the same checks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIGITS = 6
 _STRING_VARIATION = 97
 _SIDE = 200
 _PROBE = 999999
-_AHEAD = 48  # number of messages that may be sent before the client reports the first one as received
+_AHEAD = 48  # this many messages may be sent that the client has not yet reported as received
 
 
 def make_string(index: int) -> String:
@@ -65,14 +65,14 @@ _KINDS: dict[str, tuple[Any, Any]] = {
 
 @dataclass
 class Flow:
-    """One type of message, in both directions."""
+    """The messages of one type, in both directions."""
 
     host: Host
     name: str
     received: list[int] = field(default_factory=list)
     wrong: list[int] = field(default_factory=list)
-    confirmed: int = 0  # number received by the client
-    is_open: bool = False  # true if messages from the client have arrived here
+    confirmed: int = 0  # number that the client has received
+    is_open: bool = False  # true if a probe from the client has arrived here
 
     def __post_init__(self) -> None:
         self.kind, self.make = _KINDS[self.name]
@@ -118,8 +118,7 @@ class Exchange:
     def start(self, _: float = 0.0) -> None:
         self.client.wait_event("ready", START_LIMIT_S)
         eventually(lambda: all(flow.is_matched() for flow in self.flows.values()), "matched both ways")
-        # Messages down are repeated until the agent's readers receive them. The direction up is open when a message has
-        # arrived.
+        # Messages down are sent again until the agent's readers receive them, so only the direction up needs probes.
         probe(lambda: self.client.say("probe"), lambda: all(flow.is_open for flow in self.flows.values()), "a probe")
         self._reader.start()
         self.client.say("start")
@@ -134,7 +133,7 @@ class Exchange:
                     flow.confirmed += 1
 
     def send(self, counts: dict[str, int]) -> None:
-        """Sends messages down, but only a few ahead of those that the client has received."""
+        """Sends this many messages of each kind down, but only a few ahead of those that the client has received."""
         sent = dict.fromkeys(counts, 0)
 
         def send_some() -> bool:
@@ -151,9 +150,9 @@ class Exchange:
         return {name: (flow.confirmed, len(flow.received)) for name, flow in self.flows.items()}
 
     def finish(self, limit_s: float | None = None) -> dict[str, Any]:
-        """The client's last report, when all of its messages have arrived here. With a limit, it also returns when no
-        message has arrived for that time, for example because an agent that held messages has ended; the caller then
-        checks for losses."""
+        """Waits until all messages of the client have arrived here, and returns the client's last report. With a limit,
+        it also returns when no message has arrived for this time, for example because an agent has lost messages; the
+        caller then checks for losses."""
         patience, seen = Patience(limit_s or HANG_S), self.state()
 
         def is_over() -> bool:
@@ -173,8 +172,8 @@ class Exchange:
 def require_exchange(
     children: Children, folder: Path, domain: int, link: list[str], counts: dict[str, int]
 ) -> dict[str, Any]:
-    """Exchanges this many messages of each kind, in both directions, with a new client: all of them arrive once and in
-    order. Returns the client's report."""
+    """Exchanges this many messages of each kind in both directions with a new client, and checks that all of them
+    arrive once and in order. Returns the client's report."""
     arguments = [argument for name, count in counts.items() for argument in (f"--{name}", str(count))]
     with host(domain) as node:
         client = children.start("exchange", [program("exchange"), *link, *arguments], folder / "client.log")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links between a board and an agent: UDP and a serial line, without and with 1 % of loss, and RTPS, without an agent.
-And the world of a test at both ends: boards, an agent that may be killed and restarted, and a ROS 2 node."""
+"""Links between a board and an agent: UDP and a serial line, without losses and with 1 % of losses, and RTPS, which has
+no agent. A World has what a test needs at both ends: boards, an agent that may be killed and restarted, and a ROS 2
+node."""
 
 from __future__ import annotations
 
@@ -29,14 +30,15 @@ LIMIT_S = 30.0
 
 @dataclass
 class Link:
-    """Arguments for the two programs, and the relay between them. agent: empty if there is none."""
+    """A link: the arguments for the board and for the agent (empty if there is no agent), and the relay between
+    them."""
 
     board: list[str]
     agent: list[str]
     between: Child | None = None
 
     def lost(self) -> tuple[int, int]:
-        """Ends the link; returns the numbers of frames or datagrams lost towards the agent and towards the board."""
+        """Ends the link. Returns how many frames or datagrams were lost towards the agent and towards the board."""
         assert self.between is not None and self.between.process.stdin is not None
         self.between.process.stdin.close()
         self.between.process.wait()
@@ -78,8 +80,8 @@ _LOOKS = 100
 
 
 def answered(ask: Callable[[], Any], is_right: Callable[[Any], bool]) -> Callable[[], bool]:
-    """Waits until a request has been answered correctly. The request is repeated after some checks, because it may be
-    lost with an agent."""
+    """A condition that holds when a request has been answered correctly. It repeats the request after a number of
+    checks, because an agent may have lost it."""
     futures: list[Any] = []
     looks = itertools.count()
 
@@ -119,9 +121,9 @@ class Board:
 
 @dataclass(kw_only=True)
 class World:
-    """The programs of one test, its agents with the newest last, and a ROS 2 node."""
+    """The programs of a test, its agents (the newest one last), and a ROS 2 node."""
 
-    threads: ClassVar[int] = 1  # threads of the node's executor
+    threads: ClassVar[int] = 1  # number of threads of the node's executor
     host: Host
     children: Children
     folder: Path
@@ -139,13 +141,13 @@ class World:
         return self.agents[-1]
 
     def start_board(self, name: str, *words: str, log: str = "board") -> Child:
-        """A program of tests/compat/peers, when it is ready."""
+        """Starts a program of tests/compat/peers and waits until it is ready."""
         child: Child = self.children.start(log, [program(name), *self.link.board, *words], self.folder / f"{log}.log")
         child.wait_event("ready", START_LIMIT_S)
         return child
 
     def agent_counters(self) -> dict[str, Any]:
-        """The counters that the running agent prints on request."""
+        """Asks the running agent for its counters."""
         self.require_agent()
         self.agents[-1].process.send_signal(signal.SIGUSR1)
         counters: dict[str, Any] = self.agents[-1].wait_json("samples_to_dds", LIMIT_S, "counted")
@@ -157,7 +159,7 @@ class World:
         self.agents[-1].process.wait()
 
     def close(self) -> None:
-        """Ends those parts that must end before the others."""
+        """Ends the parts that must end before the programs."""
 
     def restart_agent(self) -> None:
         self.kill_agent()
@@ -178,7 +180,7 @@ def world_of(kind: type[Kind], build: Build, folder: Path) -> Iterator[Kind]:
 
 
 def worlds(kind: type[Kind], *builds: Any) -> Any:
-    """A fixture: a world over each of the links, with its agent if it has one."""
+    """Makes a fixture with a world for each of the links. The agent of the world runs, if the link has one."""
 
     @pytest.fixture(params=builds, ids=lambda build: build.__name__)
     def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Kind]:
@@ -191,7 +193,7 @@ def worlds(kind: type[Kind], *builds: Any) -> Any:
 
 
 def in_full(*builds: Build) -> list[Any]:
-    """Links that are tested only by `make test-all`."""
+    """Marks links that only `make test-all` tests."""
     return [pytest.param(build, marks=pytest.mark.full) for build in builds]
 
 

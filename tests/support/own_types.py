@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A package of types for rclpy, made from .idl files by the generators in the ROS 2 wheels and a compiler."""
+"""Makes a package of types for rclpy from .idl files, with the generators in the ROS 2 wheels and a compiler."""
 
 from __future__ import annotations
 
@@ -31,8 +31,7 @@ LIBRARIES = (
 
 
 def make_package(root: Path, folder: Path) -> None:
-    """Makes the Python package folder/NAME from root/NAME/msg/*.idl. The libraries of the package stay in this
-    process."""
+    """Makes the Python package folder/NAME from root/NAME/msg/*.idl, and loads its libraries into this process."""
     name = root.name
     interfaces = [f"{root}:{file.relative_to(root)}" for file in sorted(root.glob("msg/*.idl"))]
     package = folder / name
@@ -66,7 +65,8 @@ def _compile(sources: list[Path], folder: Path, library: Path) -> None:
 
 
 def _name_also(library: Path, name: str) -> None:
-    """ROS 2 expects each kind of support in a separate library, and finds libraries that are loaded by their names."""
+    """Gives the library a further name. ROS 2 expects each kind of support in a library of a certain name, and finds
+    loaded libraries by their names."""
     out = library.with_name(name)
     words = ["-Wl,--no-as-needed", str(library), f"-Wl,-soname,{name}", "-o", str(out)]
     subprocess.run(["g++", "-shared", *words], check=True)

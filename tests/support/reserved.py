@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resources that only one process on this machine may use at a time: ROS domains and fixed ports. Tests run in
-parallel, also with tests of other clones."""
+"""Reserves what only one process on this machine may use at a time: ROS domains and fixed ports. Tests run in parallel,
+also with those of other clones."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from typing import IO
 
 from tide_tools.programs.patience import Patience
 
-DOMAINS = range(1, 51)  # a process's second domain has a number higher by 50; domains up to 100 use no ephemeral ports
+DOMAINS = range(1, 51)  # a process's second domain is 50 higher; domains up to 100 use no ephemeral ports
 
 
 def _lock(name: str, how: int = fcntl.LOCK_EX | fcntl.LOCK_NB) -> IO[str] | None:
     try:
         file = (Path(tempfile.gettempdir()) / f"tide-test-{name}.lock").open("w")
     except OSError:
-        return None  # the lock file of another user
+        return None  # the lock file belongs to another user
     try:
         fcntl.flock(file, how)
     except OSError:
@@ -54,7 +54,7 @@ def second_domain() -> int:
 
 @contextlib.contextmanager
 def port(number: int) -> Iterator[None]:
-    """Waits for a UDP port that only this test uses."""
+    """Waits until no other test uses this UDP port, and reserves it during the block."""
     lock = _lock(f"port-{number}", fcntl.LOCK_EX)
     assert lock is not None, f"the lock of UDP port {number} is another user's"
     with lock, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -65,6 +65,6 @@ def port(number: int) -> Iterator[None]:
                 break
             except OSError:
                 assert not patience.is_over(), f"UDP port {number} is taken"
-                time.sleep(0.1)  # clock: between two looks
+                time.sleep(0.1)  # clock: the interval of the attempts
         probe.close()
         yield

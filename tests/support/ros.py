@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of whole systems share: built programs as child processes, and the ROS 2 side as a real rclpy node."""
+"""Common parts of the tests of whole systems: built programs as child processes, and a real rclpy node for the ROS 2
+side."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from tide_tools.programs.child import Child, Children
 os.environ["ROS_LOCALHOST_ONLY"] = "1"
 
 EXAMPLES_PORT = 8888  # the agent's port, as in the stock library
-START_LIMIT_S = 60.0  # limit of a wait: an agent with sanitizers takes seconds to load
+START_LIMIT_S = 60.0  # an agent with sanitizers takes seconds to load
 
 
 def program(name: str) -> str:
@@ -73,7 +74,7 @@ class Host:
         return subscription
 
     def wake(self) -> None:
-        """Call this after an entity was created on the node itself."""
+        """Must be called after an entity was created on the node itself."""
         self._executor.wake()
 
     def collect(self, kind: Any, topic: str, qos: QoSProfile) -> list[Any]:

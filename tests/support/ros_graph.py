@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes in a domain of this process, for the tests of executors, with topics of their own and with messages that are
-known to have arrived."""
+"""For the tests of executors: nodes in a ROS domain of this process, with topics that no other test uses, and functions
+that wait until messages have arrived."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _numbers = itertools.count()
 
 
 def nothing(*_arguments: Any) -> None:
-    """A callback of any kind."""
+    """A callback that does nothing, for any kind of entity."""
 
 
 class Graph:
-    """A context with nodes; ``name`` makes names that are in no other graph."""
+    """A context with nodes. ``name`` makes names that no other graph has."""
 
     def __init__(self) -> None:
         self.prefix = f"g{os.getpid()}_{next(_numbers)}"
@@ -50,8 +50,8 @@ class Graph:
         return node
 
     def link(self, kind: Any, topic: str, publisher_node: Any, depth: int = 1000) -> Any:
-        """A publisher for existing subscriptions; when this returns, it is matched with all such subscriptions in this
-        graph."""
+        """Makes a publisher, and waits until it is matched with all existing subscriptions of this graph to its
+        topic."""
         name = self.name(topic)
         publisher = publisher_node.create_publisher(kind, name, QoSProfile(depth=depth))
         expected = sum(
@@ -76,8 +76,8 @@ def graph() -> Iterator[Graph]:
 
 
 def await_messages(context: Context, subscriptions: Sequence[Any]) -> None:
-    """Waits until each of these subscriptions has a message that nobody has taken. Nobody else may be waiting for
-    them."""
+    """Waits until each of these subscriptions has a message that has not been taken. Meanwhile no executor may wait for
+    these subscriptions."""
     for subscription in subscriptions:
 
         def has_one(subscription: Any = subscription) -> bool:
@@ -92,7 +92,7 @@ def await_messages(context: Context, subscriptions: Sequence[Any]) -> None:
 
 
 class Spinning:
-    """An executor that a thread spins; leaving the context shuts it down. ``error`` is the exception that has ended the
+    """Spins an executor in a thread. The end of the block shuts it down. ``error`` is the exception that has ended the
     spin."""
 
     def __init__(self, executor: Any) -> None:
@@ -109,8 +109,8 @@ class Spinning:
                 self.error = error
 
     def _is_rclpys_end(self, error: BaseException) -> bool:
-        """rclpy's own executors lose their guard condition if they are shut down while they collect the entities to
-        wait for."""
+        """True for an exception of rclpy's own executors that is no error: a shutdown takes their guard condition away
+        while they collect what to wait for."""
         own = type(self.executor).__module__ == "rclpy.executors"
         return own and self.is_ending and isinstance(error, AttributeError) and error.name == "handle"
 
@@ -133,8 +133,9 @@ class Spinning:
 
 
 class ActionClient(rclpy.action.ActionClient):
-    """rclpy stores the number of a request only after it has sent the request, and without a lock. If another thread
-    reads the answer in between, the answer counts as unexpected, and its future never completes."""
+    """A client without a race in rclpy: rclpy stores the number of a request only after it has sent the request,
+    without a lock. If another thread reads the answer in between, rclpy drops the answer as unexpected, and its future
+    never completes."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._sending = threading.RLock()
@@ -153,5 +154,5 @@ class ActionClient(rclpy.action.ActionClient):
             return super()._get_result_async(goal_handle)
 
     async def execute(self, taken_data: Any) -> None:
-        with self._sending:  # nothing that rclpy awaits here suspends
+        with self._sending:  # what rclpy awaits here never suspends
             await super().execute(taken_data)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A board that publishes its trace as tide_rclc_trace_init does, and the board's agent. Both are simulated, and their
-clocks differ, so that the right result is known."""
+"""Simulates a board that publishes its trace as with tide_rclc_trace_init, and the board's agent. Their clocks differ
+by known amounts, so the right result is known."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tide_tools.trace import format as trace
 from tide_tools.trace.folders import RecordedBoard, read_record
 from tide_tools.trace.record import Received, Recorder
 
-Row = tuple[int, int, int, int, int]  # time, instance, priority, kind and detail
+Row = tuple[int, int, int, int, int]  # a record: time, instance, priority, kind and detail
 DAEMON, LANE, CLOCKS = 0, 1, 65535
-WALL_NS = 1_700_000_000_000_000_000  # difference of the wall clock from the monotonic one
+WALL_NS = 1_700_000_000_000_000_000  # the wall clock is ahead of the monotonic one by this
 MILLISECOND = 1_000_000
 PERIOD_NS = 20 * MILLISECOND
 MOST_RECORDS = 14
@@ -34,7 +34,7 @@ def block(
 @dataclass
 class Message:
     octets: bytes
-    received_ns: int  # on the host
+    received_ns: int  # on the host's monotonic clock
 
     @property
     def received(self) -> Received:
@@ -43,7 +43,8 @@ class Message:
 
 @dataclass
 class Board:
-    """host = board + offset_ns + board * rate. It has one chain: a timer, and a callback that an answer starts."""
+    """A board with one chain: a timer, and a callback that an answer starts. If its clock shows `board`, that of the
+    host shows board + offset_ns + board * rate."""
 
     source: random.Random
     offset_ns: int = 0
@@ -56,7 +57,8 @@ class Board:
     numbers: dict[int, int] = field(default_factory=dict)
     sequence: int = 0
     agent: list[Row] = field(default_factory=list)
-    runs: list[tuple[int, int, int]] = field(default_factory=list)  # instance, start and end of the timer on the host
+    # of the timer: instance, start and end on the host's clock
+    runs: list[tuple[int, int, int]] = field(default_factory=list)
     transit: tuple[int, int] = (2 * MILLISECOND, 30 * MILLISECOND)
     wall_error_ns: int = 0
     _synchronised: int | None = None
@@ -117,7 +119,7 @@ class Board:
         return rows
 
     def messages(self, seconds: float) -> list[Message]:
-        """Messages with the events of about 40 ms each, and once a second the board's time."""
+        """Messages for this time. Each has the records of about 40 ms, and one a second also has the board's time."""
         found = []
         clock_ns = self.now_ns
         end_ns = self.now_ns + round(seconds * 1e9)
@@ -135,7 +137,7 @@ class Board:
         return found
 
     def restart(self, clock_ns: int | None, offset_ns: int) -> None:
-        """clock_ns: time at which the clock of the board restarts; None: it does not."""
+        """Restarts the board. Its clock then shows clock_ns, or continues if that is None."""
         self.now_ns = self.now_ns + 500 * MILLISECOND if clock_ns is None else clock_ns
         self.offset_ns = offset_ns
         self.instance = self.sequence = 0
@@ -143,7 +145,7 @@ class Board:
         self._synchronised = None
 
     def agent_block(self, source: int = 0) -> bytes:
-        """The agent's records of this client, as tide-agent --trace writes them."""
+        """A block of the agent's records of this client, as tide-agent --trace writes it."""
         rows = [(self.host_ns(0), self.key, 0, trace.CLIENT, 0), *self.agent]
         return b"".join(
             block(rows[first : first + MOST_RECORDS], number, source)
@@ -154,8 +156,8 @@ class Board:
 def recorded(
     folder: Path, messages: list[Message], topic: str = "/arm/tide_trace"
 ) -> tuple[RecordedBoard, bytes, list[str]]:
-    """Records the messages of one board. Returns the board's entry in record.json, the contents of its file, and the
-    lines that the recorder printed."""
+    """Lets a recorder record the messages of one board. Returns the board's entry in record.json, the content of its
+    file, and the lines that the recorder printed."""
     folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(folder)
     for one in messages:
@@ -168,7 +170,7 @@ def recorded(
 def write_boards(
     folder: Path, boards: dict[str, Board], seconds: float = 3, lost: float = 0.0, description: str | None = None
 ) -> Path:
-    """Records the boards; the names of their nodes select them."""
+    """Lets a recorder record the boards, whose names are those of their nodes. Returns the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     recorder = Recorder(folder, description)
     source = random.Random(1)
@@ -181,7 +183,8 @@ def write_boards(
 
 
 def two_boards(source: random.Random) -> dict[str, Board]:
-    """The boards in `described`. Their clocks are unrelated, but the boards act at the same times."""
+    """The two boards of the description that `described` writes. Their clocks are unrelated; both act at the same
+    times."""
     arm = Board(source, 10**13, 40e-6, level=6, key=1)
     base = Board(source, 10**13 - 5 * 10**12, -30e-6, level=5, key=2, now_ns=5 * 10**12)
     return {"/robot/arm": arm, "/robot/base": base}

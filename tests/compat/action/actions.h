@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions of a connected program, and the ROS 2 side, which the test simulates.
+// A connected program for tests of actions, and the ROS 2 side, which the test simulates.
 #pragma once
 
 #include <test_interfaces/action/count.h>

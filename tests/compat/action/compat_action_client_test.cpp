@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of actions: goals out, answers, feedback, cancellations and results in.
+// Clients of actions: they send goals, and get answers, feedback, cancellations and results.
 #include <algorithm>
 #include <set>
 

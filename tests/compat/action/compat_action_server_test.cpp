@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers of actions: goals, feedback, results now and later, cancellations, the status topic, under overload.
+// Servers of actions: goals, feedback, results at once and later, cancellations, the status topic; also under overload.
 #include <atomic>
 #include <map>
 #include <random>
@@ -42,12 +42,12 @@ class ActionServer : public Actions {
     result.result.reached = reached;
     return rclc_action_send_result(goal, state, &result);
   }
-  // Requests a goal's result: returns its state, and the last number in it.
+  // Requests a goal's result. Returns the state of the goal and the last number of the result.
   std::pair<int, int32_t> ask_result(uint8_t number) {
     return result_in(call("get_result", bytes_of(goal_id(number), {})));
   }
   static std::pair<int, int32_t> result_in(const Octets &bytes) { return {bytes.at(0), word_at(bytes, 4)}; }
-  // Calls the action's cancel service: returns its return code, and the goals that are being cancelled.
+  // Calls the action's cancel service. Returns the return code of the reply and the goals that are being cancelled.
   std::pair<int, std::set<GoalId>> cancel(const GoalId &id, int32_t sec = 0, int32_t nanosec = 0) {
     const Octets bytes = call("cancel_goal", bytes_of(id, {sec, nanosec}));
     std::set<GoalId> goals;
@@ -55,7 +55,7 @@ class ActionServer : public Actions {
       goals.insert(id_at(bytes, 8 + 24 * static_cast<size_t>(place)));
     return {bytes.at(0), goals};
   }
-  // The latest states that were published on the status topic.
+  // The states of goals in the latest message on the status topic.
   std::map<GoalId, int> states() {
     std::map<GoalId, int> latest;
     const auto written = server.written("rt/count/_action/status");
@@ -63,7 +63,7 @@ class ActionServer : public Actions {
     size_t position = 4;
     for (int32_t place = 0; place < word_at(written.back(), 0); place++) {
       const GoalId id = id_at(written.back(), position);
-      position = (position + 16 + 3) / 4 * 4 + 8;  // the time is aligned, but the id after it is not
+      position = (position + 16 + 3) / 4 * 4 + 8;  // the time is aligned, the next id is not
       latest[id] = written.back().at(position++);
     }
     return latest;
@@ -145,8 +145,8 @@ TEST_F(ActionServer, AResultIsKeptForThoseWhoAskLaterAndAgain) {
   EXPECT_EQ(counters().unknown, 1u);
 }
 
-// The result fits no node. A client gets an answer whether it requests the result before the end of the goal, after the
-// end, or when the handle was reused.
+// The result is too long for a node. A client gets an answer nevertheless, whether it requests the result before the
+// end of the goal, after it, or when the goal's handle has been reused.
 TEST_F(ActionServer, AResultThatCannotBeSentEndsTheGoalAsAborted) {
   using Request = test_msgs__action__Fibonacci_SendGoal_Request;
   rclc_action_server_t fibonacci{};
@@ -369,7 +369,7 @@ TEST_F(ActionServer, RepliesWaitForANodeAndNothingIsLost) {
   EXPECT_TRUE(spin_until_states({{goal_id(1), GOAL_STATE_SUCCEEDED}, {goal_id(2), GOAL_STATE_SUCCEEDED}}));
 }
 
-// The large nodes hold 41 entries of the reply to a cancellation, and 36 of the status.
+// A large node holds 41 entries of a reply to a cancellation, or 36 of a status message.
 TEST_F(ActionServer, AReplyAndAStatusListTheGoalsThatFitANode) {
   constexpr size_t kMany = 43;
   std::vector<GoalRequest> many(kMany);
@@ -406,8 +406,8 @@ TEST_F(ActionServer, AReplyAndAStatusListTheGoalsThatFitANode) {
   EXPECT_EQ(counters().replies_lost, before + 2u) << "the reply and the status";
 }
 
-// Each goal runs in a thread of its own, as in the public programs; some goals are cancelled, and some results are
-// requested early.
+// Each goal runs in a thread of its own, as in public programs. Some goals are cancelled, and some results are
+// requested before the goal has ended.
 TEST_F(ActionServer, GoalsEndInThreads) {
   const auto seed = static_cast<unsigned>(World::current().random.next());
   std::mt19937 random(seed);

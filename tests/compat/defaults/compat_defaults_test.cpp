@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools of a program on a desktop without its own definitions.
+// The pools of a program on a desktop that does not define any.
 #include <test_interfaces/srv/blob.h>
 
 #include "../connected.h"
 
 namespace tide::compat::test::defaults_test {
 
-// The stock library has room for four of each.
+// In the stock library, each kind of object has four places.
 TEST_F(Connected, ThereAreMorePlacesThanTheStockHas) {
   constexpr size_t kPlaces = 8;
   rcl_publisher_t publishers[kPlaces]{};

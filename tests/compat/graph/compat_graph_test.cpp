@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph of ROS 2 as reported by an agent.
+// The graph of ROS 2, which an agent reports to the program.
 #include <example_interfaces/srv/add_two_ints.h>
 #include <rcl/graph.h>
 
@@ -181,7 +181,7 @@ TEST_F(Graph, OneThatIsTooLargeIsDroppedAndAMalformedOneIsNoReasonToFail) {
   EXPECT_TRUE(eventually([&] { return rcl_count_publishers(&node, "numbers", &count) == RCL_RET_ERROR; }));
 }
 
-// Memory that is still allocated: every name was released.
+// Counts the memory that is still allocated, which shows whether every name was freed.
 struct Heap {
   static int blocks;
   static int refuse_after;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An action, parameters and a timer on three lanes, each lane a thread, while other threads of the program also use
-// them.
+// An action, parameters and a timer on three lanes, each of which is a thread. Other threads of the program use the
+// action and the parameters at the same time.
 #include <test_interfaces/action/count.h>
 
 #include <atomic>
@@ -58,7 +58,7 @@ class Servers : public Parameters {
   }
   static bool on_cancel(rclc_action_goal_handle_t *, void *) { return true; }
 
-  // What a thread of the program does: feedback, a parameter, the result.
+  // Run by a thread of the program: sends feedback, sets a parameter, and sends the result.
   void run(rclc_action_goal_handle_t *goal) {
     const int32_t target = static_cast<const GoalRequest *>(goal->ros_goal_request)->goal.target;
     GoalFeedback feedback{};

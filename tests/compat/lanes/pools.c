@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pools of a program whose executor has three lanes, with an action and parameters. */
+/* The pools of a program that has an executor with three lanes, an action and parameters. */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
 #define TIDE_SUBSCRIPTIONS 0

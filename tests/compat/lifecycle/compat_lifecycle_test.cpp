@@ -144,7 +144,7 @@ TEST_F(Lifecycle, GoesThroughItsStatesAsAClientAsks) {
                              "shuttingdown to finalized"}));
 }
 
-// All requests that a primary state does not offer, including the ends of callbacks, which belong to the node.
+// Requests every transition that a primary state does not offer, also those by which the node itself ends a callback.
 TEST_F(Lifecycle, WhatAStateDoesNotOfferIsRefusedAndChangesNothing) {
   for (const char *next : {"configure", "activate", "shutdown", ""}) {
     const std::string before = asked_state();
@@ -208,7 +208,7 @@ TEST_F(Lifecycle, ListsStatesAndTransitions) {
   EXPECT_EQ(std::set<std::string>(graph.begin(), graph.end()).size(), 25u);
 }
 
-// Checks the table: the valid transitions of each state are those of the whole map that start in this state.
+// The valid transitions of each state must be those transitions of the whole map that start in this state.
 TEST_F(Lifecycle, TheMapIsConsistent) {
   const auto &map = machine.transition_map;
   std::set<unsigned> ids;

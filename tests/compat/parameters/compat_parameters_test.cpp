@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters: their use by a program, and the answers of the six services.
+// Parameters: how a program uses them, and the answers of the six services.
 #include "parameters.h"
 #include "tide/pools.h"
 
@@ -203,8 +203,9 @@ TEST_F(Parameters, AreDescribed) {
   EXPECT_EQ(descriptors[2].floating_point_range.data[0].step, 0.5);
 }
 
-// Data that fits no node is refused, and the refusal is reported: for an additional parameter by the call that adds it,
-// for everything else by an answer without values, and in the program by the error callback and spin_some.
+// Data that is too long for a node is refused. For an additional parameter, the call that adds it reports the refusal.
+// In all other cases the client gets an answer without values, and the error callback and spin_some report the refusal
+// to the program.
 TEST_F(Parameters, AnswersThatFitNoNodeSayNo) {
   start({true, 6, true, false});
   const auto name = [](int place) { return std::string(46, static_cast<char>('a' + place)) + ".x"; };
@@ -297,7 +298,7 @@ TEST_F(Parameters, ProgramsOfTheFirstEditionRun) {
   EXPECT_EQ(set({gone("count")}), Texts{"no Rejected by server"});
 }
 
-// Values that a program stores in its flash.
+// Stands for the flash of the board, in which a program stores values.
 struct Flash {
   std::map<std::string, int64_t> values;
   std::vector<std::string> saved;

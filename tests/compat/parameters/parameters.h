@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with parameters, and its clients, in the messages that `tide generate` creates from rcl_interfaces.
+// A program with parameters, and clients that use the messages which `tide generate` makes from rcl_interfaces.
 #pragma once
 
 #include <rcl_interfaces/msg/parameter_event.h>
@@ -184,7 +184,7 @@ class Parameters : public Spinning {
     };
     return {texts(response.message.result.names), texts(response.message.result.prefixes)};
   }
-  // Everything published so far, one line each.
+  // A line for each event that was published so far.
   std::vector<std::string> events() {
     std::vector<std::string> lines;
     for (const auto &written : server.written("rt/parameter_events")) {
@@ -213,7 +213,7 @@ class Parameters : public Spinning {
   std::vector<std::string> asked;
   std::map<std::string, bool> refused;
   uint8_t number = 0;
-  bool spun_elsewhere = false;  // a thread of the test spins
+  bool spun_elsewhere = false;  // true if a thread of the test spins
 };
 using Texts = std::vector<std::string>;
 

@@ -4,10 +4,11 @@
  *   action_peer (--udp PORT | --serial DEVICE --baud N | --rtps ADDRESS --domain N) --key N [--node NAME]
  *     [--serve NAME --step-ms N --threads] [--ask NAME --goals N --order N --at-once N]
  *
- * The server refuses orders above 200, computes one number per step, sends it as feedback, and agrees to cancel even
- * orders. Each goal has an entry in a timer's list, or with --threads a thread. The client sends its goals, some at
- * once; the orders count up from the given one; those of 100 and more are cancelled after their first feedback. Events
- * are printed as lines of JSON; SIGTERM prints the counters and ends it. */
+ * The server refuses orders above 200, computes one number per step, sends it as feedback, and lets clients cancel
+ * goals of even orders. A timer performs the steps of all goals; with --threads, each goal has a thread instead. The
+ * client sends --goals goals, at most --at-once of them at a time, with orders that count up from --order. It cancels
+ * goals of orders from 100 on after their first feedback. Events are printed as lines of JSON; SIGTERM prints the
+ * counters and ends it. */
 #include <pthread.h>
 #include <test_msgs/action/fibonacci.h>
 #include <tide/rclc_action.h>
@@ -74,7 +75,7 @@ static int32_t order_of(const rclc_action_goal_handle_t *goal) {
 }
 
 static bool end_run(run_t *run, rcl_action_goal_state_t state) {
-  const int32_t order = order_of(run->goal); /* the handle may have ended afterwards */
+  const int32_t order = order_of(run->goal); /* read first, because the handle may end */
   result_t response;
   memset(&response, 0, sizeof response);
   response.result.sequence.data = run->numbers;
@@ -84,7 +85,7 @@ static bool end_run(run_t *run, rcl_action_goal_state_t state) {
   return true;
 }
 
-/* Computes one more number. True: finished. */
+/* Computes one more number. Returns true if the goal is finished. */
 static bool step(run_t *run) {
   if (run->goal->goal_cancelled) return end_run(run, GOAL_STATE_CANCELED);
   if (run->count >= (size_t)order_of(run->goal)) return end_run(run, GOAL_STATE_SUCCEEDED);
@@ -104,7 +105,7 @@ static void *run_in_thread(void *context) {
   run_t *run = context;
   const struct timespec pause = {0, (long)step_ms * 1000000};
   do {
-    nanosleep(&pause, NULL); /* clock: a pace */
+    nanosleep(&pause, NULL); /* clock: the time of a step */
   } while (!step(run));
   __atomic_store_n(&run->goal, NULL, __ATOMIC_RELEASE);
   return NULL;
@@ -262,7 +263,7 @@ int main(int argc, char **argv) {
   tell_ready();
   while (!interrupted) (void)rclc_executor_spin_some(&executor, RCL_MS_TO_NS(20));
   print_end(serves != NULL, asks != NULL);
-  if (threads) return 0; /* the goals' threads may still be running */
+  if (threads) return 0; /* threads of goals may still be running */
   require(rclc_executor_fini(&executor), "finishing");
   require(rclc_support_fini(&support), "goodbye");
   return 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Exchanges numbered messages of three types in both directions, reliably, at full speed or at a given period. Small
- * messages have streams of their own, so they pass between the fragments of images. Every message is checked for its
- * content and order, for duplicates and losses.
+ * messages have streams of their own, so they can overtake images, between whose fragments they are sent. The content
+ * and order of every message are checked; duplicates and losses are counted.
  *
  *   exchange --udp 8888 --string 1000 --imu 1000 --image 100
  *   exchange --serial /dev/ttyUSB0 --baud 921600 --string 1000 --period-ms 20
  *
  * Publishes on exchange/NAME/up and subscribes to exchange/NAME/down. Prints a line of JSON when it is ready, then
- * waits for a line on standard input. For every line "probe" that comes before that line, it publishes message 999999
- * of each type, because nothing else shows when DDS has matched the agent's writers with a reader. It prints a line for
- * each received message, and one line at the end, when all messages are sent, acknowledged and received. Then it waits
- * for another line, because messages may still be under way from the agent to ROS 2, and would be lost with the writer.
- * A count of 0 means that the exchange does not end. */
+ * waits for a line on standard input. For every line "probe" before that one, it publishes message 999999 of each type:
+ * only its arrival shows that DDS has matched the agent's writers with a reader. The program prints a line for each
+ * received message, and one at the end, when all messages have been sent, acknowledged and received. Then it waits for
+ * another line, because messages may still be under way from the agent to ROS 2, and would be lost with the writer. A
+ * count of 0 means that the exchange does not end. */
 #include <inttypes.h>
 
 #include "sample.h"
@@ -38,7 +38,7 @@
 
 typedef struct flow {
   const sample_kind_t *kind;
-  int64_t count; /* of messages to exchange; 0: no end; NOT_ASKED: the type is not used */
+  int64_t count; /* number of messages; 0: no end; NOT_ASKED: the type is not used */
   uint32_t sent, received, wrong, skipped, repeated;
   int64_t last;
   rcl_publisher_t publisher;
@@ -68,7 +68,7 @@ static bool may_send(const flow_t *flow) {
   return flow->count == 0 || (flow->count > 0 && flow->sent < (uint32_t)flow->count);
 }
 
-/* Messages for which the pool has no room are tried again later. */
+/* Publishes the next message. If the pool has no room for it, it is tried again later. */
 static void send_next(flow_t *flow) {
   if (!may_send(flow)) return;
   flow->kind->fill(flow->sent);
@@ -127,7 +127,8 @@ static void await_line(void) {
   }
 }
 
-/* A probe for which there is no room is dropped: the other side asks for probes until one arrives. */
+/* Waits for the line that starts the exchange. A probe for which the pool has no room is dropped, because the other
+ * side asks for probes until one arrives. */
 static void await_start(void) {
   char line[32];
   while (fgets(line, sizeof line, stdin) != NULL && strcmp(line, "probe\n") == 0) {

@@ -30,7 +30,7 @@ static void add_size(uint32_t *topic_length) { *topic_length += image_bytes; }
 
 static void write_image(ucdrBuffer *buffer) {
   uint8_t piece[PIECE_BYTES];
-  buffer->iterator -= COUNT_BYTES; /* the message announces an empty array */
+  buffer->iterator -= COUNT_BYTES; /* keeps the count of an empty array out of the message */
   ucdr_serialize_uint32_t(buffer, image_bytes);
   for (uint32_t at = 0; at < image_bytes; at += PIECE_BYTES) {
     const uint32_t count = image_bytes - at < PIECE_BYTES ? image_bytes - at : PIECE_BYTES;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A board with a lifecycle node, for tests against real ROS 2: lifecycle_peer --udp PORT|--serial DEVICE (921,600
- * baud)|--rtps ADDRESS --domain N. The first "activate" is refused. Its callbacks print lines of JSON. */
+ * baud)|--rtps ADDRESS --domain N. Its callback refuses the first "activate". The callbacks print lines of JSON. */
 #include <rclc_lifecycle/rclc_lifecycle.h>
 #include <tide/rclc_lifecycle.h>
 

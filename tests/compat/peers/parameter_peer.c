@@ -4,9 +4,10 @@
  *   parameter_peer (--udp PORT | --rtps ADDRESS --domain N | --serial DEVICE (921,600 baud)) --key N [--node NAME]
  * [--store FILE]
  *
- * "on" (bool), "count" (integer, 0 to 100 in steps of 5), "gain" (double) and "fixed" (integer, read-only); clients may
- * create others. Requests that reach the program are printed as lines of JSON, and a "count" above 90 is refused.
- * --store keeps "gain" in a file across restarts. On SIGTERM it prints the counters and ends. */
+ * The parameters are "on" (bool), "count" (integer, 0 to 100 in steps of 5), "gain" (double) and "fixed" (integer,
+ * read-only). Clients may create others. Changes that reach the program's callback are printed as lines of JSON; the
+ * callback refuses a "count" above 90. With --store, "gain" is kept in a file across restarts. On SIGTERM it prints the
+ * counters and ends. */
 #include <rclc_parameter/rclc_parameter.h>
 #include <tide/rclc_parameter.h>
 

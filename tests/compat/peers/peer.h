@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the boards in the tests with real ROS 2 share: options, a connection with a node and an executor, steps that
- * must succeed, and an end by SIGTERM. A program includes this file once, after it has defined the sizes of its pools,
- * if it does so.
+/* Common parts of the programs that are boards in the tests with real ROS 2: options, a connection with a node and an
+ * executor, steps that must succeed, and an end by SIGTERM. A program includes this file once. If it defines sizes of
+ * pools, it does so before.
  *
  *   NAME_peer (--udp PORT | --serial DEVICE [--baud N] | --rtps ADDRESS --domain N) [--key N] [--node NAME]
  *     [own options]
  *
- * --rtps is for programs that have defined TIDE_DEFINE_RTPS. */
+ * Only programs that define TIDE_DEFINE_RTPS have the option --rtps. */
 #ifndef TIDE_TESTS_COMPAT_PEER_H
 #define TIDE_TESTS_COMPAT_PEER_H
 
@@ -38,7 +38,7 @@ typedef struct peer_option {
   const char *name;
   int64_t *number;
   const char **text;
-  bool *flag; /* one of these three is used */
+  bool *flag; /* an option sets one of these three */
 } peer_option_t;
 
 static rcl_allocator_t allocator;
@@ -46,7 +46,7 @@ static rcl_init_options_t init_options;
 static rclc_support_t support;
 static rcl_node_t node;
 static rclc_executor_t executor;
-static int64_t key; /* client key; 0: a key is drawn for each connection */
+static int64_t key; /* client key; 0: drawn for each connection */
 static const char *node_name = "peer";
 static volatile sig_atomic_t interrupted;
 
@@ -66,7 +66,7 @@ static inline void require(rcl_ret_t result, const char *step) {
   exit(1);
 }
 
-/* `own` lists the program's own options and ends with one that has no name; null: it has none. */
+/* `own` lists the program's own options; its last element has no name. Null: there are none. */
 static inline void read_options(int count, char **words, const peer_option_t *own) {
   const char *udp = NULL, *serial = NULL, *rtps = NULL;
   int64_t baud = 921600, domain = 0;
@@ -104,11 +104,11 @@ static inline void read_options(int count, char **words, const peer_option_t *ow
   if (key != 0) require(rmw_uros_options_set_client_key((uint32_t)key, link), "the key");
 }
 
-/* `handles` is the number of the executor's handles; 0: there is no executor. */
+/* `handles` is the number of handles of the executor; 0: no executor is made. */
 static inline void connect_board(int count, char **words, const peer_option_t *own, const char *namespace_,
                                  size_t handles) {
   read_options(count, words, own);
-  setvbuf(stdin, NULL, _IONBF, 0); /* because poll would miss buffered input */
+  setvbuf(stdin, NULL, _IONBF, 0); /* poll would miss buffered input */
   require(rclc_support_init_with_options(&support, 0, NULL, &init_options, &allocator), "connecting");
   require(rclc_node_init_default(&node, node_name, namespace_, &support), "the node");
   if (handles > 0) require(rclc_executor_init(&executor, &support.context, handles, &allocator), "the executor");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A board with each kind of QoS, for tests against real ROS 2, by an agent or without one: qos_peer --udp PORT, or
  * --rtps ADDRESS --domain N. It has a publisher "up/KIND" and a
- * subscription "down/KIND" of each kind, a depth of 3 each, publishes the number of each line of its standard input
- * with all of its publishers, and prints received messages. With --lanes the last kind, of level 2, has a lane of its
- * own.
+ * subscription "down/KIND" of each kind, each with a depth of 3. It reads numbers from its standard input, one in each
+ * line, publishes each with all publishers, and prints received messages. With --lanes, the last kind has level 2 and a
+ * lane of its own.
  */
 #include <pthread.h>
 #include <std_msgs/msg/int32.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The node /loop/rtps_peer on the loopback interface, for tests against real ROS 2 without an agent. It sends every
- * std_msgs/String that it receives on /small/down and /large/down back, on /small/up and /large/up. It serves
- * std_srvs/SetBool as /board/set, and passes each request on to /host/set.
+/* The node /loop/rtps_peer on the loopback interface, for tests against real ROS 2 without an agent. It sends back each
+ * std_msgs/String: from /small/down on /small/up, and from /large/down on /large/up. It serves std_srvs/SetBool as
+ * /board/set, and passes each request on to the service /host/set.
  *
  *   rtps_peer --domain N
  *
@@ -22,7 +22,7 @@
 #include "tide/rtps_participant.h"
 #include "tide/status.h"
 
-#define PARTICIPANTS 32 /* number to which Fast DDS announces itself on this interface */
+#define PARTICIPANTS 32 /* Fast DDS announces itself to this many participants on this interface */
 #define DEPTH 64
 #define SMALL_BYTES 1000
 #define LARGE_BYTES 200000
@@ -101,7 +101,7 @@ static bool on_request(void *context, const tide_rtps_sample_t *sample) {
 static bool on_reply(void *context, const tide_rtps_sample_t *sample) {
   (void)context;
   const tide_guid_t own = tide_participant_guid(&participant, &replied.endpoint);
-  if (!tide_guid_equal(&sample->related.guid, &own)) return true; /* another client's */
+  if (!tide_guid_equal(&sample->related.guid, &own)) return true; /* a reply for another client */
   printf("{\"replied\": %" PRId64 ", \"success\": %u}\n", sample->related.sequence, sample->bytes[0]);
   return true;
 }
@@ -114,7 +114,7 @@ static void add(tide_rtps_endpoint_t *endpoint, const char *topic, const char *t
   endpoint->qos = tide_rtps_qos_default();
 }
 
-/* Binds a participant port that no other process has, and returns the participant's number. */
+/* Binds the port of a participant number that no other process uses, and returns this number. */
 static uint16_t bind_free(int socket_fd, uint32_t domain) {
   for (uint16_t number = PARTICIPANTS - 1; number > 0; number--) {
     struct sockaddr_in own = {.sin_family = AF_INET,
@@ -188,12 +188,12 @@ int main(int count, char **arguments) {
     while (tide_participant_poll(&participant, now_ns(), &datagram)) {
       struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(datagram.to.port)};
       memcpy(&to.sin_addr, datagram.to.address, sizeof to.sin_addr);
-      /* The next call reports a port without a socket; what is lost is sent again. */
+      /* If the port has no socket, a later call reports an error. RTPS sends lost data again. */
       (void)!sendto(fd, datagram.bytes, datagram.length, 0, (struct sockaddr *)&to, sizeof to);
     }
     if (has_left) break;
-    /* The service and the client are added when a participant's endpoints are already known, so that these are
-     * announced again. */
+    /* The service and the client are added only when the endpoints of another participant are known, so that they are
+     * announced to a participant that is known already. */
     const tide_rtps_proxy_t *known = &peers[0].writers[0];
     for (; added < 4 && peers[0].port != 0 && known->answered && known->next > 1 && known->next >= known->end;
          added++) {

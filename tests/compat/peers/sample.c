@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define DIGITS 6
-#define STRING_VARIATION 97 /* number of lengths of strings: 0 to 96 characters follow the index */
+#define STRING_VARIATION 97 /* number of lengths: 0 to 96 characters follow the index */
 #define COVARIANCES 9
 #define FRAME_BYTES 16
 

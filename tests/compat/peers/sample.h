@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The exchanged messages: each contains its index, and a pattern derived from the index. */
+/* The messages that are exchanged. Each contains its index and a pattern that follows from the index. */
 #ifndef EXCHANGE_SAMPLE_H
 #define EXCHANGE_SAMPLE_H
 
@@ -15,10 +15,9 @@ typedef struct sample_kind {
   uint8_t level;    /* level of its chain */
   void *outgoing, *incoming;
   const rosidl_message_type_support_t *(*type)(void);
-  void (*bind)(void); /* provides the memory of both messages */
+  void (*bind)(void); /* gives both messages their memory */
   void (*fill)(uint32_t index);
-  /* Returns the index in the incoming message, or -1 if anything in the message differs from what `fill` would
-   * write. */
+  /* Returns the index in the incoming message, or -1 if the message differs from what `fill` writes for this index. */
   int64_t (*check)(void);
 } sample_kind_t;
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with services, for tests with real ROS 2, of type test_msgs/BasicTypes. It returns int64_value + int32_value
- * as int64_value, string_value unchanged, and the key of the answering board as uint64_value.
+/* A board with a service and a client of the type test_msgs/BasicTypes, for tests with real ROS 2. A reply contains
+ * int64_value + int32_value as int64_value, string_value unchanged, and the key of the answering board as uint64_value.
  *
  *   service_peer (--udp PORT | --rtps ADDRESS --domain N) --key N [--node NAME] [--serve NAME]
  *     [--ask NAME --period-ms N --bytes N --at-once N]
  *
- * A request with bool_value is answered later, by a timer. At most at-once requests may be without a reply; 0 means no
- * limit. It prints requests and replies as lines of JSON; on SIGTERM it prints the counters and ends. */
+ * If bool_value is true in a request, a timer answers it later. The client sends no request while --at-once requests
+ * have no reply; 0 means no limit. The program prints requests and replies as lines of JSON; on SIGTERM it prints the
+ * counters and ends. */
 #include <test_msgs/srv/basic_types.h>
 #include <tide/rclc_service.h>
 
@@ -61,7 +62,7 @@ static void on_request(const void *request, rmw_request_id_t *id, void *response
   require(tide_rclc_service_defer(&service), "deferring");
 }
 
-/* The latest request comes first. */
+/* Answers the waiting requests, the latest one first. */
 static void send_late(rcl_timer_t *timer, int64_t last_call_time) {
   RCLC_UNUSED(timer);
   RCLC_UNUSED(last_call_time);
@@ -86,7 +87,7 @@ static void ask(rcl_timer_t *timer, int64_t last_call_time) {
   if (rcl_send_request(&client, &outgoing, &number) == RCL_RET_OK) asked++;
 }
 
-/* The numbers of the requests sent, as the program counts them, to check the number of a reply. */
+/* The program counts its requests, so that it can check the number in a reply. */
 static void on_reply(const void *response, rmw_request_id_t *id) {
   replied++;
   const test_msgs__srv__BasicTypes_Response *given = response;

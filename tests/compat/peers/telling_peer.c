@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board that reports on itself, for tests with real ROS 2: its trace over its own link, and /diagnostics.
+/* A board that publishes its trace and /diagnostics over its own link, for tests with real ROS 2.
  *
  *   telling_peer (--udp PORT | --serial DEVICE (921,600 baud)) --key N [--records N] [--budget] [--unsynchronised]
  *
@@ -18,7 +18,7 @@
 #define TIDE_EXECUTORS 1
 #define TIDE_EXECUTOR_LANES 2
 #define TIDE_HANDLES 4
-#define TIDE_CONNECT_TIMEOUT_MS 20000 /* long enough for lines with losses and for busy machines */
+#define TIDE_CONNECT_TIMEOUT_MS 20000 /* enough for lossy lines and busy machines */
 #include "peer.h"
 
 enum { LANES = 2, RINGS = 1 + LANES, MOST_RECORDS = 1024, PERIOD_MS = 20 };

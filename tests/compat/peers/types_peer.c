@@ -3,8 +3,8 @@
  *
  *   types_peer (--udp PORT | --serial DEVICE (921,600 baud))
  *
- * For each type, it returns messages from "down/TYPE" on "up/TYPE". For each line of its standard input, it publishes a
- * message of each type on "new/TYPE", initialised only by X__init. */
+ * It sends messages of each type back: from "down/TYPE" on "up/TYPE". For each line of its standard input, it publishes
+ * a message of each type on "new/TYPE"; these messages have the values that X__init gives them. */
 #include <micro_ros_utilities/type_utilities.h>
 #include <robot_msgs/msg/reading.h>
 #include <test_msgs/msg/bounded_sequences.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of rclc with the RTPS wire, in virtual time by seed: a participant stands for ROS 2, on a network that
-// loses, repeats and reorders datagrams. TIDE_FIRST_SEED and TIDE_SEEDS choose the seeds.
+// A program of rclc with the RTPS wire, in virtual time. A participant of the runtime stands for ROS 2. A seed
+// determines how the network loses, repeats and reorders datagrams. The environment variables TIDE_FIRST_SEED and
+// TIDE_SEEDS choose the seeds.
 #include <gtest/gtest.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -51,7 +52,7 @@ int32_t number_of(const std::vector<uint8_t> &bytes) {
 // The network, the host, and the board's side of the wire. The board's address is 10.0.0.1.
 struct World {
   static World *current;
-  static inline int64_t last_ns = 0;  // the port's clock never goes back
+  static inline int64_t last_ns = 0;  // the next world begins at this time, because the port's clock never goes back
   explicit World(uint64_t seed) : network(seed) {
     current = this;
     network.now = std::max(network.now, last_ns);
@@ -97,7 +98,7 @@ struct World {
     std::copy(bytes.begin(), bytes.end(), room);
     tide_participant_write_end(&host.participant, &to.writer, bytes.size(), of, network.now);
   }
-  // True: the agent has a message for the session, which is in `bytes`.
+  // Reads a message of the agent for the session into `bytes` and returns its length; 0 if there is none in time.
   size_t read(uint8_t *bytes, int64_t duration_ns) {
     int64_t deadline = INT64_MAX;
     const int64_t end = network.now + duration_ns;
@@ -123,7 +124,7 @@ struct World {
   RtpsWriter *down = nullptr, *low = nullptr, *serving = nullptr, *asking = nullptr;
   std::vector<tide_rtps_sample_identity_t> related;
   uint8_t starts = 0;
-  int link_loss = 0, link_duplication = 0;  // percentages, of messages between session and agent
+  int link_loss = 0, link_duplication = 0;  // percentages of the messages between session and agent
 };
 World *World::current = nullptr;
 
@@ -144,13 +145,13 @@ bool open_wire(uxrCustomTransport *) {
 bool close_wire(uxrCustomTransport *) {
   World &world = *World::current;
   tide_rtps_agent_close(&world.agent, world.network.now);
-  world.network.run(0);  // sends what tells the host that the participant ends
+  world.network.run(0);  // the host is told that the participant ends
   world.place.is_on = false;
   return true;
 }
 size_t write_wire(uxrCustomTransport *, const uint8_t *bytes, size_t count, uint8_t *) {
   World &world = *World::current;
-  const std::vector<uint8_t> exact(bytes, bytes + count);  // a sanitizer sees a read beyond it
+  const std::vector<uint8_t> exact(bytes, bytes + count);  // so that a sanitizer detects a read beyond the end
   if (world.network.dice.chance(world.link_loss)) return count;
   const auto write = [&] {
     return tide_rtps_agent_write(&world.agent, exact.data(), count, world.network.now, 5'000'000'000);
@@ -165,8 +166,8 @@ size_t read_wire(uxrCustomTransport *, uint8_t *bytes, size_t, int timeout_ms, u
   return length != 0 && world.network.dice.chance(world.link_loss) ? 0 : length;
 }
 
-// The board's program. It keeps received messages; its timer publishes a number; its service returns the negated
-// request and passes each request on to the host.
+// The board's program. It keeps the messages that it receives. Its timer publishes a number. Its service returns the
+// negated request, and passes each request on to a service of the host.
 struct Program {
   explicit Program(bool adds_service = true) {
     current = this;
@@ -182,7 +183,7 @@ struct Program {
     expect(rclc_publisher_init_default(&up, &node, number_type, "/up"));
     expect(rclc_subscription_init_default(&down, &node, number_type, "/down"));
     rmw_qos_profile_t deep = rmw_qos_profile_default;
-    deep.depth = 100;  // the session drops nothing for newer ones
+    deep.depth = 100;  // the session drops no sample for a newer one
     expect(rclc_subscription_init(&low, &node, array_type, "/low", &deep));
     expect(rclc_executor_init(&executor, &support.context, 5, &allocator));
     expect(rclc_timer_init_default(&timer, &support, RCL_MS_TO_NS(10), [](rcl_timer_t *, int64_t) {
@@ -279,8 +280,7 @@ void for_each_seed(uint64_t few, const std::function<void(uint64_t)> &test) {
   }
 }
 
-// True if both sides know each other's endpoints. Only the present participants count, because earlier ones may still
-// be in the tables.
+// True if both sides know each other's endpoints. Tables may still contain earlier participants, which do not count.
 bool is_matched(World &world) {
   const auto answered = [](const tide_participant_t &one, const tide_participant_t &other) {
     size_t count = 0;
@@ -313,16 +313,18 @@ std::vector<int32_t> from_one_to(int32_t last) {
   return numbers;
 }
 
-// Reliable samples both ways, once and in order, whatever the network does; and requests both ways.
+// Whatever the network does, reliable samples arrive in both directions once and in order, and requests of both sides
+// are answered.
 TEST(Wire, TopicsAndServicesBothWays) {
   for_each_seed(30, [](uint64_t seed) {
     World world(seed);
     Program board;
     world.network.faults = faults(world.network);
     ASSERT_TRUE(board.spin(60'000 * kMs, [&] { return is_matched(world); }));
-    // The board's history has eight samples, and its timer a period of 10 ms: with loss it may outrun the host.
+    // The board's history has eight samples, and its timer a period of 10 ms, so with many losses it may outrun the
+    // host.
     world.network.faults.loss /= 4;
-    if (seed % 2 == 0) {  // a port may lose messages that its transport does not take in time
+    if (seed % 2 == 0) {  // a port may lose messages between agent and session
       world.link_loss = 5;
       world.link_duplication = 10;
     }
@@ -371,8 +373,8 @@ TEST(Wire, TopicsAndServicesBothWays) {
   });
 }
 
-// A callback that does not run takes no frames from other readers, and loses no sample: the host keeps the samples that
-// the board refuses.
+// While a callback does not run, its samples occupy no frames of other readers, and none is lost: the host keeps the
+// samples that the board refuses.
 TEST(Wire, WhatTheExecutorDoesNotTakeWaitsAtTheHost) {
   for_each_seed(20, [](uint64_t seed) {
     World world(seed);
@@ -392,8 +394,8 @@ TEST(Wire, WhatTheExecutorDoesNotTakeWaitsAtTheHost) {
   });
 }
 
-// Without faults, waiting samples arrive as fast as the program takes them, without waiting for the next retry of host
-// or board.
+// On a network without faults, waiting samples arrive as fast as the program takes them, and not only when host or
+// board try again.
 TEST(Wire, WhatWaitsComesAtOnce) {
   World world(1);
   Program board(false);
@@ -449,7 +451,8 @@ TEST(Wire, BothSidesRestart) {
   });
 }
 
-// A request waits for its server for five seconds, and is not repeated to a later one.
+// A request waits at most five seconds for a server. A server that appears after that, or after another one has taken
+// the request, does not get it.
 TEST(Wire, ARequestWaitsForItsServer) {
   for_each_seed(20, [](uint64_t seed) {
     World world(seed);
@@ -471,7 +474,7 @@ TEST(Wire, ARequestWaitsForItsServer) {
   });
 }
 
-// The time of the agent on the board is the board's own wall clock.
+// With the RTPS wire, the board itself contains the agent, whose time is the board's wall clock.
 TEST(Wire, TheSessionIsAliveAndKnowsTheTime) {
   World world(1);
   Program board(false);
@@ -484,7 +487,7 @@ TEST(Wire, TheSessionIsAliveAndKnowsTheTime) {
   ASSERT_NE(node, nullptr);
   EXPECT_STREQ(node->name_space, "/robot");
   EXPECT_STREQ(node->name, "board");
-  // An object for which there is no memory is refused, and the error names the limit as with any agent.
+  // An object for which there is no memory is refused; the error names the limit, as with other agents.
   rcl_publisher_t more = rcl_get_zero_initialized_publisher();
   const auto *number = ROSIDL_GET_MSG_TYPE_SUPPORT(std_msgs, msg, Int32);
   EXPECT_NE(rclc_publisher_init_default(&more, &board.node, number, "/more"), RCL_RET_OK);
@@ -492,7 +495,7 @@ TEST(Wire, TheSessionIsAliveAndKnowsTheTime) {
 
 }  // namespace compat_rtps_test
 
-// The board's clock is that of the simulated network, and time passes while the board is idle.
+// The port of the board: its clock is that of the simulated network, and time passes while the board waits.
 extern "C" {
 uint32_t tide_bare_clock_us(void) {
   const auto *world = compat_rtps_test::World::current;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board with one action and nothing else. The cost of the action is the difference from int32_publisher. */
+/* The pools of a board with one action and nothing else. The difference of its size from that of int32_publisher is the
+ * cost of the action. */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 0
 #define TIDE_SUBSCRIPTIONS 0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the port promises about time, tested in exact virtual time (run it with -icount shift=5,sleep=off). Wake-ups are
- * never early, and at most LATE_MAXIMUM_NS late. Urgent interrupts are not delayed by the runtime's critical sections.
- * No sleep misses an event, however close to the beginning of the sleep it occurs. The clock continues across a
- * wrap-around of its timer. The exit code names the broken promise. */
+/* Tests what the port promises about time, in exact virtual time (run it with -icount shift=5,sleep=off). Wake-ups are
+ * never early, and at most LATE_MAXIMUM_NS late. The runtime's critical sections do not delay urgent interrupts. An
+ * event always ends a sleep, even if it occurs just when the sleep begins. The clock continues across a wrap-around of
+ * its timer. The exit code is the number of the broken promise. */
 #include <stddef.h>
 
 #include "board.h"
@@ -69,7 +69,7 @@ static int check_wake_ups(int64_t *latest_ns) {
   return *latest_ns > LATE_MAXIMUM_NS ? 4 : 0;
 }
 
-/* An interrupt that is more urgent than the runtime comes in the middle of a long critical section. */
+/* An interrupt that is more urgent than the runtime occurs during a long critical section. */
 static int check_urgent_interrupts(int64_t *longest_ns) {
   tide_software_start(0, 0, urgent);
   for (int i = 0; i < CRITICAL_SECTIONS; i++) {
@@ -99,8 +99,8 @@ static int check_own_interrupts(void) {
   return too_early || interrupts != before + 1u ? 7 : 0;
 }
 
-/* Sets the event by an interrupt, at every instruction from before the wait's check to after the start of its sleep. If
- * an event is missed, the wait ends only at the deadline. */
+/* An interrupt sets the event, once at each instruction from before the wait's check until after the start of its
+ * sleep. If the event is missed, the wait ends only at its deadline. */
 static int check_events(void) {
   sets_event = true;
   for (int i = 0; i < EVENTS; i++) {
@@ -111,7 +111,7 @@ static int check_events(void) {
   return 0;
 }
 
-/* Every other wrap-around comes in a critical section. */
+/* Every other wrap-around occurs in a critical section. */
 static int check_wrap(void) {
   for (int i = 0; i < WRAPS; i++) {
     wrap_after(200u + (uint32_t)i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rounds of an executor with many timers, of which one is due. The clock is virtual, so that only the executor's
- * instructions are counted, on this machine and on a board. */
+/* Rounds of an executor with many timers, of which one is due. The clock is a variable, so that only the executor's
+ * instructions are counted, on a PC as on a board. */
 #ifndef TIDE_BENCH_DISPATCH_H
 #define TIDE_BENCH_DISPATCH_H
 
@@ -13,12 +13,13 @@
 #define DISPATCH_HANDLES_MAXIMUM 1000
 #define DISPATCH_WATCHES_MAXIMUM 10
 
-/* The periods are equal and the phases spread evenly, so one timer is due at a time. */
+/* Prepares this number of timers. They have equal periods and evenly spread phases, so one timer is due at a time. */
 bool dispatch_prepare(tide_policy_t policy, size_t handles);
-/* Call this after dispatch_prepare: it makes each timer a chain whose deadline the runtime watches
+/* Called after dispatch_prepare, this makes a chain of each timer. The runtime watches the chain's deadline
  * (tide/chain_watch.h). */
 bool dispatch_watch(size_t handles);
-/* Returns the number of callbacks that ran. Never inlined, because callgrind collects inside it. */
+/* Runs rounds and returns the number of callbacks that ran. It is never inlined, because callgrind counts what happens
+ * inside it. */
 uint64_t measured_rounds(uint32_t rounds);
 
 #endif

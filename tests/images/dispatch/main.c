@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Instructions of a dispatch with 10, 100 and 1,000 timers, of which one is due: by the TIDE executor, by the batch
- * executor, and by the TIDE executor when it watches the deadline of each timer. Run it with -icount shift=5, where an
- * instruction takes 32 ns. */
+/* Prints the instructions of a dispatch with 10, 100 and 1,000 timers, of which one is due. The executors are the tide
+ * executor, the batch executor, and the tide executor when it watches the deadline of each timer. Run it with -icount
+ * shift=5, with which an instruction takes 32 ns. */
 #include "board.h"
 #include "dispatch.h"
 #include "measure.h"

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A board without an agent: it publishes a counter on "up" every 50 ms. On "back" it sends each number that it receives
- * on "down", and the length of each text that it receives on "text". The second word of the command line is the ROS
- * domain (sim/lwip/ethernet.h). */
+/* A board without an agent. It publishes a counter on "up" every 50 ms. It publishes on "back" each number that it
+ * receives on "down", and the length of each text that it receives on "text". The second word of the command line is
+ * the ROS domain (sim/lwip/ethernet.h). */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 2
 #define TIDE_SUBSCRIPTIONS 2
 #define TIDE_SUBSCRIPTION_DEPTH 10 /* of rmw_qos_profile_default */
 #define TIDE_TIMERS 1
 #define TIDE_GUARD_CONDITIONS 0
-#define TEXT_BYTES 2000 /* in more than one frame */
+#define TEXT_BYTES 2000 /* takes more than one frame */
 #define TIDE_REASSEMBLIES 1
 #define TIDE_REASSEMBLY_BYTES (TEXT_BYTES + 100)
 #define TIDE_DEFINE_POOLS

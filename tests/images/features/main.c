@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cost of one feature: a board that publishes, linked without any (FEATURE 0) and with one additional feature.
- * scripts/sizes.py prints the difference. The pools are those of tide/pools.h, with room for the objects that are
- * used. */
+/* Measures the cost of a feature: a board that publishes is linked without a feature (FEATURE 0), and with one.
+ * scripts/sizes.py prints the difference of the sizes. The pools are those of tide/pools.h, with room for the objects
+ * that are used. */
 #define FEATURE_NONE 0
 #define FEATURE_SUBSCRIPTION 1
 #define FEATURE_SERVICE 2
@@ -14,7 +14,7 @@
 #define FEATURE_DIAGNOSTICS 9
 #define FEATURE_WATCH 10
 #define FEATURE_TRACE 11
-#define FEATURE_RTPS 12 /* with a subscription, and with the RTPS wire in place of the UART */
+#define FEATURE_RTPS 12 /* a subscription, and the RTPS wire instead of the UART */
 
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS (1 + (FEATURE == FEATURE_DIAGNOSTICS || FEATURE == FEATURE_TRACE))
@@ -204,9 +204,9 @@ static bool add_feature(void) { return true; }
 #endif
 
 #if FEATURE == FEATURE_RTPS
-/* A network controller that exchanges datagrams by a buffer each way; its driver is not part of the figures. */
+/* A network controller with a buffer for a datagram in each direction. The figures do not include a driver. */
 static volatile struct {
-  uint32_t received, sent; /* bytes; 0: none */
+  uint32_t received, sent; /* bytes in the buffer; 0: none */
   uint8_t address[4];
 } controller;
 static uint8_t received[TIDE_RTPS_DATAGRAM_BYTES], sent[TIDE_RTPS_DATAGRAM_BYTES];

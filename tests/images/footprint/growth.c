@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RAM for one more object of a kind, as the length of an array that scripts/sizes.py reads; payloads of messages are
- * not included. This file is compiled but never linked. */
+/* The RAM for one more object of each kind is the length of an array here, which scripts/sizes.py reads. It does not
+ * include payloads of messages. This file is compiled but never linked. */
 #define TIDE_DEFINE_POOLS
 #include "tide/pool_actions.h"
 #include "tide/pools.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The smallest program on the runtime's own interface: a publisher, a subscription and a timer on an executor.
- * It publishes the number received last plus one, and ends with exit code 0 after a number of received messages.
- * FOOTPRINT_RELIABLE: 0 or 1.
+ * It publishes the last received number plus one, and ends with exit code 0 after a fixed number of received messages.
+ * The macro FOOTPRINT_RELIABLE (0 or 1) chooses the reliability.
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@
 #define ID(number, kind) TIDE_XRCE_OBJECT(number, TIDE_XRCE_KIND_##kind)
 enum { MTU_BYTES = 128, NODES = 4, SLOTS = 4, STREAMS = 1 + RELIABLE, CALLBACKS = 2, HEARD_ENOUGH = 20 };
 
-/* Memory for messages, whose size the program chooses. */
+/* Memory for messages. The program chooses its size. */
 struct {
   uint32_t nodes[NODES][MTU_BYTES / 4], slots[SLOTS][MTU_BYTES / 4];
 } tide_message_memory;
@@ -33,7 +33,7 @@ static tide_sample_t sample;
 static uint8_t piece[32], ring[64];
 const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
 
-/* The program's objects on the agent; parents come first. */
+/* The program's objects in the agent, each after its parent. */
 static const struct entity {
   uint8_t kind;
   uint16_t parent, topic;
@@ -169,7 +169,7 @@ static int add(tide_object_t *object, const struct entity *entity) {
   if (entity->name != NULL) {
     description->has_name = true;
     description->name = text(entity->name);
-    description->type = text("std_msgs::msg::dds_::Int32_"); /* of topics */
+    description->type = text("std_msgs::msg::dds_::Int32_"); /* the type of both topics */
   }
   if (entity->topic != 0u) {
     description->has_qos = true;

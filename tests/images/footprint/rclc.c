@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same program as native.c, on the rclc interface, with pools of the same size. */
+/* The program of native.c on the rclc interface, with pools of the same sizes. */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
 #define TIDE_SUBSCRIPTIONS 1

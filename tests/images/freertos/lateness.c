@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How late waits end on FreeRTOS, measured by the board's own timer in exact virtual time: 400 delays of all lengths,
- * alone and while less urgent tasks wait and compute. Prints the greatest lateness in nanoseconds; if a wait ends
- * early, this is a failure. */
+/* Measures with the board's own timer how late waits end on FreeRTOS, in exact virtual time. There are 400 delays of
+ * various lengths, alone and while less urgent tasks wait and compute. Prints the greatest lateness in nanoseconds. It
+ * is a failure if a wait ends early. */
 #include "board.h"
 #include "chip.h"
 #include "measure.h"
@@ -9,7 +9,8 @@
 #include "tide_freertos.h"
 
 void vApplicationIdleHook(void);
-/* Does not sleep, because in virtual time QEMU 7.2 runs the tick at half its rate while the processor sleeps. */
+/* The idle task does not sleep, because in virtual time QEMU 7.2 runs the tick at half its rate while the processor
+ * sleeps. */
 void vApplicationIdleHook(void) {}
 
 #define DELAYS 400

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A session, its objects and preemptive lanes are opened and closed repeatedly; the kernel's heap must be as full after
- * each round as after the first. A publisher is removed while the window of its stream is full; the number of session
- * polls during the removal is printed. At the same time, another task pings the agent, and the main task requests the
- * agent's time. */
+/* Opens and closes a session, its objects and preemptive lanes repeatedly. After each round, the kernel's heap must be
+ * as full as after the first one. In each round a publisher is removed while the window of its stream is full, and the
+ * number of session polls during the removal is printed. At the same time, another task pings the agent, and the main
+ * task requests the agent's time. */
 #include <rcl/rcl.h>
 #include <rclc/executor.h>
 #include <rclc/rclc.h>
@@ -24,7 +24,7 @@
 #define ROUNDS 100
 #define BURST 24
 #define ASKED 5
-#define ATTEMPTS 10u /* attempts to open a session, because the agent may start late */
+#define ATTEMPTS 10u /* to open a session: the agent may start late */
 
 int64_t __real_tide_session_poll(tide_session_t *session);
 int64_t __wrap_tide_session_poll(tide_session_t *session);
@@ -89,7 +89,7 @@ static void ask_side_by_side(void) {
   }
   asking = false;
   for (unsigned count = 0; count < 200u && answers < 1u; count++) vTaskDelay(10);
-  vTaskDelay(20); /* until the task has ended and the idle task has returned its memory */
+  vTaskDelay(20); /* lets the task end and the idle task free its memory */
 }
 
 static void remove_with_a_full_window(rcl_node_t *node) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A lock between preemptive lanes, without an operating system and on FreeRTOS, in exact virtual time (-icount
- *shift=5,sleep=off):
+/* A lock between preemptive lanes, without an operating system and on FreeRTOS, in exact virtual time
+ * (-icount shift=5,sleep=off):
  *
  *   stop      an event from an interrupt; above the ceiling, takes nothing
  *   steer     an event from an interrupt; takes the lock for 0.1 ms
@@ -23,7 +23,7 @@
 #define SECTION_TIME (2 * MILLISECOND)
 #define STEER_TIME (MILLISECOND / 10)
 #define DURATION (1000 * MILLISECOND)
-/* Lateness allowed in addition to execution times: entering lanes, the executor, and timer interrupts. */
+/* Permitted lateness beyond execution times, for entering lanes, the executor, and interrupts of the timer. */
 #define LATE_NS 60000
 
 enum { MAP, MIDDLE, STEER, STOP, LANES };
@@ -163,12 +163,13 @@ static int check_promises(void) {
   measure_print("the lock was taken, times: ", lock.takes, "\n");
   measure_print("the lock was found taken, times: ", lock.waits, "\n");
   if (wrong != 0) return wrong;
-  if (steers_after_section == 0u || stops_in_section == 0u) return 4; /* otherwise nothing was tested */
+  if (steers_after_section == 0u || stops_in_section == 0u) return 4; /* without these, nothing was tested */
   if (middles_in_section != 0u) return 5;
   if (latest_stop_ns > LATE_NS) return 6;
   if (latest_steer_ns > SECTION_TIME + 2 * LATE_NS) return 7;
   if (lock.takes != steers + maps || lock.owner != NULL) return 8;
-  /* A kernel with round-robin between equal priorities lets steer alternate with map, which is then equally urgent. */
+  /* While map has the lock, it is as urgent as steer. A kernel with round-robin between equal priorities may then run
+   * steer, which has to wait for the lock. */
   if (lock.waits > (tide_port_locks()->may_wait ? steers : 0u)) return 10;
   return 0;
 }

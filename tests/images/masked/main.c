@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures how long the runtime masks interrupts. It publishes reliable messages and receives their echo, with 10, 100
  * and 1,000 timers. It prints the longest critical section of each part (including the registration of the part's
- * timers), the longest section that only excludes lanes, and finally the instructions of a publish. It first prints the
- * same for an executor alone, whose sections are much shorter than those for a frame. Run it with -icount shift=5,
- * where an instruction takes 32 ns. Interrupts that are more urgent than the runtime are never masked
+ * timers), the longest section that only excludes lanes, and finally the instructions of a publish. Before that, it
+ * prints the longest sections of an executor alone, which are much shorter than those for a frame. Run it with -icount
+ * shift=5, with which an instruction takes 32 ns. Interrupts that are more urgent than the runtime are never masked
  * (tests/images/clock). */
 #define TIDE_NODES 1
 #define TIDE_PUBLISHERS 1
@@ -30,7 +30,7 @@ static rcl_subscription_t subscription;
 static rcl_timer_t timers[TIDE_TIMERS];
 static rclc_executor_t executor;
 static std_msgs__msg__Int32 said, heard;
-static uint32_t publish_ticks = UINT32_MAX; /* the shortest publish, because no interrupt lengthened it */
+static uint32_t publish_ticks = UINT32_MAX; /* the shortest publish, which no interrupt has lengthened */
 
 static void publish(rcl_timer_t *timer, int64_t last_call_time) {
   (void)timer;
@@ -118,7 +118,7 @@ static int run_alone(size_t handles) {
 
 /* ---- the whole runtime ---- */
 
-/* Adds timers up to that number, then runs until this many more messages were published. */
+/* Adds timers up to this number of handles. Then runs until a number of further messages has been published. */
 static int run(size_t handles) {
   static size_t added;
   const int32_t end = said.data + MESSAGES;

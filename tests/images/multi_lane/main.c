@@ -3,11 +3,11 @@
  *
  *   brake     an event from an interrupt; above everything
  *   control   every 5 ms, for 1 ms
- *   planner   always busy; a budget of 2 ms in every 10 ms, and otherwise unused time
+ *   planner   always busy; a budget of 2 ms in every 10 ms; beyond it, only time that no other lane uses
  *   logger    always busy, in pieces of 0.5 ms; above a planner without budget
  *
- * All promises of a lane are measured and printed; the exit code names the promise that was broken. Everything runs
- * twice, to show that lanes can be ended and started again. */
+ * The program measures and prints all that is promised for lanes. The exit code is the number of the broken promise.
+ * Everything runs twice, which shows that lanes can be ended and started again. */
 #include <stddef.h>
 
 #include "board.h"
@@ -27,11 +27,11 @@
 #define PLANNER_TIME (7 * MILLISECOND)
 #define LOGGER_TIME (MILLISECOND / 2)
 #define DURATION (500 * MILLISECOND)
-/* Allowed in addition to execution times: entering lanes, the executor, and the interrupts of the timer and of the
- * brake. */
+/* Permitted lateness beyond execution times, for entering lanes, the executor, and the interrupts of the timer and of
+ * the brake. */
 #define BRAKE_LATE_MAXIMUM_NS 60000
 #define CONTROL_LATE_MAXIMUM_NS (2 * BRAKE_TIME + 250000) /* brakes are at least 1 ms apart */
-#define LOGGER_MINIMUM_PERMILLE 450                       /* 1000 less planner, control, brakes and the cost of lanes */
+#define LOGGER_MINIMUM_PERMILLE 450                       /* what planner, control, brakes and lanes leave of 1000 */
 
 enum { LOGGER, PLANNER, CONTROL, BRAKE, LANES };
 enum { CALLBACKS = 4 };
@@ -46,13 +46,13 @@ static tide_timer_t control, planner, logger;
 static int64_t started_ns, latest_brake_ns, latest_control_ns, planner_ns, logger_ns;
 static volatile int64_t signalled_ns;
 static uint32_t brakes, signals, controls;
-static volatile int depth[LANES]; /* number of lanes that each lane had preempted when it started */
+static volatile int depth[LANES]; /* by lane: the most lanes on the stack when it started, with itself */
 static volatile int running;
 static bool overlapped, inverted;
 
 static int64_t now(void) { return tide_cortex_m_platform.now_ns(NULL); }
 
-/* A lane may preempt only less urgent lanes, and never itself. */
+/* Called when a callback of the lane starts: checks that a lane preempts only less urgent lanes, and never itself. */
 static void begin(int lane) {
   static int stack[LANES];
   if (running > 0 && stack[running - 1] == lane) overlapped = true;
@@ -99,11 +99,12 @@ static void on_control(tide_timer_t *timer, int64_t since_last_call_ns) {
   if (late_ns > latest_control_ns) latest_control_ns = late_ns;
   end();
   if (now() - started_ns < DURATION) return;
-  board_alarm(0, -1); /* every signal is answered */
+  board_alarm(0, -1); /* so that each signal has been answered */
   tide_executor_stop(&executor);
 }
 
-/* The planner computes in small pieces and adds each one to its time, so that a part of a callback also counts. */
+/* The planner computes in small pieces and adds each of them to its time, so that a callback which has not ended counts
+ * as well. */
 static void on_planner(tide_timer_t *timer, int64_t since_last_call_ns) {
   (void)timer;
   (void)since_last_call_ns;
@@ -201,7 +202,7 @@ static int check_promises(void) {
   if (brakes != signals || brakes < (uint32_t)(lasted_ns / (6 * MILLISECOND))) return 8;
   if (latest_brake_ns > BRAKE_LATE_MAXIMUM_NS) return 9;
   if (controls + 1u < (uint32_t)(lasted_ns / CONTROL_PERIOD) || latest_control_ns > CONTROL_LATE_MAXIMUM_NS) return 10;
-  /* A budget may be late by one callback, in either direction. */
+  /* A budget may be exceeded or missed by one callback. */
   const int64_t share = permille(BUDGET_TIME, BUDGET_PERIOD), callback = permille(PLANNER_TIME, DURATION);
   if (taken > share + callback || taken < share - callback) return 11;
   if (planned > share + callback || planned < share - 2 * callback) return 12;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of an Arduino core that the library and its examples use: declarations for compiling without a core. */
+/* Declarations of the names of an Arduino core that the library and its examples use, for compiling without one. */
 #ifndef TIDE_TEST_ARDUINO_H
 #define TIDE_TEST_ARDUINO_H
 

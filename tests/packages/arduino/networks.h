@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of Arduino's network libraries that the library uses, as declarations for compiling. */
+/* Declarations of those names of Arduino's network libraries that the library uses. */
 #ifndef TIDE_TEST_ARDUINO_NETWORKS_H
 #define TIDE_TEST_ARDUINO_NETWORKS_H
 

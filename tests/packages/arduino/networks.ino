@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sketch as people have it for micro-ROS: one call brings up the network and names the agent.
+// A sketch as users have it for micro-ROS: one call starts the network and names the agent.
 #include <micro_ros_platformio.h>
 #include <rclc/rclc.h>
 #include <tide/options.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program for PlatformIO as users have it: the header and the call are those of micro-ROS there.
+// A program for PlatformIO as users have it: the header and the call are those of micro-ROS for PlatformIO.
 #include <micro_ros_platformio.h>
 #include <rclc/rclc.h>
 
