@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random systems on ROS 2 hosts, with several executors with one or more lanes, groups, branches, priorities of
-callbacks, and deadlines around periods; also systems with a microcontroller and a line."""
+"""Random systems on ROS 2 hosts: with several executors of one or more lanes, groups, branches, priorities of
+callbacks, and deadlines near the periods. There are also systems with a microcontroller and a line."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PERIODS_MS = (4, 10, 20, 25, 40, 50, 100)
 
 
 def random_host(draw: random.Random, own: bool | None = None) -> System | None:
-    """Returns None if the drawn description is refused, for example for its load. own: whether callbacks have
-    priorities of their own; by default, some do."""
+    """A random system; None if the drawn description is refused, for example because of its load. ``own`` says whether
+    callbacks have priorities of their own; by default, they have in some systems."""
     executors = draw.choice([1, 1, 2, 2, 3])
     lanes = [draw.choice([1, 1, 1, 2, 3]) for _ in range(executors)]
     own = draw.random() < 0.3 if own is None else own
@@ -79,8 +79,8 @@ def random_board(draw: random.Random) -> System | None:
 
 
 def long_urgent_chain(draw: random.Random) -> System | None:
-    """On one lane: an urgent chain of many callbacks, and one callback that is less urgent. With rclcpp's ready set,
-    the latter waits for two of the chain's callbacks; with priorities, for all of them."""
+    """On one lane, an urgent chain of many callbacks and a less urgent callback. With rclcpp's ready set, this callback
+    waits for two callbacks of the chain; with priorities, for all of them."""
     text = _one_lane()
     length = draw.randint(3, 9)
     execution_ms = round(draw.uniform(1, 10), 1)
@@ -90,7 +90,7 @@ def long_urgent_chain(draw: random.Random) -> System | None:
 
 
 def fast_timer(draw: random.Random) -> System | None:
-    """On one lane: chains of a short timer and a long subscription, and a timer that expires many times while a ready
+    """On one lane, chains of a short timer and a long subscription, and a timer that expires many times while a ready
     set of these subscriptions runs."""
     text = _one_lane() + _chain("fast", 20, 4, [1], lambda _: "", 20)
     for number in range(draw.randint(6, 13)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide agent as a command: its first line, its answers to unknown arguments, and its end."""
+"""The command tide agent: its first line, what it says to unknown arguments, and how it ends."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_other_words_are_answered_with_ours_in_one_line(words: str, answer: str)
 
 
 def test_the_first_line_says_who_can_reach_it_and_a_port_in_use_who_has_it(children: Children, tmp_path: Path) -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup the agent would ignore it
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # otherwise, under nohup, the agent would ignore it
     child, ready = start(children, tmp_path / "agent.log", "--udp", "0", "--json-stats")
     signal.signal(signal.SIGHUP, before)
     assert ready.endswith("(this machine only; --bind 0.0.0.0 for boards on the network)")
@@ -54,7 +54,7 @@ def test_the_first_line_says_who_can_reach_it_and_a_port_in_use_who_has_it(child
     assert second.returncode == 1
     assert f"tide doctor --agent 127.0.0.1:{port}" in second.stderr
     assert len(second.stderr.splitlines()) == 1
-    child.process.send_signal(signal.SIGHUP)  # what happens when the terminal is closed
+    child.process.send_signal(signal.SIGHUP)  # as when the terminal is closed
     assert child.process.wait() == 0
     assert '{"clients": 0' in (tmp_path / "agent.log").read_text(), "it ended as with SIGINT"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several boards in one description: bounds that are known independently, refusals with their location, and unchanged
-results for descriptions of a single board."""
+"""Several boards in a description: bounds are as computed by hand, refusals name their location, and a description of a
+single board has the same results as before."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TWO = (
 
 
 def drawn_board(source: random.Random, name: str) -> tuple[str, str, str]:
-    """Executors, the link and the chains of a board that shares nothing with other boards."""
+    """The executors, the link and the chains of a board that shares nothing with other boards."""
     executors = board(name, link=f"uart_{name}", submit_ms=0.1, process_ms=source.choice((0, 0.2)), interrupt_ms=0.01)
     executors += host(f"host_{name}", lanes=source.choice((1, 2)))
     link = line(f"uart_{name}", baud=source.choice((115200, 921600)), agent_ms=source.choice((0, 1.5)), return_ms=0.2)
@@ -74,17 +74,17 @@ def test_boards_that_share_nothing_are_bounded_as_each_alone(executor: str) -> N
 
 
 def test_from_board_to_board_the_ways_add_up() -> None:
-    """On the line to the agent, a message of 20 bytes takes 19 bytes more, including padding; at 921,600 baud each byte
+    """On the line to the agent, a message of 20 bytes has 19 bytes more, including padding. At 921,600 baud each byte
     takes 10.85 us."""
     bounds = found(*TWO, chain("grip", 1, ("base", 3), ("nav", 5), ("arm", 2)))
     told = {(part.kind, part.executor): part.value_ns for part in bounds.chain("grip").parts}
     assert told["execution", "base"] == 3 * MS and told["execution", "arm"] == 2 * MS
-    assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # agent and nav; the return
+    assert told["host", "base"] == 6 * MS and told["host", "arm"] == MS // 2  # the agent and nav; the return
     frames_ns = told["line", "base"] + told["line", "arm"]
     assert 2 * (20 + 12) * 10 * 10**9 / 921600 < frames_ns < 2 * (20 + 24) * 10 * 10**9 / 921600
     rest_ns = sum(value for (kind, _), value in told.items() if kind not in ("execution", "host", "line"))
     assert bound_ns(bounds, "grip") == 11 * MS + MS // 2 + frames_ns + rest_ns
-    assert 0 < rest_ns < 3 * MS  # probes, because the base receives no messages, and the arm sends none to its agent
+    assert 0 < rest_ns < 3 * MS  # for probes: the base gets no messages, and the arm sends none to its agent
     straight = found(*TWO, chain("grip", 1, ("base", 3), ("arm", 2)))
     assert bound_ns(bounds, "grip") - bound_ns(straight, "grip") == 5 * MS
 
@@ -106,8 +106,8 @@ def test_a_chain_of_another_board_keeps_a_shared_executor_busy() -> None:
 
 
 def test_what_comes_late_from_another_board_comes_in_a_heap() -> None:
-    """`often` may wait 24 ms for `slow` on the arm, so two of its instances meet `patient` on the base within 32 ms; if
-    they were released there as by its timer, they would be 50 ms apart."""
+    """On the arm, `often` may wait 24 ms for `slow`. Two of its instances may therefore meet `patient` on the base
+    within 32 ms; if a timer released them on the base, they would be 50 ms apart."""
     often = chain("often", 3, ("arm", 0.1), ("base", 2), period_ms=50, deadline_ms=50)
     patient = chain("patient", 1, ("base", 30), period_ms=400, deadline_ms=400)
     two = (board("base", link="uart_base", lanes=2), *TWO[1:])
@@ -127,8 +127,8 @@ def test_what_is_late_on_another_board_comes_in_a_heap_to_a_shared_executor() ->
 
 
 def test_what_has_no_bound_on_one_board_has_none_behind_it() -> None:
-    """`slow` is the cause in all cases: `often` waits for it, `grip` waits for it before its next part, and `mine` on
-    the base. `apart` shares nothing with these chains."""
+    """On the arm, `often` may wait for `slow` longer than its period, so it has no bound. `mine` meets `often` on the
+    base, so it has none either. `apart` shares nothing with these chains."""
     bounds = found(
         *TWO,
         chain("slow", 9, ("arm", 120), ("base", 1), period_ms=200, deadline_ms=200),
@@ -165,7 +165,7 @@ def test_boards_have_policies_of_their_own() -> None:
 
 
 def test_a_board_finds_its_link() -> None:
-    """A board's link is the one that it names, the one that its chains name, or the only link."""
+    """The link of a board is the one that it names, else the one that its chains name, else the only link."""
     steps = ("base", 1), ("nav", 1), ("base", 1)
     one = found(board("base"), host("nav"), TWO[3], chain("first", 1, *steps))
     same = found(board("base", link="uart_base"), host("nav"), TWO[3], chain("first", 1, *steps))
@@ -287,8 +287,8 @@ def test_tide_check_tells_assumptions_of_each_board(tmp_path: Path) -> None:
 
 
 def loaded(*loads: dict[str, Any], reliability: str = "best_effort", **of_board: Any) -> str:
-    """A chain to a node and back takes 7.78 ms: 2 for its own callbacks, 2 for that of `low` before one of its visits,
-    0.39 for each of its frames, 3 for agent and node."""
+    """A chain to a node and back takes 7.78 ms: 2 for its own callbacks, 2 because it may wait once for the callback of
+    `low`, 0.39 for each of its two frames, and 3 for agent and node."""
     return described(
         board("m", loads=list(loads) or None, **of_board),
         line("l", baud=1_000_000, escaped_bytes=0, agent_ms=1, return_ms=1),
@@ -312,9 +312,10 @@ def load_of(execution_ms: float, period_ms: float, **more: Any) -> dict[str, Any
     [
         ((), 0),
         ((load_of(10, 1000),), 10),  # once
-        ((load_of(10, 1000, masks_interrupts=True),), 10),  # a load as long as this delays the chain only once
-        ((load_of(0.1, 1),), 0.9),  # nine times in 8.68 ms
-        ((load_of(0.1, 1), load_of(3, 500)), 4.3),  # thirteen times in 12.08 ms, as the first may be late by a period
+        ((load_of(10, 1000, masks_interrupts=True),), 10),  # such a load delays the chain only once
+        ((load_of(0.1, 1),), 0.9),  # the load comes nine times in 8.68 ms
+        # thirteen times in 12.08 ms, because the first one may be late by a period
+        ((load_of(0.1, 1), load_of(3, 500)), 4.3),
         (
             (load_of(10, 1000, agent_bytes=24),),
             10 + 4 * 0.43,
@@ -359,7 +360,7 @@ def test_loads_that_cannot_be_are_named(text: str, line_of: str, what: str) -> N
 
 
 def test_usb_has_a_measured_rate_and_polls() -> None:
-    """A message waits for the poll, and is then sent as over a line with that byte rate; so is an acknowledgment."""
+    """A message or acknowledgment waits for the poll, and is then sent as over a line with this rate of bytes."""
     ends = (board("m"), host("h"), chain("c", 2, ("m", 1), ("h", 1), ("m", 1), reliability="reliable"))
     fields = {"escaped_bytes": 0, "agent_ms": 1, "return_ms": 1}
     serial = found(*ends, line("l", baud=5_000_000, **fields))

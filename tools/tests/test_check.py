@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide check: verdicts, explanations, comparisons, and messages about systems that cannot be checked."""
+"""tide check: verdicts, explanations and comparisons, and what it says about systems that it cannot check."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def checked(*words: str | Path) -> dict[str, Any]:
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """The example with fixed execution times, text without escaped bytes, and best effort, so that its bounds are
-    tight."""
+    """The example, but with fixed execution times, without escaped bytes, and with best-effort messages, so that its
+    bounds are tight."""
     text = EXAMPLE.read_text(encoding="utf-8")
     text = text.replace("ms = 10\n", "ms = 10.5\n").replace('"reliable"', '"best_effort"')
     text = text.replace(
@@ -67,8 +67,8 @@ def test_every_deadline_is_met(example: Path) -> None:
     assert data["met"]
     assert [chain["name"] for chain in data["chains"]] == ["brake", "steer", "battery"]
     brake = data["chains"][0]
-    # The chain's own callbacks and frames and the agent, a less urgent callback before each of its two callbacks, and a
-    # less urgent answer. The node's callback takes no time, which counts as one nanosecond.
+    # The chain's own callbacks and frames and the agent; then a less urgent callback before each of its two callbacks,
+    # and a less urgent answer. The node's callback takes no time, which counts as a nanosecond.
     own_ns = 2 * 10_500_000 + 1 + 10_329_862 + 2_517_362 + 1_000_000
     assert brake["bound_ns"] == own_ns + 2 * 10_500_000 + 2_517_362
     assert brake["slack_ns"] == brake["deadline_ns"] - brake["bound_ns"]
@@ -106,7 +106,8 @@ def test_explain_names_what_the_time_is_made_of(example: Path, tmp_path: Path) -
     drawn = tmp_path / "parts.svg"
     for words, expected in ((("--explain", "steer"), True), ((), False)):
         assert run(example, *words, "--plot", drawn)[0] == 0
-        assert ("callbacks of brake: " in drawn.read_text(encoding="utf-8")) == expected  # the wait is a part of a bar
+        # the waiting is a part of a bar
+        assert ("callbacks of brake: " in drawn.read_text(encoding="utf-8")) == expected
     only = checked(example, "--explain", "steer")
     assert [chain["name"] for chain in only["chains"]] == ["steer"]
     assert only["chains"][0]["depends_on"] == ["brake", "battery"]
@@ -123,7 +124,7 @@ def test_compare_shows_what_is_gained(example: Path) -> None:
 
 
 def test_executors_without_an_analysis_do_not_hide_the_others() -> None:
-    file = ROOT / "examples/systems/robots/linorobot2.toml"  # the loop of this board pings the agent
+    file = ROOT / "examples/systems/robots/linorobot2.toml"  # this board pings the agent in its loop
     data = checked(file, "--compare")
     assert [one["executor"] for one in data["compared"]] == ["tide", "lanes", "batch"]
     assert list(data["refused"]) == ["batch_stock", "batch_blocking"]
@@ -134,7 +135,7 @@ def test_executors_without_an_analysis_do_not_hide_the_others() -> None:
 
 
 def test_parts_that_only_order_messages_are_not_shown() -> None:
-    """To the analysis, each message of one callback is a chain of its own, with a nanosecond for that callback."""
+    """In the analysis, each message of a callback is a chain of its own, in which the callback takes a nanosecond."""
     file = ROOT / "examples/systems/robots/px4_offboard.toml"
     _, output = run(file, "--explain", "vehicle_odometry")
     assert "frames of vehicle_attitude" in output and " 0.000 " not in output
@@ -316,7 +317,8 @@ def test_a_firmware_that_cannot_be_read_is_one_line(example: Path, tmp_path: Pat
 
 
 def busy(priority: int) -> str:
-    """One fast chain keeps the board and the line busy, and another chain calls a service once a second."""
+    """A description in which a fast chain keeps the board and the line busy, and another chain calls a service once a
+    second."""
     told = {"service": "arm", "type": "std_srvs/srv/SetBool", "payload_bytes": 20}
     publishes = [{"topic": f"t{size}", "payload_bytes": size} for size in (320, 81, 80)]
     load = {"name": "loop", "execution_ms": 0.8, "period_ms": 2.5}
@@ -348,8 +350,8 @@ def test_a_chain_that_is_never_acknowledged_in_time_needs_a_higher_priority(tmp_
 
 
 def test_a_bound_that_does_not_settle_names_the_load(tmp_path: Path) -> None:
-    """Two sensors leave 6 % of the line; yet in the simulator no message of the third chain waits for as long as its
-    period."""
+    """Two sensors leave 6 % of the line. Nevertheless, in the simulator no message of the third chain waits for as long
+    as its period."""
     values = [{"topic": f"remote{n}", "type": "std_msgs/msg/Bool", "payload_bytes": 1} for n in range(5)]
     system = d.described(
         d.board("m", submit_ms=0.05, process_ms=0.05),
@@ -370,7 +372,8 @@ def test_a_bound_that_does_not_settle_names_the_load(tmp_path: Path) -> None:
 
 
 def test_hold_counts_for_less_urgent_chains_only() -> None:
-    """A chain with `hold` delays less urgent chains while its reliable message waits for the acknowledgment."""
+    """While a reliable message of a chain with `hold` waits for its acknowledgment, frames of less urgent chains do not
+    start; frames of other chains do."""
 
     def bounds(*holding: str) -> dict[str, int | None]:
         def reporting(name: str, priority: int, execution_ms: float, **more: Any) -> str:

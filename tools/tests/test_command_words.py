@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong arguments and environment variables of commands: each gives one line and status 2."""
+"""Wrong arguments and environment variables of commands: for each, the command prints one line and ends with status
+2."""
 
 from __future__ import annotations
 
@@ -134,7 +135,7 @@ def test_a_defect_has_a_status_that_no_verdict_has(
         with pytest.raises(SystemExit) as ending:
             importlib.import_module("tide_tools.start").main()
     finally:
-        signal.signal(signal.SIGINT, before)  # at its end, main leaves the signals as a process needs them
+        signal.signal(signal.SIGINT, before)  # main leaves them as an ending process needs them
     assert ending.value.code == 70
     errors = capsys.readouterr().err
     assert "KeyError: 'release_ns'" in errors
@@ -143,7 +144,7 @@ def test_a_defect_has_a_status_that_no_verdict_has(
 
 @pytest.mark.parametrize("name", [name for name in command_names() if name not in ("agent", "line")])
 def test_help_breaks_where_the_terminal_does_and_gives_flags_no_value(name: str) -> None:
-    """Within 80 columns, neither a choice nor a limit is broken in the middle of a word."""
+    """Help in 80 columns breaks no choice and no limit in the middle of a word."""
     for words, command in _commands(name, load_command(name)):
         for paragraph in re.split(r"\n\s*\n", command.help or ""):
             assert paragraph.startswith("  ") or "\n" not in paragraph, f"{words}: {paragraph}"

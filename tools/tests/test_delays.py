@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links with measured delays: bounds and probabilities that are known independently, verdicts that never guarantee, and
-simulated delays."""
+"""Links with measured delays: bounds and probabilities are as computed by hand, no verdict is a guarantee, and delays
+are simulated."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def told(tmp_path: Path, text: str, *words: str) -> tuple[int, str]:
 
 
 def test_the_messages_of_an_instance_decide_its_probability() -> None:
-    """Alone, an instance takes its three callbacks and two delays; its messages take some microseconds. It is over
-    before the next one, so its own two messages are all that may be late."""
+    """An instance takes its three callbacks, two delays, and some microseconds for its messages. It ends before the
+    next one begins, so only its own two messages may be late."""
     alone = bounds_of(parse(described(*ENDS, wifi(), chain("drive", 1, *ROUND, period_ms=200)))).chain("drive")
     assert 126 * MS <= (alone.bound_ns or 0) < 126.2 * MS
     for one, (share, delay_ms) in zip(alone.likely, QUANTILES.items(), strict=True):
@@ -73,7 +73,8 @@ def test_the_best_probability_within_the_deadline_is_told(deadline_ms: int, shar
 
 
 def test_frames_of_earlier_instances_count_if_they_may_be_under_way() -> None:
-    """With the longest delay a message of 20 ms period has up to three others in front of it."""
+    """The chain has a period of 20 ms. With the longest delay, up to three earlier messages are in front of a
+    message."""
     bounds = bounds_of(parse(described(*ENDS, wifi(), chain("odom", 1, ("rover", 0.2), ("nav", 0.5), period_ms=20))))
     (median, *_, most) = bounds.chain("odom").likely
     assert median.instances == most.instances == most.messages == 4
@@ -85,7 +86,7 @@ def test_frames_of_earlier_instances_count_if_they_may_be_under_way() -> None:
 
 
 def test_other_chains_cost_the_same_however_late_their_messages_are() -> None:
-    """The other chain's reply may come with any delay, so it may delay this chain even if the messages of this one are
+    """The reply of the other chain may have any delay, so it may delay this chain even if this chain's messages are
     fast."""
     both = (
         chain("drive", 1, *ROUND, period_ms=200),

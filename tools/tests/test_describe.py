@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide trace describe: systems derived from traces of ROS 2. The trace is babeltrace2 2.0.4's text of a CTF trace that
-babeltrace2's own writer has made."""
+"""tide trace describe: systems derived from traces of ROS 2. The trace is the text that babeltrace2 2.0.4 prints for a
+CTF trace, which babeltrace2's own writer has made."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_trace_becomes_chains(tmp_path: Path) -> None:
     assert [(one.name, one.lanes) for one in system.executors] == [("sensors", 1), ("drive", 2)]
     names = {chain.name: [one.name for one in chain.callbacks] for chain in system.chains}
     assert names == {
-        "camera_timer": ["camera_timer", "planner_image", "motor_cmd_vel"],  # both processes use the same pointers
+        "camera_timer": ["camera_timer", "planner_image", "motor_cmd_vel"],  # the pointers of both processes are equal
         "logger_image": ["logger_image"],
         "logger_timer": ["logger_timer"],
     }
@@ -91,7 +91,7 @@ LOOP = [
     event(10, "callback_start", "callback = 4"),
     event(11, "rcl_publish", "publisher_handle = 2"),
     event(12, "callback_end", "callback = 4"),
-    event(13, "callback_end", "callback = 4"),  # the callback's start is not in the trace
+    event(13, "callback_end", "callback = 4"),  # its start is not in the trace
     event(20, "callback_start", "callback = 7"),
     event(21, "rcl_publish", "publisher_handle = 2"),
     event(22, "callback_end", "callback = 7"),

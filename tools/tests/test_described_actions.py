@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action in the guide, described by its services and its topic, is checked and simulated."""
+"""The action of the guide is described by its services and its topic. It is checked and simulated."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def test_a_header_has_the_action_in_place_of_its_services_and_topics() -> None:
 
 
 def test_types_of_an_action_say_their_sizes() -> None:
-    """The types are those of test_msgs, which is installed; its goal has the same fields."""
+    """The types are those of test_msgs, which is installed. Their goal has the same fields as that of the guide."""
     text = re.sub(r"(Fibonacci_SendGoal\"), payload_bytes = \d+", r"\1", described())
     system = parse(text.replace("example_interfaces", "test_msgs"))
     assert [one.sent_bytes for one in system.chain("pick").callbacks] == [20, 12, 16, 60, 0]
 
 
 def exchanged() -> str:
-    """The board is the action's client, and the host its server."""
+    """A description in which the board is the client of the action and the host its server."""
     text = (
         described()
         .replace('executor = "planner"', 'executor = "X"')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide doctor: its findings are correct, and for each missing part it prints the command to enter."""
+"""tide doctor: its findings are correct, and for each missing part it prints the command that installs it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains that begin with an event: how they are described, bounded, simulated with the shipped executor, and judged in
-a run."""
+"""Chains that begin with an event: their description, their bounds, their simulation with the shipped executor, and
+their verdict in a run."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_what_does_not_fit_an_event_is_refused(before: str, after: str, says: st
 
 
 def test_an_event_is_answered_without_waiting_for_a_tick() -> None:
-    """With a timer instead of the event, the bound counted from the tick is the same; counted from the polled event, it
-    is a period longer."""
+    """With a timer that polls for the event, the bound from the tick is the same as that from the event here. Counted
+    from the polled event, it is a period longer."""
     event, timer = bounds_of(load(FILE)), bounds_of(changed(('kind = "event"', 'kind = "timer"')))
     one, other = bound_of(event, "estop"), bound_of(timer, "estop")
     assert one.bound_ns == other.bound_ns == one.from_event_ns
@@ -111,8 +111,8 @@ def test_no_event_is_answered_after_its_bound() -> None:
 
 
 def test_a_burst_takes_longer_than_single_events() -> None:
-    """In the simulation there are bursts in which each event is answered, however many events come before the callback
-    begins: the last of three simultaneous events waits for two others."""
+    """The simulation has bursts in which each event is answered, however many events occur before the callback begins.
+    The last of three simultaneous events waits for two others."""
     crowd = (
         ("execution_ms = 3", "execution_ms = 6"),
         ("period_ms = 20", "period_ms = 60"),
@@ -146,8 +146,8 @@ def test_a_trace_tells_an_event_from_a_timer() -> None:
 
 
 def test_a_chain_that_an_event_begins_is_not_called_silent() -> None:
-    """On the user's board the number of events is unknown. Therefore none counts as missing, and the verdict cannot say
-    that all were observed."""
+    """It is unknown how many events there were on the user's board, so none counts as missing, and the verdict cannot
+    say that all were observed."""
     system = changed(('name = "board"\nwhere = "mcu"', 'name = "board"\nwhere = "mcu"\ncommand = "x {device}"'))
     told = Recorded(0, end_ns=4000 * MS, seen_until_ns=5000 * MS)
     told.topics = {"pressed": [100 * MS * n for n in range(30)], "cut": [100 * MS * n + 9 * MS for n in range(30)]}
@@ -168,8 +168,8 @@ def test_check_says_from_when_deadlines_count() -> None:
 
 
 def test_events_that_stay_away_keep_nobody_awake() -> None:
-    """If no timer publishes, the board probes its agent while it waits for events, so bounds include the frames of
-    these probes."""
+    """If no timer publishes, the board probes its agent while it waits for events. Bounds include the frames of these
+    probes."""
     rare = (("period_ms = 200", "period_ms = 2000"),)
     timers = [*rare, ('kind = "event"', 'kind = "timer"'), ('kind = "event"', 'kind = "timer"'), ("burst = 3\n", "")]
     ids = {one.id for one in bounds_of(changed(*timers)).assumptions}
@@ -181,8 +181,8 @@ def test_events_that_stay_away_keep_nobody_awake() -> None:
 
 
 def test_an_event_of_the_host_is_a_message_from_outside() -> None:
-    """A button that another machine publishes, and a stop on the board: it behaves like a timer of the same period,
-    without the tick."""
+    """Another machine publishes a button, which stops something on the board. The event is like a timer of the same
+    period, without the wait for a tick."""
 
     def stop(kind: str, *more: str) -> str:
         begin = ("teleop", 1, {"name": "pressed", "kind": kind})
@@ -190,7 +190,7 @@ def test_an_event_of_the_host_is_a_message_from_outside() -> None:
         return d.described(*parts, d.chain("stop", 2, begin, ("m", 1)), d.chain("imu", 1, ("m", 2), ("teleop", 3)))
 
     event, timer = (bound_of(stop(kind), "stop") for kind in ("event", "timer"))
-    assert event.bound_ns >= timer.bound_ns  # no message has to arrive, so the board may ping its agent
+    assert event.bound_ns >= timer.bound_ns  # without messages, the board may ping its agent
     assert event.from_event_ns == event.bound_ns and timer.from_event_ns == timer.bound_ns + 100 * MS
     assert 0 < worst_of(parse(stop("event")), runs=1)["stop"] <= event.bound_ns
 
@@ -208,7 +208,8 @@ def test_an_event_of_the_host_alone_has_bounds_as_a_subscription_has() -> None:
 
 
 def test_events_of_the_host_may_come_in_bursts() -> None:
-    """Each of three events waits for the other two, in any order, and the last message waits for all of them."""
+    """Each of three events may wait for the other two, and the message of the last one waits for those of the
+    others."""
     begin = ("h", 5, {"name": "pressed", "kind": "event"})
     chains = (d.chain("stop", 2, begin, ("g", 1), burst=3), d.chain("other", 1, ("h", 7)))
     text = d.described(d.host("h"), d.host("g"), *chains)

@@ -30,7 +30,7 @@ def agent_trace(file: Path, boards: dict[str, Board]) -> Path:
 
 
 def export(*words: object) -> tuple[str, list[str]]:
-    """Standard output, and the lines of standard error."""
+    """Runs tide trace export. Returns its standard output, and the lines of its standard error."""
     result = CliRunner().invoke(app, ["trace", "export", *map(str, words)])
     assert result.exit_code == 0, result.output
     return result.stdout, result.stderr.splitlines()
@@ -129,7 +129,7 @@ def test_instances_after_a_restart_are_others(tmp_path: Path) -> None:
 
 
 def test_clock_records_are_no_steps(tmp_path: Path) -> None:
-    """A plain trace file is exported like a folder of recordings."""
+    """Exports a plain trace file, which works like a folder of recordings."""
     board = Board(random.Random(SEED), is_synchronised=True)
     file = tmp_path / "board.trace"
     file.write_bytes(b"".join(one.octets for one in board.messages(3)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tide trace export writes for a recorded run, read back by Perfetto's own library, and as CSV.
+"""What tide trace export writes for a recorded run: for Perfetto, read back with Perfetto's own library, and as CSV.
 
-TIDE_SEED is the seed of drawn recordings."""
+TIDE_SEED is the seed of the drawn recordings."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def drawn(source: random.Random) -> list[Step]:
 
 
 def slices_of(octets: bytes) -> list[tuple[str, str, str, int, int, int]]:
-    """Place, chain, name, start, end and flow, as Perfetto's own reader returns them; slices of a track must nest."""
+    """Place, chain, name, start, end and flow of each slice, from Perfetto's own reader. Checks that the slices of a
+    track nest."""
     trace = perfetto.Trace.FromString(octets)
     tracks: dict[int, Any] = {}
     open_on: dict[int, list[Any]] = defaultdict(list)

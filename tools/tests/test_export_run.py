@@ -45,10 +45,11 @@ ROUND = (TracedCallback("read", "timer"), TracedCallback("move", "subscription")
 
 @dataclass
 class Run:
-    """A run as its programs record it. batch: without levels, so that all chains share the streams of level 0."""
+    """The records of a run, as its programs make them. With ``batch`` there are no levels, so all chains share the
+    streams of level 0."""
 
     batch: bool = False
-    first_sequence: int = 65_530  # the numbers wrap around
+    first_sequence: int = 65_530  # so that the numbers wrap around
     daemon: list[Row] = field(default_factory=list)
     lane: list[Row] = field(default_factory=list)
     agent: list[Row] = field(default_factory=list)
@@ -73,8 +74,8 @@ class Run:
         self.lane.append((end_ns, (chain + 1) << 24 | index, priority, trace.END, 0))
 
     def up(self, chain: int, index: int, start_ns: int, lost: int) -> int:
-        """The time at which the frame arrives at the agent. A frame takes 100 ns, and a lost one is sent again after
-        150 ns."""
+        """Records a frame to the agent and returns the time at which it arrives. A frame takes 100 ns, and a lost one
+        is sent again after 150 ns."""
         number, stream, priority = self.next_number("up", chain), self.stream(chain), self.level(chain) << 8
         for turn in range(lost + 1):
             at_ns = start_ns + 150 * turn
@@ -88,8 +89,8 @@ class Run:
         return came_ns + 20
 
     def down(self, chain: int, start_ns: int, lost: int, reader: int | None = None) -> int:
-        """The time at which the board has received the message. reader: id of its object; None: the object of the
-        chain's subscription."""
+        """Records a message to the board and returns the time at which it has arrived. ``reader`` is the id of the
+        object that gets it; None: the chain's subscription."""
         number, stream, priority = self.next_number("down", chain), self.stream(chain), self.level(chain) << 8
         name = (0x16 + 16 * chain if reader is None else reader) << 16 | number
         for turn in range(lost + 1):
@@ -137,7 +138,7 @@ def ways(steps: list[Step]) -> dict[tuple[str, int], list[Step]]:
 
 @pytest.mark.parametrize("batch", [False, True])
 def test_every_instance_goes_from_board_over_wire_agent_and_node_back(tmp_path: Path, batch: bool) -> None:
-    """This also holds if frames are retransmitted."""
+    """Some of the frames are retransmitted."""
     for seed in range(SEED, SEED + 20):
         source = random.Random(seed)
         run = Run(batch)
@@ -162,7 +163,7 @@ def test_every_instance_goes_from_board_over_wire_agent_and_node_back(tmp_path: 
 
 
 def test_numbers_that_begin_anew_are_told_apart(tmp_path: Path) -> None:
-    """A client that connects again counts its frames from the beginning again."""
+    """A client that connects again counts its frames from the start again."""
     run = Run(first_sequence=0)
     for index in range(6):
         run.instance(0, index)
@@ -176,7 +177,7 @@ def test_numbers_that_begin_anew_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_subscription_runs_with_what_was_given_to_it_not_to_another(tmp_path: Path) -> None:
-    """Two messages are delivered one after the other, and the callback of the first one runs last."""
+    """Two messages are delivered one after the other. The callback of the first one runs last."""
     run = Run(batch=True)
     run.instance(0, 0)
     run.instance(1, 0)
@@ -200,7 +201,7 @@ def test_subscriptions_services_and_clients_have_numbers_of_their_own(tmp_path: 
         for index in range(4):
             at_ns = START_NS + index * PERIOD_NS
             run.callback(0, index, TIMER, at_ns + 5, at_ns + 10)
-            # Messages that arrive together; each is given as chain, id of the object, and kind of its callback.
+            # Messages that arrive together, each as its chain, the id of the object and the kind of the callback.
             for together in ([(0, 0x17, CLIENT), (1, 0x18, SERVICE)], [(0, 0x27, CLIENT), (1, 0x16, SUBSCRIPTION)]):
                 for chain, reader, _ in source.sample(together, 2):
                     taken.setdefault((CHAINS[chain], index), []).append(at_ns + 100)
@@ -229,7 +230,8 @@ def test_a_run_leaves_what_starts_each_callback() -> None:
 
 
 def test_a_message_that_never_came_leaves_the_others_as_they_are(tmp_path: Path) -> None:
-    """Best effort: the second of three messages is lost on the way up, and the answer to the third one is lost."""
+    """With best effort, the second of three messages is lost on its way to the agent, and the answer to the third one
+    is lost."""
     run = Run()
     run.instance(0, 0)
     mark = len(run.agent), len(run.daemon), len(run.lane), len(run.nodes)
@@ -243,7 +245,7 @@ def test_a_message_that_never_came_leaves_the_others_as_they_are(tmp_path: Path)
 
 
 def test_a_picture_has_the_whole_way_of_one_instance(tmp_path: Path) -> None:
-    """Without a selection, the instance with the median latency is drawn, because instances with retransmissions take
+    """If the user selects none, the instance with the median latency is drawn, not one that retransmissions make
     longer."""
     run = Run()
     for index, lost in enumerate((2, 0, 1, 3, 0)):

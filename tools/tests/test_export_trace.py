@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of programs, read whole, truncated and damaged, and exported; MCAP files are read back by MCAP's own library.
+"""Traces of programs are read whole, truncated and damaged, and are exported. MCAP files are read back with MCAP's own
+library.
 
 TIDE_SEED is the seed for the damage."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide` without its extras: it checks and simulates, and for other commands it names the extra that they need."""
+"""`tide` without its extras can check and simulate. Other commands name the extra that they need."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ sys.meta_path.insert(0, Hidden())
 
 
 def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """The environment of a Python that has only the dependencies of `tide`."""
+    """Runs a command with a Python that has only the dependencies of `tide`."""
     (folder / "sitecustomize.py").write_text(HIDDEN, encoding="utf-8")
     paths = os.pathsep.join((str(folder), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")))
     words = (sys.executable, "-m", "tide_tools.start", *words)

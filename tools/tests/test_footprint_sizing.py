@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that `tide footprint` derives from a description, and its bound for the stack, without a compiler. The command
-itself is tested in tests/firmware/test_footprint_command.py."""
+"""What `tide footprint` derives from a description without a compiler, and its bound for the stack.
+tests/firmware/test_footprint_command.py tests the command itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SYSTEM = ROOT / "tools/tests/data/systems/three_chains.toml"
 def test_pools_hold_what_the_description_names() -> None:
     sizes = pools(client_of(load(SYSTEM)))
     assert sizes["TIDE_TIMERS"] == sizes["TIDE_PUBLISHERS"] == sizes["TIDE_SUBSCRIPTIONS"] == 3
-    assert sizes["TIDE_STREAMS"] == 3 + 1  # one reliable stream for each level, and one for level 0
+    assert sizes["TIDE_STREAMS"] == 3 + 1  # a reliable stream for each of three levels, and one for level 0
     assert sizes["TIDE_NAME_BYTES"] >= len("rt/battery/request") + 1
     assert sizes["TIDE_REASSEMBLIES"] == 0
     assert all(sizes[name] % 4 == 0 for name in sizes if name.endswith("_NODE_BYTES"))
@@ -94,7 +94,7 @@ def test_program_uses_every_handle_and_header_every_pool() -> None:
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("systems/**/*.toml")), ids=lambda file: file.stem)
 def test_every_publisher_of_an_example_has_the_chain_of_its_callback(file: Path) -> None:
-    """The chain that takes a topic may have no callback on the board; the command ended with a KeyError."""
+    """The chain that takes a topic may have no callback on the board. The command once ended with a KeyError for it."""
     system = load(file)
     for one in system.boards():
         client = client_of(only_board(system, one.name))

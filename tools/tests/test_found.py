@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Descriptions that once revealed a defect: a response exceeded its printed bound, a reason was wrong, or the
-description could not be simulated. Each of them is checked, and run in virtual time."""
+description could not be simulated. Each is checked and run in virtual time. The docstrings of the tests say what was
+wrong then."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from tide_tools.system.model import System
 
 
 def _fan(listeners: int, baud: int, period_ms: int) -> System:
-    """One message of type Imu and several nodes that receive it."""
+    """A message of the type Imu that several nodes receive."""
     branches = (
         chain(f"log{n}", n + 1, period_ms, f"{'ijklno'[n]}", (), 'branches_from = "imu.b0"') for n in range(listeners)
     )
@@ -56,7 +57,7 @@ def _udp(*chains: str, agent: float, back: float, policy: str | None = None) -> 
 
 
 def _stock_text(reliability: str = "best_effort") -> str:
-    """Firmware on rclc's stock executor: a callback with two topics, a command, and a ping."""
+    """Firmware with rclc's stock executor: a callback that publishes two topics, a command, and a ping."""
     topics = [{"topic": f"t/t{n}", "payload_bytes": 40} for n in (0, 1)]
     state = (("m", 0.2, {"publishes": topics}), ("h", 0.1, {"topic": "t/t0"}))
     return described(
@@ -76,7 +77,7 @@ def _stock_best_effort() -> System:
 
 
 def _cameras(period_ms: float) -> System:
-    """Two rectified pictures that a third callback joins, on four lanes without groups."""
+    """A third callback joins two rectified pictures, on four lanes without groups."""
     topics = [{"topic": f"raw/{side}", "payload_bytes": 1000} for side in ("left", "right")]
     times = {"period_ms": period_ms, "deadline_ms": 100}
     sides = [("p", 8, {"topic": one["topic"], "publishes": {**one, "topic": f"{one['topic']}/rect"}}) for one in topics]
@@ -96,7 +97,7 @@ def _best_effort(text: str) -> str:
 
 
 def _stock(period_ms: int) -> System:
-    """The usual way to publish with rclc: two messages of a board every 20 ms, and a command of a node."""
+    """A board that publishes two messages every 20 ms in the usual way of rclc, and a command of a node."""
     out = chain("imu", 4, 20, "mh", (320,)), chain("odom", 3, 20, "mh", (720,))
     return system(*out, chain("cmd", 5, period_ms, "gm", (48,)), baud=12_000_000, board='policy = "batch_stock"')
 
@@ -159,7 +160,7 @@ def test_nothing_is_above_a_printed_bound(what: str) -> None:
 
 
 def test_what_is_not_acknowledged_waits_for_no_way_back() -> None:
-    """A reliable chain over a network made every message to the host as late as its acknowledgment."""
+    """If a chain over a network was reliable, every message to the host counted as late as its acknowledgment."""
     one, other = chain("a", 2, 100, "mh", (40,)), chain("b", 1, 100, "mh", (40,))
     alone = _udp(_best_effort(one), _best_effort(other), agent=2, back=5)
     beside = _udp(_best_effort(one), other, agent=2, back=5)
@@ -175,7 +176,8 @@ def test_a_board_takes_no_bound_from_nodes_that_it_never_meets() -> None:
 
 @pytest.mark.parametrize("beside", [(), (chain("cmd", 9, 100, "mh", (40,)),)], ids=["nodes alone", "beside a board"])
 def test_the_length_of_a_message_between_nodes_takes_no_bound(beside: tuple[str, ...]) -> None:
-    """A megabyte was the limit of each message, and above it nodes alone had the bounds of another analysis."""
+    """A message was limited to a megabyte. With longer ones, a system of nodes alone had the bounds of another
+    analysis."""
 
     def bounds(size: int) -> list[float | None]:
         see = chain("see", 2, 33, "hi", (size,)), chain("keep", 1, 33, "j", (), 'branches_from = "see.b0"')
@@ -188,7 +190,8 @@ def test_the_length_of_a_message_between_nodes_takes_no_bound(beside: tuple[str,
 
 @pytest.mark.parametrize(("period_ms", "times"), [(400, 1), (12, 2)])
 def test_a_less_urgent_callback_blocks_once_an_execution(period_ms: int, times: int) -> None:
-    """The chain has two callbacks on the board. A less urgent callback runs beside them, seldom or often."""
+    """The chain has two callbacks on the board. A less urgent callback, which runs seldom or often, may block each of
+    them once."""
     slow = hosted("slow", 1, ("m", 8), period_ms=period_ms, deadline_ms=400)
     bounds = bounds_of(system(chain("fast", 2, 400, "mhm", (12, 12)), slow))
     (blocked_ns,) = (part.value_ns for part in bounds.chain("fast").parts if part.kind == "client_blocking")
@@ -196,7 +199,7 @@ def test_a_less_urgent_callback_blocks_once_an_execution(period_ms: int, times: 
 
 
 def test_best_effort_alone_makes_the_stock_executor_wait_for_nothing() -> None:
-    """A branch or a ping was refused, as if each publish waited for an acknowledgment."""
+    """A branch or a ping was refused, as if each publish waited for an acknowledgment; best-effort ones do not."""
     stock = _stock_best_effort()
     batch = parse(re.sub('"batch_stock"', '"batch"', _stock_text()))
     assert [one.bound_ns for one in bounds_of(stock).chains] == [one.bound_ns for one in bounds_of(batch).chains]
@@ -218,8 +221,8 @@ def test_best_effort_alone_makes_the_stock_executor_wait_for_nothing() -> None:
 
 
 def test_a_chain_of_nodes_loses_no_frame_of_a_line() -> None:
-    """The chain of nodes shares an executor with a chain of a board. Once, 118 ms of its bound of 127 ms were for the
-    repair of lost frames."""
+    """The chain of nodes shares an executor with a chain of a board. 118 ms of its bound of 127 ms were for the repair
+    of lost frames, of which it has none."""
     described = system(chain("plan", 1, 500, "ih", (40,)), chain("cmd", 2, 900, "hm", (40,)))
     for losses in (1, 2):
         assert bound_ms(bounds_of(described, None, losses), "plan") == bound_ms(bounds_of(described), "plan")
@@ -235,7 +238,7 @@ def test_a_chain_of_nodes_loses_no_frame_of_a_line() -> None:
     ],
 )
 def test_losses_that_no_bound_covers_are_named(best_effort: str, losses: int, says: str, tmp_path: Path) -> None:
-    """An instance that loses a frame of a best-effort message has no end, and its deadline was guaranteed."""
+    """An instance that loses a frame of a best-effort message never ends. Nevertheless its deadline was guaranteed."""
     every = (
         chain("a", 3, 900, "mh", (40,)),
         chain("b", 2, 900, "hm", (40,)),
@@ -252,7 +255,7 @@ def test_losses_that_no_bound_covers_are_named(best_effort: str, losses: int, sa
 
 @pytest.mark.parametrize("command", ["check", "optimise"])
 def test_losses_of_a_system_without_a_board_are_refused(command: str, tmp_path: Path) -> None:
-    """The option was ignored, and every deadline guaranteed."""
+    """The option was ignored, and every deadline was guaranteed."""
     file = tmp_path / "system.toml"
     file.write_text(described(host("h"), host("g"), hosted("a", 1, ("h", 1), ("g", 1))), encoding="utf-8")
     status, output = tide(command, file, "--losses", "1")
@@ -267,7 +270,7 @@ def test_losses_of_a_system_without_a_board_are_refused(command: str, tmp_path: 
 def test_a_bound_above_its_deadline_names_the_escapes_that_nobody_stated(
     escaped_bytes: int | None, deadline_ms: int, hints: bool, tmp_path: Path
 ) -> None:
-    """Half of the bound is a default, and the table looked as if the line were too slow."""
+    """Half of the bound came from a default, but the table looked as if the line were too slow."""
     file = tmp_path / "system.toml"
     imu = hosted("imu", 1, ("m", 0.1), ("h", 0.1), payload=320, deadline_ms=deadline_ms)
     link = line("l", baud=115_200, escaped_bytes=escaped_bytes)
@@ -291,7 +294,7 @@ def test_compared_executors_have_the_names_that_the_option_takes(tmp_path: Path)
 @pytest.mark.parametrize("command", ["check", "simulate", "optimise"])
 @pytest.mark.parametrize("way", ["mh", "mhn"], ids=["one board", "two boards"])
 def test_what_the_analysis_refuses_has_its_line_in_every_command(command: str, way: str, tmp_path: Path) -> None:
-    """`simulate` ended with 1, as for a late chain, and named neither file nor line."""
+    """`simulate` ended with status 1, as for a late chain, and named neither the file nor the line."""
     text = described(
         *(board(one, link=f"l{one}") for one in "mn"),
         *(host("h"), line("lm", baud=19_200, mtu_bytes=65_000), line("ln")),
@@ -306,7 +309,8 @@ def test_what_the_analysis_refuses_has_its_line_in_every_command(command: str, w
     assert f"{file}:{at}: chain 'imu', callback 'b0': its frame takes" in " ".join(output.split("\n")), output
 
 
-# What `tide check` must say about each: the figure, and its cause (a default, or the wait that makes the chain late).
+# For each description, what `tide check` must say: the figure, and its cause (a default, or the wait that makes the
+# chain late).
 REASONS: dict[str, tuple[Callable[[], System], str, str]] = {
     "escapes decide": (
         lambda: parse(described(board("m"), host("h"), line("l", baud=115_200), chain("imu", 1, 58, "mh", (340,)))),
@@ -386,8 +390,9 @@ def test_what_cannot_be_is_refused_with_its_remedy(what: str) -> None:
 
 
 def test_beside_a_timer_that_a_load_delays_by_its_period_other_chains_have_bounds() -> None:
-    """A write to flash of 10 ms makes a timer of 10 ms skip an expiry, which then has no instance. Work of the timer is
-    bounded nevertheless, and so is what waits for it; an event in its place has a bound of its own."""
+    """A write to flash of 10 ms makes a timer of 10 ms skip expiries, so its chain has no bound. The work of the timer
+    is limited nevertheless, so chains that wait for it have bounds. If an event takes the place of the timer, its own
+    chain has a bound as well."""
 
     def described_with(kind: str) -> str:
         flash = {"name": "flash", "execution_ms": 10, "period_ms": 1000}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The results of tide check are correct: no response of the shipped executor exceeds a bound, a bound is the sum of its
-parts, and each chain without a bound has one cause. TIDE_SEED replays the random searches; TIDE_SEEDS makes them
-longer."""
+parts, and each chain without a bound has one cause. The environment variable TIDE_SEED replays the random searches, and
+TIDE_SEEDS makes them longer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def checked(*words: str | Path) -> dict[str, Any]:
 
 
 def worst_ns(plan: str) -> tuple[int, ...]:
-    """The longest responses of the shipped executor in virtual time; every rule is checked."""
+    """The longest responses of the shipped executor in a run in virtual time. Fails if the run violates a rule."""
     server = Server(PROGRAM)
     try:
         played = server.play(plan)
@@ -86,7 +86,8 @@ def test_the_shipped_executor_is_never_above_a_bound(file: str, executor: str, p
 
 
 def test_a_set_with_live_timers_takes_longer_than_one_with_cached_timers() -> None:
-    """The bound for cached timers is that of rclcpp; the shipped policy exceeds it."""
+    """rclcpp caches timers in its ready set, and the bound for this is exceeded by the shipped policy, which has live
+    timers."""
     system = load(DATA / "live_timers_in_a_large_ready_set.toml")
     cached, live = (bounds_of(system, name).chain("victim") for name in ("rclcpp", "default"))
     assert cached is not None and live is not None and cached.bound_ns is not None and live.bound_ns is not None
@@ -141,7 +142,7 @@ def test_parts_add_up_and_reasons_have_one_root(make: Any, executors: tuple[str,
         roots = {}
         for chain in bounds.chains:
             shown = json.dumps(chain.reason) + json.dumps(chain.depends_on) + json.dumps([*chain.parts])
-            assert not any(letter in shown for letter in "!@"), shown  # these characters occur only in internal names
+            assert not any(letter in shown for letter in "!@"), shown  # they occur only in internal names
             assert "#" not in shown.replace("rclcpp#2360, #2645, #2702", ""), shown
             if chain.bound_ns is not None:
                 bounded += 1
@@ -154,14 +155,15 @@ def test_parts_add_up_and_reasons_have_one_root(make: Any, executors: tuple[str,
         for root in roots.values():
             if root.reached_ns is not None:
                 assert (root.limit_ns is not None and root.reached_ns >= root.limit_ns) or root.kind == "effort"
-            if root.chain is not None and root.chain in roots:  # the root of a root is that root itself
+            if root.chain is not None and root.chain in roots:  # a root is its own root
                 assert roots[root.chain].chain == root.chain
             assert root.chain is None or bounds.chain(root.chain) is None or root.chain in roots
     assert bounded > len(every) // 2
 
 
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Counts every call of the native analysis from here on. The number shows that rounds end, on any machine."""
+    """Collects every call of the native analysis from here on. On any machine, their number shows that the rounds
+    end."""
     asked: list[Any] = []
 
     def ask(document: Any, **options: bool) -> Any:
@@ -189,8 +191,8 @@ def test_a_ring_of_executors_ends_and_says_why(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_chain_over_a_line_may_be_longer_than_its_period() -> None:
-    """The bound of such a chain counts several active instances at a time. A chain whose timer may be late by a whole
-    period has no bound. The others keep theirs."""
+    """The bound of such a chain takes several active instances into account. A chain whose timer may be late by a whole
+    period has no bound; the others keep theirs."""
     text = re.sub(r"^deadline_ms = .*$", "deadline_ms = 900", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
 
     def at(period_ms: int) -> Bounds:
@@ -257,7 +259,7 @@ def group_of_the_user(group: str) -> System:
 
 
 def test_a_group_of_any_name_is_the_user_s_alone() -> None:
-    """Whatever the name of `d`'s group, it contains no other callback."""
+    """Whatever name the group of `d` has, no other callback is in it."""
     found = set()
     for group in ("own", "a_b_itself", "a_itself_itself", "a_1", "b", "a", "main"):
         bounds = bounds_of(group_of_the_user(group))
@@ -278,9 +280,9 @@ def itself(long_ms: float) -> System:
 
 @pytest.mark.parametrize("executor", ["default", "priority", "any_order"])
 def test_a_callback_that_waits_for_itself_may_be_late_without_end(executor: str) -> None:
-    """An instance that ends after the next release overlaps the next instance and delays its own callback there. Only
-    one lane at a time can run that callback, so the two other lanes do not help. Chains that share the executor of its
-    last callback have no bound either."""
+    """An instance that ends after the next release delays the same callback in the next instance. Only one lane at a
+    time can run this callback, so the two other lanes do not help. Chains that share the executor of its last callback
+    have no bound either."""
     fast, late = (bounds_of(itself(long_ms), executor) for long_ms in (50, 79.9))
     assert [(chain.bound_ns is not None, chain.met) for chain in fast.chains] == [(True, True)] * 2
     assert [(chain.bound_ns, chain.met) for chain in late.chains] == [(None, False)] * 2
@@ -311,8 +313,8 @@ def test_a_budget_that_is_too_small_is_found() -> None:
     assert "asks for 50.0 %; raise budget_ms" in line
     enough = file.read_text(encoding="utf-8").replace("budget_ms = 10\n", "budget_ms = 60\n")
     (bound,) = bounds_of(parse(enough)).chains
-    # In the worst case the lane gets no time for twice 40 ms. The deadline is then missed, but the number is still a
-    # bound.
+    # In the worst case the lane gets no time for twice 40 ms. The deadline is missed then, but the figure is a bound
+    # nevertheless.
     assert bound.bound_ns == 130_000_000 and not bound.met and bound.root is None
 
 
@@ -348,7 +350,7 @@ def test_the_reason_is_the_first_chain_that_fails(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["period_too_short_over_a_line", "two_boards"])
 def test_chains_that_are_longer_than_their_periods_are_told_how_long(name: str) -> None:
-    """Chains on one board, and chains on two boards with a line each, which meet on the host."""
+    """The chains are on one board, or on two boards with a line each and meet on the host."""
     status, output = told(DATA / f"{name}.toml")
     chains = checked(DATA / f"{name}.toml")["chains"]
     late = [one for one in chains if not one["met"]]
@@ -391,7 +393,7 @@ def with_lanes(lanes: int) -> str:
 
 
 def test_lanes_that_chains_share_have_no_bound(tmp_path: Path) -> None:
-    """Two lanes for three priorities: chains that share a lane wait for the callback that has begun there."""
+    """Two lanes serve three priorities. Chains that share a lane wait for a callback that has begun on it."""
     file = tmp_path / "system.toml"
     text = with_lanes(2)
     file.write_text(text, encoding="utf-8")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide new system: its output can be checked and simulated, and editors can complete it; also the pages that are
-generated from the schema."""
+"""tide new system: its output can be checked and simulated, and editors can complete it. The pages that are generated
+from the schema are tested as well."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def test_what_cannot_be_written_is_one_line(words: tuple[str, ...], what: str, t
 
 
 def test_the_pages_are_those_of_the_code() -> None:
-    """tide show --as reference --out docs/system_toml.md and --as schema --out docs/system.schema.json write them."""
+    """`tide show --as reference --out docs/system_toml.md` and `tide show --as schema --out docs/system.schema.json`
+    write these pages."""
     assert (ROOT / "docs/system_toml.md").read_text(encoding="utf-8") == reference_page()
     assert json.loads((ROOT / "docs/system.schema.json").read_text(encoding="utf-8")) == json_schema()
 
@@ -105,7 +106,7 @@ def test_examples_name_their_schema(file: Path) -> None:
 
 
 def test_numbers_that_nobody_measured_are_no_guarantee(tmp_path: Path) -> None:
-    """Invented numbers must not get a green "yes"."""
+    """For invented numbers, the output must not be a green "yes"."""
     file = tmp_path / "robot.toml"
     done("new", "system", file, "--board", "base", "--board", "arm")
     status, shown = tide("check", file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and SIGTERM, at random moments and at the most critical ones."""
+"""Ctrl-C and SIGTERM at random moments, and at the most critical ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 # ---- at any moment ----
 
 MARK = "TIDE_INTERRUPTION"  # a variable in the environment of the command, inherited by all its children
-OVER_S = 0.3  # a command that ends within this time may already have been ending by itself
+OVER_S = 0.3  # a command that ends so soon may have been ending anyway
 BAD_WORDS = ("Traceback", "terminate called", "Exception ignored", "Aborted", "core dumped", "never retrieved")
 ONCE = ((signal.SIGINT,),)
 SIGNALS = (*ONCE, (signal.SIGTERM,), (signal.SIGINT, signal.SIGINT))
@@ -48,8 +48,8 @@ try:
 except KeyboardInterrupt:
     sys.exit(130)
 """
-# Arguments of the interpreter, how long they run (from their first line, if they run until they are interrupted), the
-# signals, and the exit statuses of a run that was not interrupted in time.
+# For each run: the arguments of the interpreter, how long it takes (from its first line, if it runs until it is
+# interrupted), the signals, and the exit statuses if it was not interrupted in time.
 RUN = ((*TIDE, "run", EXAMPLE, "--executor", "tide", "--periods", "4", "--out", "out"), 8.0, SIGNALS, (0, 1))
 SIMULATE = ((*TIDE, "simulate", EXAMPLE, "--runs", "1000"), 1.0, SIGNALS, (0,))
 RECORD = ((*TIDE, "trace", "record", "--out", "out/traces"), 1.0, SIGNALS, ())
@@ -64,7 +64,7 @@ def environment(mark: str) -> dict[str, str]:
 
 
 def left_behind(mark: str) -> list[str]:
-    """The processes with this mark, in whatever session, except zombies, which only wait for their parent."""
+    """The processes with this mark, in any session, except zombies, which only wait for their parent."""
     wanted = f"{MARK}={mark}".encode()
     found = []
     for process in Path("/proc").glob("[0-9]*"):
@@ -77,7 +77,7 @@ def left_behind(mark: str) -> list[str]:
 
 
 def _before_the_command(errors: str) -> bool:
-    """Python itself was still starting up. An editable install runs some code of its own there."""
+    """True if Python was still starting. An editable install runs some code of its own at that time."""
     said = errors.replace(str(ROOT), "").replace("tide_tools.start", "")
     return "init_import_site" in errors or ("KeyboardInterrupt" in errors and "tide" not in said)
 
@@ -95,8 +95,8 @@ def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(
     signals: tuple[tuple[signal.Signals, ...], ...],
     ends: tuple[int, ...],
 ) -> None:
-    """Each run of the test interrupts at another moment, which a failure reports. The command ends with status 130 or
-    by the signal. Older results are unchanged, or replaced by new ones as a whole."""
+    """Each run of the test interrupts at another moment, which a failure reports. The command must end with status 130
+    or by the signal. Older results must be unchanged, or be replaced by new ones as a whole."""
     moment_s, numbers = random.uniform(0, about_s), random.choice(signals)
     out = tmp_path / "out"
     out.mkdir()
@@ -128,7 +128,7 @@ def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(
         return
     context = f"{numbers} after {moment_s:.3f} s: status {process.returncode}\n{errors}"
     if was_asked and not (process.returncode == 0 and time.monotonic() - told < OVER_S):
-        # Python ends by SIGINT if a KeyboardInterrupt has passed through an exec, as in imports.
+        # Python itself ends by SIGINT if a KeyboardInterrupt has passed through an exec, as in imports.
         assert process.returncode in (130, -signal.SIGINT, *(-number for number in numbers)), context
     elif not was_asked:
         assert process.returncode in ends, context
@@ -147,7 +147,7 @@ def test_an_interruption_at_any_moment_is_quiet_and_leaves_nothing(
 
 
 def test_an_interruption_while_children_are_ended_is_not_lost(tmp_path: Path) -> None:
-    """The child interrupts this process when the child is ended; it does not matter if the work has already ended."""
+    """The child interrupts this process when it is ended. This works also if the work has already ended."""
     code = (
         "import os, signal; signal.signal(15, lambda *_: (os.kill(os.getppid(), 2), exit(0))); print('up', flush=True)"
     )
@@ -173,7 +173,7 @@ def test_an_interruption_that_a_finalizer_swallows_is_raised_again() -> None:
 
 
 def test_one_that_a_library_swallows_is_raised_at_the_end() -> None:
-    with pytest.raises(KeyboardInterrupt), interruptible(), contextlib.suppress(BaseException):  # as a library might
+    with pytest.raises(KeyboardInterrupt), interruptible(), contextlib.suppress(BaseException):  # as libraries do
         signal.raise_signal(signal.SIGTERM)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains that wait for several messages: what a description may say, bounds, and what the shipped executors do."""
+"""Chains that wait for several messages: valid descriptions, bounds, and runs of the shipped executors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def described(
     left_ms: float = 2, right_ms: float = 5, period_ms: int = 100, joins: str = '["right.b"]', lanes: int = 2
 ) -> str:
     def chain(name: str, priority: int, *steps: tuple[str, float], **more: Any) -> str:
-        """steps: each has a name and an execution_ms, and publishes the topic that has its name."""
+        """A chain. Each step is the name and execution_ms of a callback, which publishes the topic of its name."""
         every = [("e", ms, {"name": one, "publishes": {"topic": f"/{one}", "payload_bytes": 8}}) for one, ms in steps]
         return d.chain(name, priority, *every, period_ms=period_ms, reliability="reliable", **more)
 
@@ -48,7 +48,7 @@ def test_a_join_waits_for_the_slowest_input(left_ms: float, right_ms: float) -> 
 
 
 def test_what_chains_of_a_node_share_counts_once() -> None:
-    """All callbacks after one expiry, on one lane: 1 + 6 + 6 + 3 + 1 ms, where the last one follows `depth`."""
+    """One lane runs all callbacks after an expiry: 1 + 6 + 6 + 3 + 1 ms. The last one follows `depth`."""
     bounds = all_ns(parse(described(6, 6, period_ms=20, lanes=1)))
     assert (bounds["depth"], bounds["behind"]) == (16_000_000, 17_000_000)
 

@@ -29,7 +29,8 @@ from tide_tools.system.model import System
 
 
 def described(chains: list[tuple[str, int, tuple[str, ...], str]], boards: int = 2, hosts: int = 1) -> str:
-    """chains: name, priority, an executor for each callback, and other keys of the entry."""
+    """A description. Each chain is given as its name, its priority, an executor for each callback, and other keys of
+    its entry."""
     text = '[system]\nname = "drawn"\n'
     for board in range(boards):
         text += f'[[executors]]\nname = "m{board}"\nwhere = "mcu"\nlink = "l{board}"\n'
@@ -47,13 +48,14 @@ def described(chains: list[tuple[str, int, tuple[str, ...], str]], boards: int =
 
 
 def crowd(of_first: int, of_second: int, step: int = 1) -> str:
-    """Chains of two boards and one host executor; the priorities of the boards are independent."""
+    """Chains of two boards and an executor of the host. The priorities of the boards are independent."""
     chains = [(f"c{n}", (n + 1) * step, ("m0" if n < of_first else "m1",), "") for n in range(of_first + of_second)]
     return described(chains)
 
 
 def drawn(seed: int) -> System:
-    """There are few priorities, so equal ones are frequent, but chains that meet have different priorities."""
+    """A random system. Chains that meet have different priorities; there are few priorities, so others often have equal
+    ones."""
     source = random.Random(seed)
     names = ["m0", "m1", "m2", "h0", "h1"]
     most = source.choice((9, 126, 130, 1000, CHAIN_PRIORITY_MAXIMUM))
@@ -136,7 +138,7 @@ def test_whoever_executes_takes_the_same_levels(tmp_path: Path) -> None:
     assert re.findall(r'tide_chain_init\(&chains\[\d\], "(\w)", (\d)', second) == [("b", "2"), ("c", "3"), ("d", "1")]
     assert {one.name: one.level for one in plan_of(system, system.executor("m1"), 1)} == {"b": 2, "c": 3, "d": 1}
     assert names_by_level(system, "m1") == {2: "b", 3: "c", 1: "d"}
-    assert names_by_level(system) == {3: "c", 20: "b"}  # 1 and 2 belong to other chains on other boards
+    assert names_by_level(system) == {3: "c", 20: "b"}  # 1 and 2 are those of chains on other boards
     file = tmp_path / "system.toml"
     file.write_text(described(chains))
     assert re.search(r"c\s+900\s+3\s", done("show", file, "--as", "levels", "--executor", "m1"))
@@ -151,7 +153,7 @@ def test_a_chain_of_the_host_alone_needs_no_level_of_a_board() -> None:
 
 def test_the_host_has_as_many_levels_where_executors_go_by_priority() -> None:
     system = parse(described([(f"c{n}", n + 1, ("h0",), "") for n in range(127)], 0))
-    assert bounds_of(system).chains[0].bound_ns is not None  # because ready sets have no order
+    assert bounds_of(system).chains[0].bound_ns is not None  # ready sets have no order
     with pytest.raises(NoBoundError) as caught:
         bounds_of(system, "priority")
     assert "executor 'h0' has chains of 127 priorities" in caught.value.findings[0].what
@@ -162,7 +164,7 @@ def test_the_host_has_as_many_levels_where_executors_go_by_priority() -> None:
 
 
 def test_a_search_exchanges_no_priorities_of_chains_that_would_meet() -> None:
-    """Both boards have the same three priorities; on the first board the least urgent chain is late."""
+    """Both boards have the same three priorities. On the first board, the least urgent chain is late."""
     text = described([(f"{'xy'[board]}{n}", n + 1, (f"m{board}",), "") for board in (0, 1) for n in (0, 1, 2)])
     text = text.replace("deadline_ms = 1000", "deadline_ms = 12", 1)
     for chain in ("x1", "x2"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks between callbacks: refusals with their line, and their cost on a board and on the host."""
+"""Locks between callbacks: refusals name their line, and what locks cost on a board and on the host."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ def test_a_chain_up_to_the_ceiling_waits_for_the_longest_section_below_it() -> N
     plain = parse(_system(BOARD, LINE, *THREE))
     locked = parse(_system(BOARD, LINE, *THREE, *locks))
     extra = {name: bound_ns - all_ns(plain)[name] for name, bound_ns in all_ns(locked).items()}
-    # high: 4 ms of low in `map`; the 6 ms of middle are in `log`, whose ceiling is below high. middle: the same 4 ms,
-    # because low is then as urgent as high. low: there is no chain below it.
+    # `high` waits for the 4 ms of `low` in `map`, but not for the 6 ms of `middle` in `log`, whose ceiling is below
+    # `high`. `middle` waits for the same 4 ms, because `low` is as urgent as `high` then. No chain is less urgent than
+    # `low`.
     assert extra == {"high": 4 * MS, "middle": 4 * MS, "low": 0}
     assert _parts(bound_of(locked, "middle"))["lock_blocking"] == 4 * MS
     assert "lock_blocking" not in _parts(bound_of(locked, "low"))
@@ -62,16 +63,16 @@ def test_on_the_host_each_other_lane_is_before_it_once() -> None:
     chains = [_chain(name, place + 1, "one", 10) for place, name in enumerate("abc")] + [_chain("d", 9, "two", 10)]
     lock = _lock(("a.run", 1), ("b.run", 2), ("c.run", 3), ("d.run", 4))
     system = parse(_system(host("one", lanes=2), host("two", lanes=1), *chains, lock))
-    # d: the longest sections of two lanes, 3 and 2. a: that of one other lane, 3, and that of the lane of the other
-    # executor.
+    # `d` waits for the longest sections of two lanes, 3 and 2 ms; `a` for that of one other lane, 3 ms, and that of the
+    # lane of the other executor.
     assert _parts(bound_of(system, "d"))["lock_wait"] == 5 * MS
     assert bound_ns(system, "d") == 15 * MS
     assert _parts(bound_of(system, "a"))["lock_wait"] == 7 * MS
 
 
 def test_an_accelerator_with_a_queue_is_a_lock_for_the_time_of_its_service(tmp_path: Path) -> None:
-    """Camera and lidar have executors of their own, and mapping shares the lidar's. Each waits once for the longest
-    section of every other lane, and a run stays below the bound."""
+    """Camera and lidar have executors of their own, and mapping shares that of the lidar. Each of them waits once for
+    the longest section of every other lane. A run stays below the bounds."""
     chains = [_chain("camera", 9, "one", 15), _chain("lidar", 5, "two", 22), _chain("map", 1, "two", 9)]
     gpu = _lock(("camera.run", 12), ("lidar.run", 20), ("map.run", 6), name="gpu")
     text = _system(host("one", lanes=1), host("two", lanes=1), *chains, gpu)
@@ -89,8 +90,9 @@ def test_a_reentrant_callback_waits_for_itself_and_an_exclusive_group_for_nobody
     chains += [_chain(name, place + 1, "one", 10, 'group = "x"') for place, name in enumerate("bc")]
     lock = _lock(("a.run", 1), ("b.run", 2), ("c.run", 3))
     system = parse(_system(host("one", lanes=3), groups, *chains, lock))
-    assert _parts(bound_of(system, "a"))["lock_wait"] == 5 * MS  # a waits for b and c, which are on the other lanes
-    assert _parts(bound_of(system, "b"))["lock_wait"] == 2 * MS  # b waits for a on both, never for c of its group
+    assert _parts(bound_of(system, "a"))["lock_wait"] == 5 * MS  # `a` waits for `b` and `c` on the other lanes
+    # `b` waits for `a` on both, but not for `c` of its own group
+    assert _parts(bound_of(system, "b"))["lock_wait"] == 2 * MS
 
 
 @pytest.mark.parametrize(

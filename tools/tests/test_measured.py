@@ -78,7 +78,7 @@ def test_check_takes_measured_times(tmp_path: Path) -> None:
 
     plain, measured = bound_ns(), bound_ns("--measured", str(log))
     more = bound_ns("--measured", str(log), "--margin", "10")
-    assert measured >= plain + 9_000_000  # 19 ms were measured, but 10 are described
+    assert measured >= plain + 9_000_000  # 19 ms were measured instead of 10
     assert more >= measured + 1_900_000
 
 

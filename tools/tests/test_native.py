@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The analysis within this process: its answers and refusals, immutable results, and other threads that run
-meanwhile."""
+"""The analysis as a library in this process: its answers and refusals, that results cannot be changed, and that other
+threads run meanwhile."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def seeds() -> random.Random:
 
 
 def window_parts(chain: native.ChainAnswer) -> list[tuple[str, int, str | None]]:
-    """The parts of the window over which the demand is divided, then those of the rest."""
+    """The parts of the window that the lanes share, then those of the rest."""
     whole = chain.breakdown
     if whole is None:
         return []
@@ -244,8 +244,8 @@ def test_results_do_not_change() -> None:
 
 
 def test_other_threads_run_while_bounds_are_computed() -> None:
-    """The interpreter switches threads too rarely here, so the other thread runs only if the analysis releases the
-    lock."""
+    """The interpreter switches threads so rarely here that the other thread runs only if the analysis releases the
+    interpreter lock."""
     document = link_system(random.Random(1))
     document["chains"] = [
         {**document["chains"][0], "name": f"c{number}", "priority": number, "period_ns": 10**12} for number in range(60)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide optimise: better choices, which a seed repeats, and reports about goals that are impossible."""
+"""tide optimise: it finds better choices, finds the same ones with the same seed, and reports goals that are
+impossible."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ run = partial(tide, "optimise")
 
 @pytest.fixture
 def inverted(tmp_path: Path) -> Path:
-    """The example with tight bounds, where the least urgent chain has the shortest deadline."""
+    """The example with tight bounds. Its least urgent chain has the shortest deadline."""
     text = (ROOT / "tools/tests/data/systems/three_chains.toml").read_text(encoding="utf-8")
     text = text.replace("least_ms = 10\n", "").replace('"reliable"', '"best_effort"')
     text = text.replace("agent_ms = 2\nreturn_ms = 1\nescaped_bytes = 4\nexact_sizes = true\n", "")
@@ -99,7 +100,7 @@ def test_what_cannot_be_checked_is_refused(inverted: Path) -> None:
 
 
 def host_system(deadlines: tuple[int, int, int], **budgets: float) -> str:
-    """Three chains, all of which begin on one of two executors."""
+    """Three chains that all begin on the same one of two executors."""
     parts = [host("left", **budgets).replace('"left"', '"left" # the first'), host("right", **budgets)]
     for number, (period, first, second) in enumerate(((30, 6, 5), (40, 8, 4), (60, 9, 0))):
         names = {"period_ms": period, "deadline_ms": deadlines[number], "reliability": "reliable"}
@@ -147,7 +148,7 @@ def test_budgets_move_to_where_they_are_needed(tmp_path: Path) -> None:
     assert cores_of(written, present(written)) <= 1.0
     assert written.executors[0].budget_ms > 5 > written.executors[1].budget_ms
     assert "# the first" in better.read_text(encoding="utf-8")
-    # Compares with every pair of budgets on the search's grid: none is better.
+    # No pair of budgets on the grid of the search is better.
     best = max(
         Search(system, 1, 1, 0, moves).evaluate(replace(now, budgets_ns=(left, 10_000_000 - left))).score.margin
         for left in range(5_000_000, 10_000_000, 312_500)
@@ -182,8 +183,8 @@ def test_lone_halves_of_budgets_are_refused(tmp_path: Path) -> None:
 
 
 def test_tide_takes_the_place_of_rclc_where_nothing_else_helps(tmp_path: Path) -> None:
-    """With the stock policy, a publish that waits for its acknowledgment also blocks the fast chain on another core of
-    its board."""
+    """With the stock policy, a publish that waits for its acknowledgment blocks also the fast chain, even if the board
+    has another core for it."""
     cores = [board(name, board="base", policy="batch_stock", link="wire") for name in ("motion", "radio")]
     stop = chain("stop", 2, ("motion", 0.1), ("pc", 0.1), period_ms=20)
     log = chain("log", 1, ("radio", 0.1), ("pc", 0.1), period_ms=500, reliability="reliable")

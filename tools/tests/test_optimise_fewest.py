@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide optimise: as few changes as possible, changes of the user's order last, and a reason for each change."""
+"""tide optimise: it makes as few changes as possible, changes the user's order only as a last resort, and gives a
+reason for each change."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def fewest(system: System, tries: int = 300, **keep: bool) -> tuple[Found, Searc
 
 
 def small_system(seed: int) -> System:
-    """Four chains of one or two callbacks on one executor, whose order may be wrong."""
+    """Four chains of one or two callbacks on an executor. The order of their priorities may be wrong."""
     draw = random.Random(seed)
     parts = [host("main")]
     for number, level in enumerate(draw.sample(range(1, 120), 4)):
@@ -101,7 +102,7 @@ def test_two_boards_on_one_serial_line_are_one_line(tmp_path: Path) -> None:
 
 
 def test_two_boards_are_optimised() -> None:
-    """The arm's line is too slow for any order, and this is all that is reported."""
+    """The arm's line is too slow for any order. Nothing else is reported."""
     status, result = tide("optimise", DATA / "optimise_two_boards.toml", "--dry-run")
     assert status == 1, result
     assert "arm_servo" in result
@@ -122,7 +123,7 @@ def test_more_lanes_than_callbacks_or_processors_are_never_tried(cores: float | 
 
 @each_seed(range(40))
 def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: int) -> None:
-    """Compares with all orders of four chains; none of the changes may be superfluous."""
+    """Compares the result with all orders of four chains. No change may be superfluous."""
     system = small_system(seed)
     found, search = fewest(system, keep_lanes=True, keep_places=True)
     now = present(system)
@@ -138,8 +139,8 @@ def test_of_the_orders_that_help_one_with_the_fewest_exchanges_is_found(seed: in
 
 
 def test_what_is_not_needed_is_taken_back() -> None:
-    """The search starts from a choice that meets every deadline with far too many changes, which the search may find
-    itself."""
+    """The search starts from a choice that meets every deadline with far too many changes; it might come to such a
+    choice by itself."""
     system = parse(host_system((17, 26, 34)))
     moves = Moves(system, cores=8.0)
     search = Search(system, 1, 400, 0, moves)

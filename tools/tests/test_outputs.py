@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files and folders that commands write: they are tested before the work begins, written beside their place and then
-renamed, and never left half-written."""
+"""Files and folders that commands write: commands check before the work whether they can write them, write them beside
+their place and rename them, and never leave them half-written."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ FILES = (
 
 @contextlib.contextmanager
 def full_disk(left_bytes: int = 0) -> Iterator[None]:
-    """No file can grow beyond this size, so to programs it looks like a full disk. Python would store half of a module
-    that is imported meanwhile, and every later import of that module would fail."""
+    """During the block, no file can grow beyond this size, which for programs is like a full disk. Python must not
+    store compiled modules then: it would store half of one, and every later import of it would fail."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     resource.setrlimit(resource.RLIMIT_FSIZE, (left_bytes, hard))
@@ -73,7 +73,7 @@ def test_every_command_tries_its_output_before_the_work(tmp_path: Path, monkeypa
             assert "file too large" in refused(command, tmp_path / "x.png"), command
     for command in FOLDERS:
         with full_disk():
-            refused(command, tmp_path / "deep" / "results")  # folders that the command has created are removed again
+            refused(command, tmp_path / "deep" / "results")  # the command removes the folders that it has created
     assert [one.name for one in tmp_path.iterdir()] == ["file.toml"] and file.read_text(encoding="utf-8") == "mine"
 
 
@@ -123,9 +123,9 @@ def test_what_was_printed_in_vain_is_one_line() -> None:
 
 
 def test_a_new_project_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
-    """The sources are copied as trees; the error message of a copy names its cause, too."""
+    """The sources are copied as trees. The message about a failed copy must name the cause, too."""
     place, other = tmp_path / "deep/down", tmp_path / "mine"
-    for size in (0, 20_000):  # no file fits completely; some of the sources do
+    for size in (0, 20_000):  # with 0, no file fits; with the other, some sources do
         with full_disk(size):
             status, output = tide("new", "firmware", "robot", "--in", place)
         assert status == 2 and output.startswith(f"{place}/robot: cannot be written: file too large; "), output
@@ -198,7 +198,7 @@ def test_results_take_their_place_together(tmp_path: Path) -> None:
         assert entries(folder) == {**first, "mine.txt": "mine"}
     with pytest.raises(typer.Exit), results_folder(folder, ("*.png", "tide")) as place:
         (place / "results.json").write_text("3", encoding="utf-8")
-        raise typer.Exit(3)  # an exit status for a verdict, not a failure
+        raise typer.Exit(3)  # this exit status is a verdict, not a failure
     assert entries(folder) == {"results.json": "3", "mine.txt": "mine"}
 
 

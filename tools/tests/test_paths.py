@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths over chains of different periods: refusals, bounds, and simulated instances that must not exceed them."""
+"""Paths over chains of different periods: refusals, bounds, and simulated instances, which must not exceed the
+bounds."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def test_a_limit_below_the_bound_is_no_guarantee(tmp_path: Path) -> None:
 
 
 def test_a_chain_longer_than_its_period_keeps_its_path_unless_instances_may_pass_each_other() -> None:
-    """A sensor of 100 Hz, whose data takes 25 ms to the filter, is the most common one."""
+    """The most common case is a sensor of 100 Hz whose data takes 25 ms to the filter."""
     slow = PLAN.replace("deadline_ms = 250", "deadline_ms = 500").replace("execution_ms = 20", "execution_ms = 220")
     text = _system(CAMERA, slow, _path('"camera", "plan"', "age_ms = 9000"))
     bounds = bounds_of(parse(text))
@@ -113,7 +114,7 @@ def test_a_path_goes_with_its_chains() -> None:
 
 
 def _instances(source: random.Random, period_ns: int, bound_ns: int, most_ns: int) -> list[Instance]:
-    """The instances of a chain that stays within its bound. They begin within a period and end in order."""
+    """Random instances of a chain that stays within its bound. Each begins in its period, and they end in order."""
     found: list[Instance] = []
     end_ns = 0
     for release_ns in range(source.randrange(period_ns), most_ns, period_ns):
@@ -146,7 +147,7 @@ def test_both_sums_are_reached() -> None:
     camera = [Instance(release, release, release + 30) for release in range(0, 10_000, 100)]
     plan = [Instance(release, release, release + 50) for release in range(29, 10_000, 100)]
     played = Played([camera, plan], [100, 100])
-    assert played.reaction().worst_ns == 100 + 30 + 99 + 50  # a change just after a sample: one less than the bound
+    assert played.reaction().worst_ns == 100 + 30 + 99 + 50  # a change just after a sample; one less than the bound
     assert played.age().worst_ns == 30 + 99 + 50
 
 
@@ -154,7 +155,7 @@ def test_what_was_not_played_to_its_end_says_nothing() -> None:
     camera = [Instance(0, 0, 30), Instance(100, 100, 130)]
     plan = [Instance(release, release, release + 50) for release in range(0, 10_000, 1000)]
     played = Played([camera, plan], [100, 1000])
-    assert played.age().samples == 0  # the camera had stopped long before the plan's second instance
+    assert played.age().samples == 0  # the camera stopped long before the plan's second instance
     late = [Instance(5000, 5000, 5050)]
     assert Played([camera, late], [100, 1000]).reaction().samples == 0  # the values of the camera are too old for it
 
@@ -170,8 +171,8 @@ def test_paths_are_played_beside_their_bounds(name: str, tmp_path: Path) -> None
 
 
 def test_a_path_of_one_chain_is_its_period_and_its_bound() -> None:
-    """A change may just miss an expiry: an e-stop whose bound is 26.75 ms from the tick takes 71.75 ms from the press
-    of the button."""
+    """A press of the button may just miss an expiry. An e-stop with a bound of 26.75 ms from the tick then takes 71.75
+    ms from the press."""
     system = parse(_system(CAMERA, '[[paths]]\nname = "see"\nchains = ["camera"]\nreaction_ms = 500'))
     bounds = bounds_of(system)
     (path,), camera = bounds.paths, bounds.chains[0]
@@ -197,7 +198,7 @@ def test_a_path_without_a_limit_has_nothing_to_meet_but_needs_a_bound(tmp_path: 
 
 
 def test_a_message_on_a_condition_has_no_rate() -> None:
-    """distance_ms is the least distance, so it is not known when a change is noticed."""
+    """distance_ms is only the least distance, so it is unknown when a change is noticed."""
     switch = chain("switch", 3, ("eyes", 1, {"publishes": {"topic": "on", "payload_bytes": 1, "distance_ms": 200}}))
     lamp = chain("lamp", 4, ("brain", 1), period_ms=200, branches_from="switch.b0")
     bounds = bounds_of(parse(_system(switch, lamp, _path('"lamp"', "reaction_ms = 9000"))))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A bound depends on the windows of streams and on the pools of boards and agents: the messages in transfer are counted
-and compared with the pools, `tide footprint` writes the pool sizes, and the simulator uses them."""
+"""Bounds assume that the windows of streams and the pools of boards and agents suffice. tide check counts the messages
+in transfer and compares them with the pools, `tide footprint` writes the pool sizes, and the simulator uses them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def chain(name: str, priority: int, period_ms: int, way: str, sizes: tuple[int, ...], extra: str = "") -> str:
-    """way: m stands for the board, any other letter for an executor of the host."""
+    """A chain. In ``way``, m is the board and any other letter an executor of the host."""
     continues = {"branches_from": extra.split('"')[1]} if extra else {}
     steps = []
     for place, where in enumerate(way):
@@ -73,8 +73,7 @@ def test_a_window_that_runs_full_takes_the_bound_with_its_numbers() -> None:
     assert "lower mtu_bytes" in (reason or "")
     slower = (FULL_WINDOW[0].replace("_ms = 2\n", "_ms = 20\n"), FULL_WINDOW[1])
     assert bounds_of(system(*slower, mtu=4096, agent=0.5, back=0.5)).met
-    # The stream also has a second message of the callback. Neither message is fragmented, so shorter ones would not
-    # help.
+    # The callback has a second message on the stream. Neither message is fragmented, so shorter ones would not help.
     both = [{"topic": f"a/t{n}", "payload_bytes": 12} for n in (0, 1)]
     steps = (("m", 0.1, {"publishes": both}), ("h", 0.1, {"topic": "a/t0"}))
     pair = written("a", 9, *steps, period_ms=3, reliability="reliable")
@@ -83,14 +82,16 @@ def test_a_window_that_runs_full_takes_the_bound_with_its_numbers() -> None:
 
 
 def test_the_simulator_sees_what_a_full_window_does() -> None:
-    """A chain with a period of 2 ms waits for a message of 88 ms; a run that shows this has to be longer than usual."""
+    """A chain with a period of 2 ms waits for a message that takes 88 ms. To show this, a run has to be longer than
+    usual."""
     outcome = simulate_description(system(*FULL_WINDOW, mtu=4096, agent=0.5, back=0.5), None, 6, 1, False)
     worst_ms = next(one.worst_ns for one in outcome.seen if one.chain == "a") / 1e6
     assert worst_ms > 2 and not outcome.is_broken
 
 
 def test_a_run_whose_pools_an_unbounded_chain_fills_says_so() -> None:
-    """The more urgent chain has a bound and its instances end, but such a run is no evidence for the bound."""
+    """The more urgent chain has a bound, and its instances end. Nevertheless such a run is no evidence for the
+    bound."""
     (full, large) = (
         FULL_WINDOW[0].replace("_ms = 2\n", "_ms = 4\n"),
         FULL_WINDOW[1].replace("priority = 2", "priority = 10"),
@@ -145,12 +146,13 @@ def test_nothing_is_above_its_bound_with_the_pools_of_the_bound(what: str) -> No
     assert all(one.lost == 0 and one.ended > 0 for one in outcome.seen)
 
 
-# For each description: the pool sizes that a defect would set.
+# Each description, and pool sizes that are too small for it, as a defect would make them.
 TOO_SMALL = [
-    ("slots hold a message while a callback runs", {"slots": 4}),  # fewer than `tide footprint` writes (two per reader)
+    ("slots hold a message while a callback runs", {"slots": 4}),  # `tide footprint` writes more (two per reader)
     ("slots hold a message while a callback runs", {"slots": 12}),
-    ("readers reserve what others do not use", {"slots": 29}),  # enough for the frames, not for what readers reserve
-    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # once the simulator's sizes
+    # enough for the frames, but not for what readers reserve
+    ("readers reserve what others do not use", {"slots": 29}),
+    ("each fragmented message has a reassembly", {"reassemblies": 2}),  # the simulator's sizes at one time
     ("each fragmented message has a reassembly", {"reassemblies": 1}),
     ("slots hold a message while a callback runs", {"reassemblies": 0}),
     ("nodes hold what is not acknowledged", {"small_nodes": 2}),
@@ -211,14 +213,14 @@ def test_footprint_writes_what_check_says_and_the_simulator_plays() -> None:
     assert need.sizes["reassemblies"] == written["TIDE_REASSEMBLIES"] == 1
     nodes = FOUND["nodes hold what is not acknowledged"]()
     written = pools(client_of(only_board(nodes, "m"), uses_of(nodes)))
-    assert written["TIDE_SMALL_NODES"] > 4  # two messages for each writer do not suffice
+    assert written["TIDE_SMALL_NODES"] > 4  # more than two messages for each writer
     (words,) = (one.text for one in bounds_of(nodes).assumptions if one.id == "pools")
     assert words.startswith(f"board 'm' has at least {written['TIDE_SMALL_NODES']} small nodes of 128 bytes")
     assert "the runtime's defaults are too small: up to 14 of 12 small nodes may be in use" in words
 
 
 def test_what_piled_up_without_a_bound_arrives_before_a_run_ends() -> None:
-    """Publishing waits for a node, because there are fewer nodes than messages without an acknowledgment."""
+    """There are fewer nodes than unacknowledged messages, so publishing waits for a node."""
     slow = chain("slow", 4, 400, "m", ()).replace("execution_ms = 0.1", "execution_ms = 4")
     described = system(chain("late", 5, 4, "mhm", (40, 20)), slow, agent=40, back=40)
     assert bound_ms(bounds_of(described), "late") is None
@@ -227,7 +229,7 @@ def test_what_piled_up_without_a_bound_arrives_before_a_run_ends() -> None:
 
 
 def test_a_best_effort_message_on_a_slow_line_ends_before_the_run() -> None:
-    """A run waits for a message that takes longer than the period of its chain and is never repeated."""
+    """A run waits at its end for a message that takes longer than the period of its chain and is never repeated."""
     slow = chain("slow", 5, 146, "mm", (106,)).replace("deadline_ms = 146", "deadline_ms = 600")
     slow = slow.replace('"reliable"', '"best_effort"')
     described = system(slow, baud=9600, mtu=16_000, agent=10)
@@ -270,7 +272,7 @@ def test_sizes_of_the_runtime_and_the_agent_are_those_of_their_headers() -> None
 
 
 def test_nodes_of_the_agent_are_counted() -> None:
-    """Ten nodes hold messages of more than 1 kB that are meant for one board."""
+    """In the agent, ten nodes hold messages of more than 1 kB for one board."""
     crowd = [chain(f"c{n}", n + 1, 3000, f"{'hijknopqrst'[n]}m", (2000,)) for n in range(11)]
     assert bounds_of(system(*crowd[:10])).met
     bounds = bounds_of(system(*crowd))
@@ -279,7 +281,8 @@ def test_nodes_of_the_agent_are_counted() -> None:
 
 
 def test_unfinished_messages_at_the_agent_are_counted() -> None:
-    """A more urgent message passes between the fragments of another one, and each level may have an unfinished one."""
+    """A more urgent message is sent between the fragments of another one, so each level may have an unfinished
+    message."""
     crowd = [chain(f"c{n}", n + 1, 3000 - n, "mh", (6000 if n < 3 else 60_000,)) for n in range(5)]
     fitting = system(*crowd, baud=3_000_000, mtu=16_000)
     assert bounds_of(fitting).met and not played(fitting, 2).is_broken
@@ -348,7 +351,7 @@ def test_what_executors_must_keep_is_said_in_numbers() -> None:
 
 
 def test_subscriptions_are_as_deep_as_instances_may_wait() -> None:
-    """A command of a node takes 35 ms and comes every 10 ms, so four commands may wait at the board."""
+    """A command of a node comes every 10 ms and takes 35 ms, so four commands may wait at the board."""
     bounds = bounds_of(system(chain("a", 9, 10, "gm", (12,)), back=35))
     (need,) = bounds.needs
     assert 30 < (bound_ms(bounds, "a") or 0) <= 40

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""propagation_ms, the transit time of a message between two executors: its part in a bound, its effect in the
-simulation, and where it is refused."""
+"""propagation_ms, the time of a message between two executors: its part in a bound, its effect in the simulation, and
+where it is refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces that boards publish: messages that are lost, late, damaged or duplicated, boards that restart, and files that
-cannot be written. TIDE_SEED is the first seed of generated data."""
+"""Recording the traces that boards publish: messages may be lost, late, damaged or duplicated, boards may restart, and
+files may be impossible to write. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def numbers(octets: bytes) -> dict[int, list[int]]:
 
 
 def shuffled(messages: list[Message], source: random.Random, reach: int) -> list[Message]:
-    """Shuffles messages so that each arrives at most this many positions later."""
+    """The messages in another order, in which each is at most this many positions later."""
     order = sorted(range(len(messages)), key=lambda place: place + source.uniform(0, reach))
     return [messages[place] for place in order]
 
@@ -130,7 +130,7 @@ def test_a_recording_is_not_written_over_and_none_leaves_nothing(tmp_path: Path)
 
 
 def test_it_can_be_read_while_it_grows(tmp_path: Path) -> None:
-    """However the recorder ends, record.json is complete, and each file consists of whole blocks."""
+    """At any time, record.json is complete and each file consists of whole blocks, however the recorder ends."""
     recorder = Recorder(tmp_path)
     messages = Board(random.Random(SEED)).messages(1)
     for count, one in enumerate(messages, 1):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The offset of a board's clock to the host's clock, found from the arrival of messages, from the agent's wall clock,
-and from frames at both ends, also with drift. TIDE_SEED is the first seed of generated data."""
+"""How the offset between the clocks of a board and the host is found: from the arrival of messages, from the agent's
+wall clock, and from frames at both ends, also with drift. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def segment_of(folder: Path, messages: list[Message]) -> tuple[RecordedSegment, 
 
 
 def errors(clock: Clock, board: Board, seconds: float) -> list[int]:
-    """The errors of the clock at eleven times of the board."""
+    """The errors of the clock that was found, at eleven times of the board."""
     moments = [round(part * seconds * 1e9 / 10) for part in range(11)]
     return [clock.host_ns(at_ns) - board.host_ns(at_ns) for at_ns in moments]
 
@@ -50,7 +50,7 @@ def test_a_clock_is_moved_as_little_as_limits_need() -> None:
 
 @pytest.mark.parametrize("rate", [0.0, 80e-6, -0.004])
 def test_messages_alone_say_what_their_shortest_way_leaves(tmp_path: Path, rate: float) -> None:
-    """The fastest message took at least 2 ms, the slowest 30 ms."""
+    """The fastest message took at least 2 ms, and the slowest at most 30 ms, so the offset cannot be known better."""
     for seed in range(SEED, SEED + 5):
         source = random.Random(seed)
         board = Board(source, source.randrange(-(10**15), 10**15), rate)
@@ -81,7 +81,7 @@ def test_a_wall_clock_that_is_another_machines_is_told(tmp_path: Path) -> None:
 
 
 def test_a_board_that_never_tells_its_time_is_taken_by_its_records(tmp_path: Path) -> None:
-    messages = Board(random.Random(SEED), offset_ns=10**12).messages(0.5)[1:]  # the first carries the wall clock
+    messages = Board(random.Random(SEED), offset_ns=10**12).messages(0.5)[1:]  # the first one has the wall clock
     segment, _, _ = segment_of(tmp_path, messages)
     assert segment.clock.by == "records" and 0 < segment.clock.offset_ns - 10**12 < 80 * MILLISECOND
 
@@ -89,8 +89,8 @@ def test_a_board_that_never_tells_its_time_is_taken_by_its_records(tmp_path: Pat
 @pytest.mark.parametrize("is_synchronised", [False, True])
 @pytest.mark.parametrize("rate", [0.0, 50e-6, -0.003])
 def test_frames_at_both_ends_make_it_exact(tmp_path: Path, rate: float, is_synchronised: bool) -> None:
-    """The fastest of many frames takes slightly more than 1 ms in each direction, so the middle is close for any
-    clock."""
+    """In each direction, the fastest of many frames takes slightly more than 1 ms, so the middle is near the offset,
+    whatever the clock is."""
     for seed in range(SEED, SEED + 4):
         source = random.Random(seed)
         board = Board(source, source.randrange(-(10**15), 10**15), rate, is_synchronised=is_synchronised)
@@ -115,8 +115,7 @@ def test_frames_that_are_sent_again_or_counted_anew_do_not_spoil_it() -> None:
         octets = b"".join(one.octets for one in board.messages(4))
         frames = frames_of(parse_trace(octets))
         for one in list(frames.sent):
-            if source.random() < 0.5:  # it was sent before and did not arrive, or is sent later, if its
-                # acknowledgment did not
+            if source.random() < 0.5:  # also sent before, and lost; or again, after a lost acknowledgment
                 back_ns = source.choice((1, -1)) * source.randrange(5 * MILLISECOND, 200 * MILLISECOND)
                 frames.sent.append(replace(one, start_ns=one.start_ns - back_ns, end_ns=one.end_ns - back_ns))
         agents = agents_of(parse_trace(board.agent_block()))
@@ -130,7 +129,7 @@ def test_traces_that_contradict_each_other_leave_nothing() -> None:
     frames = frames_of(parse_trace(b"".join(one.octets for one in board.messages(2))))
     agent = agents_of(parse_trace(board.agent_block()))[board.key]
     for one in agent.down:
-        one.start_ns += 20 * MILLISECOND  # now the board would receive frames before they are sent
+        one.start_ns += 20 * MILLISECOND  # with this, the board would receive frames before they are sent
     assert refined(frames, Clock(0, 0, 0, "received"), agent) is None
 
 
@@ -155,7 +154,7 @@ def test_frames_of_one_direction_move_a_clock_as_little_as_they_need() -> None:
 
 
 def test_each_board_finds_its_client_among_alike_ones() -> None:
-    """The same program on three boards, which are started one after the other."""
+    """Three boards run the same program and are started one after the other."""
     for seed in range(SEED, SEED + 10):
         source = random.Random(seed)
         starts = source.sample(range(0, 2000, 7), 3)

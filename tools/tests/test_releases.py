@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Offsets and release jitter of a description: refusals, effects on bounds, and messages."""
+"""Offsets and release jitter in a description: refusals, effects on bounds, and what the commands print."""
 
 from __future__ import annotations
 

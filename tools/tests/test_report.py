@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results: statistics, the form of the file, table, plots and page."""
+"""The results of runs: statistics, the form of the file, the table, plots and the page."""
 
 from __future__ import annotations
 
@@ -189,12 +189,12 @@ def test_page_and_pictures_are_complete_and_self_contained(tmp_path: Path) -> No
         "refused full 2",
     ):
         assert expected in text, expected
-    assert "{&#39;" not in text and "False" not in text  # counters are printed as words, not as a dictionary
+    assert "{&#39;" not in text and "False" not in text  # counters are words, not a dictionary
 
 
 def test_a_page_of_many_instances_stays_small(tmp_path: Path) -> None:
-    """The page has at most 300 marks for each chain and executor, and 6,000 in all; the run has sixteen chains, four
-    executors and an hour."""
+    """The run has sixteen chains and four executors and takes an hour. Its page has at most 300 marks for each chain
+    and executor, and 6,000 in all."""
     chains = [chain(f"chain_{number}", 99 - number, *range(1, 3601)) for number in range(16)]
     labels = (("batch", "stock"), ("batch", "blocking"), ("tide", "asynchronous"), ("tide-preemptive", "asynchronous"))
     runs = [Run(executor=executor, send=send, periods=3600, chains=chains) for executor, send in labels]
@@ -232,8 +232,8 @@ def drawn(spans: list[Span]) -> list[tuple[float, float, str]]:
 
 
 def board_of(picture: str) -> list[tuple[float, float, str]]:
-    """The bars of the board's row as they appear in the picture, in the numbers of its axis: begin, end and chain. They
-    are in drawing order, so of two bars at one place the later one is visible."""
+    """The bars in the board's row of the picture: begin and end in the numbers of the axis, and the chain. They are in
+    the order of drawing, so of two bars at one place the later one is visible."""
     root = ElementTree.fromstring(picture)
 
     def percent(one: ElementTree.Element, key: str) -> float:
@@ -282,8 +282,8 @@ def test_the_guides_timeline_shows_callbacks_messages_and_who_preempts() -> None
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=1, max_size=8))
 def test_pieces_are_all_the_time_that_the_processor_is_taken(times: list[tuple[int, int]]) -> None:
-    """No bars overlap or are lost: the callback that began last is the one that runs, for every nesting and every order
-    of ends."""
+    """For every nesting and every order of ends, the callback that began last is shown as running; no bars overlap, and
+    no time is lost."""
     spans = [Span("mcu", str(n), "", start, start + length) for n, (start, length) in enumerate(times)]
     pieces = running(spans)
     for at in range(100):

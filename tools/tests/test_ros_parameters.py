@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide show --as parameters` writes the parameters of an executor for rclcpp, so that only the command reads a
+"""`tide show --as parameters` writes the parameters of an executor for rclcpp, which therefore need not read a
 system.toml."""
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def test_services_are_known_by_their_names() -> None:
 
 
 def test_a_join_has_a_subscription_for_each_message_and_one_name() -> None:
-    """The tests of the executor for rclcpp read this file, sensors.yaml."""
+    """The tests of the executor for rclcpp read sensors.yaml, so it must be what the command writes."""
     command = ["show", "examples/systems/host_pipeline.toml", "--as", "parameters", "--executor"]
     file = ROOT / "ros/tide_rclcpp/tests/plain/sensors.yaml"
     with pytest.MonkeyPatch.context() as patch:

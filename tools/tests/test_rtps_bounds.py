@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boards that speak RTPS without an agent: what a bound counts, what is played, and what is refused."""
+"""Boards that speak RTPS without an agent: what bounds include, simulated runs, and what is refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tide_tools.simulate.described import simulate_description
 from tide_tools.system.load import parse
 
 MBIT = 10
-BLOCKING_NS = (1472 + 66) * 8000 // MBIT  # a datagram of discovery that has begun
+BLOCKING_NS = (1472 + 66) * 8000 // MBIT  # a datagram of discovery whose transmission has begun
 
 
 def ethernet(**more: Any) -> str:
@@ -32,7 +32,8 @@ def ethernet(**more: Any) -> str:
 
 
 def sample_ns(payload_bytes: int) -> int:
-    """A datagram: RTPS and its encapsulation, IPv4 and UDP, Ethernet with preamble and gap."""
+    """The time of a datagram with a sample: with RTPS and its encapsulation, IPv4 and UDP, and Ethernet with preamble
+    and gap."""
     return (76 + -(-payload_bytes // 4) * 4 + 28 + 38) * 8000 // MBIT
 
 
@@ -49,7 +50,8 @@ def bounds_ns(text: str) -> dict[str, int | None]:
 
 
 def near(found_ns: int | None, expected_ns: int) -> bool:
-    """Besides, each probe of the session counts with some hundred nanoseconds, although it stays on the board."""
+    """True if a bound is the expected one, except for probes of the session: each counts some hundred nanoseconds,
+    although it stays on the board."""
     return found_ns is not None and 0 <= found_ns - expected_ns < 5_000
 
 
@@ -80,7 +82,7 @@ def test_each_datagram_takes_the_board_time_also_of_discovery() -> None:
 
 
 def test_a_reliable_sample_brings_a_heartbeat_and_its_answers() -> None:
-    """A HEARTBEAT goes beside the sample; others, and every ACKNACK, may come with any datagram."""
+    """A HEARTBEAT is in the datagram of the sample. Other HEARTBEATs, and every ACKNACK, may be in any datagram."""
     best_ns = bounds_ns(robot(up()))["c"] or 0
     reliable_ns, busy_ns = (
         bounds_ns(robot(up(reliability="reliable"), interrupt_ms=cost_ms))["c"] or 0 for cost_ms in (0, 0.05)
@@ -91,7 +93,8 @@ def test_a_reliable_sample_brings_a_heartbeat_and_its_answers() -> None:
 
 
 def test_what_is_played_comes_as_near_as_discovery_allows(tmp_path: Path) -> None:
-    """The whole time on the wire is in the bound: nothing but a datagram of discovery is missing in a run."""
+    """A run comes as near to the bound as a datagram of discovery, the only part of the bound that does not occur in
+    it."""
     file = tmp_path / "system.toml"
     for link, count in ((ethernet(), 1), (ethernet(more_readers=2), 3)):
         file.write_text(robot(up(), link=link), encoding="utf-8")
@@ -317,7 +320,7 @@ def test_a_reliable_chain_that_lasts_longer_than_its_period_has_no_bound() -> No
 
 
 def test_the_board_on_the_other_link_has_an_agent() -> None:
-    """A message of a board that speaks RTPS reaches a board with an agent through the agent's reader."""
+    """A board with an agent gets the message of a board that speaks RTPS through the agent's reader."""
     parts = [d.board("m", link="net"), d.board("n", link="l"), d.host("h"), ethernet(), d.line("l")]
     text = d.described(*parts, d.chain("c", 3, ("m", 1), ("n", 1)), d.chain("e", 2, ("n", 1), ("h", 1), ("m", 1)))
     assert None not in bounds_ns(text).values()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide run: the plan, the frames on the line, the child processes, and the arguments that are refused."""
+"""tide run: its plan, the frames on the line, its child processes, and the arguments that it refuses."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_escaped_bytes_are_undone() -> None:
 
 
 def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
-    """On a machine that is too busy there may be no such instance: instances were begun, and none was completed."""
+    """If the machine is too busy, there may be no such instance: instances began, but none was completed."""
     recorded = Recorded(0, end_ns=10**10)
     for chain in SYSTEM.chains:
         for index in range(instances_of(SYSTEM, chain, 3)):
@@ -150,8 +150,8 @@ def test_the_median_instance_of_the_most_urgent_chain_is_shown() -> None:
 
 
 class Machine:
-    """A simulated machine: its time, the processor time of this process and its descendants, and how long they waited
-    for a processor."""
+    """A simulated machine. It has a time, the processor time of this process and its descendants, and the time for
+    which these waited for a processor."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s = self.computed_s = self.waited_s = 0.0
@@ -187,7 +187,7 @@ def test_time_without_a_processor_does_not_use_up_a_limit(
 ) -> None:
     machine = Machine(monkeypatch)
     limit = Patience(10)
-    assert not machine.looks(limit, 1, 0.0, 0.0)  # the first check sees earlier values
+    assert not machine.looks(limit, 1, 0.0, 0.0)  # the first check still sees earlier values
     assert not machine.looks(limit, after_s - 1, computing, waiting)
     assert machine.looks(limit, 1.5, computing, waiting)
     limit.renew()
@@ -204,7 +204,7 @@ def test_descendants_are_seen_with_their_times(tmp_path: Path) -> None:
     with Children() as children:
         child = children.start("parent", python(code), tmp_path / "log", is_group=True)
         lines = 0
-        while patience._times()[0] < before_s + 1:  # almost all of it is the grandchild's
+        while patience._times()[0] < before_s + 1:  # nearly all of it is that of the grandchild
             child.wait_line("1".__eq__, 60, "computing")
             lines += 1
         assert lines > 0 and len(patience._times()[1]) >= len(threads) + 2

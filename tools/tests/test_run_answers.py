@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run reports about the premises of its bounds, and how it divides the time of each instance into parts."""
+"""What a run reports about the premises of its bounds, and how it divides the time of an instance into parts."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ def step(place: str, start_ns: int, end_ns: int, chain: str = "brake", index: in
 
 @st.composite
 def instances(draw: st.DrawFn) -> tuple[Instance, list[Step], list[Frame]]:
-    """The readings of several clocks are recorded, so a frame may begin before the callback that sent it has ended."""
+    """An instance with its steps and frames. Each is recorded from a clock of its own, so a frame may begin before the
+    callback that sent it has ended."""
     release = draw(st.integers(0, 10**12))
     sample = release + draw(times)
     sample_end = sample + draw(times)
@@ -101,7 +102,7 @@ def test_parts_are_what_they_are_called() -> None:
 
 
 def test_the_spans_of_a_period_are_those_of_the_traces() -> None:
-    """The callback that preempts is drawn in front of the preempted one, which has a gap."""
+    """A preempted callback has a gap, in which the one that preempts it is drawn."""
     steps = [step("client", 0, 30 * MS, "battery", what="read"), step("client", 10 * MS, 20 * MS, "steer", what="read")]
     steps += [
         step("client", 0, MS, what="read"),
@@ -147,8 +148,8 @@ def test_frames_tell_what_they_carry(index: int, payload: int, filler: bytes, se
 
 
 def test_questions_and_strangers_are_counted() -> None:
-    heartbeat = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 5, 0, 0x83])  # about 4 and 5
-    other = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 4, 0, 0x82])  # a heartbeat of a stream without messages
+    heartbeat = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 5, 0, 0x83])  # about the frames 4 and 5
+    other = bytes([0x81, 0, 0, 0, 11, 1, 5, 0, 4, 0, 4, 0, 0x82])  # of a stream without messages
     frames = [frame(data(1)), frame(other, start=20 * MS), frame(data(2, sequence=5), start=30 * MS)]
     frames.append(frame(heartbeat, start=45 * MS))
     seen = evidence.of_frames(frames, 0, 100 * MS)
@@ -178,7 +179,7 @@ def on_lines(**changed: Any) -> dict[str, Any]:
 
 
 def sound() -> dict[str, Any]:
-    """A run in which every premise held."""
+    """What a run records in which every premise held."""
     executions = {
         f"{chain.name}/{callback.name}": {
             "count": 9,
@@ -219,7 +220,7 @@ def run_with(seen: dict[str, Any], counters: dict[str, Any] | None = None, execu
 
 
 def verdicts(run: Run, system: System = SYSTEM, executor: str = "tide", losses: int = 0) -> dict[str, str]:
-    """The worst result for each premise comes first."""
+    """The verdict on each premise: the worst one, if there are several."""
     return {one.id: one.verdict for one in reversed(judge(system, bounds_of(system, executor, losses), run))}
 
 
@@ -354,7 +355,7 @@ def test_programs_of_the_user_may_have_more_than_can_be_seen() -> None:
 
 
 def two_boards(**of_arm: Any) -> System:
-    """A board with a load, another board, and a node that may belong to the user."""
+    """A system with a board that has a load, another board, and a node that may be a program of the user."""
     steps = ("base", 1), ("nodes", 1), ("base", 1)
     others = ("arm", 1), ("nodes", 1), ("arm", 1)
     load = {"name": "flash", "execution_ms": 5, "period_ms": 1000}
@@ -373,7 +374,7 @@ def two_boards(**of_arm: Any) -> System:
 
 
 def told_of(system: System, premise: str, seen: dict[str, Any], counters: dict[str, Any]) -> dict[str, str]:
-    """The verdict and the counters of a premise, whatever else the run may have recorded."""
+    """The verdicts on a premise, each with its counter. Nothing else is in the record of the run."""
     run = Run(executor="described", send="", periods=2, chains=[], evidence=seen, counters=counters)
     return {one.verdict: one.counter for one in judge(system, bounds_of(system), run) if one.id == premise}
 
@@ -494,7 +495,7 @@ def test_each_line_of_several_boards_answers_for_its_own() -> None:
 
 @pytest.mark.parametrize(("track", "to"), [("up", "to the host"), ("down", "to the board")])
 def test_a_frame_that_the_emulator_got_late_makes_its_line_late(track: str, to: str) -> None:
-    """Frames as a board or the agent recorded them; in the agent's record a lost frame has no end."""
+    """Frames as a board or the agent records them. In the agent's record, a lost frame has no end."""
     given_ms = [(10, 12, "message"), (20, 20, "lost message"), (40, 42, "message")]
     steps = [Step("brake", 1, a * MS, b * MS, f"uart, {to}", what, 0) for a, b, what in given_ms]
     traced = Traced(SYSTEM, steps)
@@ -513,17 +514,18 @@ def test_only_what_leaves_no_doubt_tells_how_late_a_board_starts() -> None:
     down = [on_line("down", at_ms, kind) for at_ms, kind in ((15, 9), (40, 9), (40.5, 9), (71, 9), (80, 10), (80.2, 9))]
     runs: dict[str, list[tuple[str, int | None, int, int]]] = {
         "base": [
-            ("brake", 0, 200_000, 2 * ms),  # the lane was idle: 0.2 ms late
+            ("brake", 0, 200_000, 2 * ms),  # 0.2 ms late: the lane was idle
             ("brake", 10 * ms, 10 * ms + 100_000, 14 * ms),
-            ("act", None, 15 * ms + 300_000, 16 * ms),  # one frame, and the lane was idle: 0.3 ms late
-            ("act", None, 41 * ms, 42 * ms),  # two frames
-            ("act", None, 42 * ms + 150_000, 43 * ms),  # the second frame, as soon as the callback ended
+            ("act", None, 15 * ms + 300_000, 16 * ms),  # 0.3 ms late: one frame, and the lane was idle
+            ("act", None, 41 * ms, 42 * ms),  # not counted: two frames
+            ("act", None, 42 * ms + 150_000, 43 * ms),  # the second frame, 0.15 ms after the callback before
             ("brake", 50 * ms, 50 * ms + 50_000, 60 * ms),
-            ("steer", 55 * ms, 60 * ms + 50_000, 61 * ms),  # brake ran
-            ("brake", 70 * ms, 72 * ms, 73 * ms),  # a frame came in between
-            ("act", None, 80 * ms + 900_000, 81 * ms),  # at least 0.7 ms, because the other frame may be an ACKNACK
+            ("steer", 55 * ms, 60 * ms + 50_000, 61 * ms),  # not counted: brake ran
+            ("brake", 70 * ms, 72 * ms, 73 * ms),  # not counted: a frame came in between
+            # at least 0.7 ms late, because the other frame may be an ACKNACK
+            ("act", None, 80 * ms + 900_000, 81 * ms),
         ],
-        "other": [("lamp", 0, 9 * ms, 10 * ms)],  # its inputs are unknown
+        "other": [("lamp", 0, 9 * ms, 10 * ms)],  # not counted: its inputs are unknown
     }
     told = board_starts(runs, {"base": down})
     assert told["start_late_ns"] == {"brake": 200_000}

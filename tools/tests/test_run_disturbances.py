@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instances of a run to which bounds apply, and the time by which a simulated callback is shortened."""
+"""To which instances of a run bounds apply, and by how much time a stand-in for a callback is shortened."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def instances(draw: st.DrawFn) -> list[UnderWay]:
 
 
 def spread_by_the_moment(every: list[UnderWay], pauses: list[Span], blamed: dict[int, int]) -> list[bool]:
-    """blamed: the late instances that no other instance affects, each with the time from which it affects others."""
+    """Which instances are affected. ``blamed`` has the instances that are late by themselves, each with the time from
+    which it affects others."""
     reaching = [False] * len(every)
     for now in range(50):
         under_way = [number for number, one in enumerate(every) if one.from_ns <= now <= one.until_ns]
@@ -72,7 +73,7 @@ def spread_by_the_moment(every: list[UnderWay], pauses: list[Span], blamed: dict
 
 
 def by_the_moment(every: list[UnderWay], pauses: list[Span]) -> list[bool]:
-    """Evaluates the definition moment by moment."""
+    """Which instances are affected, computed by evaluating the definition moment by moment."""
     blamed: dict[int, int] = {}
     found = spread_by_the_moment(every, pauses, blamed)
     late = sorted((one.late_from_ns, number) for number, one in enumerate(every) if one.late_from_ns is not None)
@@ -91,8 +92,9 @@ def test_what_was_broken_reaches_whom_it_meets(every: list[UnderWay], starts: li
 
 
 def test_what_is_reached_again_before_reaches_more() -> None:
-    """The third instance affects the second one at time 10. The first one, which is late, affects the second one at
-    time 3. At that time the fourth was active, so the second one passes the effect on to it."""
+    """At time 10, the third instance affects the second one. At time 3, the first instance, which is late, has affected
+    the second one already. The fourth instance was active at that time, so the second one passes the effect on to
+    it."""
 
     def one(from_ns: int, until_ns: int, shared: str, *, broken: bool = False, late_ns: int | None = None) -> UnderWay:
         return UnderWay("one", 0, from_ns, until_ns, True, broken, frozenset(shared), late_ns)
@@ -106,7 +108,7 @@ def test_what_is_reached_again_before_reaches_more() -> None:
 
 
 def run_of(system: System, spent_ms: int = 2) -> Recorded:
-    """Each callback begins at its release and takes the given time."""
+    """A run in which each callback begins at its release and takes the given time."""
     recorded = Recorded(10**9)
     for chain in system.chains:
         runs = recorded.runs.setdefault((chain.name, chain.callbacks[0].name), {})
@@ -140,7 +142,7 @@ def test_an_execution_that_is_too_long_disturbs_its_instance_alone() -> None:
 
 @pytest.mark.parametrize("late_ms", [6, 30])
 def test_what_nothing_explains_is_told(late_ms: int) -> None:
-    """An instance that is late without a known cause is reported, even if it ends after the next release."""
+    """An instance that is late without a known cause must be reported, even if it ends after the next release."""
     system = parse(SYSTEM)
     recorded = run_of(system)
     start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
@@ -152,7 +154,8 @@ def test_what_nothing_explains_is_told(late_ms: int) -> None:
 
 
 def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:
-    """An example is a load that was longer than described: the board reports it only at the end, without a time."""
+    """An example of such a premise is a load that is longer than described: the board reports it only at its end,
+    without a time."""
     system = parse(SYSTEM)
     recorded = run_of(system)
     start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
@@ -219,7 +222,7 @@ def test_work_is_no_longer_than_described_and_no_shorter_than_said(
 def test_what_surrounds_a_callback_is_left_free() -> None:
     reserve = Reserve(20 * MS, 0, sends=True)
     reserve.led(0, 3 * MS)
-    reserve.led(0, 2 * MS)  # the shortest lead is the executor's own cost
+    reserve.led(0, 2 * MS)  # the shortest lead is what the executor itself takes
     reserve.led(1, MS)
     reserve.published(4 * MS)
     assert 20 * MS - 2 * MS - 4 * MS - MS <= reserve.work_ns(0, 0) < 20 * MS - 2 * MS - 4 * MS
@@ -233,7 +236,7 @@ def test_what_surrounds_a_callback_is_left_free() -> None:
 # ---- the program ----
 
 
-@pytest.mark.full  # because it measures this machine
+@pytest.mark.full  # it measures this machine
 def test_a_processor_that_stands_still_is_seen() -> None:
     """The program itself is stopped, which looks to its threads like a pause of their processor. The machine may pause
     just before, so that the recorded pause begins earlier."""
@@ -250,11 +253,11 @@ def test_a_processor_that_stands_still_is_seen() -> None:
     while not all("State:\tT" in (thread / "status").read_text(encoding="ascii") for thread in threads):
         time.sleep(0.001)  # clock: between two looks
     stopped_ns = time.monotonic_ns()
-    time.sleep(0.05)  # clock: shortest length of the pause
+    time.sleep(0.05)  # clock: the pause has at least this length
     resumed_ns = time.monotonic_ns()
     os.kill(process.pid, signal.SIGCONT)
     while time.monotonic_ns() < resumed_ns + 50 * MS:
-        time.sleep(0.01)  # clock: after the pause the program continues
+        time.sleep(0.01)  # clock: time in which the program continues
     process.stdin.close()  # ends the program, as SIGTERM would
     told = json.loads(process.stdout.read())
     assert process.wait() == 0
@@ -290,7 +293,7 @@ int getrlimit(__rlimit_resource_t resource, struct rlimit *limit) {
 
 
 def test_a_user_whose_limit_is_lower_may_watch(tmp_path: Path) -> None:
-    """The setting that `tide doctor` recommends: rtprio 90."""
+    """The limit is the rtprio 90 that `tide doctor` recommends."""
     library = tmp_path / "limited.so"
     (tmp_path / "limited.c").write_text(LIMITED, encoding="utf-8")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "limited.c"], check=True)

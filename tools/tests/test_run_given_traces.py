@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces of the user's boards in the folder of a run: which board each trace is from, and one number for an instance
-that board and nodes count from different starts. TIDE_SEED is the first seed of generated data."""
+"""Traces of the user's boards in the folder of a run. Each trace is assigned to its board, and an instance gets one
+number, although board and nodes count from different starts. TIDE_SEED is the first seed of generated data."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_node_of_another_name_is_the_only_board_or_nobody(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("has_agent", [True, False])
 def test_one_instance_is_one_way_over_board_agent_and_node(tmp_path: Path, has_agent: bool) -> None:
-    """The node counts from the start of the run, the board from its own earlier start."""
+    """The node counts instances from the start of the run, and the board from its own, earlier start."""
     for seed in range(SEED, SEED + 10):
         folder = tmp_path / f"{has_agent}{seed}"
         folder.mkdir()
@@ -121,7 +121,7 @@ def test_chains_that_begin_on_the_host_have_the_numbers_of_the_board_too() -> No
 
 
 def test_a_chain_over_two_boards_has_the_numbers_of_the_one_where_it_begins() -> None:
-    """The order in which they are read does not matter."""
+    """The order in which the traces are read does not matter."""
     arm = BoardSteps("arm", [step("grip", index + 3, 100 * index + 40, "arm") for index in range(10)], ())
     base = BoardSteps("base", [step("grip", index + 11, 100 * index, "base") for index in range(10)], ("grip",))
     nodes = [step("grip", index, 100 * index + 20, "node") for index in range(10)]

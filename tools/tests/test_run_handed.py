@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent latency of a run's messages."""
+"""How the latency of the agent is determined for the messages of a run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def step(start_us: int, end_us: int, place: str, what: str, chain: str = "loop",
 
 
 def way(begin_us: int, sent_us: int) -> list[Step]:
-    """The times of an instance: the agent has the message at 600, and the callback ends a millisecond after its
+    """The steps of an instance. The agent has the message at 600, and the callback ends a millisecond after its
     beginning."""
     end_us = begin_us + 1000
     return [
@@ -60,7 +60,7 @@ def way(begin_us: int, sent_us: int) -> list[Step]:
     ("lanes", "others", "sure_us"),
     [
         (1, [], 1400),
-        (1, [(700, 1500, "sit")], 600),  # because the only lane was busy
+        (1, [(700, 1500, "sit")], 600),  # the only lane was busy
         (2, [(700, 1500, "sit")], 1400),
         (2, [(700, 1500, "sit"), (1000, 1400, "sit")], 1000),
         (1, [(0, 300, "sit"), (500, 800, "sit")], 1200),
@@ -82,8 +82,7 @@ def test_a_wait_for_a_node_that_was_busy_is_taken_off(
     ("index", "came_us", "expected"), [(8, [600, 700, 900], 1100), (8, [600, 700], None), (7, [600], None)]
 )
 def test_a_message_of_several_is_told_by_its_place(index: int, came_us: list[int], expected: int | None) -> None:
-    """A callback that publishes three topics, one of them in every second run, and a chain that joins the second
-    topic."""
+    """A callback publishes three topics, one of them in every second run. Another chain joins the second topic."""
     topics = [{"topic": name, "type": FLOAT, "payload_bytes": 8} for name in ("/a", "/b", "/c")]
     topics[1]["every"] = topics[2]["every"] = 2
     system = parse(
@@ -104,7 +103,7 @@ def test_a_message_of_several_is_told_by_its_place(index: int, came_us: list[int
 
 def test_a_wait_for_a_line_that_was_busy_is_taken_off() -> None:
     steps = [*way(1000, 700), step(2100, 2600, "uart, to the board", "message", "other", 1)]
-    steps.append(step(2000, 2700, "uart, to the host", "message", "other", 2))  # the other direction
+    steps.append(step(2000, 2700, "uart, to the host", "message", "other", 2))  # a frame in the other direction
     back = [one for one in handed(Traced(system_of(), steps)) if one.way == "return"]
     assert back == [Handed("loop", "board", 7, "return", 700 * US, 200 * US, 500 * US)]
     assert handed(Traced(system_of(), way(1000, 700)))[1].is_slow
@@ -154,4 +153,4 @@ def test_an_instance_that_the_agent_held_is_disturbed() -> None:
     ]
     found = undisturbed(system, recorded, 10)
     assert len(found["loop"]) == 9 and WARM_UP_INSTANCES + 1 not in found["loop"]
-    assert len(found["other"]) == 9  # an instance of this chain met the disturbed one on the node
+    assert len(found["other"]) == 9  # one of them met the disturbed instance on the node

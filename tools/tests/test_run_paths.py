@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a run for paths over chains with different periods."""
+"""What a run reports about paths over chains of different periods."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PERIODS = 3
 
 
 def recorded(system: System, fast_ms: int, slow_ms: int) -> Recorded:
-    """Each instance begins at its release, and takes the given time."""
+    """A run in which each instance begins at its release and takes the given time."""
     made = Recorded(1000 * MS)
     for name, took_ms in (("fast", fast_ms), ("slow", slow_ms)):
         one = system.chain(name)
@@ -46,9 +46,9 @@ def outcome(system: System, made: Recorded) -> Outcome:
 
 
 def test_reaction_and_age_are_those_of_the_instances() -> None:
-    """A change just after a sample of the fast chain waits 100 ms for the next sample, and that value waits 400 ms less
-    2 ms for the slow chain. The slow chain takes a value that was released 100 ms before, because the instance released
-    at the same time has not ended yet."""
+    """A change just after a sample of the fast chain waits 100 ms for the next sample, and the value of this one waits
+    400 ms less 2 ms for the slow chain. The value that the slow chain takes is from the release 100 ms before its own,
+    because the instance that is released at the same time has not ended yet."""
     system = parse(TEXT)
     reaction, age = paths_of(system, recorded(system, 2, 5), PERIODS)
     assert (reaction.path, reaction.what, age.what) == ("way", "reaction", "age")
@@ -96,7 +96,7 @@ def limited(reaction_ms: float, more: str = "") -> System:
 def test_the_limit_of_a_path_is_judged_as_a_deadline(
     reaction_ms: float, state: State, says: str, status: int, tmp_path: Path
 ) -> None:
-    """All chains were on time, but the answer to the question was missing."""
+    """All chains are in time, but that does not answer whether the path is."""
     system = limited(reaction_ms)
     results = results_of(outcome(system, recorded(system, 1, 1)).run)
     one, found = results.runs[0].judged[-1]

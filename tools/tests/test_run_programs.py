@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's programs in a run: their output is in their logs, however they end."""
+"""Programs of the user in a run: their output is in their logs, however they end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ PYTHON = "import sys; print(sys.stdin.readline().strip()); sys.stdin.read()"
 
 @pytest.mark.parametrize("program", ["sed p lines", shlex.join([sys.executable, "-c", PYTHON])])
 def test_what_a_program_has_said_is_in_its_log_while_it_runs(program: str, tmp_path: Path) -> None:
-    """The run must prevent buffering, because programs buffer their output without a terminal, and here they end by a
-    signal."""
+    """Without a terminal, programs buffer their output, and here a signal ends them. The run must therefore prevent
+    buffering."""
     os.mkfifo(tmp_path / "lines")
     executor = Executor(name="mine", where="host", command=program)
     log = tmp_path / "mine.log"

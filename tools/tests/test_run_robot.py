@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tide run` of whole descriptions, without starting programs: plans, messages of any type, results of made-up
+"""`tide run` of whole descriptions, without starting programs: plans, messages of any type, and the results for made-up
 observations."""
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_each_callback_is_planned_once_with_what_it_takes_and_sends(file: Path) 
 
 
 def _sent(callback: Callback) -> tuple[str, str, int] | None:
-    """Name, type and bytes of the message that is sent at its end."""
+    """The topic, type and bytes of the message that the callback sends at its end."""
     sent = callback.sends
     if sent is None:
         return None
@@ -143,8 +143,8 @@ def test_what_the_user_gives_counts_its_messages() -> None:
 
 
 def test_types_that_are_not_installed_are_played_by_others_of_their_size() -> None:
-    """Types are replaced only if no program of the user reads their messages. Otherwise each message that cannot be
-    made needs an entry in the description."""
+    """A type is replaced only if no program of the user reads its messages. Otherwise the description must say how each
+    message is made that cannot be."""
     system = load(ROOT / "examples/systems/robots/fishbot.toml")
     found, names = with_stand_ins(system)
     assert names == ["fishbot_interfaces/srv/FishBotConfig"] and not list(unplayable(found))
@@ -160,7 +160,8 @@ def test_types_that_are_not_installed_are_played_by_others_of_their_size() -> No
 
 
 def test_each_event_of_a_burst_is_told_apart_by_its_message() -> None:
-    """A Bool has one bit for the number of its instance, so one of three simultaneous events would seem unanswered."""
+    """A Bool has only one bit for the number of its instance, so one of three simultaneous events would seem to have no
+    answer."""
     stop = {"publishes": {"topic": "stop", "type": "std_msgs/msg/Bool", "payload_bytes": 1}, "kind": "event"}
     text = d.described(d.board("m"), d.line("l"), d.host("h"), d.chain("stop", 1, ("m", 1, stop), ("h", 1), burst=3))
     system, names = with_stand_ins(parse(text))
@@ -221,7 +222,8 @@ def test_executors_are_compared_only_where_all_are_played(tmp_path: Path) -> Non
 
 
 def played(system: System, periods: int, source: random.Random) -> tuple[Recorded, dict[str, list[int]]]:
-    """A run in which some instances end early: the records of the run, and the latencies of the other instances."""
+    """A run of which some instances do not reach their end. Returns its records, and the latencies of the other
+    instances."""
     recorded = Recorded(1000 * MS)
     wanted: dict[str, list[int]] = {}
     for chain in system.chains:
@@ -275,7 +277,7 @@ def ended(periods: int) -> Recorded:
 
 @given(st.lists(st.tuples(st.integers(0, 40 * MS), st.integers(0, 40 * MS)), min_size=4, max_size=50))
 def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]]) -> None:
-    """Latencies are exact if each instance ends before the next one begins."""
+    """The latencies found are exact if each instance ends before the next one begins."""
     system = given_rover("rover", "drive")
     recorded = ended(len(delays) + 2)
     encoders = [100 * MS * (n + 1) + before for n, (before, _) in enumerate(delays)]
@@ -294,7 +296,8 @@ def test_messages_of_programs_are_matched_by_time(delays: list[tuple[int, int]])
 
 
 def test_what_is_played_of_a_chain_bounds_its_way() -> None:
-    """Measured from the release of the chain's timer to the end of its last callback."""
+    """A chain of which parts are simulated is measured from the release of its timer to the end of its last
+    callback."""
     system = given_rover("drive")
     recorded = ended(8)
     starts = [100 * MS * n for n in range(8)]
@@ -316,8 +319,8 @@ def test_what_is_played_of_a_chain_bounds_its_way() -> None:
 
 @given(st.lists(st.sampled_from(["answered", "unanswered", "skipped"]), min_size=8, max_size=24), st.integers(1, 9))
 def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: list[str], step: int) -> None:
-    """The board counts answers, so after a lost answer it assigns each answer to an earlier instance; the times are not
-    affected."""
+    """The board only counts answers, so after a lost one it assigns each answer to an earlier instance. The times must
+    not be affected by this."""
     system = given_rover("drive")
     recorded = ended(len(ends))
     answered = [100 * MS * n for n, end in enumerate(ends) if end == "answered"]
@@ -341,7 +344,7 @@ def test_an_answer_is_not_that_of_an_instance_before_one_that_was_lost(ends: lis
 
 
 class Told:
-    """A child process that prints some lines when it gets SIGTERM, and then ends."""
+    """Stands for a child process that prints some lines on SIGTERM and ends."""
 
     name = "observer"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run begins when the requests of boards have a server, as far as this is known."""
+"""A run begins when each request of a board has a server, as far as this can be known."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tide_tools.run import robot
 
 
 def robot_with(monkeypatch: pytest.MonkeyPatch, is_given: bool, unserved: list[int]) -> Any:
-    """One board, and an agent that reports one count after the other and repeats the last one."""
+    """A robot with one board. Its agent reports these counts of unserved requests one after the other, and repeats the
+    last one."""
 
     def count(*_: Any) -> dict[str, int]:
         return {"requesters_unserved": unserved.pop(0) if len(unserved) > 1 else unserved[0]}

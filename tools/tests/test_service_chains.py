@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services in chains: valid descriptions, messages on the line, bounds, and the shipped code in virtual time."""
+"""Services in chains: valid descriptions, messages on the line, bounds, and runs of the shipped code in virtual
+time."""
 
 from __future__ import annotations
 
@@ -46,7 +47,8 @@ def service(
     reply: int = 20,
     times: tuple[float, ...] = (1, 2, 1),
 ) -> str:
-    """A chain of client, server, and callback for the reply. request: None: the size follows from the type."""
+    """A chain of a client, a server, and the callback for the reply. If ``request`` is None, the size follows from the
+    type."""
     asker, server, client = way
     sized = "" if request is None else f", payload_bytes = {request}"
     kind = 'type = "std_srvs/srv/SetBool"'
@@ -135,7 +137,7 @@ def test_types_say_sizes() -> None:
     assert [one.sent_bytes for one in chain.callbacks] == [4, 20, 0]
     goal = "test_msgs/action/Fibonacci_SendGoal"
     text = described(service("c", "mhm", request=None)).replace(SET_BOOL, goal).replace(", payload_bytes = 20", "")
-    (chain,) = parse(text).chains  # request: a UUID and a number; reply: a flag and a time
+    (chain,) = parse(text).chains  # request: UUID and number; reply: flag and time
     assert [one.sent_bytes for one in chain.callbacks] == [20, 12, 0]
 
 
@@ -144,7 +146,7 @@ def test_types_say_sizes() -> None:
 
 @pytest.mark.parametrize(("way", "sizes"), [("mhm", [7, 24, 0]), ("hmh", [31, 44, 0])])
 def test_what_goes_with_a_request_and_a_reply(way: str, sizes: list[int]) -> None:
-    """In addition to the payload, 24 B go to and from the server, and 4 B go to the client."""
+    """Besides their payloads, messages to and from the server have 24 B, and those to the client have 4 B."""
     document = link_document(parse(described(service("c", way, request=7))))
     (chain,) = document["chains"]
     assert [one["payload_bytes"] for one in chain["callbacks"]] == sizes
@@ -192,13 +194,13 @@ def test_a_service_of_another_board_is_within_the_section_of_who_asks() -> None:
 
 
 def test_a_board_that_serves_takes_as_long_as_it_does() -> None:
-    """The bound grows by as much as the execution time of the server."""
+    """If the server takes longer, the bound grows by the same time."""
     found_ns = [bound_ns(described(service("c", "mnm", times=(1, served, 1))), "c") for served in (2, 12, 22)]
     assert [after - before for before, after in itertools.pairwise(found_ns)] == [10 * MS, 10 * MS]
 
 
 def test_a_reply_of_another_board_is_as_long_on_both_lines() -> None:
-    """Each request is 80 bytes longer, on the line of the server and on that of the client."""
+    """A reply that is 80 bytes longer takes more time on the line of the server and on that of the client."""
     short, long = (bound_ns(described(service("c", "mnm", reply=reply)), "c") for reply in (20, 100))
     assert long - short >= 2 * 80 * 10 * 1_000_000_000 // 115_200
 
@@ -223,7 +225,8 @@ RESTARTS = "restarts=2;outage_maximum_us=300000"
 
 @pytest.mark.parametrize("faults", [LOSSES, CUTS, RESTARTS, f"{LOSSES};{CUTS};{RESTARTS}"])
 def test_every_reply_is_that_of_its_request_whatever_the_line_and_the_agents_do(faults: str) -> None:
-    """Lines only delay messages. If an agent dies, replies may be lost, but no reply answers another request."""
+    """Lines only delay messages. If an agent dies, replies may be lost, but none is taken for the reply to another
+    request."""
     ways = ("mhm", "hmh", "mnm", "hnh")
     system = parse(described(*(service(f"c{n}", way, priority=9 - n) for n, way in enumerate(ways)), link=""))
     with closing(Server("tide-sim")) as server:
@@ -246,8 +249,8 @@ def test_a_simulation_shows_where_the_time_went() -> None:
 
 
 def test_a_mistake_in_the_sizes_is_seen_by_the_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the HEARTBEATs and ACKNACKs for a reply, the bound for a slow line would be below the time of the shipped
-    code."""
+    """If the bound for a slow line did not include the HEARTBEATs and ACKNACKs for a reply, the shipped code would
+    exceed it."""
     from tide_tools.analysis import lower
 
     link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 60\nagent_heartbeat_ms = 1000"
@@ -295,7 +298,7 @@ def test_a_watch_sees_services_of_boards_by_what_their_agent_tells() -> None:
 
 
 def told(client: str, *values: tuple[str, int, int, int]) -> dict[str, str]:
-    """The array as the agent writes it (agent/core/diagnostics.cpp)."""
+    """The values of a diagnostic status in the form in which the agent writes them (agent/core/diagnostics.cpp)."""
     assert client
     return {key: f"{replies} replies, last {last} us, greatest {most} us" for key, replies, last, most in values}
 
@@ -308,7 +311,7 @@ def test_what_is_told_of_a_service_is_counted_from_its_replies() -> None:
         known = services_told([told("A", ("asks /c/set", count, last_us, most_us), ("queue", 1, 1, 1))])
         assert list(known) == ["/c/set"]
         replies.take(known["/c/set"], 5 * MS, 9 * MS, second)
-        replies.take(known["/c/set"], 5 * MS, 9 * MS, second)  # the same array once more
+        replies.take(known["/c/set"], 5 * MS, 9 * MS, second)  # the same values once more
         assert replies.state(second, 3) == ("running", "") and not replies.why_not(known["/c/set"])
     assert (replies.misses, replies.above) == (2, 1)
     assert replies.state(99, 3)[0] == "silent"
@@ -329,8 +332,8 @@ def test_several_who_ask_are_not_told_apart() -> None:
 
 
 def test_a_footprint_counts_clients_services_and_what_goes_with_their_messages() -> None:
-    """One board calls and one serves: 24 B arrive with each request and leave with each reply; 4 B arrive with a reply
-    at the caller."""
+    """One board calls and another one serves. 24 B arrive with a request and leave with a reply; at the caller, 4 B
+    arrive with the reply."""
     chains = (service("c", "mhm", request=300, reply=400), service("d", "hmh", priority=2, request=500, reply=600))
     client = client_of(parse(described(*chains)))
     sizes = pools(client)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One callback (a service or a subscription) in several chains: valid descriptions, bounds, the shipped code in virtual
-time, and a run."""
+"""A callback (a service or a subscription) that is in several chains: valid descriptions, bounds, the shipped code in
+virtual time, and a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ GOAL = "test_msgs/action/Fibonacci_SendGoal"  # a request with two fields
 
 
 def sharing(*ways: str, times: tuple[float, ...] = (1, 4, 1), kind: str = SET_BOOL, **names: Any) -> str:
-    """Chains c0, c1, ... that call service `one`; the first of them is the most urgent."""
+    """A description with the chains c0, c1, ..., which call the service `one`. The first chain is the most urgent."""
     chains = [service(f"c{n}", way, priority=9 - n, times=times, **names) for n, way in enumerate(ways)]
     shared = [chain.replace(f'"c{n}/set"', '"one"').replace(SET_BOOL, kind) for n, chain in enumerate(chains)]
     return described(*shared)
@@ -93,17 +93,17 @@ def test_a_chain_asks_a_service_once() -> None:
 
 
 def test_requests_of_one_service_exclude_each_other_whatever_the_lanes() -> None:
-    """Each chain waits for one request of each other chain; a chain that is not served there waits while no lane is
-    free."""
+    """Each chain waits for one request of each other chain. A chain that does not call the service waits only while no
+    lane is free."""
     assert all_ns(with_lanes(sharing("mhm", "nhn", "ghg"), 3))["c2"] == (1 + 3 * 4 + 1) * MS
     beside = chain("x", 1, ("h", 5, {"name": "tick"}), period_ms=200, reliability="reliable")
     system = parse(with_lanes(sharing("mhm", "mhm"), 2) + beside)
-    assert all_ns(system)["x"] == 5 * MS  # the chain is not delayed, because the server occupies at most one lane
+    assert all_ns(system)["x"] == 5 * MS  # not delayed, because the server occupies at most one lane
     assert worst_of(system)["x"] <= 5 * MS + 1000
 
 
 def test_an_urgent_chain_waits_for_requests_that_came_before() -> None:
-    """Executors with priorities do not change the order of one callback's requests."""
+    """An executor with priorities does not change the order of requests for the same callback."""
     system = parse(sharing("ghg", "ghg", "ghg"))
     executors = {one["name"]: one["policy"] for one in host_document(with_servers(system), "priority")["executors"]}
     assert executors == {"h": "any_order", "g": "priority"}
@@ -133,7 +133,8 @@ def test_chains_of_boards_and_nodes_keep_to_their_bounds(lanes: int) -> None:
 
 
 def test_without_exclusion_nobody_would_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the exclusion is removed from the plan, the simulator serves requests in parallel, and they are faster."""
+    """If the plan does not say that requests exclude each other, the simulator serves them in parallel, which takes
+    less time."""
     system = parse(with_lanes(sharing("ghg", "ghg", "ghg", "mhm", times=(1, 9, 1)), 4))
     one_at_a_time = worst_of(system, "tide", 24)
     monkeypatch.setattr(BoardsPlayer, "_group_of", lambda *_: 0)
@@ -153,7 +154,7 @@ def requests_of(chains: list[BoardChain]) -> list[bytes]:
 
 
 def test_a_request_says_whose_it_is(tmp_path: Path) -> None:
-    """A request identifies its board or node, whatever the number of its instance."""
+    """A request says which board or node sent it, whatever the number of its instance."""
     system = parse(sharing("mhm", "mhm", "ghg", kind=GOAL, request=20))
     served = [chain["callbacks"][0]["takes"] for chain in node_task(system, "h", tmp_path)["chains"]]
     assert [one["mark"]["value"] for one in served] == [0, 1, 2]
@@ -175,8 +176,8 @@ SERVED = ("hmh", "gmg", "nmn")
 
 
 def test_who_asks_one_service_of_a_board_has_one_level_there() -> None:
-    """The callers have the level of the most urgent of them, but only on that board. A chain that calls two services
-    connects the callers of both."""
+    """On the board of the service, all callers have the level of the most urgent of them; on other boards, they have
+    their own. If a chain calls two services, all callers of either service have the same level."""
     system = parse(sharing(*SERVED).replace("priority = 8", "priority = 20"))
     assert levels(system, "m") == {"c0": 20, "c1": 20, "c2": 20}
     assert levels(system, "n") == {"c2": 7}
@@ -208,9 +209,9 @@ def test_levels_of_services_that_chains_have_in_common_are_one() -> None:
 
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
 def test_a_board_serves_several_chains_within_their_bounds(executor: str) -> None:
-    """Requests are served in order of arrival, so the bound of the most urgent chain includes its wait for the
+    """Requests are served in the order of arrival, so the bound of the most urgent chain includes its wait for the
     others."""
-    ways = SERVED[:2] if executor == "batch" else SERVED  # with batch there is no bound for three callers
+    ways = SERVED[:2] if executor == "batch" else SERVED  # batch has no bound for three callers
     system = parse(sharing(*ways, times=(1, 9, 1)))
     bounds = all_ns(system, executor)
     waits_ms = 1 + (len(ways) - 1) * 9 + 1
@@ -221,7 +222,7 @@ def test_a_board_serves_several_chains_within_their_bounds(executor: str) -> Non
 
 
 def test_without_the_shared_level_the_bound_of_the_most_urgent_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With lanes, a board would postpone the requests of the other chains if they were for another service."""
+    """With lanes and a level for each chain, the board would postpone the requests of the other chains."""
     system = parse(sharing(*SERVED, times=(1, 30, 1)))
     worst = worst_of(system, "lanes", 24)
     monkeypatch.setattr(lower, "shared_priorities", lambda *_: {})
@@ -229,7 +230,7 @@ def test_without_the_shared_level_the_bound_of_the_most_urgent_is_broken(monkeyp
 
 
 def test_a_lost_request_of_another_chain_keeps_one_waiting() -> None:
-    """The requests of two chains are on one stream, which delivers messages in order."""
+    """The requests of both chains are on the same stream, which delivers messages in order."""
     link = "escaped_bytes = 0\nexact_sizes = true\nheartbeat_delay_ms = 20\nagent_heartbeat_ms = 20"
     chains = [service(f"c{n}", way, priority=9 - n) for n, way in enumerate(SERVED[:2])]
     apart = described(*chains, link=link).replace("_ms = 200\n", "_ms = 2000\n")
@@ -274,8 +275,8 @@ def test_one_that_cannot_say_is_refused_in_a_run() -> None:
 
 
 def published(*ways: str, times: tuple[float, float] = (1, 4), reliability: str = "best_effort") -> str:
-    """Chains c0, c1, ... whose timers publish the topic `cmd_vel`, which one subscription takes; the first chain is the
-    most urgent."""
+    """A description with the chains c0, c1, .... Their timers publish the topic `cmd_vel`, which one subscription
+    takes. The first chain is the most urgent."""
     chains = [
         chain(
             f"c{n}",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide simulate of descriptions: the examples stay within their bounds, and defects are detected.
+"""tide simulate with descriptions: the examples stay within their bounds, and deviations are detected.
 
 TIDE_SEED is the first seed."""
 
@@ -94,7 +94,7 @@ ARM = ROOT / "examples/systems/arm_and_base.toml"
 
 
 def test_a_deadline_that_a_run_misses_is_said_first_and_ends_with_1(tmp_path: Path) -> None:
-    """If a chain is late, the command ends with status 1 even if the chain stays within its bound."""
+    """The chain is late, but stays within its bound; the command must end with status 1."""
     text = (ROOT / "examples/systems/warehouse_cart.toml").read_text(encoding="utf-8")
     file, out = tmp_path / "tight.toml", tmp_path / "out"
     file.write_text(text.replace("deadline_ms = 80", "deadline_ms = 12"), encoding="utf-8")
@@ -136,14 +136,14 @@ def test_the_plan_of_the_worst_shows_it_again() -> None:
 def test_what_takes_longer_than_it_says_is_above(
     slower: dict[str, tuple[str, str]], chain: str, until: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Only one board takes longer than its description says."""
+    """One board of the simulation takes longer than the description says."""
     ((board, (old, new)),) = slower.items()
     words = BoardsPlayer.words
     number = {"base": 0, "arm": 1}[board]
 
     def broken(self: BoardsPlayer, drawn: object) -> str:
         parts = words(self, drawn).split(";board=")  # type: ignore[arg-type]
-        at = len(parts) - 1 if old.startswith("on=") else 1 + number  # the graph follows the last board in the plan
+        at = len(parts) - 1 if old.startswith("on=") else 1 + number  # in the plan, the graph follows the last board
         parts[at] = parts[at].replace(old, new)
         return ";board=".join(parts)
 
@@ -154,7 +154,7 @@ def test_what_takes_longer_than_it_says_is_above(
     assert f"chain '{chain}'{where} is above its bound; replay by tide-sim --serve: " in output
 
 
-# A chain of two callbacks that repeats every 100 ms, and one callback of each of two other chains, on one executor.
+# On one executor: a chain of two callbacks with a period of 100 ms, and a callback of each of two other chains.
 MS = 1_000_000
 OWN = [
     Ran(0, 0, 0, 10 * MS, 11 * MS, "node"),
@@ -182,8 +182,8 @@ def test_a_search_moves_others_to_the_steps_of_the_slowest_instance() -> None:
         assert moved == [0] or 0 not in moved
         if 1 in moved:
             begins[(changed[1] + MS - 110 * MS) % PERIODS[1]] += 1
-    # The other callback begins just before the chain is released, and just before the chain's second callback is ready
-    # (its message takes 1 ms).
+    # Runs must be frequent in which another callback begins just before the chain is released, or just before its
+    # second callback is ready (its message takes 1 ms).
     assert begins[-1000 % PERIODS[1]] > 60 and begins[4 * MS - 1000] > 20, begins
 
 
@@ -194,9 +194,10 @@ def test_a_search_begins_a_chain_where_another_one_waited_longest() -> None:
 @pytest.mark.parametrize(
     ("robot", "chains"),
     [
-        # All four lanes are busy when the chain is released, and again when its second callback is ready.
+        # In the worst case, all four lanes are busy when the chain is released, and again when its second callback is
+        # ready.
         ("autoware_reference", ("lanelet", "visual")),
-        # A message arrives just after a callback that publishes nine topics in every twentieth run.
+        # In the worst case, a message arrives just after a callback that publishes nine topics in every twentieth run.
         pytest.param("rosbot", ("led",), marks=pytest.mark.full),
     ],
 )
@@ -206,7 +207,7 @@ def test_a_search_comes_near_the_bounds_of_chains_that_seldom_wait(robot: str, c
 
 
 def test_a_chain_begins_when_it_says() -> None:
-    """Two chains that share an executor of the host, but at separate times, do not meet, whatever is drawn."""
+    """Two chains share an executor of the host, but not at the same time. They do not meet, whatever is drawn."""
     text = ARM.read_text(encoding="utf-8")
     for name, offset in (("stop", 3), ("grip", 11)):
         text = text.replace(f'name = "{name}"\npriority', f'name = "{name}"\noffset_ms = {offset}\npriority')
@@ -237,7 +238,7 @@ def server() -> Iterator[Server]:
         yield each
 
 
-# Lines of a plan: a callback of board x publishes, and a node takes the message and may publish a message for board y.
+# Lines of a plan. A callback of board x publishes; a node takes the message, and may publish a message for board y.
 LOOK = "callback=name=look on=x level=1 period_us=100000 execution_us=3000"
 SEEN = "message=name=seen from=look to=plan bytes=20 reliable=false;path=name=a callbacks=look,plan"
 ACT = "callback=name=act on=y level=1 execution_us=2000"
@@ -266,8 +267,8 @@ def test_a_message_goes_on_to_another_board(server: Server) -> None:
 
 
 def test_every_nth_instance_and_several_receivers(server: Server) -> None:
-    """Two callbacks of a board receive a message that is sent with every third instance, and one of them answers the
-    other board."""
+    """Two callbacks of a board receive a message that another board sends with every third instance. One of them sends
+    a message back."""
     graph = (
         "callback=name=look on=x level=1 period_us=50000 execution_us=1000;callback=name=log on=y level=1;"
         "callback=name=act on=y level=2 execution_us=500;callback=name=done on=x level=1;"
@@ -297,7 +298,7 @@ def test_a_callback_that_two_timers_start(server: Server) -> None:
 def test_what_a_board_executes_beside_its_callbacks(server: Server, masks: str) -> None:
     plan = f"periods=20;board=x;{LOOK};callback=name=plan;{SEEN}"
     alone = server.play(plan).worst_ns[0]
-    # The load begins while the callback runs, and again before the message is on the line.
+    # The load begins while the callback runs, and once more before the message is on the line.
     load = f"load=name=flash on=x execution_us=4000 period_us=100000 phase_us=1000 masks={masks}"
     assert server.play(f"{plan};{load}").worst_ns[0] == alone + 4_000_000
     often = f"load=name=motor on=x execution_us=100 period_us=1000 masks={masks}"
@@ -315,7 +316,7 @@ def test_loads_that_do_not_fit_are_refused(server: Server) -> None:
 
 
 def test_events_and_late_timers_of_the_host(server: Server) -> None:
-    """Bursts meet on the single lane, and a late timer counts from its expiry."""
+    """Bursts meet on the only lane. The response of a late timer counts from its expiry."""
     tail = "callback=name=act on=x level=1;message=name=m from=go to=act bytes=8;path=name=p callbacks=go,act"
     go = "callback=name=go on=host1 execution_us=1000 period_us=50000"
     plain, burst, late = (

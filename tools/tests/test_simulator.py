@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide-sim: a plan beside its bounds, campaigns and single seeds of them, and the seed of a campaign that is ended."""
+"""tide-sim: a plan with its bounds, campaigns and single seeds of them, and the seed that it names when a campaign is
+ended."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def test_a_campaign_and_one_of_its_seeds(mode: list[str], seeds: int, says: tupl
 
 
 def test_a_campaign_that_is_ended_names_its_seed() -> None:
-    """The test ends the campaign as a broken invariant does, by SIGABRT, once the campaign catches this signal."""
+    """A broken invariant ends the program by SIGABRT. The test sends this signal, as soon as the campaign catches
+    it."""
     words = [str(find_binary("tide-sim")), "--seeds", "7..1000000000"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as child:
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tide soak: its limits, its counts, and the steps of unplugging a board. The test with a board is in
-tests/firmware."""
+"""tide soak: its limits, its counts, and the steps in which it has a board unplugged. tests/firmware has the test with
+a board."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system description: reading, and the report of each mistake."""
+"""The system description: how it is read, and what is reported for each kind of mistake."""
 
 from __future__ import annotations
 

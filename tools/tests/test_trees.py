@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Chains that branch and join, with boards: valid descriptions, bounds, levels, and the shipped runtime in virtual
-time."""
+"""Chains that branch and join, in systems with boards: valid descriptions, bounds, levels, and runs of the shipped
+runtime in virtual time."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_a_board_waits_for_the_slowest_answer(executor: str, measure_ms: float, 
 
 def test_a_join_is_no_earlier_than_either_branch() -> None:
     both = bound_of(described(), "sort")
-    other_ns = 3 * MS  # how much longer the other branch takes
+    other_ns = 3 * MS  # the other branch takes longer by this
     assert both.bound_ns >= bound_ns(described(joins="[]"), "sort") + other_ns
     assert {part.chain for part in both.parts} <= {None, "sort", "size", "colour", "belt"}
 
 
 def test_what_waits_for_both_inputs_counts_for_neither() -> None:
-    """The nodes are on two threads, which other chains keep busy, too."""
+    """The nodes are on two threads, on which other chains run as well."""
 
     def sends(name: str, priority: int, execution_ms: float, **more: Any) -> str:
         publishes = {"topic": name, "payload_bytes": 8}
@@ -77,7 +77,8 @@ def test_what_waits_for_both_inputs_counts_for_neither() -> None:
 
 
 def test_what_lies_on_one_path_keeps_one_lane_busy() -> None:
-    """Before the join, and after it, two callbacks of one timer run at a time, so that one of three lanes is free."""
+    """Callbacks on one path never run at the same time. At most two callbacks of the timer do, so one of three lanes is
+    free."""
 
     def sends(name: str, priority: int, **more: Any) -> str:
         return d.chain(name, priority, ("h", 4, {"publishes": {"topic": name, "payload_bytes": 8}}), **more)
@@ -111,8 +112,8 @@ def test_chains_of_one_timer_have_one_level_on_a_board() -> None:
 
 
 def test_what_ways_share_counts_once() -> None:
-    """If several nodes answer one message of 20 bytes, it is sent only once on the line, and each chain ends with its
-    own last callback."""
+    """Several nodes answer a message of 20 bytes. On the line it is sent only once, and each chain ends with its own
+    last callback."""
 
     def listeners(count: int, work_ms: float) -> str:
         imu = ("m", 1, {"name": "sample", "publishes": {"topic": "imu", "payload_bytes": 20}})
@@ -133,15 +134,15 @@ def test_what_ways_share_counts_once() -> None:
 
 
 def test_who_is_between_their_priorities_waits_for_all_of_them() -> None:
-    """The belt is less urgent than the gate's move, but more urgent than each chain before it."""
+    """The belt is less urgent than the move of the gate, but more urgent than the chains before that move."""
     text = described().replace("priority = 20", "priority = 12")
     below_ns = bound_ns(text.replace("priority = 30", "priority = 14"), "belt")
-    assert bound_ns(text, "belt") >= below_ns + MS // 2  # at least that of `see`
+    assert bound_ns(text, "belt") >= below_ns + MS // 2  # `see` at least
 
 
 def test_one_message_may_bring_several_answers() -> None:
-    """A more urgent message waits on the line for the second answer, although either answer alone would have been sent
-    by then."""
+    """On the line, a more urgent message waits for the second answer. If there were only one answer, it would have been
+    sent by then."""
 
     def step(name: str, executor: str, topic: str = "", payload_bytes: int = 0) -> tuple[str, float, dict[str, Any]]:
         execution_ms = 0.1 if executor == "m" else 0
@@ -165,11 +166,11 @@ def test_one_message_may_bring_several_answers() -> None:
         "payload_bytes": tuple(tuple(one.sent_bytes or 8 for one in chain.callbacks) for chain in system.chains),
     }
     with closing(Server("tide-sim")) as server:
-        runs = [  # the urgent chain begins while their common message is on the line
+        runs = [  # the urgent chain begins while the message of both is on the line
             replace(player.drawn(), phases_ns=(offset_ms * MS + 3000, 0, 0), **most) for offset_ms in range(16)
         ]
         worst_ns = max(player.of_chains(server.play(player.words(run))).worst_ns[0] for run in runs)
-    assert 28 * MS < worst_ns <= bound_ns(system, "urgent", "tide") + 1000  # 23.4 ms if each message had one answer
+    assert 28 * MS < worst_ns <= bound_ns(system, "urgent", "tide") + 1000  # with one answer it would be 23.4 ms
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def test_a_lock_on_a_branch_has_no_bound() -> None:
 
 
 def test_a_message_that_two_nodes_take_crosses_the_line_once() -> None:
-    """A line of 115,200 baud carries 1,100 bytes in 100 ms, but not twice as many."""
+    """In 100 ms, a line of 115,200 baud can carry the 1,100 bytes of the message once, but not twice."""
     text = EXAMPLE.read_text(encoding="utf-8").replace("921_600", "115_200")
     text = text.replace(
         '"std_msgs/msg/UInt64", payload_bytes = 8 }', '"std_msgs/msg/String", payload_bytes = 1100 }', 1
@@ -218,8 +219,8 @@ def test_the_plan_of_a_board_has_what_a_callback_joins(tmp_path: Path) -> None:
 
 
 def several(publishes: list[dict[str, Any]], *more: str, work_ms: float = 1, **of_link: Any) -> str:
-    """A timer of a board with a period of 100 ms that publishes these topics, and the callbacks of the host for
-    them."""
+    """A description with a timer of a board that publishes these topics every 100 ms, and with callbacks of the host
+    for them."""
     link = {"baud": 100_000, "escaped_bytes": 0, "agent_ms": 1, "return_ms": 0, "mtu_bytes": 1000, **of_link}
     tick = ("m", work_ms, {"name": "tick", "publishes": publishes})
     parts = (d.board("m", submit_ms=0.5), d.line("l", **link), d.host("h"), d.host("g"))
@@ -239,19 +240,21 @@ def bound_ms(text: str, chain: str, executor: str | None = None) -> float:
 
 
 def test_a_callback_that_publishes_several_topics_runs_once() -> None:
-    """A message of 100 bytes is a frame of 119, which takes 11.9 ms."""
+    """A message of 100 bytes is a frame of 119 bytes, which takes 11.9 ms."""
     text = several([topic("a"), topic("b")], listens("a", 8, "a"), listens("b", 7, "b", "g"))
     alone = bound_ms(several([topic("a")], listens("a", 8, "a")), "a")
     both = bound_ms(text, "a")
     assert both == pytest.approx(alone + 0.5 + 11.9, abs=0.01)
-    assert bound_ms(text, "b") == pytest.approx(both, abs=0.01)  # either message may be sent first
+    assert bound_ms(text, "b") == pytest.approx(both, abs=0.01)  # because either message may be the first one
     assert bound_ms(text, "own") == pytest.approx(1 + 2 * 0.5, abs=0.01)
     longer = several([topic("a"), topic("b")], listens("a", 8, "a"), listens("b", 7, "b", "g"), work_ms=60)
-    assert bound_ms(longer, "b") == pytest.approx(both + 59, abs=0.01)  # two timers would need 120 % of the board
+    # with two timers, the load of the board would be 120 %
+    assert bound_ms(longer, "b") == pytest.approx(both + 59, abs=0.01)
 
 
 def test_a_run_makes_each_of_its_messages_once() -> None:
-    """The run that also publishes the seldom topic is that of the timer: it takes 1 ms, and 0.5 ms for each message."""
+    """The seldom topic is published in a run of the timer, not in one of its own: a run takes 1 ms, and 0.5 ms for each
+    message."""
     text = several([topic("a"), topic("b", every=10)], listens("a", 8, "a"), listens("b", 7, "b", period_ms=1000))
     assert bound_ms(text, "own") == pytest.approx(1 + 2 * 0.5, abs=0.01)
 
@@ -270,7 +273,8 @@ def test_a_topic_of_which_no_chain_is_is_sent_all_the_same(executor: str) -> Non
 
 @pytest.mark.parametrize("seldom", [{"every": 10}, {"distance_ms": 1000}])
 def test_what_not_each_run_publishes_asks_for_its_part_of_the_line(seldom: dict[str, Any]) -> None:
-    """A frame of 619 bytes takes 61.9 ms of each second, and the urgent message 3.9 ms of every 100 ms."""
+    """The seldom message is a frame of 619 bytes, which takes 61.9 ms of each second. The urgent one takes 3.9 ms of
+    every 100 ms."""
     long = topic("b", 600, **seldom)
     other = d.chain("other", 5, ("m", 0.1), ("g", 1), period_ms=500)
     text = several([topic("a", 20), long], listens("a", 8, "a"), listens("b", 7, "b", period_ms=1000), other)
@@ -313,7 +317,7 @@ def test_what_several_topics_must_say(change: tuple[str, str], what: str) -> Non
 @pytest.mark.parametrize("executor", ["tide", "lanes", "batch"])
 @pytest.mark.parametrize("seldom", [{}, {"every": 3}, {"distance_ms": 250}])
 def test_several_topics_of_one_callback_are_played(executor: str, seldom: dict[str, Any]) -> None:
-    """Two messages go to chains, one of which returns; one message has no receiver."""
+    """Two of the messages go to chains, of which one returns to the board. The third message has no receiver."""
     period_ms = 250 if "distance_ms" in seldom else 300 if seldom else 100
     text = several(
         [topic("a", 30), topic("b", 200, **seldom), topic("c", 50)],
@@ -361,8 +365,8 @@ def test_a_board_with_several_cores_is_played_on_one(tmp_path: Path) -> None:
 
 
 def test_messages_of_one_level_leave_in_the_order_of_submission() -> None:
-    """Three frames of one run take 136 ms, and those of the next run, 62 ms, come after 100 ms: none of the first run's
-    frames waits for them."""
+    """The three frames of a run take 136 ms. The frames of the next run, which take 62 ms, are submitted after 100 ms;
+    no frame of the first run waits for them."""
     published = [topic("a", 600), topic("b", 300, every=5), topic("c", 400, every=10)]
     tick = ("m", 1, {"name": "tick", "publishes": published})
     more = {"branches_from": "own.tick"}
@@ -379,7 +383,7 @@ def test_messages_of_one_level_leave_in_the_order_of_submission() -> None:
 
 
 def test_more_urgent_messages_go_first_whenever_they_come() -> None:
-    """With the order of submission instead of levels, the bound of the long message was 98 ms."""
+    """If messages left in the order of submission instead of by level, the bound of the long message would be 98 ms."""
     text = d.described(
         *(d.board("m"), d.host("h"), d.host("g")),
         d.line("l", baud=1_000_000, escaped_bytes=0, agent_ms=40, return_ms=0, mtu_bytes=512),
@@ -392,7 +396,8 @@ def test_more_urgent_messages_go_first_whenever_they_come() -> None:
 
 
 def test_a_run_plays_each_topic_as_often_as_it_is_published(tmp_path: Path) -> None:
-    """A chain that branches from the message has only those instances of the timer that publish the message."""
+    """A chain that branches from the message has an instance only for those runs of the timer that publish the
+    message."""
     seldom = [topic("b", 30, every=3), topic("c", 30, distance_ms=250)]
     text = several(
         [topic("a", 30), *seldom],
@@ -439,7 +444,7 @@ def test_no_response_is_above_its_bound_where_a_callback_publishes_several(execu
 
 
 def calls(name: str, priority: int, *more: str, service: str = "tighten") -> str:
-    """A chain that begins with the seldom topic `b`, and calls a service of the board."""
+    """A chain that begins with the seldom topic `b` and calls a service of the board."""
     told = {"service": service, "type": "std_srvs/srv/SetBool", "payload_bytes": 20}
     steps = (
         ("h", 1, {"topic": "b", "requests": told, "publishes": None}),
@@ -480,7 +485,8 @@ def test_a_service_amid_branches_has_no_bound(more: str, told: str) -> None:
 
 
 def test_a_node_makes_a_seldom_message_in_a_run_of_its_timer() -> None:
-    """Otherwise, a controller of 500 Hz that publishes every tenth state would run twice in a period."""
+    """If it made the message in a run of its own, a controller of 500 Hz that publishes every tenth state would run
+    twice in some periods."""
     tick = ("h", 1.2, {"publishes": [topic("a", 20), topic("b", 20, every=10)]})
     parts = (d.board("m"), d.line("l", kind="udp", baud=None, agent_ms=0.1, return_ms=0.1), d.host("h"), d.host("g"))
     own = d.chain("own", 9, tick, ("m", 0.05, {"topic": "a"}), period_ms=2)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdict on a chain for every combination of observations, their completeness, and the premises; and the verdicts
-on recorded runs that were once called "met, guaranteed"."""
+"""The verdict on a chain, for every combination of what was observed, how complete that is, and whether the premises
+held; and the verdicts on recorded runs that were wrongly called "met, guaranteed" once."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def combinations() -> Iterator[tuple[tuple[str, str, str, str], Verdict]]:
 
 
 def expected(seen: str, complete: str, held: str, bound: str) -> State:
-    """An independent form of the rule: a verdict is given only if no evidence contradicts its claim."""
+    """The rule in another form than in the code: a verdict is given only if no evidence contradicts its claim."""
     if seen.startswith("one "):
         return State.NOT_MET
     if complete == "none":
@@ -123,7 +123,7 @@ def test_an_observation_that_breaks_several_premises_is_one_reason() -> None:
 
 
 def test_the_table_of_verdicts_fits_a_terminal() -> None:
-    """This holds even beside the longest verdict, with the names of paths; a verdict is broken only at a word."""
+    """The table fits even with the longest verdict and with names of paths. A verdict is broken only between words."""
     system = robot_with(played=True)
     run = outcome(recorded(IMU, ANSWERS), system).run
     path = PathResult(
@@ -202,7 +202,7 @@ def test_a_silent_topic_misses_all() -> None:
 
 
 def robot_of_a_user(period_ms: int = 40, agent_ms: int = 20) -> System:
-    """A board and a node of the user; nine of ten answers are missing."""
+    """A board and a node of the user, which answers the messages of the board."""
     imu = {"topic": "imu/data_raw", "type": "sensor_msgs/msg/Imu", "payload_bytes": 340}
     cmd = {"topic": "cmd_vel", "type": "geometry_msgs/msg/Twist", "payload_bytes": 52}
     steps = (
@@ -224,7 +224,7 @@ PERIODS = 150
 
 
 def recorded(imu: list[int], cmd: list[int], seen_until_ms: int = 7000) -> Recorded:
-    """imu and cmd: the times in ms."""
+    """A recorded run: `imu` and `cmd` are the times of the messages in ms."""
     told = Recorded(0, end_ns=(PERIODS + 4) * 40 * MS, seen_until_ns=seen_until_ms * MS)
     told.topics = {"imu/data_raw": [one * MS for one in imu], "cmd_vel": [one * MS for one in cmd]}
     return told
@@ -245,7 +245,7 @@ ANSWERS = [at + 10 for at in IMU]
 
 
 def test_an_observer_that_was_starved_is_no_silent_board() -> None:
-    """The observer ran for two of six seconds, and everything that it saw was on time."""
+    """The observer ran for two of six seconds, and all that it saw was in time."""
     told = recorded([at for at in IMU if at < 2000], [at for at in ANSWERS if at < 2000], seen_until_ms=2000)
     found = only(told)
     assert found.state is State.NOT_JUDGED and "the observer fell behind: it saw 2.0 s of 6.2 s" in found.reasons
@@ -270,12 +270,12 @@ def test_the_agent_tells_a_starved_observer_from_a_silent_board() -> None:
         told = recorded([], [])
         told.counters = agent(to_dds, 0)
         assert only(told).state is state, to_dds
-    told.undescribed = ["base publishes /battery"]  # because the agent's counters include this topic
+    told.undescribed = ["base publishes /battery"]  # the agent's counters include this topic
     assert only(told).state is State.NOT_MET
 
 
 def test_messages_before_the_observer_was_there_excuse_no_board() -> None:
-    """The observer missed ten messages before the run began; during the run, the board omitted five."""
+    """The observer missed ten messages before the run began. During the run, the board left out five."""
     told = recorded(IMU[:70] + IMU[75:], [])
     told.topics["cmd_vel"] = [at + 10 * MS for at in told.topics["imu/data_raw"]]
     told.missed = {"imu/data_raw": [(-1, 10)]}
@@ -305,7 +305,7 @@ def test_the_first_instances_do_not_count_and_are_not_forgotten() -> None:
 
 @pytest.mark.parametrize(("every_ms", "state"), [(20, State.VOID), (37, State.VOID), (40, State.NOT_JUDGED)])
 def test_a_board_that_is_faster_than_described_voids_the_guarantee(every_ms: int, state: State) -> None:
-    """Each message is answered on time, but there are more messages than the bounds assume."""
+    """Each message is answered in time, but there are more messages than the bounds assume."""
     imu = [every_ms * n for n in range(6400 // every_ms)]
     found = only(recorded(imu, [at + 10 for at in imu]))
     assert found.state is state, found
@@ -344,8 +344,8 @@ def test_answers_that_the_agent_did_not_pass_on_reached_no_board() -> None:
 
 
 def test_a_run_in_which_all_is_answered_is_met_and_its_bound_not_judged() -> None:
-    """The verdict on the only part of the path that can be observed: it is never green, and makes no statement about
-    every instance."""
+    """Only a part of the path can be observed. The verdict on it is never green, and says nothing about all
+    instances."""
     run = outcome(recorded(IMU, ANSWERS)).run
     (found,) = run.verdicts
     assert found.state is State.NOT_JUDGED and found.reasons[0].startswith(
@@ -365,7 +365,7 @@ def test_a_clock_that_was_set_leaves_a_doubt() -> None:
     ("steps_ns", "set_ns"), [([100_000] * 20, 0), ([0, -5_000 * MS, 0], 5_000 * MS), ([2 * MS], 2 * MS)]
 )
 def test_a_clock_that_is_set_is_told_from_one_that_is_corrected(steps_ns: list[int], set_ns: int) -> None:
-    """The first reading is interrupted for 50 ms between reading its two clocks."""
+    """Between the readings of the two clocks, the first measurement is interrupted for 50 ms."""
     now_ns, ahead_ns, readings = [0], [10**18], itertools.count()
 
     def steady() -> int:
@@ -384,7 +384,8 @@ def test_a_clock_that_is_set_is_told_from_one_that_is_corrected(steps_ns: list[i
 
 
 def test_a_node_that_publishes_by_itself_is_not_taken_to_answer() -> None:
-    """The node may never read the message, but its own rate hides that it is late."""
+    """The node publishes at a rate of its own and may never read the message, so it cannot be seen that an answer is
+    late."""
     own = sorted([*ANSWERS, *(at + 20 for at in ANSWERS)])
     found = only(recorded(IMU, own))
     assert found.state is State.VOID, "it runs more often than described"
@@ -392,7 +393,7 @@ def test_a_node_that_publishes_by_itself_is_not_taken_to_answer() -> None:
 
 
 def test_a_node_that_publishes_before_it_is_asked_leaves_a_doubt() -> None:
-    """The node's timer has the described period, so the counts agree, and each message looks like an answer."""
+    """The timer of the node has the described period, so the counts agree and each message looks like an answer."""
     says = "cmd_vel came {} before the first instance: not each is an answer"
     imu = list(range(-200, 6400, 40))
     answers = [at + 10 for at in imu]
@@ -425,8 +426,9 @@ def robot_with(
     kind: str = "timer",
     played: bool = False,
 ) -> System:
-    """A board and a node of the user. imu, cmd: further keys of their publications. ends: the keys of a last callback
-    on the board, which otherwise publishes nothing. played: tide runs a stand-in for the board."""
+    """A board and a node of the user. ``imu`` and ``cmd`` are further keys of their publications. ``ends`` are the keys
+    of the last callback, which is on the board and by default publishes nothing. With ``played``, tide runs a stand-in
+    for the board."""
     text = {"type": "std_msgs/msg/String", "payload_bytes": 40}
     act: dict[str, object] = {"name": "act"} | ({"publishes": [one | text for one in ends]} if ends else {})
     steps = (
@@ -440,7 +442,8 @@ def robot_with(
 
 
 DONE = [{"topic": "done"}, {"topic": "log"}]
-# The description, the topics other than imu and cmd, and the state and the beginning of the first reason.
+# For each kind of run: the description, the messages on topics other than imu and cmd, the expected state, and the
+# beginning of its first reason.
 KINDS_OF_RUNS: dict[str, tuple[System, dict[str, list[int]], State, str]] = {
     "every fifth is answered, as described": (
         robot_with(cmd={"every": 5}), {"cmd_vel": ANSWERS[2::5]}, State.NOT_JUDGED, "only imu/data_raw to cmd_vel"
@@ -501,8 +504,8 @@ def seen_by_agent(imu: list[int], to_dds: int) -> Recorded:
 
 
 FAST = list(range(0, 6400, 10))
-# The observations of a run and the period of the chain; then the verdict, the beginning of its first reason, and the
-# exit status.
+# For each run: its observations and the period of the chain; then the expected verdict, the beginning of its first
+# reason, and the exit status.
 RUNS: dict[str, tuple[Recorded, int, State, str, int]] = {
     "every tenth is answered": (recorded(IMU, ANSWERS[::10]), 40, State.NOT_MET, "136 of 151 unanswered", 1),
     "every tenth at 100 Hz": (
@@ -551,7 +554,7 @@ def test_verdict_page_json_table_and_exit_status_agree(name: str, tmp_path: Path
 
 
 def test_a_premise_that_was_seen_broken_voids_every_guarantee(tmp_path: Path) -> None:
-    """No chain is guaranteed if a premise is violated."""
+    """A premise of all chains is violated, so no chain is guaranteed."""
     system = load(ROOT / "examples/systems/arm_and_base.toml")
     told = everything_held(system, times=3)
     found = outcome_of(system, told, 2).run
@@ -576,8 +579,7 @@ def longer(system: System, chain: Chain, callback: Callback) -> System:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_a_premise_is_of_every_chain_whose_bound_it_moves(file: Path) -> None:
-    """If an execution time is exceeded, the bounds that depend on it are void; if no other is exceeded, independent
-    bounds remain."""
+    """If a longer execution time changes a bound, the executor of that callback must be a premise of the bound."""
     system = load(file)
     bounds = bounds_of(system)
     reaches = premises.reaches_of(system, bounds)
@@ -612,7 +614,7 @@ def test_what_rests_on_estimates_is_not_green(tmp_path: Path) -> None:
 
 
 def test_what_breaks_on_one_board_voids_no_chain_of_another(tmp_path: Path) -> None:
-    """A callback on the arm's board took longer than described, but the base's stop does not depend on it."""
+    """A callback on the board of the arm took longer than described. The stop of the base does not depend on it."""
     system = load(ROOT / "examples/systems/arm_and_base.toml")
     told = everything_held(system)
     for (chain, _), runs in told.runs.items():
@@ -640,7 +642,7 @@ def test_a_callback_that_was_not_measured_is_not_called_in_time() -> None:
 
 
 def everything_held(system: System, times: int = 0) -> Recorded:
-    """times: how long each callback took, in multiples of its described execution time."""
+    """A run in which every premise held. Each callback took ``times`` its described execution time."""
     callbacks = [(chain, callback) for chain in system.chains for callback in chain.callbacks]
     told = Recorded(0)
     for chain, callback in callbacks:

@@ -92,7 +92,7 @@ def test_an_end_waits_until_its_beginning_is_known() -> None:
     latencies = Latencies([first, last], 100 * MS)
     last.take(30 * MS, 1)
     settle(latencies)
-    first.take(10 * MS, 1)  # published before the last topic's message, received after it
+    first.take(10 * MS, 1)  # published before the message of the last topic, received after it
     settle(latencies)
     assert latencies.count == 0, "another one may still come that is nearer"
     first.take(20 * MS, 2)
@@ -102,7 +102,7 @@ def test_an_end_waits_until_its_beginning_is_known() -> None:
 
 
 def test_an_end_without_a_beginning_of_its_own_is_no_latency() -> None:
-    """The first topic of the chain stops, while its last topic continues."""
+    """The first topic of the chain stops, but its last topic continues."""
     first, last = TopicTimes(), TopicTimes()
     latencies = Latencies([first, last], 10 * MS)
     first.take(0, 1)
@@ -131,8 +131,8 @@ def test_a_clock_that_was_set_back_makes_no_latency() -> None:
 
 @each_seed(range(200))
 def test_what_is_seen_is_never_more_than_what_was(seed: int) -> None:
-    """Instances with latencies that may exceed their period, lost instances, and messages that only the watch misses,
-    in batches of any size."""
+    """Latencies may exceed the period, instances may be lost, and the watch may miss messages. It takes them in batches
+    of any size."""
     source = random.Random(seed)
     period_ns = 10 * MS
     first, last = TopicTimes(), TopicTimes()
@@ -205,7 +205,7 @@ def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
     for number in (1, 2, 5, 6):
         topic.take(number * MS, number)
     assert topic.missed == 2 and topic.holes == {2 * MS}
-    topic.take(7 * MS, 1)  # another publisher replaces it
+    topic.take(7 * MS, 1)  # another publisher takes its place
     assert topic.missed == 2 and 6 * MS in topic.holes
 
 
@@ -213,7 +213,7 @@ def test_numbers_of_a_publisher_tell_what_the_watch_missed() -> None:
 
 
 def steps(answers: Answers, starts: list[int], ends: list[int], seconds: float) -> None:
-    """Messages are processed twice a second, as in a watch; times are in ms."""
+    """Processes the messages twice a second, as a watch does. The times are in ms."""
     for step in range(int(seconds * 2)):
         inside = range(step * 500, step * 500 + 500)
         answers.take([at * MS for at in starts if at in inside], [at * MS for at in ends if at in inside])
@@ -223,8 +223,8 @@ STARTS = list(range(0, 20_000, 40))
 
 
 def watched(system: System) -> _Watched:
-    """The only chain of the system, as a watch sees it when all publishers are on this machine and have been subscribed
-    to for a long time."""
+    """The only chain of the system. The watch has subscribed to all its topics long ago, and all publishers are on this
+    machine."""
     (points,) = points_of(system, 65_536)
     topics = {
         one.topic: WatchedTopic(one, 40 * MS, state="seen", publishers=1)
@@ -236,8 +236,9 @@ def watched(system: System) -> _Watched:
 
 
 def play(chain: _Watched, every: Sequence[int], seconds: range, step_s: float = 1.0) -> Verdict | None:
-    """Publishes each topic in every nth run (0: never) for these seconds; the topics are 10 ms apart. After each step
-    it asks for a verdict, as a watch does, and it returns the last verdict."""
+    """Publishes for these seconds. ``every`` says for each topic in which runs it is published: in every nth one (0:
+    never). The topics of a run are 10 ms apart. Asks for a verdict after each step, as a watch does, and returns the
+    last one."""
     found = None
     for step in range(int(seconds.start / step_s), int(seconds.stop / step_s)):
         first, last = (int(number * step_s * 1000) // 40 for number in (step, step + 1))
@@ -253,7 +254,7 @@ def play(chain: _Watched, every: Sequence[int], seconds: range, step_s: float = 
 
 
 def drive(*publications: dict[str, Any] | list[dict[str, Any]]) -> System:
-    """One chain, in which each callback takes the first topic of the one before it."""
+    """A system with one chain, in which each callback takes the first topic of the callback before it."""
     steps: list[tuple[str, int, dict[str, Any]]] = []
     for one in publications:
         several = [{"payload_bytes": 8, **each} for each in (one if isinstance(one, list) else [one])]
@@ -264,7 +265,7 @@ def drive(*publications: dict[str, Any] | list[dict[str, Any]]) -> System:
 
 @pytest.mark.parametrize(("every", "state"), [(1, State.NO_GUARANTEE), (10, State.NOT_MET)])
 def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds(every: int, state: State) -> None:
-    """The watch processes messages in two steps a second, as in a session."""
+    """The watch takes messages in two steps a second, as in a session."""
     found = play(watched(drive({"topic": "imu"}, {"topic": "cmd"})), (1, every), range(2), 0.5)
     assert found is not None and found.state is state
     assert (every == 1) != ("unanswered" in found.reasons[0])
@@ -286,7 +287,7 @@ def test_a_node_that_answers_every_tenth_message_is_seen_within_two_seconds(ever
 def test_a_topic_is_expected_as_often_as_described(
     imu: dict[str, int], cmd: dict[str, int], every: tuple[int, int], state: State
 ) -> None:
-    """every: for each topic, the number of its callback's runs for each message."""
+    """``every`` says for each topic how many runs of its callback there are for each message."""
     one = watched(drive({"topic": "imu", **imu}, {"topic": "cmd", **cmd}))
     found = play(one, every, range(10))
     assert found is not None and found.state is state, found
@@ -331,7 +332,7 @@ def test_what_is_missing_beside_the_way_is_named() -> None:
 
 
 def test_what_was_measured_long_ago_is_no_verdict() -> None:
-    """When a second publisher appears, nothing can be measured any more."""
+    """Since a second publisher has appeared, nothing can be measured."""
     one = watched(drive({"topic": "imu"}, {"topic": "cmd"}))
     assert play(one, (1, 1), range(10)) is not None
     one.topics[1].publishers = 2
@@ -349,7 +350,7 @@ def test_answers_in_time_are_none_that_are_missing(delay_ms: int) -> None:
 
 
 def test_an_end_that_was_taken_before_its_start_is_an_answer() -> None:
-    """A step takes the topics one after the other, and the watch begins in the middle of a step."""
+    """The watch takes the topics of a step one after the other, so it may take an end before its start."""
     answers = Answers(40 * MS)
     answers.restart()
     for step in range(1, 20):
@@ -636,7 +637,7 @@ def test_the_exit_status_is_that_of_a_run(seen: dict[str, Any], status: int) -> 
 
 
 def test_a_node_that_was_away_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A node dies and is restarted before the watch ends. The last view shows it as well, but the exit status must be
+    """A node dies and is restarted before the watch ends. In the last view all is well, but the exit status must be
     that of a failure."""
     one = watched(drive({"topic": "imu"}, {"topic": "cmd"}))
     session = Session.__new__(Session)

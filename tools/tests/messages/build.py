@@ -29,8 +29,8 @@ def generated_sources(generated: Path) -> list[Path]:
 
 
 def compile_c(source: Path, generated: Path, output: Path, *options: str) -> Path:
-    """Builds one program or library from this source, the generated sources and tide's library. The generated sources
-    are compiled as one unit, which also shows that no two of them define the same name."""
+    """Builds a program or library from this source, the generated sources and tide's library. The generated sources are
+    compiled as one unit, so names that two of them define are errors."""
     own = sorted(
         [*(ROOT / "runtime" / "src" / "messages").glob("*.c"), *(ROOT / "runtime" / "src" / "cdr").glob("*.c")]
     )

@@ -23,6 +23,6 @@ def harness(common: Path) -> Harness:
 
 @pytest.fixture(scope="session")
 def sanitized(common: Path) -> Path:
-    """A program that reads records of serialised messages and stops at the first memory error."""
+    """A program with sanitizers that reads records of serialised messages and stops at the first memory error."""
     options = ("-DHARNESS_PROGRAM", "-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     return compile_c(HERE / "harness.c", common, common / "harness", *options)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Uses generated messages of the demo package, as a user's program would. Any mismatch aborts and prints its line. */
+/* Uses generated messages of the demo package as a user's program would. At the first mismatch it prints the line and
+ * aborts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,7 +119,8 @@ static void check_copy(const everything_t *message) {
   REQUIRE(!demo_msgs__msg__Everything__copy(message, NULL) && !demo_msgs__msg__Everything__are_equal(NULL, message));
 }
 
-/* A value that does not fit leaves its member empty, and a sequence beyond its bound is not sent. */
+/* A received value that is too long for its member leaves the member empty, and a sequence beyond its bound is not
+ * sent. */
 static void check_limits(everything_t *message) {
   static uint8_t bytes[demo_msgs__msg__Everything__STORED_BYTES];
   static everything_t small;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves serialised messages of any generated type through their C structures. Python calls it as a library; as a
- * program (HARNESS_PROGRAM), it reads records from standard input under a sanitizer. */
+/* Decodes serialised messages of any generated type into C structures and encodes them again. Python calls it as a
+ * library. Compiled as a program (HARNESS_PROGRAM), it reads records from standard input, under a sanitizer. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +79,8 @@ static bool elements_are_sound(const tide_field_t *field, const uint8_t *element
   return true;
 }
 
-/* For any input, sizes must be within the capacities of the memory, and texts must be terminated. */
+/* True if the sizes are within the capacities of the memory and the texts are terminated, as they must be for any
+ * input. */
 static bool is_sound(const tide_message_type_t *type, const uint8_t *message) {
   for (size_t i = 0; i < type->field_count; ++i) {
     const tide_field_t *field = &type->fields[i];
@@ -93,7 +94,8 @@ static bool is_sound(const tide_message_type_t *type, const uint8_t *message) {
   return true;
 }
 
-/* Re-encodes what could be decoded into memory of exactly that size, and decodes the result again. */
+/* Decodes the bytes, encodes what was decoded into memory of exactly its size, and decodes the result. Returns whether
+ * the bytes were a whole message. */
 static bool survives(const tide_message_registry_entry_t *entry, const uint8_t *bytes, size_t length, bool big_endian) {
   memory_t memory = make(entry);
   tide_cdr_t cdr;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generated C of all common messages, called from Python."""
+"""Calls the generated C code of all common messages from Python."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ _Type._fields_ = [
 
 
 def class_in_action(package: str, name: str) -> Any:
-    """rclpy has these types in separate modules."""
+    """The class of a type of an action; rclpy has these classes in modules of their own."""
     stem = convert_camel_case_to_lower_case_underscore(name.split("_")[0])
     return getattr(importlib.import_module(f"{package}.action._{stem}"), name)
 
 
 @dataclass(frozen=True)
 class MessageType:
-    """One generated type, with rclpy's class of the same name."""
+    """A generated type, with rclpy's class for it."""
 
     index: int
     package: str
@@ -112,7 +112,7 @@ class Harness:
     def round_trip(
         self, kind: MessageType, body: bytes, *, big_endian: bool = False, out_big_endian: bool = False
     ) -> bytes | int:
-        """The body after its conversion to a C structure and back, or the status (tide/status.h) with which it was
+        """The body after its conversion into a C structure and back, or the status (tide/status.h) with which it was
         refused."""
         size = self._library.harness_round_trip(
             kind.index, body, len(body), big_endian, self._out, len(self._out), out_big_endian

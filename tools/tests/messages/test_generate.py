@@ -40,9 +40,9 @@ def test_a_program_uses_every_construct(tmp_path: Path) -> None:
 )
 def test_all_common_compiles_freestanding(common: Path, command: list[str], tmp_path: Path) -> None:
     if shutil.which(command[0]) is None:
-        command = [COMPILER, *command[1:3]]  # without this compiler, the machine's own compiler is used
+        command = [COMPILER, *command[1:3]]  # without this compiler, the machine's own one
     sources = generated_sources(common)
-    if command[0] != COMPILER:  # it is sufficient to check each file separately once
+    if command[0] != COMPILER:  # one compiler checks the files one by one, which is enough
         joined = tmp_path / "all.c"
         joined.write_text("".join(f'#include "{f.relative_to(common)}"\n' for f in sources))
         sources = [joined]
@@ -66,7 +66,7 @@ def test_output_depends_on_the_definitions_only(tmp_path: Path) -> None:
     first = tree(tmp_path / "a")
     assert first == tree(tmp_path / "b")
     assert "geometry_msgs/msg/pose_stamped.h" in first
-    assert "builtin_interfaces/msg/time.c" in first  # contained in another type, but not requested
+    assert "builtin_interfaces/msg/time.c" in first  # not requested, but contained in a requested type
     assert "std_msgs/msg/int32.h" not in first
     assert not any(str(tmp_path).encode() in content for content in first.values())
 
@@ -132,7 +132,7 @@ def test_announced_sizes_count_padding(tmp_path: Path) -> None:
     definition.write_text("string<=2 text\nfloat64 number\nuint8[<=5] bytes\nfloat64 last\nwstring<=3[2] wide\n")
     library = Library()
     files = render(library.closure([library.expand(str(definition))[0]]), Capacities())
-    # 4 + 3 characters, 1 padding; 8; 4 + 5, 7 padding; 8; twice 4 + 3 * 4
+    # Bytes: 4 + 3 characters, 1 of padding; 8; 4 + 5, 7 of padding; 8; twice 4 + 3 * 4.
     assert "pad_msgs__msg__Pad__STORED_BYTES 72u" in files["pad_msgs/msg/pad.h"]
     assert ".maximum_bytes = 72," in files["pad_msgs/msg/pad.c"]
 
@@ -164,7 +164,7 @@ def test_mistakes_name_file_and_line(tmp_path: Path, text: str, line: int, says:
     assert says in done.stderr
     if says != "contains itself":
         assert f"{file}:{line}: " in done.stderr
-    assert ";" in done.stderr  # what to do follows the semicolon
+    assert ";" in done.stderr  # after the semicolon it says what to do
     assert not (tmp_path / "out").exists()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actions: every message and name that rosidl generates from a .action file, compared with rclpy and rosidl's
+"""Actions: all messages and names that rosidl generates from a .action file are compared with rclpy and with rosidl's
 headers."""
 
 from __future__ import annotations

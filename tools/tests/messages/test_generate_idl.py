@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces in .idl files: they give the same results as .msg, .srv and .action files; also keys."""
+"""Interfaces in .idl files give the same results as in .msg, .srv and .action files. Keys are tested as well."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def generated(folder: Path) -> dict[str, str]:
 
 
 def normal(message: Message) -> Message:
-    """A char in a .msg file is a uint8, as the corresponding .idl file states."""
+    """The message with uint8 instead of char: that is what char means in a .msg file, and how its .idl file says it."""
     constants = (replace(one, type="uint8") if one.type == "char" else one for one in message.constants)
     return replace(message, constants=tuple(constants))
 

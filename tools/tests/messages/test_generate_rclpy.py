@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated C compared with rclpy's own serialisation, for every common type. TIDE_FUZZ_EXAMPLES is the number of
-messages of each type (default 4); TIDE_FUZZ_RECORDS is the total number of mutated messages (default 10000)."""
+"""The generated C code of every common type is compared with rclpy's serialisation. The environment variable
+TIDE_FUZZ_EXAMPLES sets the number of messages of each type (default 4), and TIDE_FUZZ_RECORDS the total number of
+mutated messages (default 10000)."""
 
 from __future__ import annotations
 
@@ -32,13 +33,13 @@ def test_all_common_packages_are_covered(harness: Harness) -> None:
 
 
 def check_type(harness: Harness, kind: MessageType, message: Any) -> None:
-    """Converts from rclpy to C and back, in both byte orders."""
+    """Converts a message from rclpy to C and back, in both byte orders."""
     python = kind.python
     body = serialize_message(message)[4:]
     again = harness.round_trip(kind, body)
     assert isinstance(again, bytes), f"{kind}: status {again}"
     assert deserialize_message(LITTLE + again, python) == message, kind
-    # rclpy clears neither padding nor its buffer beyond the message; in generated C these octets are zero.
+    # rclpy leaves padding and the octets after the message as they are in its buffer; generated C makes them zero.
     assert all(ours in (theirs, 0) for ours, theirs in zip(again, body, strict=False)), kind
     assert len(again) <= len(body), kind
     big = harness.round_trip(kind, body, out_big_endian=True)
@@ -52,7 +53,7 @@ def test_default_messages(harness: Harness) -> None:
         check_type(harness, kind, kind.python())
 
 
-# A failing seed cannot be shrunk to a simpler message, so the search stops there.
+# A smaller seed does not give a simpler message, so a failure is not shrunk.
 @settings(
     max_examples=EXAMPLES,
     database=None,
@@ -75,7 +76,7 @@ def test_members_have_the_names_of_rclpy(harness: Harness) -> None:
 
 
 def _mutated(body: bytes, source: random.Random) -> bytes:
-    """Messages that are truncated, changed in a few bytes, or given a wrong count."""
+    """The message truncated, with a few changed bytes, or with a wrong count."""
     data = bytearray(body)
     for _ in range(source.randint(0, 3)):
         data[source.randrange(len(data))] = source.choice((0, 1, 127, 128, 255, source.randrange(256)))

@@ -28,7 +28,8 @@ _MESSAGES = 3
 
 
 def random_message(kind: Any, source: random.Random, excess: int = 0) -> Any:
-    """excess: by how many characters and elements the default capacities may be exceeded."""
+    """A random message. Its texts and sequences may exceed the default capacities by ``excess`` characters or
+    elements."""
     message = kind()
     for name, slot in zip(kind.get_fields_and_field_types(), kind.SLOT_TYPES, strict=True):
         setattr(message, name, _value(slot, source, excess))

@@ -140,8 +140,8 @@ TEST(Plans, ATimerWithoutAPeriodIsAnyOfItsNode) {
   EXPECT_EQ(plan.priority_of({Kind::kTimer, "/other", "", milliseconds(10), 0}), 0);
 }
 
-// These texts are the output of `tide show --as parameters` for an example with a join;
-// tools/tests/test_ros_parameters.py contains the same texts.
+// The file is the output of `tide show --as parameters` for an example with a join, as
+// tools/tests/test_ros_parameters.py checks.
 TEST(Plans, TakeTheWordsThatTheCommandWrites) {
   std::ifstream file(TIDE_WRITTEN_PARAMETERS);
   ASSERT_TRUE(file.is_open());
