@@ -316,8 +316,8 @@ class SerialClient {
 };
 
 // The line is never idle, because samples of two less urgent readers wait, one of them in fragments. Samples of the
-// urgent reader arrive at random times. After such an arrival no less urgent frame may start, so the sample waits at
-// most for the frame on the wire.
+// urgent reader arrive at random times. After such an arrival, frames for the other readers must not start, so the
+// sample waits at most for the frame on the wire.
 void saturate(unsigned seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
   constexpr uint8_t kBestEffort = TIDE_STREAM_BEST_EFFORT(1), kReliable = TIDE_STREAM_RELIABLE(2);
