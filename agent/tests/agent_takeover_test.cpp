@@ -109,8 +109,8 @@ TEST_P(Silent, WhoIsSlowToReadIsAskedAndGoesOn) {
   EXPECT_TRUE(told.empty());
 }
 
-// There is no limit on a serial line and over TCP, where addresses cannot be forged, and with a timeout of 0, by which
-// the user accepts forged addresses.
+// There are two cases without a limit: a serial line or TCP, where addresses cannot be forged; and a timeout of 0, with
+// which the user accepts forged addresses.
 TEST_P(Silent, WhereNobodyElseCanBeMeantItGoesOnForEver) {
   if (GetParam() >= 0x80) {  // reliable: the window is full, and nothing more is sent without acknowledgments
     start(false, 30 * kSecond);

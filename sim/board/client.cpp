@@ -764,8 +764,8 @@ void Client::hold(Callback &callback, const tide_callback_t &runs, Lock &lock, T
   tide_lock_give(&lock.lock);
 }
 
-// Sends the messages of a callback at its end. `identity`: of the request that the callback answers; empty if there is
-// none.
+// Sends the messages of a callback at its end. `identity` is that of the request which the callback answers; it is
+// empty if the callback answers none.
 void Client::send(Callback &callback, const Mark &mark, tide_priority_t priority, std::span<const uint8_t> identity) {
   for (const auto &output : callback.outputs) {
     if (mark.index % output->message->step != 0) continue;

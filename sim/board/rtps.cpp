@@ -74,7 +74,7 @@ struct RtpsWire::Memory {
 
 struct RtpsWire::Reader {
   RtpsWire *wire;
-  size_t message, count;  // count: of the readers of the message
+  size_t message, count;  // count: number of readers of the message
   std::string topic;
   std::vector<uint8_t> memory;
   tide_rtps_reader_t reader{};

@@ -194,15 +194,16 @@ class Checks {
     if (waits) violate(now, "the wire is idle although a frame could go");
   }
 
-  // Upwards: published() when the session has accepted the message, received() when it has arrived in ROS 2. received()
-  // returns false if the message belongs to no instance.
+  // For messages from the board: published() is called when the session has accepted the message, and received() when
+  // it has arrived in ROS 2. received() returns false if the message belongs to no instance.
   void published(size_t message, const Mark &mark) { ups_.at(message).send(mark); }
   bool received(size_t message, const Mark &mark, bool renewed, Time now) {
     Way &way = ups_.at(message);
     return arrived(way, mark, renewed, "host", now);
   }
 
-  // Downwards: offered() when the agent has the message for a reader of the board, took() when the board has taken it.
+  // For messages to the board: offered() is called when the agent has the message for a reader of the board, and took()
+  // when the board has taken it.
   bool offered(size_t input, const Mark &mark) { return downs_.at(input).send(mark); }
   void took(size_t input, const Mark &mark, bool renewed, Time now) {
     Way &way = downs_.at(input);

@@ -32,8 +32,8 @@ struct ChainResult {
   uint64_t skipped = 0;                 // on a shipped executor: number of expiries that its timer skipped
 };
 
-// Counters of a shipped executor of the host. updates: of its set of ready callbacks. choices: of the next callback.
-// runs: of callbacks.
+// How often a shipped executor of the host updated its set of ready callbacks (updates), chose the next callback
+// (choices) and ran a callback (runs).
 struct ExecutorResult {
   std::string name;
   uint64_t updates = 0, choices = 0, runs = 0;

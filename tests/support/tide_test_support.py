@@ -52,7 +52,7 @@ def eventually(
             seen = now
             patience.renew()
         assert not patience.is_over(), f"nothing happens any more: {what}" + (f", at {seen}" if progress else "")
-        time.sleep(_LOOK_S)  # clock: between two looks
+        time.sleep(_LOOK_S)  # clock: the interval of the checks
 
 
 def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) -> None:
@@ -64,7 +64,7 @@ def probe(ask: Callable[[], object], answered: Callable[[], object], what: str) 
         ask()
         once = Patience(_ASK_AGAIN_S)
         while not answered() and not once.is_over():
-            time.sleep(_LOOK_S)  # clock: between two looks
+            time.sleep(_LOOK_S)  # clock: the interval of the checks
 
 
 @pytest.fixture

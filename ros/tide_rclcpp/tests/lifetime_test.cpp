@@ -343,7 +343,7 @@ TEST_F(Lifetimes, AnExecutorThatEndsEndsTheSpinOfAnotherThread) {
       std::thread spinner([spinning = executor.get()] { spinning->spin(); });
       ASSERT_TRUE(eventually([&] { return gate->entered() > 0; }));
       std::thread opens([&] {
-        std::this_thread::sleep_for(milliseconds(round % 3));  // clock: a pace
+        std::this_thread::sleep_for(milliseconds(round % 3));  // clock: the time until the callback may end
         gate->open();
       });
       executor.reset();
