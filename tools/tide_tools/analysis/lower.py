@@ -141,7 +141,7 @@ def lock_sections_of(system: System) -> dict[int, list[Document]]:
 
 
 def waits_of(system: System) -> dict[int, int]:
-    """By identity of a callback of the host: the longest total wait for its locks in one run."""
+    """For each callback of the host that uses locks, by its identity: the longest total wait for its locks in a run."""
     if not system.locks:
         return {}
     locks: dict[str, list[tuple[Callback, int]]] = {}
@@ -968,8 +968,8 @@ def executor_of_board(board: Executor) -> ClientExecutor:
 def link_document(
     system: System, executor: ClientExecutor | None = None, losses: int = 0, joined: Collection[str] = ()
 ) -> Document:
-    """The document of a system with one board, in the form of tools/analysis/native.cpp. executor: of the board; None:
-    as described. joined: the names of chains that wait for several messages."""
+    """The document of a system with one board, in the form of tools/analysis/native.cpp. `executor` is that of the
+    board; None: the described one. `joined` has the names of the chains that wait for several messages."""
     refuse_link(system, executor, losses)
     return board_document(system, executor or described_executor(system), losses, joined=joined)
 

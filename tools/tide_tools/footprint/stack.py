@@ -88,7 +88,7 @@ def _called(file: str, line: int, column: int) -> str:
 
 
 def _targets(sources: Iterable[Path], functions: set[str]) -> dict[str, set[str]]:
-    """By member: the functions that the sources assign to it."""
+    """For each member, the functions that the sources assign to it."""
     found: dict[str, set[str]] = {}
     for source in sources:
         for member, function in _ASSIGNMENT.findall(source.read_text(encoding="utf-8")):

@@ -810,8 +810,8 @@ def _what(sender: Callback) -> str:
 
 
 def _groups(system: System) -> dict[int, int]:
-    """By identity of a callback of the host that excludes other callbacks: the number of its shared server or of its
-    exclusive group."""
+    """For each callback of the host that excludes other callbacks, by its identity: the number of its shared server or
+    of its exclusive group."""
     shared = servers_of(system).values()
     found = {id(one): n for n, several in enumerate(shared, 1) for one in several if _is_alone(system, one)}
     groups = [one.name for one in system.groups if one.kind == "exclusive"]

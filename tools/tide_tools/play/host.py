@@ -238,7 +238,7 @@ class HostPlayer:
         return f"record=true;{words}"
 
     def instances(self, played: Played) -> list[list[Instance]]:
-        """By chain: the instances of a recorded run that ended."""
+        """For each chain, the instances of a recorded run that ended."""
         return [[Instance(*one) for one in chain if one[2] >= 0] for chain in played.recorded]
 
     def of_chains(self, played: Played) -> Played:

@@ -135,7 +135,7 @@ KINDS = {"red": "bad", "yellow": "fair", "green": "good"}
 
 
 def kinds_of(runs: Iterable[Run]) -> dict[str, str]:
-    """By word of a verdict: good, fair or bad. A guarantee is only fair if times of a run are estimates."""
+    """Rates each word of a verdict as good, fair or bad. A guarantee is only fair if times of a run are estimates."""
     kinds = {state.value: KINDS[state.colour] for state in State}
     if any(run.estimated for run in runs):
         kinds[State.GUARANTEED.value] = "fair"

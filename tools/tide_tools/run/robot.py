@@ -637,8 +637,8 @@ def recorded_boards(system: System, boards: Sequence[Executor], out: Path) -> tu
 
 
 def missing_text(system: System, missing: list[dict[str, str]], limit_s: float, folder: Path) -> str:
-    """A sentence about the first publisher, subscription or server that the observer did not find. folder: of the
-    logs."""
+    """A sentence about the first publisher, subscription or server that the observer did not find. The logs are in
+    `folder`."""
     if not missing:
         return "the observer saw no topics in time; is DDS discovery on loopback possible here?"
     first = missing[0]

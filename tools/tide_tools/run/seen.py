@@ -98,8 +98,8 @@ def seen_of(system: System, recorded: Recorded, periods: int) -> list[Seen]:
 
 
 def runs_of(system: System, recorded: Recorded, callback: Callback) -> dict[int, tuple[int, int, int]]:
-    """By instance: the runs of a callback. Callbacks that a branch shares are recorded under the name of the other
-    chain."""
+    """The runs of a callback, by the number of the instance. Callbacks that a branch shares are recorded under the name
+    of the other chain."""
     return recorded.runs.get((maker_of(system, callback).name, callback.name), {})
 
 
@@ -138,7 +138,7 @@ def _of_warm_up(bad: int, count: int) -> str:
 
 
 def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[str, int | None, int, int]]]:
-    """By board: the runs of each played board, for `tide_tools.run.evidence.board_starts`."""
+    """The runs of the callbacks of each played board, for `tide_tools.run.evidence.board_starts`."""
     found: dict[str, list[tuple[str, int | None, int, int]]] = {}
     for chain in system.chains:
         for callback in chain.callbacks:
@@ -161,7 +161,8 @@ def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, h
 
 
 def instances_seen(traced: Traced, chain: Chain, recorded: Recorded, periods: int) -> dict[int, evidence.Instance]:
-    """By number: the completed instances after the warm-up; none if a program of the user takes part in the chain."""
+    """The completed instances after the warm-up, by their numbers; none if a program of the user takes part in the
+    chain."""
     system, path = traced.system, traced.system.path(chain)
     runs = [runs_of(system, recorded, one) for one in path]
     found = {}
@@ -535,8 +536,8 @@ class UnderWay:
 
 
 def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, dict[int, int]]:
-    """By name of a chain that was played from end to end: the latencies in ns of its undisturbed instances after the
-    warm-up, by number."""
+    """For each chain that was played from end to end, by its name: the latency in ns of each undisturbed instance after
+    the warm-up, by the number of the instance."""
     every = [
         one
         for chain in system.chains

@@ -22,8 +22,8 @@ class LevelError(UsageError):
 
 
 def meetings(system: System) -> dict[str, list[Chain]]:
-    """By executor: the chains that visit it or another core of its board, and all chains that begin with callbacks of
-    these chains. The time is linear in the number of callbacks."""
+    """For each executor, the chains that visit it or another core of its board, and all chains that begin with
+    callbacks of these chains. The time is linear in the number of callbacks."""
     chains = {chain.name: chain for chain in system.chains}
     found: dict[str, list[Chain]] = {executor.name: [] for executor in system.executors}
     for chain in system.chains:
@@ -57,7 +57,7 @@ def _inputs(chain: Chain) -> list[tuple[str, str]]:
 
 
 def levels(system: System, executor: str) -> dict[str, int]:
-    """By name: the levels of the chains that visit this executor. Raises LevelError."""
+    """The level of each chain that visits this executor, by the chain's name. Raises LevelError."""
     return _levels(system, executor, meetings(system)[executor])
 
 
@@ -109,14 +109,15 @@ def tree_priorities(system: System) -> dict[str, int]:
 
 
 def levels_of_boards(system: System) -> dict[str, dict[str, int]]:
-    """By board and chain: the levels. Raises LevelError."""
+    """The level of each chain on each board: levels[board][chain]. Raises LevelError."""
     every = meetings(system)
     return {board.name: _levels(system, board.name, every[board.name]) for board in system.boards()}
 
 
 def names_by_level(system: System, executor: str | None = None) -> dict[int, str]:
-    """By level: the name of the chain on this executor. executor None: on any executor, except for levels that mean
-    different chains on different executors. Raises LevelError, and KeyError if there is no such executor."""
+    """The name of the chain that has each level on this executor. If `executor` is None: on any executor, without
+    levels that mean different chains on different executors. Raises LevelError, and KeyError if there is no such
+    executor."""
     every = meetings(system)
     names: dict[int, set[str]] = {}
     for one in every if executor is None else (executor,):
@@ -132,8 +133,8 @@ def names_by_level(system: System, executor: str | None = None) -> dict[int, str
 
 
 def _levels(system: System, executor: str, chains: Sequence[Chain]) -> dict[str, int]:
-    """By name: the levels of these chains on an executor. If all priorities are valid levels, they are the levels;
-    otherwise priorities are numbered from 1, the least urgent first."""
+    """The level of each of these chains on an executor, by the chain's name. If all priorities are valid levels, they
+    are the levels; otherwise the priorities are numbered from 1, the least urgent first."""
     priorities = {chain.name: chain.priority for chain in chains}
     if system.executor(executor).where == "mcu":
         trees = tree_priorities(system)
@@ -195,9 +196,10 @@ def too_many_levels(system: System) -> list[Finding]:
 
 
 def priorities_of(system: System, executor: str | None = None) -> dict[int, int]:
-    """By identity: the priorities of the callbacks of a system without boards, or of this executor of the host. They
-    are the described ones of the callbacks, or else those that tide_chain_add gives, by which later callbacks of a
-    chain are more urgent. A callback of several chains has the highest of its priorities. Raises LevelError."""
+    """The priority of each callback of a system without boards, or of this executor of the host, by the callback's
+    identity. It is the described priority of the callback, or else the one that tide_chain_add gives, by which later
+    callbacks of a chain are more urgent. A callback of several chains has the highest of its priorities. Raises
+    LevelError."""
     names = [one.name for one in system.executors if executor in (None, one.name)]
     callbacks = [one for chain in system.chains for one in chain.callbacks if one.executor in names]
     own = {id(callback): callback.priority for callback in callbacks if callback.priority is not None}

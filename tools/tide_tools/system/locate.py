@@ -17,7 +17,7 @@ _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|.)", re.DOTALL)
 
 
 def locate(text: str) -> dict[Path, int]:
-    """By path: the line, from 1, of every key, table and array element."""
+    """The line (counted from 1) of every key, table and array element, by its path."""
     return _Reader(text.replace("\r\n", "\n")).read()
 
 

@@ -64,7 +64,7 @@ def with_servers(system: System) -> System:
 
 
 def cores_of_boards(system: System) -> dict[str, tuple[str, ...]]:
-    """By name of the first executor: all executors of a board that has several."""
+    """For each board with several executors: all of them, under the name of the first one."""
     boards: dict[str, list[str]] = {}
     for one in system.executors:
         if one.board is not None:

@@ -136,7 +136,7 @@ def frame_of(record: Any) -> Frame:
 
 
 def agents_of(trace: Trace) -> dict[int, Agent]:
-    """By client key: the agent's records. A client that has reconnected has several rings."""
+    """The agent's records of each client, by client key. A client that has reconnected has several rings."""
     rings: dict[int, list[Any]] = defaultdict(list)
     for record in trace.records:
         rings[int(record["source"])].append(record)

@@ -377,9 +377,9 @@ def _runs(lanes: Mapping[int, list[Any]], board: TracedBoard) -> Iterator[_Run]:
 
 
 def _readers(board: TracedBoard) -> dict[tuple[str, int], Reader]:
-    """By chain and index of a callback: its reader. Boards create objects in the order of the plan, and number them
-    separately by kind. A client is created together with the callback that sends its requests. A service that several
-    chains call is one object."""
+    """The reader of each callback, by its chain and its index in the chain. Boards create objects in the order of the
+    plan, and number them separately by kind. A client is created together with the callback that sends its requests. A
+    service that several chains call is one object."""
     counts: dict[Role, int] = Counter()
     found: dict[tuple[str, int], Reader] = {}
     services: dict[str, Reader] = {}

@@ -157,8 +157,8 @@ class ServiceTold:
 
 
 def services_told(clients: Iterable[Mapping[str, str]]) -> dict[str, list[ServiceTold]]:
-    """By service: the reports in the statuses of clients. Those of callers come first, because their times include the
-    server's time."""
+    """For each service, the reports about it in the statuses of clients. Those of callers come first, because their
+    times include the server's time."""
     found: dict[str, list[ServiceTold]] = {}
     for values in clients:
         for key, value in values.items():
