@@ -390,10 +390,11 @@ TEST_F(Ordered, ServicesAndClientsJoinAGroup) {  // what a group does is in exec
   ASSERT_OK(tide_rclc_callback_group_init(&group, TIDE_GROUP_EXCLUSIVE));
   ASSERT_OK(tide_rclc_service_set_group(&service, &group));
   ASSERT_OK(tide_rclc_client_set_group(&client, &group));
+  ASSERT_OK(rclc_executor_add_service(&executor, &service, &own_request, &own_response, add));
+  ASSERT_OK(rclc_executor_add_client(&executor, &client, &response, [](const void *) {}));
   EXPECT_EQ(tide_rclc_service_callback(&service)->group, &group.impl->group);
   EXPECT_EQ(tide_rclc_client_callback(&client)->group, &group.impl->group);
-  EXPECT_OK(tide_rclc_callback_group_fini(&group));
-  EXPECT_EQ(tide_rclc_client_callback(&client)->group, nullptr);
+  EXPECT_REFUSED(tide_rclc_callback_group_fini(&group), RCL_RET_ERROR, TIDE_ERROR_STATE);
 }
 
 }  // namespace tide::compat::test::client_test
