@@ -204,6 +204,7 @@ void Engine::add(const std::shared_ptr<Entity> &entity, tide_priority_t priority
     if (group != nullptr) reserve_in_group_locked(*group);
     Engine *none = nullptr;
     if (!entity->engine_.compare_exchange_strong(none, this)) {
+      if (group != nullptr && group->members_ == 0) group->engine_.store(nullptr);
       throw std::invalid_argument("the entity is in an executor already");
     }
     tide_callback_t &callback = entity->timer_.callback;
@@ -214,6 +215,7 @@ void Engine::add(const std::shared_ptr<Entity> &entity, tide_priority_t priority
     const int status = tide_executor_add(&executor_, &callback);
     if (status != TIDE_OK) {
       entity->engine_.store(nullptr);
+      if (group != nullptr && group->members_ == 0) group->engine_.store(nullptr);
       entities_.erase(entity.get());
       refuse("adding to an executor", status);
     }

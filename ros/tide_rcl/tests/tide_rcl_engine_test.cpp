@@ -361,6 +361,9 @@ TEST(Engine, RefusesWhatCannotBe) {
   engine.add(member, 0, group);
   EXPECT_THROW(other.add(stranger, 0, group), std::invalid_argument);
   EXPECT_EQ(other.size(), 0u);
+  const auto free_group = std::make_shared<Group>(TIDE_GROUP_EXCLUSIVE);
+  EXPECT_THROW(engine.add(one, 0, free_group), std::invalid_argument);
+  other.add(stranger, 0, free_group);  // a refused member leaves the group as it was
   EngineOptions mixed = lanes_of({0, 3});
   mixed.policy = Policy::kDefault;
   EXPECT_THROW(Engine refused(mixed), std::invalid_argument);
