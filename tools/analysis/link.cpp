@@ -257,7 +257,7 @@ class Checker {
           "its frame takes " + ms(std::max(up_.ns, down_.ns)) + ", one in the other direction " +
               ms(std::min(up_.ns, down_.ns)) + ", and the agent " + ms(line.acknowledges_ns()) +
               ": together too long for a board, which begins a new session when its agent has not answered for " +
-              ms(limit_ns) + "; lower mtu_bytes or agent_ms, or raise baud");
+              ms(limit_ns) + "; lower mtu_bytes or agent_ms" + (line.usb ? "" : ", or raise baud"));
   }
 
   void fits(const std::string &where, Direction direction, bool reliable, int64_t payload_bytes) {
@@ -2634,20 +2634,32 @@ class LinkModel {
     return is_batch() ? "all chains ask for " : alone ? "it asks for " : "it and the more urgent chains ask for ";
   }
 
-  // Text with the load of line, client and host that is counted for a chain, for an iteration that does not settle
-  // although nothing is overloaded.
+  // What carries the messages, in the words of the description.
+  std::string wire(bool up) const {
+    return std::string(system_.line.rtps_mbit_per_s > 0 ? "the interface " : "the line ") + (up ? "to" : "from") +
+           (system_.line.rtps_mbit_per_s > 0 ? " the nodes" : " the agent");
+  }
+
+  // The key that makes the line faster, as the beginning of an advice; empty if the throughput is a property of the
+  // port.
+  std::string faster() const {
+    if (system_.line.usb) return "";
+    return std::string("raise '") + (system_.line.rtps_mbit_per_s > 0 ? "mbit_per_s" : "baud") + "' or ";
+  }
+
+  // The load of line, client and host counted for a chain, as text. It is used when the iteration does not settle
+  // although none of them is overloaded.
   std::string load(size_t chain) const {
     const Shares shares = asked(chain);
     const double line = std::max(shares.up, shares.down);
     const auto host = std::max_element(shares.hosts.begin(), shares.hosts.end());
     std::string text = who_asks(chain);
-    if (line > 0)
-      text += percent(line) + " of the line " + (shares.up >= shares.down ? "to" : "from") + " the agent and ";
+    if (line > 0) text += percent(line) + " of " + wire(shares.up >= shares.down) + " and ";
     text += percent(shares.client) + " of the microcontroller";
     if (*host > std::max(line, shares.client))
       text += "; the callbacks of executor '" + system_.hosts[static_cast<size_t>(host - shares.hosts.begin())].name +
               "' ask for " + percent(*host) + " of it";
-    return text + (line > std::max(shares.client, *host) ? "; raise 'baud' or send less"
+    return text + (line > std::max(shares.client, *host) ? "; " + faster() + "send less"
                                                          : "; lengthen periods or shorten executions");
   }
 
@@ -2665,13 +2677,17 @@ class LinkModel {
     }
     const bool up = shares.up >= shares.down;
     const double plain = up ? shares.plain_up : shares.plain_down;
-    const std::string line = std::string(" of the line ") + (up ? "to" : "from") + " the agent at " +
-                             std::to_string(system_.line.baud) + " baud";
-    if (!system_.line.escaped_bytes && plain < 1)
+    const Line &given = system_.line;
+    const std::string line = " of " + wire(up) + " at " +
+                             (given.rtps_mbit_per_s > 0 ? std::to_string(given.rtps_mbit_per_s) + " Mbit/s"
+                              : given.usb               ? std::to_string(given.baud / 10) + " bytes/s"
+                                                        : std::to_string(given.baud) + " baud");
+    if (!given.escaped_bytes && plain < 1)
       return who + percent(up ? shares.up : shares.down) + line +
              " if every byte of a frame is escaped, which is what is supposed without 'escaped_bytes', and for " +
-             percent(plain) + " if none is; give 'escaped_bytes', raise 'baud' or send less";
-    return who + percent(up ? shares.up : shares.down) + line + "; raise 'baud' or send less";
+             percent(plain) + " if none is; give 'escaped_bytes'" + (faster().empty() ? " or " : ", " + faster()) +
+             "send less";
+    return who + percent(up ? shares.up : shares.down) + line + "; " + faster() + "send less";
   }
 
   // The chain's timer may skip expiries, and there is no bound for a skipped one, so the chain has none. The executed

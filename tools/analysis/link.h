@@ -59,7 +59,8 @@ struct Client {
 };
 
 struct Line {
-  int64_t baud = 115200;
+  int64_t baud = 115200;  // ten times the bytes per second
+  bool usb = false;       // the description gives bytes per second, and no baud rate could be raised
   int64_t mtu_bytes = 512;
   int64_t quantum_bytes = 0;                 // largest frame to the agent, so that more urgent frames may go between
                                              // the fragments of a message; 0: the MTU

@@ -285,6 +285,7 @@ LinkSystem link_system_of(const nb::dict &document) {
     });
     system.one("line", [&line = read.line](Fields &of) {
       of.take("baud", line.baud);
+      of.take("usb", line.usb);
       of.take("mtu_bytes", line.mtu_bytes);
       of.take("quantum_bytes", line.quantum_bytes);
       of.take("escaped_bytes", line.escaped_bytes);

@@ -345,7 +345,7 @@ def test_a_chain_that_is_never_acknowledged_in_time_needs_a_higher_priority(tmp_
     status, told = tide("check", file)
     assert status == 1 and "arm has no bound: " in told
     assert "so busy that nothing bounds when its messages are acknowledged: it and the more urgent chains" in told
-    assert "; raise 'baud' or send less, or raise its priority" in told and "most of it" not in told
+    assert "; raise 'baud' or send less, or raise its priority" in told and "the largest part" not in told
     assert all(one.bound_ns for one in bounds_of(parse(busy(20))).chains), "the advice helps"
 
 
@@ -369,6 +369,71 @@ def test_a_bound_that_does_not_settle_names_the_load(tmp_path: Path) -> None:
         r"did not settle: it and the more urgent chains ask for (9\d\.\d) % of the line to the agent", told
     )
     assert asked and told.count("; raise 'baud' or send less") == 1
+
+
+@pytest.mark.parametrize(
+    ("link", "payload", "answer"),
+    [
+        (
+            {"baud": 50_000},
+            300,
+            "of the line to the agent at 50000 baud if every .*; give 'escaped_bytes', raise 'baud' or send less",
+        ),
+        (
+            {"kind": "usb_cdc", "bytes_per_s": 5000},
+            300,
+            "of the line to the agent at 5000 bytes/s if every .*; give 'escaped_bytes' or send less",
+        ),
+        ({"kind": "usb_cdc", "bytes_per_s": 3100, "escaped_bytes": 0}, 300, "at 3100 bytes/s; send less"),
+        (
+            {"kind": "usb_cdc", "bytes_per_s": 2000},
+            300,
+            "of its 2000 bytes/s to the host, payload alone; shorten payload_bytes or lengthen periods",
+        ),
+        ({"kind": "usb_cdc", "bytes_per_s": 1000, "mtu_bytes": 4096}, 3000, "for 4000 ms; lower mtu_bytes or agent_ms"),
+        (
+            {"kind": "rtps", "mbit_per_s": 1, "more_readers": 40, "to_host_ms": 1, "to_board_ms": 1},
+            300,
+            "of the interface to the nodes at 1 Mbit/s; raise 'mbit_per_s' or send less",
+        ),
+    ],
+)
+def test_an_overload_is_reported_in_the_words_of_its_link(
+    tmp_path: Path, link: dict[str, Any], payload: int, answer: str
+) -> None:
+    """The advice names only keys that the link has."""
+    period_ms = 100 if payload < 1000 else 30_000
+    if link.get("kind") != "rtps":
+        link = {"agent_ms": 1, "return_ms": 1} | link
+    if "baud" not in link:
+        link["baud"] = None
+    chain = d.chain("c", 1, ("m", 1), ("h", 1), payload=payload, period_ms=period_ms, reliability="reliable")
+    file = tmp_path / "system.toml"
+    file.write_text(d.described(d.board("m"), d.host("h"), d.line("l", **link), chain), encoding="utf-8")
+    status, told = tide("check", file)
+    assert status in (1, 2) and re.search(answer + "$", told, re.MULTILINE), told
+
+
+def test_a_board_whose_publishing_waits_is_advised_another_executor(tmp_path: Path) -> None:
+    """A longer period of one chain does not help, as the periods of the others count, too."""
+
+    def stock(policy: str, period_ms: int) -> str:
+        ups = [
+            d.chain(f"c{n}", n, ("b", 1), ("h", 1), payload=200, period_ms=30 + 5 * n, reliability="reliable")
+            for n in (1, 2, 3)
+        ]
+        down = d.chain("cmd", 9, ("h", 1), ("b", 1), payload=48, period_ms=period_ms, reliability="reliable")
+        line = d.line("l", agent_ms=3, return_ms=3, escaped_bytes=12)
+        return d.described(d.board("b", policy=policy), d.host("h"), line, *ups, down)
+
+    file = tmp_path / "system.toml"
+    file.write_text(stock("batch_stock", 30), encoding="utf-8")
+    status, told = tide("check", file)
+    assert status == 1 and "cmd has no bound: " in told
+    assert '; use policy = "tide" or "batch", or lengthen the periods of all chains of the board' in told
+    assert not bounds_of(parse(stock("batch_stock", 200))).chain("cmd").bound_ns, "a longer period alone does not help"
+    for policy in ("tide", "batch"):
+        assert all(one.bound_ns for one in bounds_of(parse(stock(policy, 30))).chains), "the advice helps"
 
 
 def test_hold_counts_for_less_urgent_chains_only() -> None:

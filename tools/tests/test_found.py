@@ -320,7 +320,7 @@ REASONS: dict[str, tuple[Callable[[], System], str, str]] = {
     "runs of one callback where no group is described": (
         lambda: _cameras(33.333),
         "disp",
-        r"its bound comes to [\d.]+ ms or more on executor 'p', .*; most of it: runs that may not overlap its own, ",
+        r"its bound comes to [\d.]+ ms or more on executor 'p', .*; the largest part: runs that may not overlap ",
     ),
     "a publish that waits": (
         lambda: _stock(3),

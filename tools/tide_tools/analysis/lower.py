@@ -30,7 +30,7 @@ from tide_tools.system.levels import levels as levels_on
 from tide_tools.system.levels import shared_priorities, tree_priorities
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Publication, Reply, Request, System, nanoseconds
-from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink, delays_at
+from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink, UsbLink, delays_at
 from tide_tools.system.servers import servers_of, serving_several, shared_of_group
 
 # ---- sections of a chain ----
@@ -1212,6 +1212,7 @@ def _line(system: System, line: Line | Network) -> Document:
     if isinstance(line, Line):
         return {
             "baud": line.rate,
+            "usb": isinstance(line, UsbLink),
             **document,
             "exact_sizes": line.exact_sizes,
             "escaped_bytes": line.escaped_bytes,

@@ -137,7 +137,7 @@ def _executor_path(system: System, name: str) -> Path:
 
 
 def _most(part: Part | None) -> str:
-    return f"; most of it: {label(part)}, {_ms(part.value_ns)}" if part else ""
+    return f"; the largest part: {label(part)}, {_ms(part.value_ns)}" if part else ""
 
 
 def host_root(system: System, why: Shortfall) -> Root:

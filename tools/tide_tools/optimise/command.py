@@ -220,7 +220,7 @@ def _explain(system: System, found: Found, names: list[str], console: Console) -
         chain = next(one for one in system.chains if one.name == name)
         bound = bounds_of(only(system, [name]), found.bounds.executor).chains[0]
         largest = max(bound.parts, key=lambda part: part.value_ns, default=None)
-        part = f"; most of it: {label(largest)}, {exact(largest.value_ns)} ms" if largest else ""
+        part = f"; the largest part: {label(largest)}, {exact(largest.value_ns)} ms" if largest else ""
         alone = f"no bound: {bound.reason}"
         if bound.bound_ns is not None:
             alone = f"a bound of {exact(bound.bound_ns)} ms{part}"

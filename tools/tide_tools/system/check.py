@@ -15,7 +15,7 @@ from tide_tools.system.finding import Finding
 from tide_tools.system.levels import check_levels
 from tide_tools.system.locate import Path
 from tide_tools.system.model import Callback, Chain, Lock, Publication, Reply, Request, System, nanoseconds
-from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink, rate_of
+from tide_tools.system.places import Executor, Line, Network, RtpsLink, UdpLink, UsbLink, rate_of
 from tide_tools.system.servers import servers_of
 
 # ---- names, chains ----
@@ -1042,7 +1042,7 @@ def _link_load(system: System) -> Iterator[Finding]:
                     ("links", index),
                     f"link '{link.name}' has to carry {_percent(load)} of its {rate_of(link)} {direction}, payload "
                     "alone",
-                    "raise baud, shorten payload_bytes or lengthen periods",
+                    f"{'' if isinstance(link, UsbLink) else 'raise baud, '}shorten payload_bytes or lengthen periods",
                 )
 
 
