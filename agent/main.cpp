@@ -79,6 +79,20 @@ std::string instance_name() {
   return std::string(host.data()) + " process " + std::to_string(getpid());
 }
 
+// Replaces a word by its value, and names the words if it is none of them. CLI::CheckedTransformer also takes the
+// values, and its message shows how it stores them.
+CLI::Validator one_of(const std::map<std::string, size_t> &values) {
+  std::string words;
+  for (const auto &[word, value] : values) words += (words.empty() ? "" : ", ") + word;
+  const auto replace = [values, words](std::string &given) {
+    const auto found = values.find(given);
+    if (found == values.end()) return given + " is not one of " + words;
+    given = std::to_string(found->second);
+    return std::string{};
+  };
+  return CLI::Validator(replace, "{" + words + "}");
+}
+
 void describe(CLI::App &app, Arguments &arguments) {
   app.add_option("--udp", arguments.udp, "Serve UDP on this port (0: any); may be repeated")
       ->check(CLI::Range(0, 65535));
@@ -117,14 +131,13 @@ void describe(CLI::App &app, Arguments &arguments) {
                "Let DDS use all interfaces, not only loopback: for ROS 2 nodes on other machines");
   app.add_option("--graph", arguments.gid_bytes,
                  "Show clients as nodes in the ROS graph of this version of ROS 2; off: do not show them")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, size_t>{{"jazzy", kGidBytes}, {"humble", kGidBytesOfHumble}, {"off", 0}}))
+      ->transform(one_of({{"jazzy", kGidBytes}, {"humble", kGidBytesOfHumble}, {"off", 0}}))
       ->default_str("jazzy");
   app.add_option(
          "--participants", arguments.shared_participants,
          "Make a DDS participant for each domain, or for each client, which takes more memory and threads and shares "
          "nothing")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, bool>{{"domain", true}, {"client", false}}))
+      ->transform(one_of({{"domain", 1}, {"client", 0}}))
       ->default_str("domain");
   app.add_option(
          "--namespace", arguments.spaces,
@@ -538,7 +551,19 @@ void run(const Arguments &arguments) {
   if (arguments.json_stats) print_statistics(agent, loop);
 }
 
-// A line that suggests the command or option that was probably meant; empty if none is close.
+// The option that is followed by another one instead of its value, which CLI11 would take for the value; empty if none.
+std::string without_value(const CLI::App &app, int argc, char **argv) {
+  for (int place = 1; place + 1 < argc; place++) {
+    const CLI::Option *option = app.get_option_no_throw(argv[place]);
+    if (option != nullptr && option->get_items_expected_min() > 0 &&
+        app.get_option_no_throw(argv[place + 1]) != nullptr) {
+      return argv[place];
+    }
+  }
+  return {};
+}
+
+// A line that names the command or option that was probably meant; empty if none is close.
 std::string advice(const CLI::App &app, int argc, char **argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   if (const std::string ours = stock_command_in_our_words(words); !ours.empty()) {
@@ -568,6 +593,9 @@ int main(int argc, char **argv) {
   describe(app, arguments);
   app.set_version_flag("-V,--version", kVersion, "Print the version and the commit of the build");
   try {
+    if (const std::string name = without_value(app, argc, argv); !name.empty()) {
+      throw CLI::ArgumentMismatch(name + ": a value is missing");
+    }
     app.parse(argc, argv);
   } catch (const CLI::Success &asked) {  // thrown for --help and --version
     return app.exit(asked);
@@ -575,8 +603,9 @@ int main(int argc, char **argv) {
     const std::string instead = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)
                                     ? advice(app, argc, argv)
                                     : std::string{};
-    std::cerr << "tide-agent: " << (instead.empty() ? error.what() + std::string("; see tide-agent --help") : instead)
-              << '\n';
+    std::string what = error.what();
+    if (what.ends_with(" missing")) what = what.substr(0, what.find(':')) + ": its value is missing";  // without types
+    std::cerr << "tide-agent: " << (instead.empty() ? what + "; see tide-agent --help" : instead) << '\n';
     return 2;
   }
   if (arguments.udp.empty() && arguments.tcp.empty() && arguments.serial.empty()) {

@@ -68,6 +68,13 @@ def test_the_usual_short_words() -> None:
         (["run", EXAMPLE, "--executor", "x"], "tide run: invalid value for '--executor': "),
         (["trace", "tims"], "tide trace: no such command 'tims'. Did you mean 'times'?"),
         (["optimise", EXAMPLE, "one", "more"], "tide optimise: got unexpected extra argument"),
+        (["check", EXAMPLE, "--margin", "20"], "--margin adds to measured times; name their file with --measured"),
+        (["show", EXAMPLE, "--executor", "x"], "--executor is for --as levels and parameters; --as table has all"),
+        (["show", "--as", "schema", "--executor", "x"], "--executor is for --as levels and parameters; --as schema"),
+        (
+            ["generate", "std_msgs/String", "--search", "/none"],
+            "tide generate: /none: no such folder; correct --search",
+        ),
     ],
 )
 def test_wrong_words_are_one_line(words: list[str], says: str) -> None:
@@ -90,6 +97,14 @@ def test_a_wrong_domain_is_told_before_the_work(domain: str, tmp_path: Path) -> 
     [
         (["--foo"], "tide-agent: there is no option --foo; see tide-agent --help"),
         (["--domain", "500"], "tide-agent: --domain: Value 500 not in range 0 to 232; see tide-agent --help"),
+        (["--graph", "iron"], "tide-agent: --graph: iron is not one of humble, jazzy, off; see tide-agent --help"),
+        (["--participants", "0"], "tide-agent: --participants: 0 is not one of client, domain; see tide-agent --help"),
+        (["--udp"], "tide-agent: --udp: its value is missing; see tide-agent --help"),
+        (["--serial", "--verbose"], "tide-agent: --serial: its value is missing; see tide-agent --help"),
+        (
+            ["--domain", "1", "--domain", "2"],
+            "tide-agent: --domain: At Most 1 required but received 2; see tide-agent --help",
+        ),
         ([], "tide-agent: nothing to serve; give --udp, --tcp or --serial"),
     ],
 )

@@ -166,6 +166,8 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     require_file(wanted.plot)
     if wanted.plot is not None and wanted.plot.suffix != ".svg":
         raise _BadInputError([f"{wanted.plot}: cannot be written: pictures are SVG; use a name that ends in .svg"])
+    if wanted.margin_percent and wanted.measured is None:
+        raise _BadInputError(["--margin adds to measured times; name their file with --measured, or drop --margin"])
     system = _load(file)
     if wanted.measured is not None:
         system = _with_measured(file, system, wanted.measured, wanted.margin_percent)

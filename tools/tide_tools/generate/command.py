@@ -59,6 +59,9 @@ def generate(
     from tide_tools.generate.wire import combine
 
     try:
+        for folder in search or ():
+            if not folder.is_dir():
+                raise GenerateError("no such folder; correct --search", folder)
         library = Library(list(search or []))
         words = [*(inputs or []), *(COMMON_PACKAGES if all_common else ())]
         if not words:
@@ -69,7 +72,8 @@ def generate(
     except GenerateError as error:
         typer.echo(f"tide generate: {error}", err=True)
         raise typer.Exit(2) from None
+    interfaces = "1 interface" if result.interfaces == 1 else f"{result.interfaces} interfaces"
     if result.up_to_date:
-        typer.echo(f"{result.interfaces} interfaces in {out} are up to date")
+        typer.echo(f"{interfaces} in {out}: up to date")
     else:
-        typer.echo(f"{result.interfaces} interfaces in {out}: {len(result.written)} files written")
+        typer.echo(f"{interfaces} in {out}: files written: {len(result.written)}")

@@ -69,6 +69,8 @@ def show(
 
       tide show --as schema --out system.schema.json
     """
+    if executor is not None and form not in (Form.levels, Form.parameters):
+        raise UsageError(f"--executor is for --as levels and parameters; --as {form.value} has all executors")
     if form in (Form.reference, Form.schema):
         from tide_tools.system.schema import json_schema, reference_page
 
