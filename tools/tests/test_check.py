@@ -436,6 +436,30 @@ def test_a_board_whose_publishing_waits_is_advised_another_executor(tmp_path: Pa
         assert all(one.bound_ns for one in bounds_of(parse(stock(policy, 30))).chains), "the advice helps"
 
 
+SERVED = {"service": "s", "type": "std_srvs/srv/SetBool", "payload_bytes": 9}
+
+
+@pytest.mark.parametrize(
+    ("chain", "answer"),
+    [
+        (
+            d.chain("c", 1, ("h", 1), ("g", 9), period_ms=50, deadline_ms=55, deadline_from="event"),
+            "executes for longer than its deadline of 55 ms, of which its period leaves 5 ms to an event; lengthen",
+        ),
+        (d.chain("c", 1, ("h", 1), ("g", 9), deadline_ms=5), "executes for longer than its deadline of 5 ms; lengthen"),
+        (
+            d.chain("c", 1, ("h", 1, {"kind": "service", "replies": SERVED}), reliability="reliable"),
+            "begins with the service 'b0', so nothing starts it",
+        ),
+    ],
+)
+def test_a_refusal_has_the_numbers_of_the_file_and_names_a_cause_once(tmp_path: Path, chain: str, answer: str) -> None:
+    file = tmp_path / "system.toml"
+    file.write_text(d.described(d.host("h"), d.host("g"), chain), encoding="utf-8")
+    status, told = tide("check", file)
+    assert status == 2 and answer in told and len(told.splitlines()) == 1, told
+
+
 def test_hold_counts_for_less_urgent_chains_only() -> None:
     """While a reliable message of a chain with `hold` waits for its acknowledgment, frames of less urgent chains do not
     start; frames of other chains do."""

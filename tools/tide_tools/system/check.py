@@ -186,9 +186,11 @@ def _deadline(system: System, chain: Chain, path: Path) -> Iterator[Finding]:
             "remove deadline_from, and its deadline counts from the tick that published the topic",
         )
     elif sum(callback.execution_ns for callback in system.path(chain)) > chain.deadline_ns:
+        from_event = chain.deadline_ns != nanoseconds(chain.deadline_ms)
+        left = f", of which its period leaves {chain.deadline_ns / 1e6:g} ms to an event" if from_event else ""
         yield Finding(
             (*path, "deadline_ms"),
-            f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ns / 1e6:g} ms",
+            f"chain '{chain.name}' executes for longer than its deadline of {chain.deadline_ms:f} ms{left}",
             "lengthen deadline_ms or shorten execution_ms",
         )
 
@@ -616,6 +618,8 @@ def _service(chain: Chain, position: int, path: Path) -> Iterator[Finding]:
             'add replies = { service = "...", type = "..." }',
         )
         return
+    if asker is None and chain.branches_from is None:
+        return  # it begins the chain, which _positions reports
     if asker is None or asker.requests is None:
         yield Finding(
             path,
