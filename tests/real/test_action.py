@@ -104,13 +104,13 @@ class World(links.World):
             self.executed.append(goal.request.order)
             while not is_heard(goal.request.order):
                 goal.publish_feedback(Fibonacci.Feedback(sequence=fibonacci(1)))
-                time.sleep(step_s)  # clock: the time of a step
+                time.sleep(step_s)  # clock: a pace, the time of a step
             for count in range(2, goal.request.order + 1):
                 if goal.is_cancel_requested:
                     goal.canceled()
                     return Fibonacci.Result(sequence=fibonacci(count - 1))
                 goal.publish_feedback(Fibonacci.Feedback(sequence=fibonacci(count)))
-                time.sleep(step_s)  # clock: the time of a step
+                time.sleep(step_s)  # clock: a pace, the time of a step
             self.may_end.wait()
             goal.succeed()
             return Fibonacci.Result(sequence=fibonacci(goal.request.order))

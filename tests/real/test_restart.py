@@ -56,7 +56,7 @@ class World(links.World):
                 if flow.confirmed < wanted_down[name]:
                     flow.publisher.publish(flow.make(self.downwards[name]))
                     self.downwards[name] += 1
-            time.sleep(PERIOD_MS / 1000)  # clock: the period
+            time.sleep(PERIOD_MS / 1000)  # clock: a pace, the period
             up = all(len(flow.received) >= wanted_up[name] for name, flow in exchange.flows.items())
             return up and all(flow.confirmed >= wanted_down[name] for name, flow in exchange.flows.items())
 

@@ -70,7 +70,7 @@ class Topic {
     std::size_t matched = 0;
     for (int tries = 0; tries < 30000 && matched == 0; tries++) {
       check(rcl_publisher_get_subscription_count(&publisher, &matched), "rcl_publisher_get_subscription_count");
-      usleep(1000);  // clock: the interval of the checks for discovered endpoints
+      usleep(1000);  // clock: a pace, of the checks for discovered endpoints
     }
     EXPECT_EQ(matched, 1u);
   }

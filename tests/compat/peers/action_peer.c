@@ -105,7 +105,7 @@ static void *run_in_thread(void *context) {
   run_t *run = context;
   const struct timespec pause = {0, (long)step_ms * 1000000};
   do {
-    nanosleep(&pause, NULL); /* clock: the time of a step */
+    nanosleep(&pause, NULL); /* clock: a pace, the time of a step */
   } while (!step(run));
   __atomic_store_n(&run->goal, NULL, __ATOMIC_RELEASE);
   return NULL;
