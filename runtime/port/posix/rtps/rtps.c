@@ -196,19 +196,21 @@ static void wire_wake(struct uxrCustomTransport *transport) {
 static void print_event(void *context, const tide_rtps_event_t *event) {
   (void)context;
   const char *topic = event->local == NULL ? "" : event->local->topic;
-  if (event->kind == TIDE_RTPS_EVENT_PEERS_FULL)
+  const char *end = event->local != NULL && event->local->is_writer ? "reader" : "writer";
+  if (event->kind == TIDE_RTPS_EVENT_PEERS_FULL) {
     (void)fprintf(stderr,
                   "rtps: a participant of the domain gets no entry, because %u have matching topics: raise "
                   "TIDE_RTPS_PEERS\n",
                   tide_rtps_memory.peer_count);
-  if (event->kind == TIDE_RTPS_EVENT_MATCHES_FULL)
+  } else if (event->kind == TIDE_RTPS_EVENT_MATCHES_FULL) {
     (void)fprintf(stderr,
                   "rtps: %s: a %s of another node gets no entry, because all %u are in use: raise "
                   "TIDE_RTPS_MATCHES\n",
-                  topic, event->local->is_writer ? "reader" : "writer", tide_rtps_memory.match_count);
-  if (event->kind == TIDE_RTPS_EVENT_INCOMPATIBLE)
-    (void)fprintf(stderr, "rtps: %s: a %s of another node has an incompatible QoS, policy %d\n", topic,
-                  event->local->is_writer ? "reader" : "writer", (int)event->count);
+                  topic, end, tide_rtps_memory.match_count);
+  } else if (event->kind == TIDE_RTPS_EVENT_INCOMPATIBLE) {
+    (void)fprintf(stderr, "rtps: %s: a %s of another node has an incompatible QoS, policy %d\n", topic, end,
+                  (int)event->count);
+  }
 }
 
 static bool wire_open(struct uxrCustomTransport *transport) {
