@@ -351,7 +351,7 @@ void Client::set_priorities() {
   }
 }
 
-// One cooperative lane, or several preemptive lanes: one or more for each level, or with readyset lanes that share all
+// One cooperative lane, or preemptive lanes: one or more for each level. With the policy readyset: lanes that share all
 // callbacks.
 void Client::choose_lanes() {
   std::vector<unsigned> levels;

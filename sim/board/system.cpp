@@ -303,7 +303,7 @@ class Checks {
     bool waits_in_agent = false;
     std::vector<uint32_t> sent;
     std::vector<bool> seen;
-    std::vector<int64_t> last;  // by root: the largest instance that has arrived
+    std::vector<int64_t> last;  // by root (Graph::roots): the highest instance number that has arrived
     size_t sent_count = 0, got = 0;
   };
 

@@ -990,7 +990,7 @@ class LinkModel {
   }
 
   // Time from an instance's nominal expiry until all its work at this stage has ended. If several instances may be
-  // under way, this may be long before the instance ends.
+  // under way, it is computed for this stage alone; otherwise it is the latest end of the instance.
   time_ns until_ns(size_t chain, const Stage &at) const {
     if (!several_[chain] || !is_plain_[chain]) return latest_ns(chain);
     time_ns behind_ns = 0;
@@ -1231,7 +1231,7 @@ class LinkModel {
     const time_ns way_ns = agent_ns + down_wait_ns + gap_ns_;
     const time_ns delay_ns = std::max<time_ns>(protocol.client.delay_ns, 0);
     const time_ns asking_ns = asked ? add(delay_ns, control_wait_ns(chain, Direction::up, load.up.control + 1, 0)) : 0;
-    // The sender of a message asks for its acknowledgment, so a chain waits only for the sides that send for it.
+    // Each side sends HEARTBEATs for its own messages, so only the sides that send messages of this chain count.
     const time_ns silent_ns = std::max(asks_client(chain) ? silence_ns(protocol.client) : 0,
                                        asks_agent(chain) ? silence_ns(protocol.agent) : 0);
     const int64_t lost = protocol.losses * lossy_instances(chain);

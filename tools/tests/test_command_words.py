@@ -150,7 +150,7 @@ def test_a_defect_has_a_status_that_no_verdict_has(
         with pytest.raises(SystemExit) as ending:
             importlib.import_module("tide_tools.start").main()
     finally:
-        signal.signal(signal.SIGINT, before)  # main leaves them as an ending process needs them
+        signal.signal(signal.SIGINT, before)  # main leaves SIGINT as a process that ends needs it
     assert ending.value.code == 70
     errors = capsys.readouterr().err
     assert "KeyError: 'release_ns'" in errors

@@ -39,8 +39,9 @@ typedef struct tide_platform {
   /* Enter and leave a critical section against lanes and threads only; interrupts stay enabled. Executors do all work
    * that grows with the number of callbacks within this section, so the time with interrupts disabled does not depend
    * on that number. critical_enter may be called inside. If the critical section is already held, lanes_enter must
-   * exclude at least as much. Provide this only where each band has one lane and an interrupt ends before the
-   * interrupted code continues. Null: the critical section excludes lanes and interrupts. */
+   * exclude at least as much. Provide both functions only on one processor, where each priority band (tide/executor.h)
+   * has one lane, and what interrupts or preempts ends before the interrupted code continues. Null: the critical
+   * section excludes lanes and interrupts. */
   uintptr_t (*lanes_enter)(void *context);
   void (*lanes_exit)(void *context, uintptr_t state);
 

@@ -157,7 +157,7 @@ typedef struct tide_executor_handle {
   int64_t next_period_ns;
   const tide_rounds_t *rounds; /* null: each callback takes its input and sends its output itself */
   tide_node_t *kept;           /* messages to send when its round ends, the most urgent first */
-  bool unread;                 /* a message has not fitted its memory since the last spin_some */
+  bool unread;                 /* since the last spin_some a message was dropped that did not fit its memory */
 } tide_executor_handle_t;
 
 /* A caller that sleeps until the session changes; memory: the caller's stack. */

@@ -858,8 +858,8 @@ static void call_subscription(const rclc_executor_handle_t *handle, const void *
 
 static void execute_without(tide_callback_t *callback, void *context);
 
-/* Messages that arrived after the round began belong to the next round. So do the messages of a callback that
- * begin_round skipped, because another thread removed a callback before it. */
+/* Messages that arrived after the round began belong to the next round. The same holds for the messages of a callback
+ * that begin_round skipped because another thread removed a callback ahead of it in the list. */
 static void execute_early(tide_callback_t *callback, void *context) {
   const rclc_executor_handle_t *handle = context;
   tide_subscription_handle_t *subscription = handle->impl;

@@ -1026,7 +1026,7 @@ def _with_pools(system: System, bounds: Bounds) -> Bounds:
     for name, timer in timers.items():
         trees.setdefault(timer, []).append(name)
     for way, board, use in bounds.uses:
-        for name in trees[timers[chain_of(way)]]:  # for each chain, the largest use of all chains of its timer counts
+        for name in trees[timers[chain_of(way)]]:  # each chain has the largest use among the chains of its timer
             key = name, board
             uses[key] = use if key not in uses else _more(uses[key], use)
     boards_of = {board for _, board, _ in bounds.uses}

@@ -252,8 +252,8 @@ def _neighbours_exchanged(priorities: tuple[int, ...]) -> Iterator[tuple[int, ..
 
 
 class FewestChanges:
-    """Searches a choice with few changes, within the remaining tries of the search. With the same seed, it finds the
-    same result."""
+    """Looks for a choice with few changes. It uses only the tries that `search` has left. With the same seed, it finds
+    the same result."""
 
     def __init__(self, system: System, search: Search, moves: Moves, report: Report | None = None) -> None:
         self._origin = present(system)

@@ -180,7 +180,7 @@ class Trial:
                 raise RunError(f"the board has not {what} within {limit_s:g} s\n{self.agent.tail()}")
 
     def send(self, now_s: float, last_s: float) -> None:
-        """Sends the messages to the board that are due. last_s: when the last message arrived."""
+        """Sends the board the messages that are due. last_s: when the last message arrived."""
         self._begun_s = self._begun_s or now_s
         if not self.task.by_clock:
             self.host.send(quiet=now_s > last_s + 0.5)

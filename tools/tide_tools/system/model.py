@@ -73,7 +73,7 @@ class Publication(_Entry):
 
     @property
     def shared_topic(self) -> str:
-        """The topic without a leading slash; subscriptions of a topic of the same text take the messages."""
+        """The topic's name without its leading slash. Each subscription whose topic has this name gets the messages."""
         return self.topic.lstrip("/")
 
     @property

@@ -100,7 +100,7 @@ def _without_budget(trace: Trace) -> Iterator[tuple[int, int, int, int]]:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A file of one board, and the meaning of its numbers. name: of the board in the steps. chains: names by level.
+    """A file of one board, and the meaning of its numbers. name: the board's name in its steps. chains: names by level.
     begins: the chains that begin on the board."""
 
     file: Path
