@@ -199,8 +199,7 @@ static void print_event(void *context, const tide_rtps_event_t *event) {
   const char *end = event->local != NULL && event->local->is_writer ? "reader" : "writer";
   if (event->kind == TIDE_RTPS_EVENT_PEERS_FULL) {
     (void)fprintf(stderr,
-                  "rtps: a participant of the domain gets no entry, because %u have matching topics: raise "
-                  "TIDE_RTPS_PEERS\n",
+                  "rtps: a participant of the domain gets no entry, because all %u are in use: raise TIDE_RTPS_PEERS\n",
                   tide_rtps_memory.peer_count);
   } else if (event->kind == TIDE_RTPS_EVENT_MATCHES_FULL) {
     (void)fprintf(stderr,
