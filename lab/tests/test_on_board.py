@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import BUILDS, ROOT
-from freertos import FORMS, built
+from board import BUILDS, FORMS, ROOT, built
 
 LONG = os.environ.get("TIDE_LONG") == "1"
 LIMIT_PERCENT = 2.0

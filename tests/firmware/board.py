@@ -46,6 +46,11 @@ def image(core: str, name: str) -> Path:
     return ROOT / "build" / core / "bin" / f"{name}.elf"
 
 
+def built(core: str, form: str) -> bool:
+    """Whether all images for FreeRTOS exist."""
+    return all(image(core, f"{form}/{one}").exists() for one in ("exchange", "three_chains", "lateness", "reopen"))
+
+
 def configured(core: str, name: str) -> str:
     """The path of a kernel or IP stack with which the build was configured; empty if it has none."""
     cache = ROOT / "build" / core / "CMakeCache.txt"

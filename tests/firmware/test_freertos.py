@@ -14,16 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board import BUILDS, FORMS, LIMIT_S, ROOT, SIMULATOR, configured, image, qemu, run_with_agent
+from board import BUILDS, FORMS, LIMIT_S, ROOT, SIMULATOR, built, configured, image, qemu, run_with_agent
 from test_exchange import assert_nothing_lost, exchange
 
 pytestmark = pytest.mark.full
-
-PROGRAMS = ("exchange", "three_chains", "lateness", "reopen")
-
-
-def built(core: str, form: str) -> bool:
-    return all(image(core, f"{form}/{program}").exists() for program in PROGRAMS)
 
 
 IMAGES = [(core, form) for core in BUILDS for form in FORMS if built(core, form)]
