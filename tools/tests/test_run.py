@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from tide_tools.programs.binaries import MissingBinaryError, find_binary
 from tide_tools.programs.child import Child, Children, RunError, Scheduling
 from tide_tools.programs.patience import Patience
 from tide_tools.run.evidence import frame_of
+from tide_tools.run.machine import other_real_time_threads
 from tide_tools.run.plan import PlanError, Variant, instances_of, plan_of, require_comparison, write_board_plan
 from tide_tools.run.results import outcome_of
 from tide_tools.run.robot import Recorded, client_options, kept_off
@@ -192,6 +194,19 @@ def test_time_without_a_processor_does_not_use_up_a_limit(
     assert machine.looks(limit, 1.5, computing, waiting)
     limit.renew()
     assert not machine.looks(limit, after_s - 1, computing, waiting)
+
+
+def test_a_process_may_end_while_its_threads_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the look at its folder and the reading of it."""
+
+    def ended(folder: str | Path) -> Iterator[os.DirEntry[str]]:
+        if Path(folder).name == "task":
+            raise FileNotFoundError(2, "No such file or directory", str(folder))
+        return scandir(folder)
+
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", ended)
+    assert other_real_time_threads(os.getpid()) in ([], None) and patience._times()[1] == {}
 
 
 def test_a_machine_that_gives_no_processor_uses_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

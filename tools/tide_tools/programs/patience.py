@@ -55,10 +55,17 @@ def _times() -> tuple[float, dict[str, float]]:
         family += [child for child, parent in parents.items() if parent == process]
     waited_s = {}
     for process in family:
-        for file in Path(f"/proc/{process}/task").glob("*/schedstat"):
+        for file in of_threads(process, "schedstat"):
             with suppress(OSError, IndexError):
                 waited_s[str(file)] = int(file.read_text(encoding="ascii").split()[1]) / 1e9
     return sum(computed_s.get(process, 0.0) for process in family), waited_s
+
+
+def of_threads(process: int, name: str) -> list[Path]:
+    """This file of each thread in /proc. Empty if the process has ended, also if it ends during the call."""
+    with suppress(OSError):
+        return list(Path(f"/proc/{process}/task").glob(f"*/{name}"))
+    return []
 
 
 def statistics() -> Iterator[tuple[int, list[str]]]:

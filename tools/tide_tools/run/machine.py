@@ -10,7 +10,7 @@ import re
 from datetime import datetime, timezone
 from pathlib import Path
 
-from tide_tools.programs.patience import statistics
+from tide_tools.programs.patience import of_threads, statistics
 from tide_tools.report.results import Machine
 
 
@@ -46,7 +46,7 @@ def other_real_time_threads(root: int) -> list[str] | None:
     for process, parent in parents.items():
         if parent == _KTHREADD or is_own(process):
             continue
-        for file in Path(f"/proc/{process}/task").glob("*/stat"):
+        for file in of_threads(process, "stat"):
             with contextlib.suppress(OSError, ValueError, IndexError):
                 name, fields = _stat(file)
                 if int(fields[_POLICY]) in (os.SCHED_FIFO, os.SCHED_RR):
