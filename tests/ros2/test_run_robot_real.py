@@ -473,6 +473,28 @@ def test_a_program_that_shows_no_topic_is_named(tmp_path: Path) -> None:
     assert "within 6 s; look into" in line
 
 
+def test_a_server_that_never_appears_is_named(tmp_path: Path) -> None:
+    """The board's client is there, so ROS 2 knows the service."""
+    hold = {"service": "hold", "type": "std_srvs/srv/SetBool"}
+    chain = (
+        ("arm", 0.1, {"publishes": None, "requests": hold}),
+        ("gripper", 2, {"kind": "service", "publishes": None, "replies": {**hold, "payload_bytes": 24}}),
+        ("arm", 0.1, {"kind": "client"}),
+    )
+    file = tmp_path / "system.toml"
+    gripper = f"{d.host('gripper')}{runs('sleep 1000')}\n"
+    link = f'[[links]]\nname = "network"\n{SERIAL}\n'
+    parts = (
+        d.board("arm", link="network"),
+        gripper,
+        link,
+        d.chain("hold", 1, *chain, period_ms=200, reliability="reliable"),
+    )
+    file.write_text(d.described(*parts), encoding="utf-8")
+    line = refused(file, tmp_path / "out", "--start-limit-s", "6")
+    assert line.startswith("host executor 'gripper' did not serve 'hold' within 6 s; look into"), line
+
+
 def test_a_topic_of_another_type_is_named(publisher: str, tmp_path: Path) -> None:
     file = described(tmp_path, board=publisher, type="UInt32")
     line = refused(file, tmp_path / "out", "--start-limit-s", "6")

@@ -155,8 +155,11 @@ def run(
             system = system.with_chains(tuple(system.by_urgency()))
             chosen = _ALL if executor is ExecutorChoice.every else (executor,)
             variants = [Variant.named(one.value) for one in chosen]
-        notes = [f"{name} is not installed here: another type of the same size is played" for name in stand_ins]
-        notes += [f"topic '{name}' has several publishers: each is played on a topic of its own" for name in apart]
+        notes = []
+        if stand_ins:
+            notes.append(f"not installed here, another type of the same size is played: {', '.join(stand_ins)}")
+        if apart:
+            notes.append(f"topics with several publishers, each is played on a topic of its own: {', '.join(apart)}")
         for line in filter(None, [cores_line(described), *notes]):
             print_wrapped(console, line, rest="  ")
         run = _Run(system, variants, settings, file.resolve().parent)

@@ -97,8 +97,9 @@ def _missing_services(node: Node, services: list[dict[str, Any]]) -> list[dict[s
     known = dict(node.get_service_names_and_types())
     found = []
     for one in services:
-        types = known.get("/" + one["service"].lstrip("/"), [])
-        if not types:
+        name = "/" + one["service"].lstrip("/")
+        types = known.get(name, [])
+        if not types or not node.count_services(name):  # a client alone makes the name known, too
             found.append({"service": one["service"], "what": "server"})
         elif one["type"] not in types:
             found.append({"service": one["service"], "what": "type", "type": types[0]})
