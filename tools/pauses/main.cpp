@@ -32,7 +32,8 @@ constexpr char kHelp[] =
 A thread on each processor, above all others, wants to be woken every 0.25 ms. If it is woken more than 0.25 ms late,
 the processor was not there: a virtual machine's host gave it to somebody else, or the kernel or firmware held it. Prints
 {"event": "watching"}, and at SIGTERM, SIGINT or the end of standard input all pauses, from when until when, as a line of
-JSON. Pauses of less than 0.5 ms can fall between two looks. Costs about 1 % of each processor.
+JSON. Pauses of less than 0.5 ms can fall between two looks. Costs about 1 % of each processor; in a virtual machine,
+where each timer goes through the host, 8 % were measured. The line also says how much it was (own_ns, in ns).
 
 As long as it runs, processors do not go to sleep where the system lets it ask for that (/dev/cpu_dma_latency): a
 processor that must be woken first is late for everybody.
@@ -52,15 +53,16 @@ struct Processor {
   int number = 0;
   size_t count = 0;
   uint64_t left_out = 0, looks = 0;
+  int64_t own_ns = 0;  // processor time of the thread
   std::unique_ptr<Pause[]> pauses;
   std::thread thread;
 };
 
 std::atomic<bool> stopped{false};
 
-int64_t now_ns() {
+int64_t now_ns(clockid_t clock = CLOCK_MONOTONIC) {
   timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(clock, &time);
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
@@ -85,6 +87,7 @@ void watch(Processor &own) {
     }
     wanted_ns = woken_ns + kStep_ns;
   }
+  own.own_ns = now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 void require(int result, const char *what) {
@@ -139,8 +142,9 @@ void print(const std::vector<Processor> &every, bool awake) {
               static_cast<long long>(kStep_ns), static_cast<long long>(kLeast_ns), awake ? "true" : "false");
   const char *comma = "";
   for (const Processor &one : every) {
-    std::printf(R"(%s{"number": %d, "looks": %llu, "left_out": %llu, "pauses": [)", comma, one.number,
-                static_cast<unsigned long long>(one.looks), static_cast<unsigned long long>(one.left_out));
+    std::printf(R"(%s{"number": %d, "looks": %llu, "own_ns": %lld, "left_out": %llu, "pauses": [)", comma, one.number,
+                static_cast<unsigned long long>(one.looks), static_cast<long long>(one.own_ns),
+                static_cast<unsigned long long>(one.left_out));
     for (size_t place = 0; place < one.count; ++place) {
       std::printf("%s[%lld, %lld]", place == 0 ? "" : ", ", static_cast<long long>(one.pauses[place].from_ns),
                   static_cast<long long>(one.pauses[place].until_ns));

@@ -95,7 +95,8 @@ def test_real_time_that_is_refused_says_what_to_type(monkeypatch: pytest.MonkeyP
 
 def told_pauses(*lengths_ns: int) -> dict[str, object]:
     spans = [[10**9 * number, 10**9 * number + length_ns] for number, length_ns in enumerate(lengths_ns, 1)]
-    return {"least_ns": 250_000, "awake": True, "processors": [{"pauses": spans, "left_out": 0}]}
+    processor = {"pauses": spans, "left_out": 0, "looks": 4000, "own_ns": 10_000_000}
+    return {"step_ns": 250_000, "least_ns": 250_000, "awake": True, "processors": [processor]}
 
 
 @pytest.mark.parametrize(("longest_ns", "state"), [(999_999, "good"), (1_000_000, "weak")])

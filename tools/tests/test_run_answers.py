@@ -196,7 +196,15 @@ def sound() -> dict[str, Any]:
         "handed": handed(),
         "lines": on_lines(),
         "in_time": {"shares": {"battery": 0.12}, "missing": 0},
-        "pauses": {"count": 0, "least_ns": 250_000, "longest_ns": 0, "share": 0, "left_out": 0},
+        "pauses": {
+            "count": 0,
+            "least_ns": 250_000,
+            "longest_ns": 0,
+            "share": 0,
+            "step_ns": 250_000,
+            "look_ns": 2_500,
+            "left_out": 0,
+        },
         "undescribed": [],
         "other_real_time": [],
     }

@@ -153,6 +153,21 @@ def test_what_nothing_explains_is_told(late_ms: int) -> None:
     assert "work was longer than its bound in an instance that nothing was seen to disturb" in " ".join(sentences(told))
 
 
+@pytest.mark.parametrize(("look_ns", "refuted"), [(0, ["work"]), (100_000, ["work"]), (180_000, [])])
+def test_the_watch_of_pauses_may_explain_an_excess(look_ns: int, refuted: list[str]) -> None:
+    """It interrupts an instance of 8 ms in 34 looks at most. Its bound is 2 ms."""
+    system = parse(SYSTEM)
+    recorded = run_of(system)
+    start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
+    recorded.runs["work", "begin"][5] = (start_ns + 6 * MS, end_ns + 6 * MS, spent_ns)
+    looks = {"pauses": [], "left_out": 0, "looks": 1000, "own_ns": 1000 * look_ns}
+    recorded.pauses = {"step_ns": MS // 4, "least_ns": MS // 4, "awake": True, "processors": [looks]}
+    run = outcome(system, recorded).run
+    assert run.refuted == refuted
+    (machine,) = (one for one in run.answers if one.id == "machine")
+    assert machine.counter.endswith(f"takes {look_ns * 100 // (MS // 4)} % of each processor") == (look_ns > 0)
+
+
 def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:
     """An example of such a premise is a load that is longer than described: the board reports it only at its end,
     without a time."""
@@ -174,9 +189,9 @@ def test_a_pause_disturbs_all_that_was_under_way() -> None:
     system = parse(SYSTEM)
     recorded = run_of(system)
     at_ns = release_ns_of(system, system.chains[0], recorded, 7) + MS
-    told = {"least_ns": MS // 4, "awake": True}
+    told = {"step_ns": MS // 4, "least_ns": MS // 4, "awake": True}
     spans = [[[at_ns, at_ns + MS]], [[at_ns + 10 * MS, at_ns + 11 * MS]]]
-    told["processors"] = [{"pauses": pauses, "left_out": 3} for pauses in spans]
+    told["processors"] = [{"pauses": pauses, "left_out": 3, "looks": 1, "own_ns": 0} for pauses in spans]
     recorded.pauses = told
     found = undisturbed(system, recorded, PERIODS)
     assert 7 not in found["work"] and 7 not in found["apart"]
@@ -263,7 +278,7 @@ def test_a_processor_that_stands_still_is_seen() -> None:
     assert process.wait() == 0
     assert len(told["processors"]) == len(os.sched_getaffinity(0))
     for one in told["processors"]:
-        assert one["looks"] > 0 and one["left_out"] == 0
+        assert one["looks"] > 0 and one["left_out"] == 0 and one["own_ns"] > 0
         assert any(from_ns <= begin <= stopped_ns and end >= resumed_ns - MS for begin, end in one["pauses"])
     assert pauses_of(told) == sorted(pauses_of(told)) and pauses_of(None) == []
 

@@ -52,7 +52,8 @@ def pauses_of(told: dict[str, Any] | None) -> list[Span]:
 
 
 def pauses_told(told: dict[str, Any], from_ns: int, until_ns: int) -> dict[str, Any]:
-    """The number and the lengths of the processors' pauses from from_ns to until_ns, for results.json."""
+    """The number and the lengths of the processors' pauses from from_ns to until_ns, for results.json. look_ns: the
+    processor time that tide-pauses itself takes in each step, on average on the processor where that is most."""
     lengths = [after - before for before, after in pauses_of(told) if after > from_ns and before < until_ns]
     share = sum(lengths) / max(1, (until_ns - from_ns) * len(told["processors"]))
     return {
@@ -61,5 +62,7 @@ def pauses_told(told: dict[str, Any], from_ns: int, until_ns: int) -> dict[str, 
         "least_ns": told["least_ns"],
         "share": round(share, 6),
         "awake": told["awake"],
+        "step_ns": told["step_ns"],
+        "look_ns": max((one["own_ns"] // max(1, one["looks"]) for one in told["processors"]), default=0),
         "left_out": sum(one["left_out"] for one in told["processors"]),
     }

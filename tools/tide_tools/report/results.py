@@ -152,10 +152,6 @@ class PathResult(_Entry):
     def name(self) -> str:
         return f"{self.what} of {self.path}"
 
-    @property
-    def is_above(self) -> bool:
-        return self.bound_ns is not None and (self.max_ns or 0) > self.bound_ns
-
 
 class Run(_Entry):
     executor: str
@@ -202,24 +198,31 @@ class Run(_Entry):
 
     @property
     def refuted(self) -> list[str]:
-        """Chains with an undisturbed instance that exceeded its bound, each with the board up to which it was measured.
-        Either the bound is wrong, or a premise that cannot be observed here does not hold."""
+        """Chains with an undisturbed instance that exceeded its bound by more than the watch of pauses takes, each with
+        the board up to which it was measured. Either the bound is wrong, or a premise that cannot be observed here does
+        not hold."""
+        watch = self.evidence.get("pauses") or {"look_ns": 0, "step_ns": 1}
+
+        def is_above(one: ChainResult | PathResult | Undisturbed) -> bool:
+            most_ns = one.max_ns or 0
+            looks = most_ns // watch["step_ns"] + 2
+            return one.bound_ns is not None and most_ns - looks * watch["look_ns"] > one.bound_ns
+
         found = []
         for chain in self.chains:
             own = [one for one in self.answers if one.verdict == "broken" and one.concerns(chain.name)]
             if any(one.id in _AT_NO_TIME for one in own):
                 continue
             broken = bool(own)
-            above = chain.bound_ns is not None and (chain.max_ns or 0) > chain.bound_ns
-            found += [chain.name] if above and not chain.undisturbed and not broken else []
+            found += [chain.name] if is_above(chain) and not chain.undisturbed and not broken else []
             found += [
                 f"{chain.name}{f' until it leaves {one.until}' if one.until else ''}"
                 for one in chain.undisturbed
-                if one.is_above
+                if is_above(one)
             ]
         wrong = [one for one in self.answers if one.verdict == "broken"]
         whole = (one for one in self.paths if not any(each.concerns(name) for each in wrong for name in one.chains))
-        return [*found, *(one.name for one in whole if one.is_above)]
+        return [*found, *(one.name for one in whole if is_above(one))]
 
 
 # Premises whose violation a run observes without its time, so that any instance may be affected.

@@ -49,6 +49,7 @@ def _within(value: int, limit: int, counter: str) -> Verdict:
 
 
 _NS = 1_000_000  # nanoseconds of a millisecond
+_WATCH_TOLD = 0.02  # the least share of a processor taken by the watch of pauses that a run mentions
 _BY_EXECUTOR = {
     *("execution", "shortest_execution", "digestion", "release_jitter", "agent", "return", "losses", "pools"),
     *("line_on_time", "depth", "shared_agent"),
@@ -538,6 +539,8 @@ class _Judge:
         text = f"{counted(seen['count'], 'pause')} of {least} or more, {longest} at most"
         text += f", {seen['share'] * 100:.2f} % of the time"
         text += f"; {seen['left_out']} more had no room" if seen["left_out"] else ""
+        watch = seen["look_ns"] / seen["step_ns"]
+        text += f"; their watch itself takes {watch * 100:.0f} % of each processor" if watch >= _WATCH_TOLD else ""
         return (BROKEN if seen["count"] else HELD), text, None
 
     def timers_run(self, _: dict[str, int]) -> Verdict:
