@@ -108,14 +108,28 @@ def test_what_is_reached_again_before_reaches_more() -> None:
 
 
 def run_of(system: System, spent_ms: int = 2) -> Recorded:
-    """A run in which each callback begins at its release and takes the given time."""
+    """A run in which each chain begins at its release and takes the given time."""
     recorded = Recorded(10**9)
     for chain in system.chains:
-        runs = recorded.runs.setdefault((chain.name, chain.callbacks[0].name), {})
-        for index in range(instances_of(system, chain, PERIODS)):
-            start_ns = release_ns_of(system, chain, recorded, index)
-            runs[index] = (start_ns, start_ns + spent_ms * MS, spent_ms * MS)
+        each_ns = spent_ms * MS // len(chain.callbacks)
+        for place, callback in enumerate(chain.callbacks):
+            runs = recorded.runs.setdefault((chain.name, callback.name), {})
+            for index in range(instances_of(system, chain, PERIODS)):
+                start_ns = release_ns_of(system, chain, recorded, index) + place * each_ns
+                runs[index] = (start_ns, start_ns + each_ns, each_ns)
     return recorded
+
+
+def late_run(late_ms: int) -> tuple[System, Recorded]:
+    """A run in which one instance of the chain "work" pauses between its two callbacks, which nothing explains."""
+    steps = (("node", 1, {"name": "begin"}), ("node", 1, {"name": "finish"}))
+    apart = d.chain("apart", 1, ("other", 2, {"name": "sit"}), period_ms=20)
+    work = d.chain("work", 2, *steps, period_ms=20)
+    system = parse(d.described(d.host("node"), d.host("other"), work, apart, name="two"))
+    recorded = run_of(system)
+    start_ns, end_ns, spent_ns = recorded.runs["work", "finish"][5]
+    recorded.runs["work", "finish"][5] = (start_ns + late_ms * MS, end_ns + late_ms * MS, spent_ns)
+    return system, recorded
 
 
 def outcome(system: System, recorded: Recorded) -> Outcome:
@@ -143,23 +157,40 @@ def test_an_execution_that_is_too_long_disturbs_its_instance_alone() -> None:
 @pytest.mark.parametrize("late_ms", [6, 30])
 def test_what_nothing_explains_is_told(late_ms: int) -> None:
     """An instance that is late without a known cause must be reported, even if it ends after the next release."""
-    system = parse(SYSTEM)
-    recorded = run_of(system)
-    start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
-    recorded.runs["work", "begin"][5] = (start_ns + late_ms * MS, end_ns + late_ms * MS, spent_ns)
+    system, recorded = late_run(late_ms)
     told = outcome(system, recorded)
     assert told.run.chains[0].undisturbed[-1].samples == (PERIODS if late_ms < 20 else PERIODS - 1)
     assert told.run.chains[0].undisturbed[-1].is_above and not told.run.chains[1].undisturbed[-1].is_above
     assert "work was longer than its bound in an instance that nothing was seen to disturb" in " ".join(sentences(told))
 
 
-@pytest.mark.parametrize(("look_ns", "refuted"), [(0, ["work"]), (100_000, ["work"]), (180_000, [])])
-def test_the_watch_of_pauses_may_explain_an_excess(look_ns: int, refuted: list[str]) -> None:
-    """It interrupts an instance of 8 ms in 34 looks at most. Its bound is 2 ms."""
+@pytest.mark.parametrize(
+    ("start_ms", "end_ms", "premise", "says"),
+    [
+        (6, 6, "work_conserving", "work started 6.000 ms after an expiry, its jitter_ms is 0.000 ms"),
+        (0, 6, "own_cores", "the thread of work/begin was without a processor for 6.000 ms"),
+    ],
+)
+def test_a_thread_that_waits_for_a_processor_disturbs_its_instance(
+    start_ms: int, end_ms: int, premise: str, says: str
+) -> None:
+    """It starts late although its executor is idle, or it stops while it runs."""
     system = parse(SYSTEM)
     recorded = run_of(system)
     start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
-    recorded.runs["work", "begin"][5] = (start_ns + 6 * MS, end_ns + 6 * MS, spent_ns)
+    recorded.runs["work", "begin"][5] = (start_ns + start_ms * MS, end_ns + end_ms * MS, spent_ns)
+    run = outcome(system, recorded).run
+    assert [one.undisturbed[-1].samples for one in run.chains] == [PERIODS - 1, PERIODS] and not run.refuted
+    answers = {one.id: one for one in run.answers}
+    assert (answers[premise].verdict, answers[premise].counter) == ("broken", says)
+    other = "own_cores" if premise == "work_conserving" else "work_conserving"
+    assert answers[other].verdict == "held"
+
+
+@pytest.mark.parametrize(("look_ns", "refuted"), [(0, ["work"]), (100_000, ["work"]), (180_000, [])])
+def test_the_watch_of_pauses_may_explain_an_excess(look_ns: int, refuted: list[str]) -> None:
+    """It interrupts an instance of 8 ms in 34 looks at most. Its bound is 2 ms."""
+    system, recorded = late_run(6)
     looks = {"pauses": [], "left_out": 0, "looks": 1000, "own_ns": 1000 * look_ns}
     recorded.pauses = {"step_ns": MS // 4, "least_ns": MS // 4, "awake": True, "processors": [looks]}
     run = outcome(system, recorded).run
@@ -171,10 +202,7 @@ def test_the_watch_of_pauses_may_explain_an_excess(look_ns: int, refuted: list[s
 def test_what_broke_at_no_known_time_may_have_disturbed_any_instance() -> None:
     """An example of such a premise is a load that is longer than described: the board reports it only at its end,
     without a time."""
-    system = parse(SYSTEM)
-    recorded = run_of(system)
-    start_ns, end_ns, spent_ns = recorded.runs["work", "begin"][5]
-    recorded.runs["work", "begin"][5] = (start_ns + 6 * MS, end_ns + 6 * MS, spent_ns)
+    system, recorded = late_run(6)
     run = outcome(system, recorded).run
     assert run.refuted == ["work"]
     load = Answer(id="loads", text="", verdict="broken", counter="flash took 7 ms of 5 ms at most", chains=["work"])

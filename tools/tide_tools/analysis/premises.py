@@ -23,10 +23,7 @@ YOURS: Group = "your numbers and programs"
 TIDE: Group = "tide"
 MACHINE: Group = "the machine"
 GROUPS = (YOURS, TIDE, MACHINE)
-OF_CODE = (
-    "model",
-    "work_conserving",
-)  # premises about an executor's code, which no run can observe
+OF_CODE = ("model",)  # premises about an executor's code, which no run can observe
 
 # What a premise is about if it names no executor itself. machine: all executors together. paths: the bounds of paths,
 # but not those of chains.

@@ -63,6 +63,10 @@ def pauses_told(told: dict[str, Any], from_ns: int, until_ns: int) -> dict[str, 
         "share": round(share, 6),
         "awake": told["awake"],
         "step_ns": told["step_ns"],
-        "look_ns": max((one["own_ns"] // max(1, one["looks"]) for one in told["processors"]), default=0),
+        "look_ns": look_ns(told),
         "left_out": sum(one["left_out"] for one in told["processors"]),
     }
+
+
+def look_ns(told: dict[str, Any]) -> int:
+    return max((one["own_ns"] // max(1, one["looks"]) for one in told["processors"]), default=0)

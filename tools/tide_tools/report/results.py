@@ -205,8 +205,8 @@ class Run(_Entry):
 
         def is_above(one: ChainResult | PathResult | Undisturbed) -> bool:
             most_ns = one.max_ns or 0
-            looks = most_ns // watch["step_ns"] + 2
-            return one.bound_ns is not None and most_ns - looks * watch["look_ns"] > one.bound_ns
+            own_ns = watch_ns(watch["step_ns"], watch["look_ns"], most_ns)
+            return one.bound_ns is not None and most_ns - own_ns > one.bound_ns
 
         found = []
         for chain in self.chains:
@@ -223,6 +223,12 @@ class Run(_Entry):
         wrong = [one for one in self.answers if one.verdict == "broken"]
         whole = (one for one in self.paths if not any(each.concerns(name) for each in wrong for name in one.chains))
         return [*found, *(one.name for one in whole if is_above(one))]
+
+
+def watch_ns(step_ns: int, look_ns: int, length_ns: int) -> int:
+    """The time that tide-pauses may take from a callback or an instance of this length: every step_ns it interrupts
+    everything for look_ns."""
+    return (length_ns // step_ns + 2) * look_ns
 
 
 # Premises whose violation a run observes without its time, so that any instance may be affected.

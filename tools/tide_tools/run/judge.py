@@ -21,6 +21,7 @@ from tide_tools.analysis.lower import NoBoundError, described_executor
 from tide_tools.analysis.premises import Reach, of_executors, places_of, reaches_of
 from tide_tools.analysis.result import Assumption, Bounds, ChainBound
 from tide_tools.report.results import Answer, ChainResult, Run, counted
+from tide_tools.run.evidence import KEPT_NS
 from tide_tools.run.plan import NODE_DEPTH, Variant, is_given, limit_ns, maker_of
 from tide_tools.system.model import Callback, Chain, System, nanoseconds
 from tide_tools.system.places import Executor, Line
@@ -58,7 +59,7 @@ _BY_EXECUTOR = {
 _METHODS = (  # premises with a method of the same name in _Judge
     *("execution", "shortest_execution", "digestion", "release_jitter", "escapes", "sizes", "losses", "pools", "depth"),
     *("line_alone", "heard_at_start", "timers_run", "over_in_time", "machine", "events", "loads", "undescribed"),
-    *("interrupts", "other_real_time", "line_on_time", "shared_agent", "delays"),
+    *("interrupts", "other_real_time", "line_on_time", "shared_agent", "delays", "own_cores", "work_conserving"),
 )
 
 
@@ -262,6 +263,16 @@ class _Judge:
         if late[name] <= limit_ns and hidden:
             return UNSEEN, f"{', '.join(hidden[:_NAMED])} never began on an idle processor; {text}", None
         return _within(late[name], limit_ns, text)
+
+    def work_conserving(self, _: dict[str, int]) -> Verdict:
+        return self.release_jitter({one.name: one.jitter_ns for one in self.system.chains})
+
+    def own_cores(self, _: dict[str, int]) -> Verdict:
+        kept = self.seen.get("kept")
+        if kept is None or any(is_given(one) for one in self.system.executors if one.where == "host"):
+            return UNSEEN, "how long threads waited for a processor is not known", None
+        text = f"the thread of {kept['callback']} was without a processor for {_milliseconds(max(0, kept['most_ns']))}"
+        return (BROKEN if kept["most_ns"] > KEPT_NS else HELD), text, None
 
     def host(self, way: str, limit_ns: int) -> Verdict:
         seen = self.seen.get("handed", {}).get(next(iter(self.at)), {}).get(way)
@@ -541,7 +552,9 @@ class _Judge:
         text += f"; {seen['left_out']} more had no room" if seen["left_out"] else ""
         watch = seen["look_ns"] / seen["step_ns"]
         text += f"; their watch itself takes {watch * 100:.0f} % of each processor" if watch >= _WATCH_TOLD else ""
-        return (BROKEN if seen["count"] else HELD), text, None
+        word, kept, _none = self.own_cores({})
+        text += f"; {kept}" if word == BROKEN else ""
+        return (BROKEN if seen["count"] or word == BROKEN else HELD), text, None
 
     def timers_run(self, _: dict[str, int]) -> Verdict:
         begun = self.seen.get("in_time")

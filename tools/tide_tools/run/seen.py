@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 from tide_tools.analysis.lower import is_on_host, sections_of
 from tide_tools.play.paths import Instance, Played
-from tide_tools.programs.pauses import Span, pauses_of
-from tide_tools.report.results import PathResult, nearest_rank
+from tide_tools.programs.pauses import Span, look_ns, pauses_of
+from tide_tools.report.results import PathResult, nearest_rank, watch_ns
 from tide_tools.report.verdict import END, RELEASE, not_published, unanswered
 from tide_tools.run import evidence
 from tide_tools.run.evidence import Traced
@@ -149,6 +149,56 @@ def runs_of_boards(system: System, recorded: Recorded) -> dict[str, list[tuple[s
                 release_ns = release_ns_of(system, chain, recorded, index) if begins else None
                 found.setdefault(callback.executor, []).append((chain.name, release_ns, start_ns, end_ns))
     return found
+
+
+@dataclass(frozen=True)
+class HostTimes:
+    """What a run observed of the threads of played host executors. late_ns: by chain and instance, the delay of a timer
+    that expired while no callback of its executor ran, until it started. kept_ns: by chain, callback and instance, the
+    time for which the callback's thread had no processor, without what the watch of pauses takes; not of executors
+    whose bounds count such times themselves (budgets, locks)."""
+
+    late_ns: dict[tuple[str, int], int]
+    kept_ns: dict[tuple[str, str, int], int]
+
+
+def host_times(system: System, recorded: Recorded) -> HostTimes:
+    locked = {tuple(one.callback) for lock in system.locks for one in lock.sections}
+    watch = recorded.pauses
+    look, step = (look_ns(watch), watch["step_ns"]) if watch else (0, 1)
+    late: dict[tuple[str, int], int] = {}
+    kept: dict[tuple[str, str, int], int] = {}
+    for host in system.executors:
+        if host.where != "host" or is_given(host):
+            continue
+        own = [(chain, one) for chain in system.chains for one in chain.callbacks if one.executor == host.name]
+        every = sorted(
+            (start_ns, end_ns, chain, one, index, spent_ns)
+            for chain, one in ((chain.name, one.name) for chain, one in own)
+            for index, (start_ns, end_ns, spent_ns) in recorded.runs.get((chain, one), {}).items()
+        )
+        begins = {(chain.name, one.name): chain for chain, one in own if one.kind == "timer"}
+        busy_ns = 0  # latest end of an earlier callback
+        for start_ns, end_ns, chain_name, name, index, spent_ns in every:
+            began = begins.get((chain_name, name))
+            if began is not None and busy_ns <= (release_ns := release_ns_of(system, began, recorded, index)):
+                late[chain_name, index] = start_ns - release_ns
+            busy_ns = max(busy_ns, end_ns)
+            if not host.budget_ms and (chain_name, name) not in locked:
+                length_ns = end_ns - start_ns
+                kept[chain_name, name, index] = length_ns - spent_ns - watch_ns(step, look, length_ns)
+    return HostTimes(late, kept)
+
+
+def host_evidence(system: System, recorded: Recorded) -> dict[str, Any]:
+    """start_late_ns: by chain, the greatest delay of a host timer that expired while its executor was idle. kept: the
+    callback of a host whose thread was without a processor for the longest time, and that time."""
+    times = host_times(system, recorded)
+    late: dict[str, int] = {}
+    for (chain, _), late_ns in times.late_ns.items():
+        late[chain] = max(late.get(chain, 0), late_ns)
+    most = max(((kept_ns, f"{chain}/{name}") for (chain, name, _), kept_ns in times.kept_ns.items()), default=None)
+    return {"start_late_ns": late} | ({"kept": {"callback": most[1], "most_ns": most[0]}} if most else {})
 
 
 def _was_skipped(system: System, chain: Chain, recorded: Recorded, index: int, has_begun: bool) -> bool:
@@ -506,11 +556,11 @@ def _instances(system: System, chain: Chain, recorded: Recorded, periods: int) -
 
 # ---- undisturbed instances ----
 #
-# The instances of a run that the bounds cover. A bound assumes that processors are available, and that callbacks, agent
-# and DDS take no longer than described. If a run observed a violation, bounds do not cover the instances that were
-# under way at that time. They do not cover either the instances that later met one of these on a common executor or
-# link, because there may have been work left. All other instances are undisturbed, and none of them may exceed its
-# bound.
+# The instances of a run that the bounds cover. A bound assumes that processors are available (to each host thread its
+# own), that idle threads start at once, and that callbacks, agent and DDS take no longer than described. If a run
+# observed a violation, bounds do not cover the instances that were under way at that time. They do not cover either the
+# instances that later met one of these on a common executor or link, because there may have been work left. All other
+# instances are undisturbed, and none of them may exceed its bound.
 #
 # The reason is that of busy windows (Lehoczky, "Fixed priority scheduling of periodic task sets with arbitrary
 # deadlines", RTSS 1990): a busy window begins when no earlier work remains, so an instance outside of the window of a
@@ -538,11 +588,12 @@ class UnderWay:
 def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, dict[int, int]]:
     """For each chain that was played from end to end, by its name: the latency in ns of each undisturbed instance after
     the warm-up, by the number of the instance."""
+    times = host_times(system, recorded)
     every = [
         one
         for chain in system.chains
         if is_played(system, chain)
-        for one in _under_way(system, chain, recorded, periods)
+        for one in _under_way(system, chain, recorded, periods, times)
     ]
     broken = reached(every, pauses_of(recorded.pauses))
     found: dict[str, dict[int, int]] = {one.chain: {} for one in every}
@@ -552,7 +603,7 @@ def undisturbed(system: System, recorded: Recorded, periods: int) -> dict[str, d
     return found
 
 
-def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int) -> list[UnderWay]:
+def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int, times: HostTimes) -> list[UnderWay]:
     path = system.path(chain)
     runs = [(one, runs_of(system, recorded, one)) for one in path]
     executors = [system.executor(one.executor) for one in path]
@@ -567,7 +618,11 @@ def _under_way(system: System, chain: Chain, recorded: Recorded, periods: int) -
         is_whole = len(seen) == len(path)
         until_ns = seen[-1][1][1] if is_whole else release_ns + max(chain.deadline_ns, period_ns)
         is_described = all(one.least_ns <= spent[2] <= limit_ns(system, one) for one, spent in seen)
-        is_broken = index in slow or not (is_whole and is_described)
+        is_late = times.late_ns.get((maker_of(system, path[0]).name, index), 0) > chain.jitter_ns + evidence.KEPT_NS
+        is_kept = any(
+            times.kept_ns.get((maker_of(system, one).name, one.name, index), 0) > evidence.KEPT_NS for one in path
+        )
+        is_broken = index in slow or is_late or is_kept or not (is_whole and is_described)
         late_ns = release_ns + period_ns if until_ns > release_ns + period_ns else None
         found.append(UnderWay(chain.name, index, release_ns, until_ns, is_whole, is_broken, shared, late_ns))
     return found
