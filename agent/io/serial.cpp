@@ -131,7 +131,7 @@ void SerialLink::receive(Time now) {
     if (complete == 0) continue;
     counters_.frames_in++;
     const Bytes message(reader_.buffer, reader_.length);
-    if (tide_crc16(0, message.data(), message.size()) == reader_.crc) {
+    if (tide_crc16(message.data(), message.size()) == reader_.crc) {
       agent_.input(base_ | reader_.source, message, now);
     } else {
       counters_.checksum_errors++;

@@ -375,7 +375,7 @@ void AgentHost::input(const Line::Bytes &frame) {
     int complete = 0;
     used += tide_framing_reader_input(&reader_, frame.data() + used, frame.size() - used, &complete);
     if (complete == 0) continue;
-    if (tide_crc16(0, buffer_.data(), reader_.length) == reader_.crc) {
+    if (tide_crc16(buffer_.data(), reader_.length) == reader_.crc) {
       const agent::Bytes message(buffer_.data(), reader_.length);
       if (on_input) on_input(message);
       note_heartbeat(message);

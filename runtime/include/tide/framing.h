@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tide/status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -22,34 +24,64 @@ extern "C" {
 /* Largest frame that a message of this many bytes can become. */
 #define TIDE_FRAMING_WORST_BYTES(message_bytes) (1u + 2u * ((message_bytes) + 6u))
 
-/* CRC-16/ARC, continued from crc (start with 0). Cost: linear; each nibble is looked up in a table of 32 bytes. */
-uint16_t tide_crc16(uint16_t crc, const uint8_t *bytes, size_t count);
+/* CRC-16/ARC. Cost: linear, four octets at a time, without a table. */
+uint16_t tide_crc16(const uint8_t *bytes, size_t count);
 
 /* Write one frame of a message given in two parts (either may be empty). Returns the bytes written, or
  * TIDE_ERROR_TOO_LARGE (capacity), TIDE_ERROR_ARGUMENT (message above 65,535 bytes). */
 int tide_framing_encode(uint8_t *frame, size_t capacity, uint8_t source, uint8_t destination, const uint8_t *head,
                         size_t head_bytes, const uint8_t *body, size_t body_bytes);
 
+/* Part of a frame that is still to be written. */
+typedef struct tide_framing_segment {
+  const uint8_t *bytes;
+  size_t count;
+} tide_framing_segment_t;
+
 /* Writes a frame octet by octet, as a transmitter needs them. It needs no buffer, and no preparation that grows with
  * the message, so a link starts a frame in a short time. Memory: the owner's, 56 bytes with 32-bit pointers, not to be
  * moved while in use. */
+enum { TIDE_FRAMING_FRONT, TIDE_FRAMING_HEAD, TIDE_FRAMING_BODY, TIDE_FRAMING_TAIL, TIDE_FRAMING_BACK };
 typedef struct tide_framing_writer {
-  struct {
-    const uint8_t *bytes;
-    size_t count;
-  } segments[5]; /* addresses and length, parts of the message, checksum */
+  tide_framing_segment_t segments[5]; /* addresses and length, parts of the message, checksum */
   uint8_t front[4], back[2];
-  uint16_t crc;
+  uint16_t rest; /* rest and bits: state of the checksum */
+  uint32_t bits;
   uint8_t segment; /* index of the segment being written */
   bool begun, escaped;
-  size_t position; /* position in this segment */
 } tide_framing_writer_t;
 
 /* Begin the frame of a message in three parts (any may be empty). The parts must not change until the frame is
  * complete. O(1). TIDE_ERROR_ARGUMENT: more than 65,535 bytes. */
-int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint8_t destination, const uint8_t *head,
-                             size_t head_bytes, const uint8_t *body, size_t body_bytes, const uint8_t *tail,
-                             size_t tail_bytes);
+static inline int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint8_t destination,
+                                           const uint8_t *head, size_t head_bytes, const uint8_t *body,
+                                           size_t body_bytes, const uint8_t *tail, size_t tail_bytes) {
+  const size_t length = head_bytes + body_bytes + tail_bytes;
+  if ((head_bytes | body_bytes | tail_bytes | length) > UINT16_MAX) return TIDE_ERROR_ARGUMENT;
+  writer->segments[TIDE_FRAMING_FRONT].bytes = writer->front;
+  writer->segments[TIDE_FRAMING_FRONT].count = sizeof writer->front;
+  writer->segments[TIDE_FRAMING_HEAD].bytes = head;
+  writer->segments[TIDE_FRAMING_HEAD].count = head_bytes;
+  writer->segments[TIDE_FRAMING_BODY].bytes = body;
+  writer->segments[TIDE_FRAMING_BODY].count = body_bytes;
+  writer->segments[TIDE_FRAMING_TAIL].bytes = tail;
+  writer->segments[TIDE_FRAMING_TAIL].count = tail_bytes;
+  writer->segments[TIDE_FRAMING_BACK].bytes = writer->back;
+  writer->segments[TIDE_FRAMING_BACK].count = sizeof writer->back;
+  writer->front[0] = source;
+  writer->front[1] = destination;
+  writer->front[2] = (uint8_t)length;
+  writer->front[3] = (uint8_t)(length >> 8);
+  writer->segment = TIDE_FRAMING_FRONT;
+  writer->begun = writer->escaped = false;
+  writer->rest = 0u;
+  writer->bits = 0u;
+  return TIDE_OK;
+}
+/* True when all octets of the frame were written. */
+static inline bool tide_framing_writer_is_complete(const tide_framing_writer_t *writer) {
+  return writer->segment == TIDE_FRAMING_BACK && writer->segments[TIDE_FRAMING_BACK].count == 0u;
+}
 /* Write the next octets, at most capacity (for a DMA in pieces). Returns their number; 0: the frame is complete.
  * O(capacity). */
 size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity);

@@ -108,8 +108,9 @@ static bool is_in_order(const tide_slot_t *slot, uint8_t stream) {
 }
 
 static tide_input_stream_t *find_stream(const tide_receiver_t *r, uint8_t id) {
-  for (size_t i = 0; i < r->config.stream_count; ++i)
-    if (r->config.streams[i].id == id) return &r->config.streams[i];
+  tide_input_stream_t *stream = r->config.streams;
+  for (size_t left = r->config.stream_count; left > 0u; --left, ++stream)
+    if (stream->id == id) return stream;
   return NULL;
 }
 
@@ -141,7 +142,7 @@ static void enter_heap(tide_receiver_t *r, tide_slot_t *slot) {
 }
 
 bool tide_receiver_verify(const tide_slot_t *slot) {
-  return !slot->verify || tide_crc16(0u, slot->bytes, slot->length) == slot->crc;
+  return !slot->verify || tide_crc16(slot->bytes, slot->length) == slot->crc;
 }
 
 /* ---- invariants, all checked after each step ---- */
@@ -1405,7 +1406,10 @@ static int deliver_fragment(tide_receiver_t *r, tide_slot_t *slot, const tide_de
 
 /* Stops before a FRAGMENT of a second message, for which the next accept finds memory. */
 int tide_receiver_deliver(tide_receiver_t *r, tide_slot_t *slot) {
-  tide_delivery_t delivery = {.arrived_ns = slot->arrived_ns, .memory = slot};
+  tide_delivery_t delivery; /* assigned member by member: for a literal, GCC calls memset on a Cortex-M */
+  delivery.arrived_ns = slot->arrived_ns;
+  delivery.memory = slot;
+  delivery.reassembled = false;
   (void)tide_xrce_get_header(slot->bytes, slot->length, &delivery.header);
   size_t position = slot->position;
   int count = 0, more;

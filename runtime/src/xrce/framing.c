@@ -18,147 +18,163 @@ enum {
   WAIT_CRC_HIGH
 };
 
-/* ---- checksum ---- */
+/* ---- checksum ----
+ *
+ * The polynomial of CRC-16/ARC is (x + 1) (x^15 + x + 1). The remainders by the two factors are computed apart, because
+ * both take four octets in a few instructions and without a table. The checksum follows from them (crc_of).
+ *
+ *   bits  exclusive or of all octets or words of the message. Its parity is the remainder by x + 1.
+ *   rest  remainder of the message, times x^15, by x^15 + x + 1. Bit n is the coefficient of x^(14 - n), so the first
+ *         bit of the message is the lowest one. */
+typedef struct sum {
+  uint32_t bits, rest;
+} sum_t;
 
-/* Remainders of the sixteen nibbles for the reflected polynomial 0xA001. */
-static const uint16_t remainders[16] = {0x0000, 0xCC01, 0xD801, 0x1400, 0xF001, 0x3C00, 0x2800, 0xE401,
-                                        0xA001, 0x6C00, 0x7800, 0xB401, 0x5000, 0x9C01, 0x8801, 0x4400};
+#define IN_PLACE static inline __attribute__((always_inline)) /* so that the sum stays in registers */
 
-static inline uint32_t crc_of(uint32_t crc, uint8_t octet) {
-  crc ^= octet;
-  crc = crc >> 4 ^ remainders[crc & 15u];
-  return crc >> 4 ^ remainders[crc & 15u];
+/* Times x^count, for up to 14 bits at once: each of the lowest bits becomes x^15 times a power of x, and x^15 is x + 1.
+ */
+IN_PLACE uint32_t times_x_to(uint32_t count, uint32_t rest) {
+  const uint32_t lowest = rest & ((1u << count) - 1u);
+  return rest >> count ^ (lowest ^ lowest << 1) << (14u - count);
 }
 
-uint16_t tide_crc16(uint16_t crc, const uint8_t *bytes, size_t count) {
-  uint32_t mixed = crc;
-  for (size_t i = 0; i < count; ++i) mixed = crc_of(mixed, bytes[i]);
-  return (uint16_t)mixed;
+IN_PLACE sum_t with_octet(sum_t sum, uint8_t octet) {
+  return (sum_t){sum.bits ^ octet, times_x_to(8u, sum.rest ^ octet)};
+}
+
+IN_PLACE sum_t with_four(sum_t sum, uint32_t octets) { /* the first octet is the lowest */
+  return (sum_t){sum.bits ^ octets, times_x_to(4u, times_x_to(14u, times_x_to(14u, sum.rest ^ octets)))};
+}
+
+/* A lean runtime handles octets one by one, which takes less code. */
+#define IN_FOURS (!TIDE_LEAN)
+
+IN_PLACE uint32_t first_lowest(uint32_t octets) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+  return __builtin_bswap32(octets);
+#else
+  return octets;
+#endif
+}
+
+/* The checksum is the remainder of the message times x^16. So it is `rest` times x, or that plus x^15 + x + 1; the
+ * parity decides which. */
+static uint32_t crc_of(uint32_t bits, uint32_t message_rest) {
+  const uint32_t rest = times_x_to(1u, message_rest);
+  uint32_t odd = bits ^ rest;
+  odd ^= odd >> 16;
+  odd ^= odd >> 8;
+  odd ^= odd >> 4;
+  odd = 0x6996u >> (odd & 15u) & 1u; /* parity of four bits */
+  return rest << 1 ^ (odd != 0u ? 0xC001u : 0u);
+}
+
+uint16_t tide_crc16(const uint8_t *bytes, size_t count) {
+  sum_t sum = {0u, 0u};
+  for (; IN_FOURS && count >= 4u; count -= 4u, bytes += 4) {
+    uint32_t octets;
+    __builtin_memcpy(&octets, bytes, sizeof octets);
+    sum = with_four(sum, first_lowest(octets));
+  }
+  for (; count > 0u; --count) sum = with_octet(sum, *bytes++);
+  return (uint16_t)crc_of(sum.bits, sum.rest);
 }
 
 /* ---- writing ---- */
 
 static bool is_special(uint8_t octet) { return octet == TIDE_FRAMING_FLAG || octet == TIDE_FRAMING_ESCAPE; }
 
-/* Writes the octets with escapes. Returns the new position, or capacity + 1 if they do not fit. */
-static size_t put_escaped(uint8_t *frame, size_t capacity, size_t position, const uint8_t *octets, size_t count) {
-  if (position > capacity || count > capacity - position) return capacity + 1u;
-  for (size_t i = 0; i < count; ++i) {
-    uint8_t octet = octets[i];
-    if (capacity - position < 1u + (is_special(octet) ? 1u : 0u)) return capacity + 1u;
-    if (is_special(octet)) {
-      frame[position++] = TIDE_FRAMING_ESCAPE;
-      octet ^= TIDE_FRAMING_XOR;
+/* True if one of four octets is 0x7D to 0x7F: only these carry into their highest bit and do not have it already. */
+IN_PLACE bool may_be_special(uint32_t octets) {
+  return (((octets & 0x7F7F7F7Fu) + 0x03030303u) & ~octets & 0x80808080u) != 0u;
+}
+
+/* Octets are written in fours while none of four is special and all of them fit, else one by one. */
+size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {
+  const tide_framing_segment_t *const back = &writer->segments[TIDE_FRAMING_BACK];
+  size_t room = capacity;
+  sum_t sum = {writer->bits, writer->rest};
+  uint32_t octets;
+  if (writer->segment == TIDE_FRAMING_FRONT && room > 0u) {
+    if (!writer->begun) {
+      writer->begun = true;
+      *bytes++ = TIDE_FRAMING_FLAG;
+      room--;
     }
-    frame[position++] = octet;
+    __builtin_memcpy(&octets, writer->front, 4);
+    if (IN_FOURS && room >= 4u && writer->segments[TIDE_FRAMING_FRONT].count == 4u && !may_be_special(octets)) {
+      __builtin_memcpy(bytes, &octets, 4);
+      bytes += 4;
+      room -= 4u;
+      writer->segment = TIDE_FRAMING_HEAD;
+    }
   }
-  return position;
+  tide_framing_segment_t *segment = &writer->segments[writer->segment];
+  const uint8_t *from = segment->bytes;
+  size_t left = segment->count;
+  for (;;) {
+    if (IN_FOURS && left >= 4u && room >= 4u) {
+      __builtin_memcpy(&octets, from, 4);
+      if (!may_be_special(octets)) {
+        __builtin_memcpy(bytes, &octets, 4);
+        sum = with_four(sum, first_lowest(octets));
+        from += 4;
+        bytes += 4;
+        left -= 4u;
+        room -= 4u;
+        continue;
+      }
+    }
+    if (left == 0u) {
+      if (segment == back) break;
+      ++segment;
+      from = segment->bytes;
+      left = segment->count;
+      if (segment == back) {
+        const uint32_t crc = crc_of(sum.bits, sum.rest);
+        writer->back[0] = (uint8_t)crc;
+        writer->back[1] = (uint8_t)(crc >> 8);
+        if (IN_FOURS && room >= 2u && !may_be_special(crc)) {
+          *bytes++ = writer->back[0];
+          *bytes++ = writer->back[1];
+          room -= 2u;
+          left = 0u;
+        }
+      }
+      continue;
+    }
+    if (room == 0u) break;
+    const uint8_t octet = *from;
+    room--;
+    if (is_special(octet)) {
+      writer->escaped = !writer->escaped;
+      if (writer->escaped) {
+        *bytes++ = TIDE_FRAMING_ESCAPE;
+        continue; /* the octet itself may not fit any more */
+      }
+    }
+    if (segment != writer->segments) sum = with_octet(sum, octet); /* the checksum is that of the message alone */
+    *bytes++ = is_special(octet) ? octet ^ TIDE_FRAMING_XOR : octet;
+    from++;
+    left--;
+  }
+  segment->bytes = from;
+  segment->count = left;
+  writer->segment = (uint8_t)(segment - writer->segments);
+  writer->bits = sum.bits;
+  writer->rest = (uint16_t)sum.rest;
+  return capacity - room;
 }
 
 int tide_framing_encode(uint8_t *frame, size_t capacity, uint8_t source, uint8_t destination, const uint8_t *head,
                         size_t head_bytes, const uint8_t *body, size_t body_bytes) {
-  if (head_bytes > UINT16_MAX || body_bytes > UINT16_MAX - head_bytes) return TIDE_ERROR_ARGUMENT;
-  if (capacity > INT32_MAX - 1) capacity = INT32_MAX - 1;
-  if (capacity == 0) return TIDE_ERROR_TOO_LARGE;
-  size_t length = head_bytes + body_bytes;
-  uint16_t crc = tide_crc16(tide_crc16(0, head, head_bytes), body, body_bytes);
-  const uint8_t front[4] = {source, destination, (uint8_t)length, (uint8_t)(length >> 8)};
-  const uint8_t back[2] = {(uint8_t)crc, (uint8_t)(crc >> 8)};
-  frame[0] = TIDE_FRAMING_FLAG;
-  size_t position = put_escaped(frame, capacity, 1, front, sizeof front);
-  position = put_escaped(frame, capacity, position, head, head_bytes);
-  position = put_escaped(frame, capacity, position, body, body_bytes);
-  position = put_escaped(frame, capacity, position, back, sizeof back);
-  return position > capacity ? TIDE_ERROR_TOO_LARGE : (int)position;
-}
-
-enum { FRONT, HEAD, BODY, TAIL, BACK };
-
-int tide_framing_writer_init(tide_framing_writer_t *writer, uint8_t source, uint8_t destination, const uint8_t *head,
-                             size_t head_bytes, const uint8_t *body, size_t body_bytes, const uint8_t *tail,
-                             size_t tail_bytes) {
-  if (head_bytes > UINT16_MAX || body_bytes > UINT16_MAX - head_bytes ||
-      tail_bytes > UINT16_MAX - head_bytes - body_bytes)
-    return TIDE_ERROR_ARGUMENT;
-  const size_t length = head_bytes + body_bytes + tail_bytes;
-  /* assigned member by member, because a literal would be built on the stack and copied */
-  writer->segments[FRONT].bytes = writer->front;
-  writer->segments[FRONT].count = sizeof writer->front;
-  writer->segments[HEAD].bytes = head;
-  writer->segments[HEAD].count = head_bytes;
-  writer->segments[BODY].bytes = body;
-  writer->segments[BODY].count = body_bytes;
-  writer->segments[TAIL].bytes = tail;
-  writer->segments[TAIL].count = tail_bytes;
-  writer->segments[BACK].bytes = writer->back;
-  writer->segments[BACK].count = sizeof writer->back;
-  writer->front[0] = source;
-  writer->front[1] = destination;
-  writer->front[2] = (uint8_t)length;
-  writer->front[3] = (uint8_t)(length >> 8);
-  writer->crc = 0u;
-  writer->segment = FRONT;
-  writer->begun = writer->escaped = false;
-  writer->position = 0u;
-  return TIDE_OK;
-}
-
-/* Moves to the next octet to write. Returns false if all octets are written. */
-static bool find_octet(tide_framing_writer_t *writer) {
-  while (writer->position == writer->segments[writer->segment].count) {
-    if (writer->segment == BACK) return false;
-    writer->segment++;
-    writer->position = 0;
-    writer->back[0] = (uint8_t)writer->crc; /* the checksum is complete before the last segment */
-    writer->back[1] = (uint8_t)(writer->crc >> 8);
-  }
-  return true;
-}
-
-static bool is_of_message(const tide_framing_writer_t *writer) {
-  return writer->segment != FRONT && writer->segment != BACK;
-}
-
-/* Writes octets up to the next special one, or to the end of their segment. */
-static size_t put_plain(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {
-  const uint8_t *const first = writer->segments[writer->segment].bytes + writer->position, *from = first;
-  const size_t left = writer->segments[writer->segment].count - writer->position;
-  const uint8_t *const end = first + (left < capacity ? left : capacity);
-  uint32_t crc = writer->crc;
-  while (from != end) { /* this loop takes a third of a publish's instructions on a microcontroller */
-    const uint8_t octet = *from;
-    if (is_special(octet)) break;
-    *bytes++ = octet;
-    crc = crc_of(crc, octet);
-    ++from;
-  }
-  const size_t count = (size_t)(from - first);
-  if (is_of_message(writer)) writer->crc = (uint16_t)crc;
-  writer->position += count;
-  return count;
-}
-
-/* Writes the escape of a special octet, then the octet. */
-static uint8_t next_of_special(tide_framing_writer_t *writer) {
-  writer->escaped = !writer->escaped;
-  if (writer->escaped) return TIDE_FRAMING_ESCAPE;
-  const uint8_t octet = writer->segments[writer->segment].bytes[writer->position++];
-  if (is_of_message(writer)) writer->crc = tide_crc16(writer->crc, &octet, 1);
-  return octet ^ TIDE_FRAMING_XOR;
-}
-
-size_t tide_framing_writer_output(tide_framing_writer_t *writer, uint8_t *bytes, size_t capacity) {
-  size_t count = 0;
-  if (!writer->begun && capacity > 0) {
-    writer->begun = true;
-    bytes[count++] = TIDE_FRAMING_FLAG;
-  }
-  while (count < capacity && find_octet(writer)) {
-    const size_t plain = writer->escaped ? 0 : put_plain(writer, bytes + count, capacity - count);
-    count += plain;
-    if (plain == 0) bytes[count++] = next_of_special(writer);
-  }
-  return count;
+  tide_framing_writer_t writer;
+  const int status =
+      tide_framing_writer_init(&writer, source, destination, head, head_bytes, body, body_bytes, NULL, 0u);
+  if (status != TIDE_OK) return status;
+  const size_t length = tide_framing_writer_output(&writer, frame, capacity < INT32_MAX ? capacity : INT32_MAX);
+  return tide_framing_writer_is_complete(&writer) ? (int)length : TIDE_ERROR_TOO_LARGE;
 }
 
 /* ---- reading ---- */
@@ -246,6 +262,13 @@ static size_t take_plain(tide_framing_reader_t *reader, const uint8_t *bytes, si
   uint8_t *to = reader->buffer + reader->received;
   size_t taken = 0;
   if (count > wanted) count = wanted;
+  while (IN_FOURS && count - taken >= 4u) {
+    uint32_t octets;
+    __builtin_memcpy(&octets, bytes + taken, 4);
+    if (may_be_special(octets)) break;
+    __builtin_memcpy(to + taken, &octets, 4);
+    taken += 4u;
+  }
   while (taken < count && !is_special(bytes[taken])) {
     to[taken] = bytes[taken];
     ++taken;

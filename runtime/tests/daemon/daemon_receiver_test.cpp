@@ -152,13 +152,13 @@ TEST(daemon_receiver, duplicates_and_messages_beyond_the_window) {
 TEST(daemon_receiver, damaged_frames_are_dropped_and_asked_for) {
   Receiver r;
   Bytes good = message(reliable0, 0, {data(1)});
-  const uint16_t crc = tide_crc16(0, good.data(), good.size());
+  const uint16_t crc = tide_crc16(good.data(), good.size());
   Bytes bad = good;
   bad.back() ^= 4;
   EXPECT_EQ(r.arrive_checked(good, crc), 1);
   EXPECT_EQ(r.process(), 1);
   bad[2] = good[2] = 1;
-  const uint16_t next_crc = tide_crc16(0, good.data(), good.size());
+  const uint16_t next_crc = tide_crc16(good.data(), good.size());
   EXPECT_EQ(r.arrive_checked(bad, next_crc), 1);
   EXPECT_EQ(r.process(), 0);
   EXPECT_EQ(r.acknacks.back(), (Acknack{reliable0, 1, 1}));
@@ -227,7 +227,7 @@ TEST(daemon_receiver, answers_that_waited_for_their_turn_follow_at_once) {
 TEST(daemon_receiver, damaged_answers_are_asked_for_and_mixed_ones_wait) {
   Answered r;
   const Bytes good = message(reliable0, 0, {status(0)});
-  const uint16_t crc = tide_crc16(0, good.data(), good.size());
+  const uint16_t crc = tide_crc16(good.data(), good.size());
   Bytes bad = good;
   bad.back() ^= 1;
   EXPECT_EQ(r.arrive_checked(bad, crc), 0);

@@ -363,7 +363,7 @@ void World::wire_done(Side &side) {
 void World::transmit(Side &side, const Bytes &original) {
   if (chance(options.loss)) return;
   Bytes bytes = original;
-  const uint16_t crc = tide_crc16(0, bytes.data(), bytes.size());
+  const uint16_t crc = tide_crc16(bytes.data(), bytes.size());
   if (chance(options.damage)) {
     for (uint32_t flips = 1 + below(2); flips > 0; --flips) bytes[below(static_cast<uint32_t>(bytes.size()))] ^= 0x10;
     if (bytes == original) bytes[0] ^= 0x01;

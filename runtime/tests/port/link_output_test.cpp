@@ -58,7 +58,7 @@ TEST(SerialOutput, IsOneFrameAtATimeAndRefusesWhatDoesNotFit) {
   std::vector<uint8_t> storage(TIDE_FRAMING_WORST_BYTES(20));
   tide_serial_output_t output;
   tide_serial_output_init(&output, storage.data(), storage.size(), 115200, 1, 0);
-  const std::vector<uint8_t> head(8, 0x7E), body(12, 0x7E), large(100, 0x7E), tail(3, 0), none;
+  const std::vector<uint8_t> head(8, 0x7E), body(12, 0x7E), large(100, 0x7E), tail(7, 0), none;
   const tide_frame_parts_t fits = parts_of(head, body, none), with_tail = parts_of(head, body, tail),
                            too_large = parts_of(head, large, none);
   EXPECT_EQ(tide_serial_output_load(&output, &too_large), TIDE_ERROR_TOO_LARGE);

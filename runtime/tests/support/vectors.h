@@ -120,7 +120,7 @@ struct Unframer {
       used += count;
       if (complete == 0) continue;
       frames.push_back({{buffer.begin(), buffer.begin() + reader.length}, std::exchange(line, {}), true});
-      frames.back().crc_valid = tide_crc16(0, buffer.data(), reader.length) == reader.crc;
+      frames.back().crc_valid = tide_crc16(buffer.data(), reader.length) == reader.crc;
       tide_framing_reader_set_buffer(&reader, buffer.data(), buffer.size());
     }
     return frames;

@@ -23,34 +23,16 @@ void tide_serial_output_init(tide_serial_output_t *output, uint8_t *storage, siz
   output->destination = destination;
 }
 
-/* The framing accepts only two parts, so body and tail are joined. They are joined at the end of the storage, where the
- * growing frame cannot overwrite them before they are read: the free space before them covers the worst-case growth by
- * escaping. */
-static int join_tail(const tide_serial_output_t *output, const tide_frame_parts_t *parts, const uint8_t **body,
-                     size_t *body_bytes) {
-  *body = parts->body;
-  *body_bytes = parts->body_bytes;
-  if (parts->tail_bytes == 0u) return TIDE_OK;
-  const size_t joined_bytes = parts->body_bytes + parts->tail_bytes;
-  if (TIDE_FRAMING_WORST_BYTES(parts->head_bytes + joined_bytes) > output->capacity) return TIDE_ERROR_TOO_LARGE;
-  uint8_t *joined = output->frame + output->capacity - joined_bytes;
-  if (parts->body_bytes > 0u) memcpy(joined, parts->body, parts->body_bytes);
-  memcpy(joined + parts->body_bytes, parts->tail, parts->tail_bytes);
-  *body = joined;
-  *body_bytes = joined_bytes;
-  return TIDE_OK;
-}
-
 int tide_serial_output_load(tide_serial_output_t *output, const tide_frame_parts_t *parts) {
-  const uint8_t *body;
-  size_t body_bytes;
+  tide_framing_writer_t writer;
   if (output->written < output->length) return TIDE_ERROR_STATE;
-  const int status = join_tail(output, parts, &body, &body_bytes);
+  const int status =
+      tide_framing_writer_init(&writer, output->source, output->destination, parts->head, parts->head_bytes,
+                               parts->body, parts->body_bytes, parts->tail, parts->tail_bytes);
   if (status != TIDE_OK) return status;
-  const int length = tide_framing_encode(output->frame, output->capacity, output->source, output->destination,
-                                         parts->head, parts->head_bytes, body, body_bytes);
-  if (length < 0) return length;
-  output->length = (size_t)length;
+  const size_t length = tide_framing_writer_output(&writer, output->frame, output->capacity);
+  if (!tide_framing_writer_is_complete(&writer)) return TIDE_ERROR_TOO_LARGE;
+  output->length = length;
   output->written = 0u;
   return TIDE_OK;
 }
