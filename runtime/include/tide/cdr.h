@@ -29,6 +29,16 @@ typedef struct tide_cdr {
 
 /* Start writing. Little-endian. */
 void tide_cdr_writer(tide_cdr_t *cdr, uint8_t *bytes, size_t capacity);
+/* Like tide_cdr_writer, but starts after `position` octets; alignment counts from there. Members
+ * are assigned one by one: to clear a whole structure, GCC calls memset on a Cortex-M, which takes four times as long.
+ */
+static inline void tide_cdr_writer_at(tide_cdr_t *cdr, uint8_t *bytes, size_t capacity, size_t position) {
+  cdr->bytes = bytes;
+  cdr->capacity = capacity;
+  cdr->position = cdr->origin = position;
+  cdr->big_endian = cdr->reading = false;
+  cdr->status = 0; /* TIDE_OK */
+}
 /* Start reading; never writes to bytes. */
 void tide_cdr_reader(tide_cdr_t *cdr, const uint8_t *bytes, size_t length, bool big_endian);
 /* Start measuring: the put functions only advance position. */

@@ -60,14 +60,12 @@ typedef struct tide_publisher_handle {
   struct tide_support *support; /* null: free */
   const tide_message_type_t *type;
   tide_topic_t topic;
-  tide_priority_t priority;
-  bool reliable;
-  bool is_large;      /* the publisher's last sample did not fit the smallest node */
-  uint16_t keep_last; /* depth of a best-effort publisher with KEEP_LAST; 0: another publisher */
-  int32_t wait_ms;    /* longest wait for a free node */
+  tide_writer_t writer;
+  int32_t wait_ms; /* longest wait for a free node */
   const struct tide_local_functions *local;
   tide_local_topic_handle_t *local_topic;
   tide_reach_t reach;
+  bool is_large;                            /* the publisher's last sample did not fit the smallest node */
   const struct tide_continuous *continuous; /* null: its samples are written in one piece */
 } tide_publisher_handle_t;
 

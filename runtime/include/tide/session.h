@@ -269,12 +269,18 @@ typedef struct tide_write {
 } tide_write_t;
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes);
-/* Like tide_session_write_begin. keep_last: the depth for a best-effort sample with history KEEP_LAST, else 0. Older
+/* Whose samples are written. keep_last: the depth for a best-effort writer with history KEEP_LAST, else 0. Older
  * samples of the object that wait for the link are evicted and counted (tide_transmitter_keep_last). If no node is
  * free, the oldest sample of the writer with the most waiting samples is evicted (tide_transmitter_acquire_last). So a
  * line that cannot carry all samples carries the newest. The lean profile ignores keep_last. */
-int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
-                                  uint16_t keep_last, tide_priority_t priority, uint32_t bytes);
+typedef struct tide_writer {
+  uint16_t object, keep_last;
+  tide_priority_t priority;
+  bool reliable;
+} tide_writer_t;
+/* Like tide_session_write_begin; no pointer may be null. */
+int tide_session_write_begin_by(tide_session_t *session, tide_write_t *write, const tide_writer_t *writer,
+                                uint32_t bytes);
 int tide_session_write_end(tide_write_t *write);
 void tide_session_write_abandon(tide_write_t *write);
 /* Id of the request, which the reply will carry. Call it between begin and end of a request. */

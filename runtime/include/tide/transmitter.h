@@ -110,7 +110,8 @@ typedef struct tide_long_message {
 } tide_long_message_t;
 
 typedef struct tide_output_stream {
-  uint8_t id;             /* 0: unused element */
+  uint8_t id; /* 0: unused element */
+  uint8_t level;
   uint16_t next_sequence; /* best effort: sequence number of the next frame */
   uint16_t first_unacknowledged;
   uint16_t next_to_send; /* reliable: first number that was never on the wire, at most `window` after
@@ -346,7 +347,7 @@ typedef struct tide_node_use {
 struct tide_transmitter {
   bool paused, busy;
   uint8_t control_count;
-  uint8_t session;
+  bool may_hold; /* a level is configured to withhold less urgent levels until its messages are acknowledged */
   uint8_t current_kind;
   uint8_t current_control;
   uint8_t current_outcome; /* outcome of current_node if it ended while it was on the wire */
@@ -357,7 +358,7 @@ struct tide_transmitter {
   uint16_t stream_places; /* largest number of streams in use at once since the last reset; only that many elements of
                              config.streams are searched */
   tide_node_t *current_node;
-  tide_output_stream_t *current_stream;
+  tide_output_stream_t *current_stream; /* stream of the last frame; never null */
   tide_queue_t execution_buffer, pending_buffer;
   tide_node_t *free_nodes[4];
 #if TIDE_RESERVATIONS
@@ -371,8 +372,8 @@ struct tide_transmitter {
     uint16_t of_level[32], of_writer[32]; /* nodes in use, by level and by writer */
   } counted[4];
 #endif
-  uint32_t key;
-  uint32_t fragment_bytes; /* payload of a full fragment */
+  tide_xrce_header_t header; /* of the last frame */
+  uint32_t fragment_bytes;   /* payload of a full fragment */
   uint64_t submissions;
   int64_t heartbeat_least_ns;                      /* no HEARTBEAT is due before this time */
   bool answers_due;                                /* a stream may owe an ACKNACK or HEARTBEAT */

@@ -128,7 +128,12 @@ typedef struct tide_xrce_submessage {
  * the submessage, 0 at the end, TIDE_ERROR_MALFORMED when the announced length runs beyond the message. */
 int tide_xrce_next_submessage(const uint8_t *message, size_t length, size_t *position,
                               tide_xrce_submessage_t *submessage);
-void tide_xrce_put_submessage_header(uint8_t bytes[4], uint8_t id, uint8_t flags, uint16_t length);
+static inline void tide_xrce_put_submessage_header(uint8_t bytes[4], uint8_t id, uint8_t flags, uint16_t length) {
+  bytes[0] = id;
+  bytes[1] = flags;
+  bytes[2] = (uint8_t)length;
+  bytes[3] = (uint8_t)(length >> 8);
+}
 
 /* ---- bodies. put: appends the body to a writer whose origin is the start of the body. get: reads a body. Both
  * leave errors in cdr->status. ---- */

@@ -29,8 +29,8 @@ static size_t padding_of(const tide_cdr_t *cdr, size_t alignment) {
 static uint8_t *place(tide_cdr_t *cdr, size_t alignment, size_t count, bool reading) {
   TIDE_INVARIANT(cdr->origin <= cdr->position && cdr->position <= cdr->capacity);
   TIDE_INVARIANT(alignment > 0u && (alignment & (alignment - 1u)) == 0u);
-  size_t padding = padding_of(cdr, alignment);
-  size_t room = cdr->capacity - cdr->position;
+  const size_t position = cdr->position, room = cdr->capacity - position; /* locals, as the padding could alias them */
+  const size_t padding = padding_of(cdr, alignment);
   if (cdr->status != TIDE_OK) return NULL;
   if (cdr->reading != reading) {
     cdr->status = TIDE_ERROR_ARGUMENT;
@@ -40,15 +40,13 @@ static uint8_t *place(tide_cdr_t *cdr, size_t alignment, size_t count, bool read
     cdr->status = reading ? TIDE_ERROR_MALFORMED : TIDE_ERROR_TOO_LARGE;
     return NULL;
   }
+  cdr->position = position + padding + count;
   uint8_t *bytes = cdr->bytes;
-  if (bytes != NULL) {
-    bytes += cdr->position;
-    if (!reading)
-      for (size_t i = 0; i < padding; ++i) bytes[i] = 0;
-    bytes += padding;
-  }
-  cdr->position += padding + count;
-  return bytes;
+  if (bytes == NULL) return NULL;
+  bytes += position;
+  if (!reading)
+    for (size_t i = 0; i < padding; ++i) bytes[i] = 0;
+  return bytes + padding;
 }
 
 static uint8_t *put_place(tide_cdr_t *cdr, size_t alignment, size_t count) {
@@ -59,19 +57,8 @@ static const uint8_t *get_place(tide_cdr_t *cdr, size_t alignment, size_t count)
   return place(cdr, alignment, count, true);
 }
 
-/* Assigned member by member: to clear a whole structure, GCC calls memset on a Cortex-M, which takes four times as
- * long. */
-static void begin(tide_cdr_t *cdr, uint8_t *bytes, size_t capacity, bool big_endian, bool reading) {
-  cdr->bytes = bytes;
-  cdr->capacity = capacity;
-  cdr->position = cdr->origin = 0;
-  cdr->big_endian = big_endian;
-  cdr->reading = reading;
-  cdr->status = TIDE_OK;
-}
-
 void tide_cdr_writer(tide_cdr_t *cdr, uint8_t *bytes, size_t capacity) {
-  begin(cdr, bytes, bytes == NULL ? 0 : capacity, false, false);
+  tide_cdr_writer_at(cdr, bytes, bytes == NULL ? 0 : capacity, 0u);
 }
 
 void tide_cdr_reader(tide_cdr_t *cdr, const uint8_t *bytes, size_t length, bool big_endian) {
@@ -80,10 +67,12 @@ void tide_cdr_reader(tide_cdr_t *cdr, const uint8_t *bytes, size_t length, bool 
     const uint8_t *readable;
     uint8_t *stored;
   } view = {.readable = bytes == NULL ? &nothing : bytes};
-  begin(cdr, view.stored, bytes == NULL ? 0 : length, big_endian, true);
+  tide_cdr_writer_at(cdr, view.stored, bytes == NULL ? 0 : length, 0u);
+  cdr->big_endian = big_endian;
+  cdr->reading = true;
 }
 
-void tide_cdr_measure(tide_cdr_t *cdr) { begin(cdr, NULL, SIZE_MAX, false, false); }
+void tide_cdr_measure(tide_cdr_t *cdr) { tide_cdr_writer_at(cdr, NULL, SIZE_MAX, 0u); }
 
 void tide_cdr_set_origin(tide_cdr_t *cdr) { cdr->origin = cdr->position; }
 

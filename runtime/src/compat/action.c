@@ -279,8 +279,8 @@ int tide_action_set_priority(tide_action_t *action, tide_priority_t priority) {
   if (!action->is_server) {
     return tide_session_set_reader_priority(&action->support->session, &feedback_of(action)->reader, priority);
   }
-  action->server.feedback.impl->priority = priority;
-  action->server.status.impl->priority = priority;
+  action->server.feedback.impl->writer.priority = priority;
+  action->server.status.impl->writer.priority = priority;
   return TIDE_OK;
 }
 
@@ -618,8 +618,8 @@ int tide_action_publish_status(tide_action_t *action) {
   for_each_result(count_result_locked, &counted);
   const uint32_t most = counted.count < capacity ? counted.count : capacity;
   tide_write_t write;
-  int status = tide_session_write_begin(&action->support->session, &write, publisher->topic.endpoint.id,
-                                        publisher->reliable, publisher->priority, 4u + most * STATUS_BYTES);
+  int status =
+      tide_session_write_begin_by(&action->support->session, &write, &publisher->writer, 4u + most * STATUS_BYTES);
   if (status != TIDE_OK) return status;
   uint8_t *count = write.cdr.bytes + write.cdr.position;
   TIDE_INVARIANT(write.cdr.capacity - write.cdr.position >= 4u + most * STATUS_BYTES);

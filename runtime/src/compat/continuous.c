@@ -161,7 +161,7 @@ static int send_short(tide_publisher_handle_t *publisher, const place_t *place, 
 static int begin_long(effort_t *effort) {
   const tide_publisher_handle_t *publisher = effort->publisher;
   const int status = tide_session_long_begin(&publisher->support->session, &effort->write, publisher->topic.endpoint.id,
-                                             publisher->priority, effort->bytes);
+                                             publisher->writer.priority, effort->bytes);
   return status == TIDE_ERROR_DISCONNECTED ? TIDE_ERROR_FULL
                                            : status; /* the caller then waits, because the session may return in time */
 }
@@ -258,7 +258,7 @@ static int send_in_pieces(tide_publisher_handle_t *publisher, const void *messag
   const place_t *place = (const place_t *)(const void *)publisher->continuous;
   uint32_t bytes = (uint32_t)tide_message_size(publisher->type, message);
   if (place->size != NULL) place->size(&bytes);
-  if (!publisher->reliable || bytes <= largest_sample_bytes(publisher)) {
+  if (!publisher->writer.reliable || bytes <= largest_sample_bytes(publisher)) {
     return send_short(publisher, place, message, bytes);
   }
   return send_long(publisher, place, message, bytes);

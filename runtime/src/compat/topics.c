@@ -9,6 +9,9 @@
 #include "rclc/subscription.h"
 #include "rmw_microros/rmw_microros.h"
 
+/* For steps of a publish, which a call would lengthen. */
+#define IN_PLACE static inline __attribute__((always_inline))
+
 /* ---- topics on the agent ---- */
 
 static uint32_t milliseconds(rmw_time_t time) {
@@ -94,11 +97,11 @@ int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *nod
   memset(handle, 0, sizeof *handle);
   handle->topic.name = tide_pools.publisher_names + place * tide_pools.name_bytes;
   handle->type = (const tide_message_type_t *)type_support->data;
-  handle->reliable = tide_compat_is_reliable(qos_profile);
-  handle->wait_ms = handle->reliable ? STOCK_CONFIRM_MS : 0;
-  if (!handle->reliable && qos_profile->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL) {
+  handle->writer.reliable = tide_compat_is_reliable(qos_profile);
+  handle->wait_ms = handle->writer.reliable ? STOCK_CONFIRM_MS : 0;
+  if (!handle->writer.reliable && qos_profile->history != RMW_QOS_POLICY_HISTORY_KEEP_ALL) {
     const size_t depth = qos_profile->depth == 0 ? 1 : qos_profile->depth; /* 0: the default, which is 1 */
-    handle->keep_last = depth > UINT16_MAX ? UINT16_MAX : (uint16_t)depth;
+    handle->writer.keep_last = depth > UINT16_MAX ? UINT16_MAX : (uint16_t)depth;
   }
   tide_support_t *support = node->impl->support;
   handle->support = support;
@@ -109,6 +112,7 @@ int tide_compat_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *nod
     if (delete_topic(support, &handle->topic) == TIDE_OK) handle->support = NULL;
     return status;
   }
+  handle->writer.object = handle->topic.endpoint.id;
   publisher->impl = handle;
   return TIDE_OK;
 }
@@ -137,9 +141,11 @@ rcl_ret_t rcl_publisher_init(rcl_publisher_t *publisher, const rcl_node_t *node,
   return rclc_publisher_init(publisher, node, type_support, topic_name, qos);
 }
 
-bool rcl_publisher_is_valid(const rcl_publisher_t *publisher) {
+IN_PLACE bool is_valid(const rcl_publisher_t *publisher) {
   return publisher != NULL && publisher->impl != NULL && publisher->impl->support != NULL;
 }
+
+bool rcl_publisher_is_valid(const rcl_publisher_t *publisher) { return is_valid(publisher); }
 
 const char *rcl_publisher_get_topic_name(const rcl_publisher_t *publisher) {
   return rcl_publisher_is_valid(publisher) ? publisher->impl->topic.name + 2 : NULL; /* after "rt" */
@@ -147,45 +153,40 @@ const char *rcl_publisher_get_topic_name(const rcl_publisher_t *publisher) {
 
 typedef struct attempt {
   tide_write_t *write;
-  uint16_t object;
-  bool reliable;
-  uint16_t keep_last;
-  tide_priority_t priority;
+  const tide_writer_t *writer;
   uint32_t bytes;
   int status;
 } attempt_t;
 
 static bool begun(tide_support_t *support, void *context) {
   attempt_t *attempt = context;
-  attempt->status = tide_session_write_begin_last(&support->session, attempt->write, attempt->object, attempt->reliable,
-                                                  attempt->keep_last, attempt->priority, attempt->bytes);
+  attempt->status = tide_session_write_begin_by(&support->session, attempt->write, attempt->writer, attempt->bytes);
   return attempt->status != TIDE_ERROR_FULL;
 }
 
-static int wait_and_begin(tide_support_t *support, attempt_t attempt, int32_t wait_ms) {
+static int wait_and_begin(tide_support_t *support, tide_write_t *write, const tide_writer_t *writer, uint32_t bytes,
+                          int32_t wait_ms) {
+  attempt_t attempt = {write, writer, bytes, TIDE_ERROR_FULL};
   tide_compat_wait(support, begun, &attempt, tide_compat_deadline(wait_ms), false);
   return attempt.status;
 }
 
 int tide_compat_write_begin(tide_support_t *support, tide_write_t *write, uint16_t object, bool reliable,
                             tide_priority_t priority, uint32_t bytes, int32_t wait_ms) {
-  const int status = tide_session_write_begin(&support->session, write, object, reliable, priority, bytes);
+  const tide_writer_t writer = {.object = object, .priority = priority, .reliable = reliable};
+  const int status = tide_session_write_begin_by(&support->session, write, &writer, bytes);
   if (status != TIDE_ERROR_FULL || wait_ms == 0) return status;
-  return wait_and_begin(support, (attempt_t){write, object, reliable, 0, priority, bytes, status}, wait_ms);
+  return wait_and_begin(support, write, &writer, bytes, wait_ms);
 }
 
-static int begin_sample_now(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
-  return tide_session_write_begin_last(&publisher->support->session, write, publisher->topic.endpoint.id,
-                                       publisher->reliable, publisher->keep_last, publisher->priority, bytes);
+IN_PLACE int begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
+  const int status = tide_session_write_begin_by(&publisher->support->session, write, &publisher->writer, bytes);
+  if (status != TIDE_ERROR_FULL || publisher->wait_ms == 0) return status;
+  return wait_and_begin(publisher->support, write, &publisher->writer, bytes, publisher->wait_ms);
 }
 
 int tide_compat_begin_sample(const tide_publisher_handle_t *publisher, tide_write_t *write, uint32_t bytes) {
-  const int status = begin_sample_now(publisher, write, bytes);
-  if (status != TIDE_ERROR_FULL || publisher->wait_ms == 0) return status;
-  const attempt_t attempt = {
-      write, publisher->topic.endpoint.id, publisher->reliable, publisher->keep_last, publisher->priority, bytes,
-      status};
-  return wait_and_begin(publisher->support, attempt, publisher->wait_ms);
+  return begin_sample(publisher, write, bytes);
 }
 
 static bool is_delivered(tide_support_t *support, void *context) {
@@ -202,8 +203,8 @@ void tide_compat_await_delivery(tide_support_t *support, bool reliable, tide_pri
  * program. */
 static bool is_confirmed(tide_support_t *support, void *context) {
   const tide_publisher_handle_t *publisher = context;
-  const uint8_t level = TIDE_PRIORITY_LEVEL(publisher->priority);
-  const uint8_t stream = publisher->reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
+  const uint8_t level = TIDE_PRIORITY_LEVEL(publisher->writer.priority);
+  const uint8_t stream = publisher->writer.reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
   return tide_session_is_idle(&support->session, stream); /* false while samples are held for the next session */
 }
 
@@ -213,7 +214,7 @@ rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
   tide_publisher_handle_t *handle = publisher->impl;
   if (rcl_publisher_is_valid(publisher)) {
     tide_support_t *support = handle->support;
-    tide_compat_await_delivery(support, handle->reliable, handle->priority);
+    tide_compat_await_delivery(support, handle->writer.reliable, handle->writer.priority);
     int status = delete_topic(support, &handle->topic);
     if (status != TIDE_OK) return tide_compat_result(status);
     if (handle->local != NULL) handle->local->close_publisher(handle);
@@ -227,15 +228,19 @@ rcl_ret_t rcl_publisher_fini(rcl_publisher_t *publisher, rcl_node_t *node) {
  * ends when the stream is acknowledged (reliable) or, if the driver waits for its DMA, when the last byte was sent. */
 static int wait_as_stock(tide_publisher_handle_t *publisher) {
   tide_support_t *support = publisher->support;
-  if (support->send == TIDE_SEND_ASYNCHRONOUS) return TIDE_OK;
-  if (!publisher->reliable && support->send == TIDE_SEND_STOCK) return TIDE_OK;
-  const int32_t wait_ms = publisher->reliable ? publisher->wait_ms : STOCK_CONFIRM_MS;
-  return tide_compat_wait(support, is_confirmed, publisher, tide_compat_deadline(wait_ms), publisher->reliable);
+  const bool reliable = publisher->writer.reliable;
+  if (!reliable && support->send == TIDE_SEND_STOCK) return TIDE_OK;
+  const int32_t wait_ms = reliable ? publisher->wait_ms : STOCK_CONFIRM_MS;
+  return tide_compat_wait(support, is_confirmed, publisher, tide_compat_deadline(wait_ms), reliable);
+}
+
+IN_PLACE int end_sample(tide_publisher_handle_t *publisher, tide_write_t *write) {
+  const int status = tide_compat_write_end(publisher->support, write);
+  return status != TIDE_OK || publisher->support->send == TIDE_SEND_ASYNCHRONOUS ? status : wait_as_stock(publisher);
 }
 
 int tide_compat_end_sample(tide_publisher_handle_t *publisher, tide_write_t *write) {
-  const int status = tide_compat_write_end(publisher->support, write);
-  return status == TIDE_OK ? wait_as_stock(publisher) : status;
+  return end_sample(publisher, write);
 }
 
 /* Most samples fit the smallest node; only larger ones are measured first. */
@@ -244,10 +249,10 @@ int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
   tide_write_t write;
   const uint32_t bytes = tide_pools.classes[0].node_bytes - TIDE_WRITE_HEADER_BYTES;
   if (!publisher->is_large) {
-    const int status = tide_compat_begin_sample(publisher, &write, bytes);
+    const int status = begin_sample(publisher, &write, bytes);
     if (status == TIDE_OK) {
       publisher->type->encode(&write.cdr, message);
-      if (write.cdr.status == TIDE_OK) return tide_compat_end_sample(publisher, &write);
+      if (write.cdr.status == TIDE_OK) return end_sample(publisher, &write);
       tide_session_write_abandon(&write);
     } else if (status != TIDE_ERROR_TOO_LARGE) {
       return status;
@@ -264,19 +269,19 @@ int tide_compat_send(tide_publisher_handle_t *publisher, const void *message) {
 rcl_ret_t rcl_publish(const rcl_publisher_t *publisher, const void *ros_message,
                       rmw_publisher_allocation_t *allocation) {
   (void)allocation;
-  if (!rcl_publisher_is_valid(publisher)) return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_PUBLISHER_INVALID);
+  if (!is_valid(publisher)) return tide_compat_refusal(TIDE_ERROR_ARGUMENT, RCL_RET_PUBLISHER_INVALID);
   if (ros_message == NULL) return tide_compat_result(TIDE_ERROR_ARGUMENT);
   tide_publisher_handle_t *handle = publisher->impl;
   const int local = handle->local == NULL ? TIDE_OK : handle->local->publish(handle, ros_message);
   const int sent = handle->reach == TIDE_REACH_LOCAL ? TIDE_OK : tide_compat_send(handle, ros_message);
-  return tide_compat_result(local < 0 ? local : sent);
+  return local >= 0 && sent >= 0 ? RCL_RET_OK : tide_compat_result(local < 0 ? local : sent);
 }
 
 rcl_ret_t tide_rclc_publisher_set_priority(rcl_publisher_t *publisher, tide_priority_t priority) {
   if (!rcl_publisher_is_valid(publisher) || TIDE_PRIORITY_LEVEL(priority) > TIDE_LEVEL_MAXIMUM) {
     return tide_compat_result(TIDE_ERROR_ARGUMENT);
   }
-  publisher->impl->priority = priority;
+  publisher->impl->writer.priority = priority;
   return RCL_RET_OK;
 }
 
@@ -301,7 +306,7 @@ bool tide_compat_has_room_locked(const tide_support_t *support, uint32_t promise
 int tide_compat_send_now(const tide_publisher_handle_t *publisher, const void *message) {
   tide_write_t write;
   const uint32_t bytes = (uint32_t)tide_message_size(publisher->type, message);
-  const int status = begin_sample_now(publisher, &write, bytes);
+  const int status = tide_session_write_begin_by(&publisher->support->session, &write, &publisher->writer, bytes);
   if (status != TIDE_OK) return status;
   publisher->type->encode(&write.cdr, message);
   return tide_session_write_end(&write);

@@ -373,7 +373,8 @@ int64_t tide_daemon_poll(tide_daemon_t *d) {
       room_ns = tide_receiver_poll(&d->receiver, time_ns);
       if (d->receiver.noted.count > noted) d->changed = true;
     }
-    if (!TIDE_LEAN) (void)tide_transmitter_poll(&d->transmitter, time_ns); /* start_next handles heartbeats */
+    if (!TIDE_LEAN && time_ns >= tide_transmitter_deadline(&d->transmitter)) /* start_next handles heartbeats */
+      (void)tide_transmitter_poll(&d->transmitter, time_ns);
     again = start_next(d, time_ns);
     next_ns = tide_transmitter_poll(&d->transmitter, time_ns);
     leave_reporting(d, state);
@@ -534,15 +535,17 @@ int tide_daemon_submit_and_leave(tide_daemon_t *d, tide_node_t *node, uint8_t st
     return TIDE_OK;
   }
   const int64_t time_ns = now_ns(d);
-  const int status =
-      tide_transmitter_submit_next(&d->transmitter, node, stream, time_ns, may_start(d) ? &d->frame : NULL);
+  const bool starts = may_start(d);
+  const int status = tide_transmitter_submit_next(&d->transmitter, node, stream, time_ns, starts ? &d->frame : NULL);
   DAEMON_TRACE(trace_node(d, status < 0 ? TIDE_TRACE_LOST : TIDE_TRACE_SUBMIT, node,
                           status < 0 ? TIDE_TRACE_REFUSED : 0u, time_ns));
-  const bool attends = !TIDE_STATIC_PLATFORM && TIDE_STREAM_IS_RELIABLE(stream) && may_start(d) && d->link.wait &&
-                       tide_transmitter_in_flight(&d->transmitter, stream) >= ATTEND_IN_FLIGHT;
-  int (*const wait)(void *, tide_event_t *, int64_t, tide_wait_t) = attends ? d->link.wait : NULL;
+  int (*wait)(void *, tide_event_t *, int64_t, tide_wait_t) = NULL;
   void *const link = d->link.context;
-  if (wait) d->link.hold(link);
+  if (!TIDE_STATIC_PLATFORM && d->link.wait && starts && TIDE_STREAM_IS_RELIABLE(stream) &&
+      tide_transmitter_in_flight(&d->transmitter, stream) >= ATTEND_IN_FLIGHT) {
+    wait = d->link.wait;
+    d->link.hold(link);
+  }
   const bool gone = status == 1 ? start(d, time_ns) : start_next(d, time_ns);
   if (leave_started(d, state, gone)) owner_on_activity(d);
   if (wait) (void)wait(link, NULL, 0, TIDE_WAIT_NOT);

@@ -34,6 +34,12 @@ enum { SLOW_AFTER_HEARTBEATS = 8, DELAY_SHIFT_MAXIMUM = 5 };
 #define RANK_NONE INT64_C(0) /* precedes all other ranks */
 #define RANK_ORDER_MASK ((INT64_C(1) << RANK_BITS) - 1)
 
+/* For paths that a message takes only when nodes run short or something is wrong: kept out of the functions of the
+ * usual path, which then need few registers. */
+#define RARE __attribute__((noinline, cold))
+/* For steps of the usual path that are shorter than a call. */
+#define IN_PLACE static inline __attribute__((always_inline))
+
 #define AGE_BITS 20 /* age_of shifts by this: an age counts units of 2^20 ns */
 static uint16_t age_of(int64_t time_ns) { return (uint16_t)((uint64_t)time_ns >> AGE_BITS); }
 static uint32_t ticks_of(int64_t time_ns) { return (uint32_t)((uint64_t)time_ns >> TICK_BITS); }
@@ -56,8 +62,8 @@ static bool has_room(const tide_transmitter_t *t, const tide_output_stream_t *st
   return in_flight(stream) < t->config.window;
 }
 
-static int32_t priority_at(uint8_t stream, int32_t position) {
-  return (int32_t)TIDE_STREAM_LEVEL(stream) << 8 | position;
+static int32_t priority_at(const tide_output_stream_t *stream, int32_t position) {
+  return (int32_t)stream->level << 8 | position;
 }
 
 static int32_t priority_of_rank(int64_t rank) { return 0xFFFF - (int32_t)(rank >> RANK_BITS); }
@@ -95,27 +101,38 @@ static bool is_being_written(const tide_output_stream_t *stream) {
 /* ---- streams and the execution buffer ---- */
 
 static tide_output_stream_t *find_stream(const tide_transmitter_t *t, uint8_t id) {
-  for (size_t i = 0; i < t->stream_places; ++i)
-    if (t->config.streams[i].id == id) return &t->config.streams[i];
+  tide_output_stream_t *stream = t->config.streams;
+  for (size_t left = t->stream_places; left > 0u; --left, ++stream)
+    if (stream->id == id) return stream;
   return NULL;
 }
 
 static void clear_stream(tide_output_stream_t *stream, uint8_t id) {
-  *stream = (tide_output_stream_t){.id = id, .heartbeat_at_ns = TIDE_FOREVER};
+  *stream = (tide_output_stream_t){.id = id, .level = TIDE_STREAM_LEVEL(id), .heartbeat_at_ns = TIDE_FOREVER};
 }
 
 /* Returns NULL if there is no free element for another stream. */
-static inline tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
+static RARE tide_output_stream_t *take_other_stream(tide_transmitter_t *t, uint8_t id) {
+  TIDE_INVARIANT(id != 0u);
   tide_output_stream_t *stream = find_stream(t, id);
-  if (stream || id == 0u) return stream;
+  if (stream) return stream;
   stream = find_stream(t, 0u);
   if (!stream && t->stream_places < t->config.stream_count) stream = &t->config.streams[t->stream_places++];
   if (stream) clear_stream(stream, id);
   return stream;
 }
 
+/* True if the node's message needs no fragments. */
+static bool fits_frame(const tide_transmitter_t *t, const tide_node_t *node) {
+  return node->length <= t->fragment_bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+}
+
 static void enqueue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
   if (tide_queue_push(&t->execution_buffer, &node->entry, node->rank) == TIDE_OK) stream->queued++;
+}
+
+IN_PLACE tide_output_stream_t *take_stream(tide_transmitter_t *t, uint8_t id) {
+  return t->current_stream->id == id ? t->current_stream : take_other_stream(t, id);
 }
 
 static void dequeue(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node) {
@@ -148,13 +165,13 @@ static void unlink_node(tide_output_stream_t *stream, tide_node_t *node) {
 }
 
 /* The node will be sent again from its first fragment. */
-static void start_over(const tide_transmitter_t *t, tide_node_t *node) {
+IN_PLACE void start_over(const tide_transmitter_t *t, tide_node_t *node) {
   node->next_fragment = 0u;
   node->resend = 0u;
   if (!TIDE_FRAGMENTS) return;
   node->window_base = 0u;
   node->fragment_count = 1u;
-  if (node->length + tide_xrce_header_bytes(t->session) > t->config.message_bytes)
+  if (!fits_frame(t, node))
     node->fragment_count = (uint16_t)((node->length + t->fragment_bytes - 1u) / t->fragment_bytes);
 }
 
@@ -163,18 +180,20 @@ static void start_over(const tide_transmitter_t *t, tide_node_t *node) {
 typedef struct claim {
   tide_priority_t priority;
   uint8_t account;
+  bool may_evict;
   uint16_t keeps_last; /* history depth of a best-effort writer whose new sample may replace an older one; 0: none */
 } claim_t;
 
-static const claim_t own_claim = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN, 0u}; /* may take any free node, reserved or not */
+/* may take any free node, reserved or not */
+static const claim_t own_claim = {TIDE_PRIORITY(0, 0), TIDE_NODE_OWN, true, 0u};
 
 /* Writers whose numbers map to the same account count as one writer. The number of an object is stored above its kind,
  * which has four bits. */
 static uint8_t account_of(uint16_t writer) { return (uint8_t)(((uint32_t)writer >> 4 ^ (uint32_t)writer << 2) % 32u); }
 
-static claim_t claim_of(tide_priority_t priority, uint16_t writer) {
+static claim_t claim_of(tide_priority_t priority, uint16_t writer, bool may_evict) {
   const bool is_known = TIDE_RESERVATIONS && writer != 0u;
-  return (claim_t){priority, is_known ? account_of(writer) : (uint8_t)TIDE_NODE_NO_WRITER, 0u};
+  return (claim_t){priority, is_known ? account_of(writer) : (uint8_t)TIDE_NODE_NO_WRITER, may_evict, 0u};
 }
 
 #if TIDE_RESERVATIONS
@@ -234,26 +253,34 @@ static inline void count_node(tide_transmitter_t *t, const tide_node_t *node, in
 #endif
 }
 
+static inline bool knows_level(const tide_transmitter_t *t, size_t size_class, tide_priority_t priority) {
+  return (t->levels[size_class] & bit_of_level(priority)) != 0u;
+}
+
 /* Records that a level uses nodes of this class. */
 static void note_level(tide_transmitter_t *t, size_t size_class, tide_priority_t priority) {
-  const uint32_t bit = bit_of_level(priority);
-  if ((t->levels[size_class] & bit) != 0u) return;
-  t->levels[size_class] |= bit;
+  if (knows_level(t, size_class, priority)) return;
+  t->levels[size_class] |= bit_of_level(priority);
   t->kept[size_class]++;
+}
+
+/* True if more nodes are free than are reserved. */
+static inline bool has_spare(const tide_transmitter_t *t, size_t size_class) {
+  return t->free_counts[size_class] > t->kept[size_class];
 }
 
 /* Each level may take a first node. A writer that has starved (found no free node) may take its first node while each
  * level could still get its own. Any further node is available only while each of the other levels and starved writers
  * could still get its first. */
-static inline bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
-  const uint32_t free_count = t->free_counts[size_class], starved = t->starved[size_class];
-  if (claim.account == TIDE_NODE_OWN || free_count > t->kept[size_class]) return true;
+static bool may_take(const tide_transmitter_t *t, const claim_t *claim, size_t size_class, bool is_smallest) {
+  const uint32_t starved = t->starved[size_class];
+  if (claim->account == TIDE_NODE_OWN || has_spare(t, size_class)) return true;
   const tide_node_use_t use = use_of(t, size_class);
-  if (is_smallest && (use.levels & bit_of_level(claim.priority)) == 0u) return true;
+  if (is_smallest && (use.levels & bit_of_level(claim->priority)) == 0u) return true;
   uint32_t kept = count_bits(t->levels[size_class] & ~use.levels);
-  const bool is_first = is_smallest && (starved & ~use.writers & bit_of_writer(claim.account)) != 0u;
+  const bool is_first = is_smallest && (starved & ~use.writers & bit_of_writer(claim->account)) != 0u;
   if (!is_first) kept += count_bits(starved & ~use.writers);
-  return free_count > kept;
+  return t->free_counts[size_class] > kept;
 }
 
 /* True if the node is the only one of another level, or of a writer that has starved, provided that there are enough
@@ -269,8 +296,8 @@ static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, t
 
 /* Records a writer that found no free node while it holds none. Returns false if it holds one, or was recorded
  * before. */
-static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
-  const uint32_t bit = bit_of_writer(claim.account) & ~t->starved[size_class];
+static bool remember_starved(tide_transmitter_t *t, const claim_t *claim, size_t size_class) {
+  const uint32_t bit = bit_of_writer(claim->account) & ~t->starved[size_class];
   if (bit == 0u || (use_of(t, size_class).writers & bit) != 0u) return false;
   t->starved[size_class] |= bit;
   t->kept[size_class]++;
@@ -280,10 +307,18 @@ static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_c
 static void note_level(tide_transmitter_t *t, size_t size_class, tide_priority_t priority) {
   (void)t, (void)size_class, (void)priority;
 }
+static inline bool knows_level(const tide_transmitter_t *t, size_t size_class, tide_priority_t priority) {
+  (void)t, (void)size_class, (void)priority;
+  return true;
+}
 static inline void count_node(tide_transmitter_t *t, const tide_node_t *node, int change) {
   (void)t, (void)node, (void)change;
 }
-static inline bool may_take(const tide_transmitter_t *t, claim_t claim, size_t size_class, bool is_smallest) {
+static inline bool has_spare(const tide_transmitter_t *t, size_t size_class) {
+  (void)t, (void)size_class;
+  return true;
+}
+static inline bool may_take(const tide_transmitter_t *t, const claim_t *claim, size_t size_class, bool is_smallest) {
   (void)t, (void)claim, (void)size_class, (void)is_smallest;
   return true;
 }
@@ -291,7 +326,7 @@ static bool is_protected(const tide_transmitter_t *t, const tide_node_t *node, t
   (void)t, (void)node, (void)below;
   return false;
 }
-static bool remember_starved(tide_transmitter_t *t, claim_t claim, size_t size_class) {
+static bool remember_starved(tide_transmitter_t *t, const claim_t *claim, size_t size_class) {
   (void)t, (void)claim, (void)size_class;
   return false;
 }
@@ -517,15 +552,15 @@ static tide_node_t *oldest_of_most(const tide_transmitter_t *t, uint8_t stream, 
 /* Makes room for a sample of a KEEP_LAST writer: evicts the writer's oldest waiting sample or, if it has none or its
  * node is too small, a sample of the writer with the most waiting samples. Returns NULL if none can be evicted. If the
  * writer's own sample was evicted, *turn is the turn for the new sample. */
-static tide_node_t *make_room(tide_transmitter_t *t, uint32_t bytes, claim_t claim, turn_t *turn) {
+static tide_node_t *make_room(tide_transmitter_t *t, uint32_t bytes, const claim_t *claim, turn_t *turn) {
   uint32_t count = 0u;
-  const uint8_t id = TIDE_STREAM_BEST_EFFORT(TIDE_PRIORITY_LEVEL(claim.priority));
-  tide_node_t *node = oldest_behind(t, id, claim.keeps_last, RANK_NONE, &count);
+  const uint8_t id = TIDE_STREAM_BEST_EFFORT(TIDE_PRIORITY_LEVEL(claim->priority));
+  tide_node_t *node = oldest_behind(t, id, claim->keeps_last, RANK_NONE, &count);
   if (node && node->capacity >= bytes) {
-    *turn = evict_oldest(t, node, claim.keeps_last);
+    *turn = evict_oldest(t, node, claim->keeps_last);
     return node;
   }
-  node = oldest_of_most(t, id, bytes, claim.priority);
+  node = oldest_of_most(t, id, bytes, claim->priority);
   if (node) release_node(t, find_stream(t, id), node, TIDE_NODE_EVICTED);
   return node;
 }
@@ -547,12 +582,13 @@ void tide_transmitter_keep_last(tide_transmitter_t *t, tide_node_t *node, uint8_
 /* ---- acquire ---- */
 
 static size_t smallest_class(const tide_transmitter_t *t, uint32_t bytes) {
+  const tide_size_class_t *size = t->config.classes;
   size_t size_class = 0;
-  while (size_class < t->config.class_count && t->config.classes[size_class].node_bytes < bytes) ++size_class;
+  for (; size_class < t->config.class_count && size->node_bytes < bytes; ++size) ++size_class;
   return size_class;
 }
 
-static inline tide_node_t *free_node_for(const tide_transmitter_t *t, size_t smallest, claim_t claim) {
+static tide_node_t *free_node_for(const tide_transmitter_t *t, size_t smallest, const claim_t *claim) {
   for (size_t i = smallest; i < t->config.class_count; ++i) {
     if (t->free_nodes[i] && may_take(t, claim, i, i == smallest)) return t->free_nodes[i];
   }
@@ -560,7 +596,7 @@ static inline tide_node_t *free_node_for(const tide_transmitter_t *t, size_t sma
 }
 
 uint32_t tide_transmitter_free_bytes(const tide_transmitter_t *t, uint32_t bytes) {
-  const tide_node_t *node = free_node_for(t, smallest_class(t, bytes), own_claim);
+  const tide_node_t *node = free_node_for(t, smallest_class(t, bytes), &own_claim);
   return node ? node->capacity : 0u;
 }
 
@@ -580,66 +616,90 @@ static tide_node_t *evict(tide_transmitter_t *t, uint32_t bytes, tide_priority_t
   return found;
 }
 
-static int acquire(tide_transmitter_t *t, uint32_t bytes, claim_t claim, bool may_evict, tide_node_t **result) {
-  const size_t smallest = smallest_class(t, bytes);
-  *result = NULL;
-  if (smallest == t->config.class_count) {
-    if (may_evict) TIDE_COUNT(t->counters.refused_large, 1u);
-    return may_evict ? TIDE_ERROR_TOO_LARGE : TIDE_ERROR_FULL;
-  }
-  const bool is_own = TIDE_RESERVATIONS && claim.account == TIDE_NODE_OWN;
-  if (!is_own) note_level(t, smallest, claim.priority);
-  tide_node_t *node = free_node_for(t, smallest, claim);
+/* For a class without a node to spare. Returns null if no node may be taken. */
+static RARE tide_node_t *scarce_node_for(tide_transmitter_t *t, uint32_t bytes, size_t smallest, const claim_t *claim) {
+  const bool is_own = TIDE_RESERVATIONS && claim->account == TIDE_NODE_OWN;
   turn_t turn = {RANK_NONE, 0u};
-  if (!node && !may_evict) return TIDE_ERROR_FULL;
-  if (!node && !is_own) node = evict(t, bytes, claim.priority);
-  if (!TIDE_LEAN && !node && claim.keeps_last != 0u) node = make_room(t, bytes, claim, &turn);
+  tide_node_t *node = free_node_for(t, smallest, claim);
+  if (!node && !claim->may_evict) return NULL;
+  if (!node && !is_own) node = evict(t, bytes, claim->priority);
+  if (!TIDE_LEAN && !node && claim->keeps_last != 0u) node = make_room(t, bytes, claim, &turn);
   if (!node && !is_own && remember_starved(t, claim, smallest)) node = free_node_for(t, smallest, claim);
-  if (!node) {
-    TIDE_COUNT(t->counters.refused_full, 1u);
-    if (TIDE_RESERVATIONS && tide_transmitter_free_bytes(t, bytes) > 0u) TIDE_COUNT(t->counters.refused_kept, 1u);
-    return TIDE_ERROR_FULL;
+  if (node) {
+    give_turn(node, turn);
+    return node;
   }
+  TIDE_COUNT(t->counters.refused_full, 1u);
+  if (TIDE_RESERVATIONS && tide_transmitter_free_bytes(t, bytes) > 0u) TIDE_COUNT(t->counters.refused_kept, 1u);
+  return NULL;
+}
+
+static void take_node(tide_transmitter_t *t, tide_node_t *node, tide_priority_t priority, uint8_t account) {
   TIDE_INVARIANT(t->free_nodes[node->size_class] == node);
   t->free_nodes[node->size_class] = node->next_free;
   node->state = NODE_OWNED;
-  if (TIDE_RESERVATIONS) node->account = claim.account;
-  node->priority = claim.priority;
+  if (TIDE_RESERVATIONS) node->account = account;
+  node->priority = priority;
   node->length = 0u;
   node->expires_ns = TIDE_FOREVER;
   node->owner = NULL;
-  give_turn(node, turn);
   count_node(t, node, 1);
   ++t->nodes_in_use;
   if (!TIDE_LEAN && t->nodes_in_use > t->counters.nodes_in_use_maximum)
     t->counters.nodes_in_use_maximum = t->nodes_in_use;
+}
+
+static int acquire(tide_transmitter_t *t, uint32_t bytes, const claim_t *claim, tide_node_t **result) {
+  const size_t smallest = smallest_class(t, bytes);
+  *result = NULL;
+  if (smallest == t->config.class_count) {
+    if (claim->may_evict) TIDE_COUNT(t->counters.refused_large, 1u);
+    return claim->may_evict ? TIDE_ERROR_TOO_LARGE : TIDE_ERROR_FULL;
+  }
+  if (!TIDE_RESERVATIONS || claim->account != TIDE_NODE_OWN) note_level(t, smallest, claim->priority);
+  tide_node_t *node = t->free_nodes[smallest];
+  if (node && has_spare(t, smallest)) {
+    node->rank = RANK_NONE;
+  } else {
+    node = scarce_node_for(t, bytes, smallest, claim);
+    if (!node) return TIDE_ERROR_FULL;
+  }
+  take_node(t, node, claim->priority, claim->account);
   *result = node;
   return TIDE_OK;
 }
 
 int tide_transmitter_acquire(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, tide_node_t **result) {
-  return acquire(t, bytes, claim_of(priority, 0u), true, result);
+  return tide_transmitter_acquire_for(t, bytes, priority, 0u, result);
 }
 
 int tide_transmitter_acquire_for(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                  tide_node_t **result) {
-  return acquire(t, bytes, claim_of(priority, writer), true, result);
+  const claim_t claim = claim_of(priority, writer, true);
+  return acquire(t, bytes, &claim, result);
 }
 
 int tide_transmitter_acquire_last(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                   tide_node_t **result) {
-  claim_t claim = claim_of(priority, writer);
+  claim_t claim = claim_of(priority, writer, true);
   claim.keeps_last = writer;
-  return acquire(t, bytes, claim, true, result);
+  return acquire(t, bytes, &claim, result);
 }
 
 int tide_transmitter_acquire_free(tide_transmitter_t *t, uint32_t bytes, tide_priority_t priority, uint16_t writer,
                                   tide_node_t **result) {
-  return acquire(t, bytes, claim_of(priority, writer), false, result);
+  tide_node_t *node = t->free_nodes[0];
+  const claim_t claim = claim_of(priority, writer, false);
+  if (TIDE_LEAN || !node || node->capacity < bytes || !has_spare(t, 0) || !knows_level(t, 0, priority))
+    return acquire(t, bytes, &claim, result);
+  node->rank = RANK_NONE; /* the usual case, without a search */
+  take_node(t, node, priority, claim.account);
+  *result = node;
+  return TIDE_OK;
 }
 
 int tide_transmitter_acquire_own(tide_transmitter_t *t, uint32_t bytes, tide_node_t **result) {
-  return acquire(t, bytes, own_claim, true, result);
+  return acquire(t, bytes, &own_claim, result);
 }
 
 /* ---- HEARTBEATs: when a stream requests its acknowledgment ---- */
@@ -717,7 +777,7 @@ static int64_t mark_due_heartbeats(tide_transmitter_t *t, int64_t now_ns) {
  * repeats of later nodes could keep the first missing message off the wire. */
 static inline int64_t rank_of(const tide_transmitter_t *t, const tide_output_stream_t *stream,
                               const tide_node_t *node) {
-  int32_t priority = priority_at(stream->id, node->priority & 0xFF);
+  int32_t priority = priority_at(stream, node->priority & 0xFF);
   if (TIDE_RELIABLE_STREAMS && stream->last && priority_of_rank(stream->last->rank) < priority)
     priority = priority_of_rank(stream->last->rank);
   return (int64_t)((uint64_t)(uint32_t)(0xFFFF - priority) << RANK_BITS | t->submissions);
@@ -726,32 +786,33 @@ static inline int64_t rank_of(const tide_transmitter_t *t, const tide_output_str
 static int check_submission(const tide_transmitter_t *t, const tide_node_t *node, uint8_t stream) {
   if (node->state != NODE_OWNED || stream == TIDE_XRCE_STREAM_NONE) return TIDE_ERROR_ARGUMENT;
   if (node->length < TIDE_XRCE_SUBMESSAGE_HEADER_BYTES || node->length > node->capacity) return TIDE_ERROR_ARGUMENT;
-  const bool fits = node->length + tide_xrce_header_bytes(t->session) <= t->config.message_bytes;
-  if ((!TIDE_FRAGMENTS || !TIDE_STREAM_IS_RELIABLE(stream)) && !fits) return TIDE_ERROR_TOO_LARGE;
-  if (!TIDE_FRAGMENTS) return TIDE_OK;
+  if (fits_frame(t, node)) return TIDE_OK;
+  if (!TIDE_FRAGMENTS || !TIDE_STREAM_IS_RELIABLE(stream)) return TIDE_ERROR_TOO_LARGE;
   return node->length < 0x7FFFu * t->fragment_bytes ? TIDE_OK : TIDE_ERROR_TOO_LARGE;
+}
+
+/* status: why the node cannot be submitted; TIDE_OK: its stream has no element. */
+static RARE int refuse_submission(tide_transmitter_t *t, tide_node_t *node, int status) {
+  if (status == TIDE_ERROR_TOO_LARGE) TIDE_COUNT(t->counters.refused_large, 1u);
+  tide_transmitter_abandon(t, node);
+  return status == TIDE_OK ? TIDE_ERROR_CAPACITY_STREAMS : status;
 }
 
 static void begin_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns,
                        tide_frame_parts_t *frame);
-static bool may_hold(const tide_transmitter_t *t);
 
 /* True if no other frame could be sent now, and no level is configured to hold back others until its messages are
  * acknowledged. */
 static bool is_quiet(const tide_transmitter_t *t, int64_t now_ns) {
-  return !t->busy && !t->paused && !tide_transmitter_has_next(t) && now_ns < t->heartbeat_least_ns && !may_hold(t);
+  return !t->busy && !t->paused && !t->may_hold && !t->answers_due && t->control_count == 0u &&
+         t->execution_buffer.count == 0u && now_ns < t->heartbeat_least_ns;
 }
 
 int tide_transmitter_submit_next(tide_transmitter_t *t, tide_node_t *node, uint8_t id, int64_t now_ns,
                                  tide_frame_parts_t *frame) {
-  int status = check_submission(t, node, id);
+  const int status = check_submission(t, node, id);
   tide_output_stream_t *stream = status == TIDE_OK ? take_stream(t, id) : NULL;
-  if (status == TIDE_OK && !stream) status = TIDE_ERROR_CAPACITY_STREAMS;
-  if (status != TIDE_OK) {
-    if (status == TIDE_ERROR_TOO_LARGE) TIDE_COUNT(t->counters.refused_large, 1u);
-    tide_transmitter_abandon(t, node);
-    return status;
-  }
+  if (!stream) return refuse_submission(t, node, status);
   /* unless the node takes the rank of an evicted sample */
   if (TIDE_LEAN || TIDE_STREAM_IS_RELIABLE(id) || node->rank == RANK_NONE) {
     node->rank = rank_of(t, stream, node);
@@ -973,12 +1034,6 @@ typedef struct choice {
   tide_node_t *node;
 } choice_t;
 
-/* True if the configuration lets any level withhold less urgent levels until its messages are acknowledged. */
-static bool may_hold(const tide_transmitter_t *t) {
-  const uint32_t *levels = t->config.hold_levels;
-  return t->config.hold_until_acknowledged || (levels[0] | levels[1] | levels[2] | levels[3]) != 0u;
-}
-
 static choice_t choose(tide_transmitter_t *t) {
   choice_t best = {.kind = FRAME_NONE, .priority = TIDE_PRIORITY_NONE};
   int32_t held = TIDE_PRIORITY_NONE; /* the most urgent level that keeps less urgent levels off the wire */
@@ -989,18 +1044,18 @@ static choice_t choose(tide_transmitter_t *t) {
     best.control = i;
   }
   if (t->paused) return best;
-  const bool looks = TIDE_RELIABLE_STREAMS && (t->answers_due || may_hold(t));
+  const bool looks = TIDE_RELIABLE_STREAMS && (t->answers_due || t->may_hold);
   uint32_t answers = 0u;
   for (size_t i = 0; looks && i < t->stream_places; ++i) {
     tide_output_stream_t *stream = &t->config.streams[i];
     if (in_flight(stream) > 0u) {
-      const uint8_t level = TIDE_STREAM_LEVEL(stream->id);
+      const uint8_t level = stream->level;
       const bool holds = t->config.hold_until_acknowledged || has_bit(t->config.hold_levels[level / 32u], level % 32u);
       if (holds && level > held) held = level;
     }
     if (!stream->acknack_due && !stream->heartbeat_due) continue;
     answers += (stream->acknack_due ? 1u : 0u) + (stream->heartbeat_due ? 1u : 0u);
-    const int32_t priority = priority_at(stream->id, 0xFF);
+    const int32_t priority = priority_at(stream, 0xFF);
     if (priority <= best.priority) continue;
     /* Each level has one stream that needs these frames (level 0 also has that of requests); its ACKNACK precedes its
      * HEARTBEAT. */
@@ -1021,14 +1076,16 @@ static choice_t choose(tide_transmitter_t *t) {
   return best;
 }
 
-static void start_frame(const tide_transmitter_t *t, tide_frame_parts_t *frame, uint8_t session, uint8_t stream,
-                        uint16_t sequence, int64_t now_ns) {
-  const tide_xrce_header_t header = {.session = session, .stream = stream, .sequence = sequence, .key = t->key};
+static void start_frame(tide_transmitter_t *t, tide_frame_parts_t *frame, uint8_t stream, uint16_t sequence,
+                        int64_t now_ns) {
+  static const uint8_t padding[3] = {0, 0, 0};
+  t->header.stream = stream;
+  t->header.sequence = sequence;
   frame->head = frame->head_storage;
-  frame->head_bytes = tide_xrce_put_header(frame->head_storage, &header);
+  frame->head_bytes = tide_xrce_put_header(frame->head_storage, &t->header);
   frame->body = NULL;
   frame->body_bytes = 0u;
-  frame->tail = NULL;
+  frame->tail = padding;
   frame->tail_bytes = 0u;
   frame->awaited = false;
 #if TIDE_DESKTOP
@@ -1039,8 +1096,10 @@ static void start_frame(const tide_transmitter_t *t, tide_frame_parts_t *frame, 
 }
 
 static void build_control(tide_transmitter_t *t, size_t index, int64_t now_ns, tide_frame_parts_t *frame) {
-  const uint8_t session = t->control[index].session;
-  start_frame(t, frame, session == HEADER_OF_SET_SESSION ? t->session : session, TIDE_XRCE_STREAM_NONE, 0u, now_ns);
+  const uint8_t session = t->control[index].session, set_session = t->header.session;
+  if (session != HEADER_OF_SET_SESSION) t->header.session = session;
+  start_frame(t, frame, TIDE_XRCE_STREAM_NONE, 0u, now_ns);
+  t->header.session = set_session;
   memcpy(frame->head_storage + frame->head_bytes, t->control[index].bytes, t->control[index].length);
   frame->head_bytes += t->control[index].length;
   t->current_control = (uint8_t)index;
@@ -1049,7 +1108,7 @@ static void build_control(tide_transmitter_t *t, size_t index, int64_t now_ns, t
 static void build_answer(tide_transmitter_t *t, tide_output_stream_t *stream, uint8_t kind, int64_t now_ns,
                          tide_frame_parts_t *frame) {
   tide_cdr_t cdr;
-  start_frame(t, frame, t->session, TIDE_XRCE_STREAM_NONE, 0u, now_ns);
+  start_frame(t, frame, TIDE_XRCE_STREAM_NONE, 0u, now_ns);
   uint8_t *bytes = frame->head_storage + frame->head_bytes;
   tide_cdr_writer(&cdr, bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES, ACKNACK_BYTES);
   if (kind == FRAME_ACKNACK) {
@@ -1095,7 +1154,8 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
     }
   }
   stream->sent_ticks[t->current_sequence % 16u] = ticks_of(now_ns);
-  if (node->resend == 0u && !(stream->sending == node && has_room(t, stream))) dequeue(t, stream, node);
+  if (tide_queue_contains(&node->entry) && node->resend == 0u && !(stream->sending == node && has_room(t, stream)))
+    dequeue(t, stream, node);
   if (stream->sending && has_room(t, stream)) enqueue(t, stream, stream->sending);
   stream->heartbeat_at_ns = TIDE_FOREVER; /* the frame is on the wire */
 }
@@ -1103,7 +1163,6 @@ static void take_fragment(tide_transmitter_t *t, tide_output_stream_t *stream, t
 /* Makes the node's next fragment the frame on the wire. */
 static void begin_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide_node_t *node, int64_t now_ns,
                        tide_frame_parts_t *frame) {
-  static const uint8_t padding[3] = {0, 0, 0};
   t->busy = true;
   t->current_kind = FRAME_NODE;
   t->current_stream = stream;
@@ -1114,7 +1173,7 @@ static void begin_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide
     dequeue(t, stream, node);
     t->current_sequence = stream->next_sequence;
   }
-  start_frame(t, frame, t->session, node->stream, t->current_sequence, now_ns);
+  start_frame(t, frame, node->stream, t->current_sequence, now_ns);
   frame->awaited = is_reliable(node);
   frame->body = node->bytes;
   frame->body_bytes = node->length;
@@ -1133,10 +1192,7 @@ static void begin_node(tide_transmitter_t *t, tide_output_stream_t *stream, tide
     frame->head_bytes += TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
     TIDE_COUNT(t->counters.fragments, 1u);
   }
-  if (t->config.pad_last) {
-    frame->tail = padding;
-    frame->tail_bytes = (4u - frame->body_bytes % 4u) % 4u;
-  }
+  if (t->config.pad_last) frame->tail_bytes = (4u - frame->body_bytes % 4u) % 4u;
   frame->priority = (tide_priority_t)priority_of_rank(node->rank);
   TIDE_COUNT(t->counters.frames, 1u);
   check(t);
@@ -1471,15 +1527,20 @@ tide_node_t *tide_transmitter_take_back(tide_transmitter_t *t) {
   return taken;
 }
 
+static void note_holding_levels(tide_transmitter_t *t) {
+  const uint32_t *levels = t->config.hold_levels;
+  t->may_hold = t->config.hold_until_acknowledged || (levels[0] | levels[1] | levels[2] | levels[3]) != 0u;
+}
+
 static void set_fragment_bytes(tide_transmitter_t *t) {
   t->fragment_bytes =
-      t->config.message_bytes - (uint32_t)tide_xrce_header_bytes(t->session) - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
+      t->config.message_bytes - (uint32_t)tide_xrce_header_bytes(t->header.session) - TIDE_XRCE_SUBMESSAGE_HEADER_BYTES;
 }
 
 void tide_transmitter_set_session(tide_transmitter_t *t, uint8_t session, uint32_t key) {
-  const bool same_header = tide_xrce_header_bytes(session) == tide_xrce_header_bytes(t->session);
-  t->session = session;
-  t->key = key;
+  const bool same_header = tide_xrce_header_bytes(session) == tide_xrce_header_bytes(t->header.session);
+  t->header.session = session;
+  t->header.key = key;
   if (same_header) return;
   set_fragment_bytes(t);
   tide_transmitter_reset(t, true); /* fragmented messages start again from their first fragment */
@@ -1516,9 +1577,11 @@ int tide_transmitter_init(tide_transmitter_t *t, const tide_transmitter_config_t
   t->config = *config;
   if (t->config.window == 0u) t->config.window = TIDE_TRANSMITTER_WINDOW_DEFAULT;
   if (t->config.heartbeat_period_ns == 0) t->config.heartbeat_period_ns = PERIOD_DEFAULT_NS;
-  t->session = DEFAULT_SESSION;
+  t->header.session = DEFAULT_SESSION;
   t->heartbeat_least_ns = TIDE_FOREVER;
+  t->current_stream = config->streams;
   set_fragment_bytes(t);
+  note_holding_levels(t);
   tide_queue_init(&t->execution_buffer, config->execution_storage, config->node_count);
   tide_queue_init(&t->pending_buffer, config->pending_storage, config->node_count);
   for (size_t i = 0; i < config->stream_count; ++i) clear_stream(&config->streams[i], 0u);
@@ -1552,6 +1615,7 @@ int tide_transmitter_hold_level(tide_transmitter_t *t, uint8_t level, bool hold)
   const uint32_t bit = UINT32_C(1) << level % 32u;
   uint32_t *const levels = &t->config.hold_levels[level / 32u];
   *levels = hold ? *levels | bit : *levels & ~bit;
+  note_holding_levels(t);
   return TIDE_OK;
 }
 

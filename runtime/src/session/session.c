@@ -1053,22 +1053,25 @@ static int may_write_locked(tide_session_t *session, uint16_t object, bool relia
 
 /* If SECTIONS_ARE_DEAR, one critical section suffices while a node and the reserve are available, as they are unless
  * the pool runs short. */
-static int reserve_node(tide_session_t *session, tide_write_t *write, bool reliable, tide_priority_t priority,
-                        uint32_t bytes, tide_xrce_request_t *request) {
+static int reserve_node(tide_session_t *session, tide_write_t *write, const tide_writer_t *writer, uint32_t bytes,
+                        uint16_t *request) {
+  const bool reliable = writer->reliable;
   const uintptr_t critical = enter(session);
-  const int status = may_write_locked(session, request->object, reliable);
+  const int status = may_write_locked(session, writer->object, reliable);
   session->reserve_needed = session->reserve_needed || reliable;
   const bool reserved = !TIDE_RELIABLE_STREAMS || !reliable || (SECTIONS_ARE_DEAR && has_reserve_locked(session));
-  request->request = next_request_locked(session);
+  *request = next_request_locked(session);
   if (SECTIONS_ARE_DEAR && status == TIDE_OK && reserved) {
-    (void)tide_transmitter_acquire_free(&session->daemon.transmitter, bytes, priority, request->object, &write->node);
+    (void)tide_transmitter_acquire_free(&session->daemon.transmitter, bytes, writer->priority, writer->object,
+                                        &write->node);
   }
   leave(session, critical);
   if (status != TIDE_OK || write->node != NULL) return status;
   if (!reserved && !keep_reserve(session)) return TIDE_ERROR_FULL;
-  const int acquired = !TIDE_LEAN && write->keep_last > 0u
-                           ? tide_daemon_acquire_last(&session->daemon, bytes, priority, request->object, &write->node)
-                           : tide_daemon_acquire_for(&session->daemon, bytes, priority, request->object, &write->node);
+  const int acquired =
+      !TIDE_LEAN && writer->keep_last > 0u
+          ? tide_daemon_acquire_last(&session->daemon, bytes, writer->priority, writer->object, &write->node)
+          : tide_daemon_acquire_for(&session->daemon, bytes, writer->priority, writer->object, &write->node);
   /* Meanwhile a request may have taken the reserve. If no other node can replace it, this node is given back. Otherwise
    * samples could hold all nodes, no object could be created, and no held sample could ever leave. */
   if (!TIDE_SINGLE_CONTEXT && reliable && acquired == TIDE_OK && !keep_reserve(session)) {
@@ -1079,37 +1082,39 @@ static int reserve_node(tide_session_t *session, tide_write_t *write, bool relia
   return acquired;
 }
 
-int tide_session_write_begin_last(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
-                                  uint16_t keep_last, tide_priority_t priority, uint32_t bytes) {
-  if (session == NULL || write == NULL || TIDE_PRIORITY_LEVEL(priority) > TIDE_LEVEL_MAXIMUM) {
-    return TIDE_ERROR_ARGUMENT;
-  }
+/* Best-effort samples are not fragmented, so one that is too long for a frame is refused. The result does not depend on
+ * how full the pool is. */
+static bool is_too_long(const tide_session_t *session, const tide_writer_t *writer, uint32_t bytes) {
+  if (bytes > SAMPLE_BYTES_MAXIMUM) return true;
+  return !writer->reliable && WRITE_HEADER_BYTES + bytes + (uint32_t)tide_xrce_header_bytes(session->config.session) >
+                                  session->daemon.transmitter.config.message_bytes;
+}
+
+int tide_session_write_begin_by(tide_session_t *session, tide_write_t *write, const tide_writer_t *writer,
+                                uint32_t bytes) {
+  const uint8_t level = TIDE_PRIORITY_LEVEL(writer->priority);
+  if (level > TIDE_LEVEL_MAXIMUM) return TIDE_ERROR_ARGUMENT;
   write->node = NULL;
-  write->keep_last = keep_last;
-  if (!TIDE_RELIABLE_STREAMS && reliable) return TIDE_ERROR_UNSUPPORTED;
-  /* Best-effort samples are not fragmented, so one that is too long for a frame is refused. The result does not depend
-   * on how full the pool is. */
-  const tide_transmitter_t *transmitter = &session->daemon.transmitter;
-  const uint32_t whole = WRITE_HEADER_BYTES + bytes + (uint32_t)tide_xrce_header_bytes(session->config.session);
-  if (bytes > SAMPLE_BYTES_MAXIMUM || (!reliable && whole > transmitter->config.message_bytes)) {
-    return TIDE_ERROR_TOO_LARGE;
-  }
-  tide_xrce_request_t request = {0u, object};
-  const int status = reserve_node(session, write, reliable, priority, WRITE_HEADER_BYTES + bytes, &request);
+  if (!TIDE_RELIABLE_STREAMS && writer->reliable) return TIDE_ERROR_UNSUPPORTED;
+  if (is_too_long(session, writer, bytes)) return TIDE_ERROR_TOO_LARGE;
+  tide_xrce_request_t request = {0u, writer->object};
+  const int status = reserve_node(session, write, writer, WRITE_HEADER_BYTES + bytes, &request.request);
   if (status != TIDE_OK) return status;
   TIDE_INVARIANT(write->node->capacity >= WRITE_HEADER_BYTES + bytes && write->node != session->reserve);
-  const uint8_t level = TIDE_PRIORITY_LEVEL(priority);
   write->session = session;
-  write->stream = reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
-  tide_xrce_write_request(write->node->bytes + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES, request);
-  tide_cdr_writer(&write->cdr, write->node->bytes, WRITE_HEADER_BYTES + bytes);
-  write->cdr.position = write->cdr.origin = WRITE_HEADER_BYTES;
+  write->stream = writer->reliable ? TIDE_STREAM_RELIABLE(level) : TIDE_STREAM_BEST_EFFORT(level);
+  write->keep_last = writer->keep_last;
+  uint8_t *const place = write->node->bytes;
+  tide_xrce_write_request(place + TIDE_XRCE_SUBMESSAGE_HEADER_BYTES, request);
+  tide_cdr_writer_at(&write->cdr, place, WRITE_HEADER_BYTES + bytes, WRITE_HEADER_BYTES);
   return TIDE_OK;
 }
 
 int tide_session_write_begin(tide_session_t *session, tide_write_t *write, uint16_t object, bool reliable,
                              tide_priority_t priority, uint32_t bytes) {
-  return tide_session_write_begin_last(session, write, object, reliable, 0u, priority, bytes);
+  const tide_writer_t writer = {.object = object, .priority = priority, .reliable = reliable};
+  if (session == NULL || write == NULL) return TIDE_ERROR_ARGUMENT;
+  return tide_session_write_begin_by(session, write, &writer, bytes);
 }
 
 int tide_session_write_end(tide_write_t *write) {

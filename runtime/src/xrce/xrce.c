@@ -51,13 +51,6 @@ int tide_xrce_get_header(const uint8_t *bytes, size_t length, tide_xrce_header_t
   return 8;
 }
 
-void tide_xrce_put_submessage_header(uint8_t bytes[4], uint8_t id, uint8_t flags, uint16_t length) {
-  bytes[0] = id;
-  bytes[1] = flags;
-  bytes[2] = (uint8_t)length;
-  bytes[3] = (uint8_t)(length >> 8);
-}
-
 int tide_xrce_next_submessage(const uint8_t *message, size_t length, size_t *position,
                               tide_xrce_submessage_t *submessage) {
   size_t at = (*position + 3u) & ~(size_t)3u;
