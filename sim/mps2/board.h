@@ -16,6 +16,9 @@ void board_exit(int code) __attribute__((noreturn));
 void board_alarm(unsigned which, int64_t left_ns);
 bool board_alarm_due(unsigned which);
 void board_alarm_interrupt(void);
+/* Time spent so far to emulate the line for bytes that were sent (line.c), in ticks of the chip's timer. A driver of a
+ * real UART only starts its DMA instead. */
+uint32_t board_line_ticks(void);
 /* A call of the emulator (ARM semihosting); returns its result. Callable from any context; takes only the virtual time
  * of its instructions.
  */

@@ -14,7 +14,7 @@ enum { SENT, EVENT }; /* alarms */
 
 static struct {
   bool lockstep;
-  uint32_t baud;
+  uint32_t baud, ticks;
   uint8_t *ring;
   size_t ring_bytes, position;
 } line;
@@ -78,10 +78,14 @@ static void start_transmit(const uint8_t *bytes, size_t count) {
     TIDE_CHIP_UART.start_transmit(bytes, count);
     return;
   }
+  const uint32_t since = tide_chip_ticks();
   const world_answer_t answer = world_ask(WORLD_TRANSMIT, now_ns(), bytes, count);
   arm(SENT, (int64_t)count * BITS_A_BYTE * INT64_C(1000000000) / line.baud);
   wait_for_event(answer.next_ns);
+  line.ticks += tide_chip_ticks() - since;
 }
+
+uint32_t board_line_ticks(void) { return line.ticks; }
 
 static size_t receive_position(void) { return line.lockstep ? line.position : TIDE_CHIP_UART.receive_position(); }
 

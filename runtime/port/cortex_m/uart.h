@@ -7,9 +7,9 @@
  *   static uint8_t piece[32], ring[256];
  *   const tide_uart_board_t tide_uart_board = {&TIDE_CHIP_UART, piece, sizeof piece, ring, sizeof ring};
  *
- * Cost in interrupt context: transmit_complete makes the next piece of the frame, about 8 instructions a byte, or
- * takes the next message from the pool. received unescapes the bytes, linear in their number, and handles
- * acknowledgments and similar messages. Memory: the arrays that the board provides, and about 90 bytes. */
+ * Cost in interrupt context: transmit_complete makes the next piece of the frame, about 8 instructions a byte (25 with
+ * TIDE_LEAN), or takes the next message from the pool. received unescapes the bytes, linear in their number, and
+ * handles acknowledgments and similar messages. Memory: the arrays that the board provides, and about 90 bytes. */
 #ifndef TIDE_CORTEX_M_UART_H
 #define TIDE_CORTEX_M_UART_H
 

@@ -31,15 +31,18 @@ static rcl_timer_t timers[TIDE_TIMERS];
 static rclc_executor_t executor;
 static std_msgs__msg__Int32 said, heard;
 static uint32_t publish_ticks = UINT32_MAX; /* the shortest publish, which no interrupt has lengthened */
+static uint32_t line_ticks;                 /* those of its ticks that emulate the line */
 
 static void publish(rcl_timer_t *timer, int64_t last_call_time) {
   (void)timer;
   (void)last_call_time;
   said.data++;
-  const uint32_t before = tide_chip_ticks();
+  const uint32_t line_before = board_line_ticks(), before = tide_chip_ticks();
   (void)rcl_publish(&publisher, &said, NULL);
   const uint32_t ticks = tide_chip_ticks() - before;
-  if (ticks < publish_ticks) publish_ticks = ticks;
+  if (ticks >= publish_ticks) return;
+  publish_ticks = ticks;
+  line_ticks = board_line_ticks() - line_before;
 }
 
 static void idle(rcl_timer_t *timer, int64_t last_call_time) {
@@ -156,6 +159,7 @@ int main(void) {
     if (result != 0) return result;
   }
   board_print("a publish: ");
-  print(instructions(publish_ticks), " instructions\n");
+  print(instructions(publish_ticks), " instructions, and ");
+  print(instructions(line_ticks), " of them for the emulated line\n");
   return 0;
 }
