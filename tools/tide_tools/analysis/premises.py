@@ -30,7 +30,7 @@ OF_CODE = ("model",)  # premises about an executor's code, which no run can obse
 About = Literal["machine", "executors", "boards", "hosts", "locks", "paths"]
 
 _KNOWN: dict[str, tuple[Group, str, About]] = {
-    "placeholders": (YOURS, "times of tide new system", "executors"),
+    "placeholders": (YOURS, "invented times", "executors"),
     "execution": (YOURS, "execution times", "executors"),
     "shortest_execution": (YOURS, "shortest execution times", "executors"),
     "digestion": (YOURS, "time to process a frame", "boards"),
@@ -78,8 +78,9 @@ _KNOWN: dict[str, tuple[Group, str, About]] = {
 
 @dataclass(frozen=True)
 class Origins:
-    """Counts of a description's times by their source. least_runs: the smallest number of runs of any measured time.
-    margins: the smallest and the largest margin of measured times, in percent."""
+    """Counts of a description's times by their source. guesses: those of tide trace describe, among them the period
+    and the deadline of a guessed chain. least_runs: the smallest number of runs of any measured time. margins: the
+    smallest and the largest margin of measured times, in percent."""
 
     count: int
     measured: int
@@ -87,6 +88,14 @@ class Origins:
     zeros: int  # number of execution times of 0 that were not measured
     least_runs: int
     margins: tuple[float, float]
+    guesses: int = 0
+
+    @property
+    def inventions(self) -> str:
+        """Words for the times on which no guarantee rests; empty: there are none."""
+        found = ["placeholders of tide new system"] if self.placeholders else []
+        found += ["guesses of tide trace describe"] if self.guesses else []
+        return " and ".join(found)
 
     @property
     def text(self) -> str:
@@ -95,10 +104,11 @@ class Origins:
             low, high = self.margins
             margin = f"{low:g} %" if low == high else f"{low:g} to {high:g} %"
             first += f" ({self.least_runs} runs at least, margin {margin})"
-        guessed = self.count - self.measured - self.placeholders
+        estimated = self.count - self.measured - self.placeholders - self.guesses
         rest = [f"{self.placeholders} are placeholders of tide new system"] if self.placeholders else []
+        rest += [f"{self.guesses} are guesses of tide trace describe"] if self.guesses else []
         zeros = f", and {self.zeros} execution time{'s are' if self.zeros > 1 else ' is'} 0" if self.zeros else ""
-        rest += [f"{guessed} are estimates{zeros}"] if guessed else []
+        rest += [f"{estimated} are estimates{zeros}"] if estimated else []
         return "; ".join((first, *rest))
 
 
@@ -108,6 +118,7 @@ def origins_of(system: System) -> Origins:
     times += [(each.source, 1) for one in system.boards() for each in one.loads]
     times += [(one.source, 2) for one in system.boards()]  # submit_ms, process_ms
     times += [(one.source, 2) for one in system.links]  # agent_ms, return_ms
+    times += [(one.source, 2) for one in system.chains if one.source is not None]  # period_ms, deadline_ms
     found = [(match, count) for source, count in times if (match := MEASURED.match(source))]
     margins = [float(match[2]) for match, _ in found]
     return Origins(
@@ -121,6 +132,7 @@ def origins_of(system: System) -> Origins:
         ),
         least_runs=min((int(match[1]) for match, _ in found), default=0),
         margins=(min(margins, default=0), max(margins, default=0)),
+        guesses=sum(count for source, count in times if source == "guessed"),
     )
 
 
@@ -143,10 +155,9 @@ def of_every_bound(system: System) -> list[tuple[str, str]]:
     if events:
         found.insert(0, ("events", f"events of a chain come no closer than: {', '.join(events)}"))
     numbers = origins_of(system)
-    if numbers.placeholders:
-        found.insert(
-            0, ("placeholders", f"{numbers.placeholders} of {numbers.count} times are placeholders of tide new system")
-        )
+    if numbers.inventions:
+        invented = numbers.placeholders + numbers.guesses
+        found.insert(0, ("placeholders", f"{invented} of {numbers.count} times are {numbers.inventions}"))
     loads = [f"{one.name}.{each.name}" for one in system.boards() for each in one.loads]
     if loads:
         text = "none takes longer or comes more often than described, and each run ends before the next begins"

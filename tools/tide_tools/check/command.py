@@ -188,7 +188,7 @@ def _check(file: Path, wanted: _Wanted, console: Console) -> int:
     if wanted.plot is not None:
         _plot(bounds, wanted.plot, wanted.explain)
     numbers = origins_of(system)
-    invented = numbers.placeholders > 0  # placeholder times of `tide new system` guarantee nothing
+    invented = bool(numbers.inventions)
     differing = [] if wanted.firmware is None else differences(system, wanted.firmware)
     wanting = ["the firmware is not as described"] if differing else []
     wanting += ["not all times were measured"] if wanted.require_measured and numbers.measured < numbers.count else []

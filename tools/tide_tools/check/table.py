@@ -249,8 +249,8 @@ def print_verdict(
     if late:
         is_all = len(late) == len(bounds.chains) > 1 and not bounds.paths
         answer, colour = f"no guarantee for{' any chain' if is_all else f': {_first(late, _NAMED)}'}", "red"
-    elif numbers is not None and numbers.placeholders:
-        answer = "no guarantee yet: with the placeholders of tide new system every deadline would be met"
+    elif numbers is not None and numbers.inventions:
+        answer = f"no guarantee yet: with the {numbers.inventions} every deadline would be met"
     elif wanting:
         answer, colour = f"no guarantee: {wanting}; each bound is within its deadline", "red"
     console.print(f"[bold {colour}]{answer}[/]", highlight=False, soft_wrap=True)

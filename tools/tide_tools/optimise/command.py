@@ -169,12 +169,8 @@ def _report(system: System, before: Found, found: Found, every: list[Change], co
     if not found.score.fits:
         console.print("[bold]it needs more processors than there are[/bold]", highlight=False)
     if found.score.feasible:
-        is_guessed = origins_of(system).placeholders > 0
-        met = (
-            "with the placeholders of tide new system every deadline would be met"
-            if is_guessed
-            else "every deadline is guaranteed"
-        )
+        inventions = origins_of(system).inventions
+        met = f"with the {inventions} every deadline would be met" if inventions else "every deadline is guaranteed"
         met += f" (executor {found.bounds.executor})"
         slack = f"the smallest slack is {100 * found.score.margin:.1f} % of its deadline"
         nothing = "" if every else "nothing needs changing: "

@@ -142,9 +142,9 @@ MEASURED = re.compile(r"^measured (\d+) times on \d{4}-\d\d-\d\d, margin (\d+(?:
 Source = Annotated[
     str,
     Field(
-        pattern=f"^(placeholder|estimated)$|{MEASURED.pattern}",
-        description='Source of the times in this entry: "placeholder" (tide new), "estimated", or "measured 1200 times '
-        'on 2026-11-28, margin 20 %" (tide trace times).',
+        pattern=f"^(placeholder|guessed|estimated)$|{MEASURED.pattern}",
+        description='Source of the times in this entry: "placeholder" (tide new), "guessed" (tide trace describe), '
+        '"estimated", or "measured 1200 times on 2026-11-28, margin 20 %" (tide trace).',
     ),
 ]
 Where = Literal["mcu", "host"]

@@ -287,6 +287,13 @@ class Chain(_Entry):
         ),
     ] = Decimal(0)
     reliability: Reliability
+    source: Annotated[
+        Literal["guessed"] | None,
+        Field(
+            description='"guessed": tide trace describe guessed the period, the deadline or the way of this chain. '
+            "tide check then guarantees nothing. Absent: you state them."
+        ),
+    ] = None
     hold: Annotated[
         bool,
         Field(

@@ -110,8 +110,8 @@ _HEAD = """<!-- SPDX-License-Identifier: Apache-2.0 -->
 
 One file describes a robot: its executors, the links between boards and host, and the chains of callbacks with their
 deadlines. `tide check`, `tide simulate`, `tide run`, `tide optimise`, `tide footprint` and `tide trace` read it. `tide
-new system` writes a template, and `tide trace describe` writes a description from a ROS 2 trace. Complete descriptions
-are in [examples/systems](../examples/systems).
+new system` writes a template, and `tide trace describe` describes a running system or a ROS 2 trace. Complete
+descriptions are in [examples/systems](../examples/systems).
 
 Times are in milliseconds, as numbers with at most six decimals. An unknown key or a value beyond its limits is an
 error; the message names the line. An editor checks the file while you type if the first line is `#:schema` and a path

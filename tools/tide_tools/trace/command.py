@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -123,34 +124,66 @@ def _end(recorder: Recorder, boards: list[str]) -> None:
 @app.command()
 def describe(
     source: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            help="Trace of ros2_tracing: its folder (read by babeltrace2), or a file with the output of babeltrace2."
+            help="Trace of ros2_tracing: its folder (read by babeltrace2), or a file with the output of babeltrace2. "
+            "Default: the running system."
         ),
-    ],
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="File for the description (system.toml). Default: standard output.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the system. Default: the name of the source.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the system. Default: the name of the source, or robot.")
+    ] = None,
     margin: Annotated[int, typer.Option(min=0, max=1000, help="Percent to add to the longest execution times.")] = 20,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            min=1, max=1e5, help="Seconds to listen to the running system; longer if boards still report callbacks."
+        ),
+    ] = 10.0,
+    domain: Annotated[
+        int | None,
+        typer.Option(min=0, max=DOMAIN_MAXIMUM, help="ROS domain of the system. Default: ROS_DOMAIN_ID, or 0."),
+    ] = None,
+    board: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE", help="Node that is on a board whose agent does not report it; may be repeated."),
+    ] = None,
 ) -> None:
-    """Build a system description from a ROS 2 trace: periods, execution times, chains.
+    """Write a system description from the running system, or from a ROS 2 trace.
 
-    The deadline of each chain is its period, and chains with shorter deadlines get higher priorities.
+    A running system shows nodes, topics, QoS, rates and sizes; an agent of tide its links; and a board with
+    tide_rclc_diagnostics_init its chains, levels, periods and execution times. A trace shows which callback publishes
+    what, and execution times. Each number in the description is followed by its source: measured, stated by a program,
+    or guessed. tide check counts the guesses and guarantees nothing upon them.
 
-    Exit status: 0 success; 2 the trace has no chain.
+    Exit status: 0 success; 2 there was no chain.
 
     Examples:
+
+      tide trace describe --out system.toml && tide check system.toml
 
       tide trace describe ~/.ros/tracing/session-1 --out system.toml
 
       babeltrace2 --clock-seconds TRACE > trace.txt; tide trace describe trace.txt | tee system.toml
     """
-    from tide_tools.trace.describe import described, read_trace
-
     require_file(out)
-    stem = re.sub(r"[^a-z0-9]+", "_", source.resolve().stem.lower()).strip("_")
-    text = described(read_trace(source), name or (stem if stem[:1].isalpha() else "traced"), margin)
+    if source is None:
+        from tide_tools.trace.listen import described as described_live
+        from tide_tools.trace.listen import listened
+
+        typer.echo(f"listening for {seconds:g} s", err=True)
+        seen, notes = listened(ros_domain(domain, otherwise=0), seconds, board or ())
+        text = described_live(seen, name or "robot", margin, notes)
+    else:
+        from tide_tools.trace.describe import described, read_trace
+
+        stem = re.sub(r"[^a-z0-9]+", "_", source.resolve().stem.lower()).strip("_")
+        events = read_trace(source)
+        day = f"{datetime.fromtimestamp(source.stat().st_mtime, timezone.utc).date()}" if source.exists() else ""
+        text = described(events, name or (stem if stem[:1].isalpha() else "traced"), margin, day)
     if out is None:
         typer.echo(text, nl=False)
     else:

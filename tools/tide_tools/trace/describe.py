@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a system.toml from a trace of ros2_tracing, which shows what each callback publishes and which callbacks
-receive it.
+"""Makes a system.toml from callbacks that were seen, and reads the callbacks of a trace of ros2_tracing, which shows
+what each callback publishes and which callbacks receive it. (tide_tools.trace.listen sees those of a running system.)
 
-A pointer identifies an object only together with its process. Execution times are measured from the start of a callback
-to its end, including preemption; a margin is added, because the worst case was hardly observed."""
+In a trace, a pointer identifies an object only together with its process. Execution times are measured from the start
+of a callback to its end, including preemption; a margin is added, because the worst case was hardly observed. The
+description says of each number whether it was measured, stated or guessed, and entries with a guess have the source
+"guessed", for which tide check guarantees nothing."""
 
 from __future__ import annotations
 
@@ -11,8 +13,9 @@ import re
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
 
@@ -98,36 +101,88 @@ def _time_ns(text: str) -> int:
         raise UsageError(f"'{text}' is no time; use babeltrace2 --clock-seconds") from None
 
 
-# ---- callbacks, from the events ----
+# ---- callbacks, from any source ----
 
-_Key = tuple[int, int]  # process, pointer
+ORDINARY_TOPICS = ("/rosout", "/parameter_events")  # of every node
 _OF_EVERY_NODE = {"describe_parameters", "get_parameter_types", "get_parameters", "get_type_description"}
 _OF_EVERY_NODE |= {"list_parameters", "set_parameters", "set_parameters_atomically"}
 
 
+@dataclass(frozen=True)
+class Stated:
+    """A chain as the board's program declares it. deadline_ns: 0: it declares none."""
+
+    name: str
+    level: int
+    deadline_ns: int
+
+
 @dataclass(eq=False)
-class _Callback:
-    process: int
+class Callback:
+    """A callback that was seen. process: what identifies its executor. runs: how often its time was measured; 0: the
+    time is unknown. measured: what the time is, if it is not the time from start to end. rate: how period_ns was found,
+    of a callback that begins a chain; an event begins it if is_event is set. way: why it is taken to publish what it
+    publishes; empty: this was seen. level: of a board's callback; 0: its program declares no chain for it."""
+
+    process: Hashable
     label: str
     topic: str = ""  # of its subscription
-    period_ns: int = 0  # of its timer
+    period_ns: int = 0
     service: str = ""  # that it serves
     is_reply: bool = False
-    durations_ns: list[int] = field(default_factory=list)
+    is_event: bool = False
+    runs: int = 0
+    least_ns: int = 0
+    longest_ns: int = 0
+    measured: str = ""
+    rate: str = "stated by the program"
+    way: str = ""
+    level: int = 0
+    stated: Stated | None = None
     threads: set[int] = field(default_factory=set)
     publishes: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
-    # For the description: a unique name, the executor, and what the callback sends to the next one of its chain.
+    # For the description: a unique name, the executor, and the service that the callback calls in its chain.
     name: str = ""
     executor: str = ""
-    next_topic: str = ""
     next_service: str = ""
+
+    def ran(self, duration_ns: int) -> None:
+        self.least_ns = min(self.least_ns, duration_ns) if self.runs else duration_ns
+        self.longest_ns = max(self.longest_ns, duration_ns)
+        self.runs += 1
 
     @property
     def kind(self) -> str:
         if self.period_ns:
-            return "timer"
+            return "event" if self.is_event else "timer"
         return "service" if self.service else "client" if self.is_reply else "subscription"
+
+
+@dataclass(frozen=True)
+class Message:
+    """The messages of a topic. count: number of messages from which the size is known."""
+
+    type: str
+    payload_bytes: int
+    count: int
+    is_reliable: bool = True
+
+
+@dataclass(frozen=True)
+class Place:
+    """An executor of the description. more: further lines of its entry."""
+
+    name: str
+    where: str
+    lanes: int
+    lanes_by: str = ""
+    more: tuple[str, ...] = ()
+
+
+# ---- callbacks, from the events of a trace ----
+
+_Key = tuple[int, int]  # process, pointer
 
 
 class _Reader:
@@ -137,13 +192,13 @@ class _Reader:
         self.periods: dict[_Key, int] = {}
         self.topics: dict[_Key, tuple[str, str]] = {}  # of a publisher or subscription: node and topic
         self.subscriptions: dict[_Key, _Key] = {}
-        self.callbacks: dict[_Key, _Callback] = {}
+        self.callbacks: dict[_Key, Callback] = {}
         self.running: dict[tuple[int, int], tuple[_Key, int]] = {}
         self.services: dict[_Key, tuple[str, str]] = {}  # of a service: node and name
         self.clients: dict[_Key, tuple[str, str]] = {}
         # by process and service: the callback that receives replies
-        self.replies: dict[tuple[int, str], _Callback] = {}
-        self.taking: dict[tuple[int, int], _Callback] = {}  # by process and thread: the callback that has taken a reply
+        self.replies: dict[tuple[Hashable, str], Callback] = {}
+        self.taking: dict[tuple[int, int], Callback] = {}  # by process and thread: the callback that has taken a reply
 
     def take(self, event: Event) -> None:
         handler = getattr(self, "on_" + event.name.removeprefix("ros2:"), None)
@@ -156,7 +211,7 @@ class _Reader:
     def _node(self, event: Event, process: int) -> str:
         return self.nodes.get((process, event.number("node_handle")), "node")
 
-    def _running(self, event: Event, process: int) -> _Callback | None:
+    def _running(self, event: Event, process: int) -> Callback | None:
         key, _ = self.running.get((process, event.number("vtid")), ((process, 0), 0))
         return self.callbacks.get(key)
 
@@ -179,7 +234,7 @@ class _Reader:
     def on_rclcpp_subscription_callback_added(self, event: Event, process: int) -> None:
         subscription = (process, event.number("subscription"))
         node, topic = self.topics.get(self.subscriptions.get(subscription, subscription), ("node", ""))
-        self.callbacks[process, event.number("callback")] = _Callback(process, f"{node}_{topic.strip('/')}", topic)
+        self.callbacks[process, event.number("callback")] = Callback(process, f"{node}_{topic.strip('/')}", topic)
 
     def on_rcl_service_init(self, event: Event, process: int) -> None:
         made = self._node(event, process), event.text("service_name")
@@ -188,7 +243,7 @@ class _Reader:
     def on_rclcpp_service_callback_added(self, event: Event, process: int) -> None:
         node, service = self.services.get((process, event.number("service_handle")), ("node", ""))
         label = f"{node}_{service.strip('/')}"
-        self.callbacks[process, event.number("callback")] = _Callback(process, label, service=service)
+        self.callbacks[process, event.number("callback")] = Callback(process, label, service=service)
 
     def on_rcl_client_init(self, event: Event, process: int) -> None:
         made = self._node(event, process), event.text("service_name")
@@ -206,7 +261,7 @@ class _Reader:
         node, service = self.clients.get((process, event.number("rmw_client_handle")), ("", ""))
         if not service or not event.number("taken"):
             return
-        made = _Callback(process, f"{node}_{service.strip('/')}_reply", is_reply=True, durations_ns=[0])
+        made = Callback(process, f"{node}_{service.strip('/')}_reply", is_reply=True)
         self.taking[process, event.number("vtid")] = self.replies.setdefault((process, service), made)
 
     def on_rcl_timer_init(self, event: Event, process: int) -> None:
@@ -214,7 +269,7 @@ class _Reader:
 
     def on_rclcpp_timer_callback_added(self, event: Event, process: int) -> None:
         timer = event.number("timer_handle")
-        callback = _Callback(process, f"timer_{timer}", period_ns=self.periods.get((process, timer), 0))
+        callback = Callback(process, f"timer_{timer}", period_ns=self.periods.get((process, timer), 0))
         self.callbacks[process, event.number("callback")] = callback
 
     def on_rclcpp_timer_link_node(self, event: Event, process: int) -> None:
@@ -232,13 +287,13 @@ class _Reader:
         callback = self.callbacks.get(key)
         if callback is None or key[1] != event.number("callback"):
             return
-        callback.durations_ns.append(event.time_ns - start_ns)
+        callback.ran(event.time_ns - start_ns)
         callback.threads.add(thread)
 
     def on_rcl_publish(self, event: Event, process: int) -> None:
         callback = self._running(event, process) or self.taking.get((process, event.number("vtid")))
         _, topic = self.topics.get((process, event.number("publisher_handle")), ("", ""))
-        if callback is not None and topic and topic not in callback.publishes:
+        if callback is not None and topic and topic not in (*callback.publishes, *ORDINARY_TOPICS):
             callback.publishes.append(topic)
 
 
@@ -247,85 +302,122 @@ class _Reader:
 
 @dataclass
 class _Chain:
+    """A chain of the description. start: the callback that begins it, or the chain from which it branches."""
+
     name: str
-    period_ns: int
+    start: Callback
     branches_from: str | None
-    callbacks: list[_Callback] = field(default_factory=list)
+    callbacks: list[Callback] = field(default_factory=list)
+    before: Callback | None = None  # whose message starts it, if it branches
+
+    @property
+    def stated(self) -> Stated | None:
+        """The declaration of the most urgent of its own callbacks."""
+        found = [one.stated for one in self.callbacks if one.stated is not None]
+        return max(found, key=lambda one: one.level, default=None)
+
+    @property
+    def level(self) -> int:
+        return max(one.level for one in (self.start, *self.callbacks))
 
 
-def described(events: Iterable[Event], name: str, margin_percent: int) -> str:
+def described(events: Iterable[Event], name: str, margin_percent: int, day: str = "") -> str:
     """The text of a system.toml. Deadlines are equal to the periods; the shorter the deadline, the higher the priority.
-    Raises UsageError if no timer's callback ran."""
+    day: when the trace was recorded; empty: today. Raises UsageError if no timer's callback ran."""
     reader = _Reader()
     for event in events:
         reader.take(event)
-    ran = [one for one in (*reader.callbacks.values(), *reader.replies.values()) if one.durations_ns]
-    timers = sorted((one for one in ran if one.period_ns > 0), key=lambda one: (one.period_ns, one.label))
-    if not timers:
+    ran = [one for one in (*reader.callbacks.values(), *reader.replies.values()) if one.runs or one.is_reply]
+    if not any(one.period_ns > 0 for one in ran):
         raise UsageError(
             "no timer's callback ran in this trace; record from the start of the programs, with the events ros2:*"
         )
     notes = []
     requested = {service for callback in ran for service in callback.requests}
     for service in sorted({name for _, name in reader.services.values()} - requested):
-        if service.rpartition("/")[2] not in _OF_EVERY_NODE:
+        if not is_of_every_node(service):
             notes.append(f"{service} is a service that no chain here requests: add requests, replies and client")
-    threads: dict[int, set[int]] = defaultdict(set)
+    threads: dict[Hashable, set[int]] = defaultdict(set)
     for callback in ran:
         threads[callback.process] |= callback.threads
-    executors = dict(zip(threads, _unique([reader.programs[one] or "program" for one in threads]), strict=True))
-    for callback, own in zip(ran, _unique([callback.label for callback in ran]), strict=True):
-        callback.name, callback.executor = own, executors[callback.process]
+    names = unique([reader.programs.get(one) or "program" for one in threads if isinstance(one, int)])
+    places = {
+        process: Place(name, "host", max(len(own), 1), "threads that ran callbacks" if len(own) > 1 else "")
+        for name, (process, own) in zip(names, threads.items(), strict=True)
+    }
+    head = (
+        'description = "from a trace of ROS 2"',
+        "propagation_ms = 0 # guessed: the time of DDS is not in the trace",
+    )
+    return written(name, head, places, (), ran, {}, notes, margin_percent, reader.replies, day)
+
+
+def is_of_every_node(service: str) -> bool:
+    return service.rpartition("/")[2] in _OF_EVERY_NODE
+
+
+_Replies = Mapping[tuple[Hashable, str], Callback]
+
+
+def _chains_of(ran: Sequence[Callback], replies: _Replies, notes: list[str]) -> list[_Chain]:
+    starts = sorted((one for one in ran if one.period_ns > 0), key=lambda one: (one.period_ns, one.label))
     chains: list[_Chain] = []
-    for timer in timers:
-        _follow(timer, _Chain("", timer.period_ns, None), [], ran, reader, chains, notes)
-    lanes = {executors[process]: len(own) for process, own in threads.items()}
-    return _written(name, lanes, chains, notes, margin_percent)
+    for start in starts:
+        _follow(start, _Chain("", start, None), [], ran, replies, chains, notes)
+    taken: list[str] = []
+    for chain in sorted(chains, key=lambda one: one.branches_from is not None):  # a branch has no name of the firmware
+        wanted = chain.name if chain.stated is None or chain.branches_from is not None else chain.stated.name
+        taken = unique([*taken, wanted])
+        for other in chains:
+            if other.branches_from is not None and other.branches_from.partition(".")[0] == chain.name:
+                other.branches_from = f"{taken[-1]}.{other.branches_from.partition('.')[2]}"
+        chain.name = taken[-1]
+    return chains
 
 
 def _follow(
-    start: _Callback,
+    first: Callback,
     chain: _Chain,
-    before: list[_Callback],
-    ran: list[_Callback],
-    reader: _Reader,
+    before: list[Callback],
+    ran: Sequence[Callback],
+    replies: _Replies,
     chains: list[_Chain],
     notes: list[str],
 ) -> None:
     """Follows messages from a callback to the last receiver, and so builds a chain. If several callbacks receive a
-    topic, further chains branch off."""
-    chain.name = _unique([*sorted(one.name for one in chains), start.name])[-1]
+    topic, or a callback publishes several topics, further chains branch off."""
+    chain.name = unique([*sorted(one.name for one in chains), first.name])[-1]
+    chain.before = before[-1] if before else None
     chains.append(chain)
-    branches: list[tuple[_Callback, str, list[_Callback]]] = []
+    branches: list[tuple[Callback, str, list[Callback]]] = []
     path = list(before)
-    current: _Callback | None = start
+    current: Callback | None = first
     while current is not None:
         chain.callbacks.append(current)
         path.append(current)
-        if (served := _served(current, path, ran, reader, notes)) is not None:
+        if (served := _served(current, path, ran, replies, notes)) is not None:
             server, current = served
             chain.callbacks.append(server)
             path.append(server)
             continue
+        loops = [one for one in path if one.topic in current.publishes]
+        notes += [f"{one.name} triggers itself again: the chain is cut there" for one in loops]
+        current.publishes = [topic for topic in current.publishes if all(one.topic != topic for one in loops)]
         followers = [one for topic in current.publishes for one in ran if one.topic == topic]
-        notes += [f"{one.name} triggers itself again: the chain is cut there" for one in followers if one in path]
-        followers = [one for one in followers if one not in path]
-        if followers:
-            current.next_topic = current.next_topic or current.publishes[0].strip("/")
         branches += [(other, f"{chain.name}.{current.name}", list(path)) for other in followers[1:]]
         current = followers[0] if followers else None
     for other, place, way in branches:
-        _follow(other, _Chain("", chain.period_ns, place), way, ran, reader, chains, notes)
+        _follow(other, _Chain("", chain.start, place), way, ran, replies, chains, notes)
 
 
 def _served(
-    callback: _Callback, path: list[_Callback], ran: list[_Callback], reader: _Reader, notes: list[str]
-) -> tuple[_Callback, _Callback] | None:
+    callback: Callback, path: list[Callback], ran: Sequence[Callback], replies: _Replies, notes: list[str]
+) -> tuple[Callback, Callback] | None:
     """The callback that serves a request of this callback, and the callback that takes the reply. None: there is no
     such request."""
     for service in callback.requests:
         server = next((one for one in ran if one.service == service), None)
-        client = reader.replies.get((callback.process, service))
+        client = replies.get((callback.process, service))
         if server is None or client is None or server in path or client in path:
             notes.append(f"{callback.name} requests {service}, and no reply is in this trace")
             continue
@@ -340,7 +432,7 @@ def _served(
     return None
 
 
-def _unique(labels: Iterable[str]) -> list[str]:
+def unique(labels: Iterable[str]) -> list[str]:
     """Makes names that are valid in a description: unique, in lower case, beginning with a letter."""
     taken: list[str] = []
     for text in labels:
@@ -356,48 +448,138 @@ def _unique(labels: Iterable[str]) -> list[str]:
 # ---- the description ----
 
 _MICROSECOND = Decimal("0.001")
+GUESSED_EXECUTION_NS = 1_000_000
+GUESSED = 'source = "guessed"'
 
 
-def _milliseconds(time_ns: int, rounding: str, margin: Decimal = Decimal(1)) -> str:
+def milliseconds(time_ns: int, rounding: str = ROUND_CEILING, margin: Decimal = Decimal(1)) -> str:
     value = (Decimal(time_ns) / 1_000_000 * margin).quantize(_MICROSECOND, rounding)
     return f"{value.normalize():f}"
 
 
-def _written(name: str, lanes: dict[str, int], chains: list[_Chain], notes: list[str], margin_percent: int) -> str:
-    margin = 1 + Decimal(margin_percent) / 100
-    ranked = sorted(chains, key=lambda chain: chain.period_ns)
-    requested = {one.next_service for chain in chains for one in chain.callbacks}
+def written(
+    name: str,
+    head: Sequence[str],
+    places: Mapping[Hashable, Place],
+    links: Sequence[str],
+    ran: Sequence[Callback],
+    messages: Mapping[str, Message],
+    notes: list[str],
+    margin_percent: int,
+    replies: _Replies | None = None,
+    day: str = "",
+) -> str:
+    """The text of a system.toml. head: further lines of [system]. places: the executors, by the processes of the
+    callbacks. links: lines of the links. messages: by topic; a topic that is not in it has a guessed size."""
+    for callback, own in zip(ran, unique([one.label for one in ran]), strict=True):
+        callback.name, callback.executor = own, places[callback.process].name
+    chains = _chains_of(ran, replies or {}, notes)
+    ranked = sorted(chains, key=lambda one: (-one.level, one.start.period_ns))
+    writer = _Writer(messages, margin_percent, day or f"{datetime.now(timezone.utc).date()}", places)
     lines = [
         "# SPDX-License-Identifier: Apache-2.0",
-        f"# Observed, not guaranteed: execution_ms is the longest observed time plus {margin_percent} %.",
+        f"# Observed, not guaranteed: a measured execution_ms is the longest observed time plus {margin_percent} %.",
         *(f"# {note}." for note in dict.fromkeys(notes)),
         "",
         "[system]",
         f'name = "{name}"',
-        'description = "from a trace of ROS 2"',
+        *head,
     ]
-    for executor, count in lanes.items():
-        lines += ["", "[[executors]]", f'name = "{executor}"', 'where = "host"']
-        lines += [f"lanes = {count}"] if count > 1 else []
+    for place in places.values():
+        lines += ["", "[[executors]]", f'name = "{place.name}"', f'where = "{place.where}"']
+        begun = {chain.start for chain in chains if any(one.executor == place.name for one in chain.callbacks)}
+        if place.where == "mcu" and place.lanes not in (1, len(begun)):
+            why = f"{place.lanes} {place.lanes_by}; bounds are known for 1 or {len(begun)}, one for each priority"
+            lines.append(f"lanes = 1 # guessed: {why}")
+        elif place.lanes > 1 or place.lanes_by:
+            lines.append(f"lanes = {place.lanes} # {place.lanes_by}")
+        lines += place.more
+    lines += links
     for chain in chains:
-        period_ms = _milliseconds(chain.period_ns, ROUND_FLOOR)
-        lines += ["", "[[chains]]", f'name = "{chain.name}"', f"priority = {len(chains) - ranked.index(chain)}"]
-        lines += [f"period_ms = {period_ms}", f"deadline_ms = {period_ms}", 'reliability = "reliable"']
-        lines += [f'branches_from = "{chain.branches_from}"'] if chain.branches_from else []
-        for one in chain.callbacks:
-            lines += ["", "[[chains.callbacks]]", f'name = "{one.name}"', f'kind = "{one.kind}"']
-            lines += [f'executor = "{one.executor}"']
-            lines += [f"execution_ms = {_milliseconds(max(one.durations_ns), ROUND_CEILING, margin)}"]
-            lines += [f"least_ms = {_milliseconds(min(one.durations_ns), ROUND_FLOOR)}"]
-            if one.next_topic:
-                sends = f'topic = "{one.next_topic}", payload_bytes = 1'
-                lines += [f"publishes = {{ {sends} }}  # its size is not in the trace"]
-            served = one.service.strip("/")
-            for key, service, size in (  # with sizes of the shortest messages
-                ("requests", one.next_service, 1),
-                ("replies", served if served in requested else "", 9),
-            ):
-                if service:
-                    sends = f'service = "{service}", type = "std_srvs/srv/Trigger", payload_bytes = {size}'
-                    lines += [f"{key} = {{ {sends} }}  # its type and size are not in the trace"]
+        lines += writer.chain(chain, len(chains) - ranked.index(chain))
     return "\n".join(lines) + "\n"
+
+
+@dataclass
+class _Writer:
+    messages: Mapping[str, Message]
+    margin_percent: int
+    day: str
+    places: Mapping[Hashable, Place]
+
+    def chain(self, chain: _Chain, priority: int) -> Iterator[str]:
+        start, stated = chain.start, chain.stated
+        reliable = {self.messages[one].is_reliable for one in self._topics(chain) if one in self.messages}
+        has_deadline = stated is not None and stated.deadline_ns > 0
+        yield from ("", "[[chains]]", f'name = "{chain.name}"')
+        by = f"the firmware has level {chain.level}" if chain.level else "guessed: the shorter the period, the higher"
+        yield f"priority = {priority} # {by}"
+        yield f"period_ms = {milliseconds(start.period_ns, ROUND_FLOOR)} # {start.rate}"
+        if stated is not None and has_deadline:
+            yield f"deadline_ms = {milliseconds(stated.deadline_ns, ROUND_FLOOR)} # stated by the firmware"
+        else:
+            yield f"deadline_ms = {milliseconds(start.period_ns, ROUND_FLOOR)} # guessed: the period"
+        yield f'reliability = "{"reliable" if reliable != {False} else "best_effort"}"'
+        yield from [f'branches_from = "{chain.branches_from}"'] if chain.branches_from else []
+        ways = dict.fromkeys(one.way for one in chain.callbacks if one.way)
+        yield from (f"# guessed: {way}" for way in ways)
+        if ways or not has_deadline or "guessed" in start.rate:
+            yield f"{GUESSED} # period, deadline or way; remove this line once they are right"
+        requested = {one.next_service for one in chain.callbacks}
+        for before, one in zip((chain.before, *chain.callbacks), chain.callbacks, strict=False):
+            yield from self._callback(one, before, requested, reliable != {False})
+
+    def _topics(self, chain: _Chain) -> Iterator[str]:
+        for one in chain.callbacks:
+            yield from one.publishes
+            yield from [one.topic] if one.topic else []
+
+    def _callback(
+        self, one: Callback, before: Callback | None, requested: set[str], is_reliable: bool
+    ) -> Iterator[str]:
+        yield from ("", "[[chains.callbacks]]", f'name = "{one.name}"', f'kind = "{one.kind}"')
+        yield f'executor = "{one.executor}"'
+        if one.runs:
+            margin = 1 + Decimal(self.margin_percent) / 100
+            by = f" # {one.measured}" if one.measured else ""
+            yield f"execution_ms = {milliseconds(one.longest_ns, ROUND_CEILING, margin)}{by}"
+            yield f"least_ms = {milliseconds(one.least_ns, ROUND_FLOOR)}"
+            yield f'source = "measured {one.runs} times on {self.day}, margin {self.margin_percent} %"'
+        else:
+            yield f"execution_ms = {0 if one.is_reply else milliseconds(GUESSED_EXECUTION_NS)} # guessed"
+            yield GUESSED
+        if before is not None and len(before.publishes) > 1 and one.topic:
+            yield f'topic = "{one.topic.strip("/")}"'
+        yield from self._publishes(one, is_reliable)
+        served = one.service.strip("/")
+        for key, service, size in (  # with sizes of the shortest messages
+            ("requests", one.next_service, 1),
+            ("replies", served if served in requested else "", 9),
+        ):
+            if service:
+                sends = f'service = "{service}", type = "std_srvs/srv/Trigger", payload_bytes = {size}'
+                yield f"{key} = {{ {sends} }} # guessed: its type and size are not in the trace"
+
+    def _publishes(self, one: Callback, is_reliable: bool) -> Iterator[str]:
+        if one.next_service or not one.publishes:
+            return
+        sends = []
+        for topic in one.publishes:
+            message = self.messages.get(topic)
+            if message is None:
+                sends.append(
+                    (f'topic = "{topic.strip("/")}", payload_bytes = 1', "guessed: its size is not in the trace")
+                )
+                continue
+            text = f'topic = "{topic.strip("/")}", type = "{message.type}", payload_bytes = {message.payload_bytes}'
+            text += "" if message.is_reliable == is_reliable else f', reliability = "{_WORDS[message.is_reliable]}"'
+            sends.append((text, f"the longest of {message.count}"))
+        if len(sends) == 1:
+            yield f"publishes = {{ {sends[0][0]} }} # {sends[0][1]}"
+            return
+        yield "publishes = ["
+        yield from (f"  {{ {text} }}, # {why}" for text, why in sends)
+        yield "]"
+
+
+_WORDS = {True: "reliable", False: "best_effort"}

@@ -89,7 +89,9 @@ class Agents:
 
     def _others(self, statuses: list[Told]) -> None:
         for one in statuses:
-            if not one.name.startswith(OWN) and (one.name in self.programs or len(self.programs) < _PROGRAMS_MOST):
+            if one.name.startswith(OWN) or "objects" in one.values:  # a board's table, for tide trace describe
+                continue
+            if one.name in self.programs or len(self.programs) < _PROGRAMS_MOST:
                 self.programs[one.name] = one
 
     def _agent(self, statuses: list[Told], stamp_ns: int) -> None:

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tide trace describe of a running system: descriptions derived from messages, endpoints and statuses. The tests write
+these down; tests/ros2/test_describe_real.py listens to real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from commands import tide
+from tide_tools.analysis.bounds import bounds_of
+from tide_tools.analysis.premises import origins_of
+from tide_tools.errors import UsageError
+from tide_tools.system.load import parse
+from tide_tools.system.model import Publication, System
+from tide_tools.system.places import SerialLink, UdpLink
+from tide_tools.trace.listen import Arrival, Endpoint, Seen, Status, Topic, answers_of, described, rate_of
+
+MS = 1_000_000
+AGENT, BASE, BRAIN, LOG = b"agent", b"agent", b"brain", b"log"
+INT32 = "std_msgs/msg/Int32"
+
+
+def arrivals(period_ms: float, offset_ms: float = 0, count: int = 50, jitter_ms: float = 0) -> list[Arrival]:
+    """Messages of 4 B, of which each second one is late by the jitter."""
+    return [
+        Arrival(int((n * period_ms + offset_ms + n % 2 * jitter_ms) * MS), n + 1, 4, MS // 10) for n in range(count)
+    ]
+
+
+def topic(
+    publisher: tuple[str, bytes],
+    subscribers: Sequence[tuple[str, bytes]],
+    messages: list[Arrival],
+    reliable: bool = True,
+) -> Topic:
+    return Topic(INT32, [Endpoint(*publisher, reliable)], [Endpoint(*one, reliable) for one in subscribers], messages)
+
+
+def statuses(link: str = "serial /dev/ttyUSB0 921600", bits: str = "921600") -> Iterator[Status]:
+    """Those of an agent with one client."""
+    yield Status("tide_agent", "1 clients", "vm process 1", {"samples_to_dds": "1"})
+    yield Status(f"tide_agent: link {link}", "serving", link, {"bits per second": bits})
+    yield Status("tide_agent: client 000000C1", "connected", link, {"connected": "yes"})
+
+
+def objects(*every: tuple[str, dict[str, str]], node: str = "base") -> Iterator[Status]:
+    """The statuses of a board, with its table."""
+    yield Status(f"{node}: link", "as usual", "000000C1", {"sessions": "1", "mtu bytes": "256"})
+    yield Status(f"{node}: executor 1", "as usual", "000000C1", {"lanes": "1"})
+    for number, (kind, values) in enumerate(every, 1):
+        own = {**values, "objects": str(len(every))}
+        yield Status(f"{node}: object {number}", kind, "000000C1", own)
+
+
+TABLE = (
+    ("chain", {"name": "brake", "priority": str(3 << 8), "period ns": str(100 * MS), "deadline ns": str(60 * MS)}),
+    ("publisher", {"name": "/request", "priority": str((3 << 8) + 1)}),
+    ("publisher", {"name": "/done", "priority": str((3 << 8) + 2)}),
+    ("timer", {"name": "", "priority": str(3 << 8), "period ns": str(100 * MS), "runs": "50", "longest ns": "400000"}),
+    ("timer", {"name": "", "priority": "0", "period ns": str(500 * MS), "runs": "9", "longest ns": "100000"}),
+    ("subscription", {"name": "/answer", "priority": str((3 << 8) + 2), "runs": "50", "longest ns": "300000"}),
+)
+
+
+def robot(table: Sequence[tuple[str, dict[str, str]]] = TABLE) -> Seen:
+    """A board asks, a node answers, the board acts and reports that, and another node logs all of it."""
+    base, brain, log = ("base", BASE), ("brain", BRAIN), ("log", LOG)
+    topics = {
+        "/diagnostics": topic(("tide_agent", AGENT), [], []),
+        "/request": topic(base, [brain, log], arrivals(100)),
+        "/answer": topic(brain, [base], arrivals(100, 7, jitter_ms=1)),
+        "/done": topic(base, [log], arrivals(100, 11)),
+    }
+    seen = Seen(5.0, topics)
+    for number, one in enumerate((*statuses(), *(objects(*table) if table else ()))):
+        seen.take(one, Arrival(number * 250 * MS, 0, 300 + number, 0))
+    return seen
+
+
+def read(seen: Seen) -> tuple[System, list[str], str]:
+    """The description, its notes, and its text."""
+    text = described(seen, "seen", 0)
+    return parse(text), [line for line in text.splitlines() if line.startswith("# ")][2:], text
+
+
+def ways(system: System) -> dict[str, list[str]]:
+    return {chain.name: [f"{one.executor}/{one.kind}" for one in chain.callbacks] for chain in system.chains}
+
+
+def test_a_boards_table_and_the_graph_give_the_whole_chain() -> None:
+    system, notes, text = read(robot())
+    found = ways(system)
+    assert found["brake"] == ["base/timer", "brain/subscription", "base/subscription", "log/subscription"]
+    assert found["log_request"] == ["log/subscription"]
+    brake = system.chain("brake")
+    assert (brake.period_ns, brake.deadline_ns, brake.priority) == (100 * MS, 60 * MS, len(system.chains))
+    asks, answers, acts, _ = brake.callbacks
+    assert (asks.execution_ns, answers.execution_ns, acts.execution_ns) == (400_000, 8 * MS, 300_000)
+    assert asks.source.startswith("measured 50 times on ") and answers.source.startswith("measured 50 times on ")
+    assert [one.topic for one in (*asks.publishes, *answers.publishes, *acts.publishes)] == [
+        "request",
+        "answer",
+        "done",
+    ]
+    (line,) = system.links
+    assert isinstance(line, SerialLink) and (line.baud, line.mtu_bytes, line.source) == (921_600, 256, "guessed")
+    loads = {chain.name: chain.period_ns // MS for chain in system.chains[2:]}
+    assert loads == {"base_timer_2": 500, "base_reports": 250}
+    assert system.chain("base_reports").callbacks[0].sent_bytes == 310
+    assert (brake.source, system.chain("log_request").source) == (None, "guessed"), "the deadline of a branch"
+    assert notes == [] and "deadline_ms = 60 # stated by the firmware" in text
+
+
+def test_lanes_are_stated_or_those_for_which_there_are_bounds() -> None:
+    for lanes, (expected, text) in {
+        3: (3, "lanes = 3 # stated by the firmware"),
+        2: (1, "lanes = 1 # guessed: 2 stated by the firmware; bounds are known for 1 or 3, one for each priority"),
+    }.items():
+        seen = robot()
+        seen.statuses["base: executor 1"] = Status("base: executor 1", "as usual", "", {"lanes": str(lanes)})
+        system, _, written = read(seen)
+        assert system.executor("base").lanes == expected and text in written
+
+
+def test_check_says_first_what_was_guessed(tmp_path: Path) -> None:
+    file = tmp_path / "seen.toml"
+    file.write_text(described(robot(), "seen", 0), encoding="utf-8")
+    status, output = tide("check", file)
+    first, second = output.splitlines()[:2]
+    assert (status, first) == (
+        1,
+        "no guarantee yet: with the guesses of tide trace describe every deadline would be met",
+    )
+    assert "are guesses of" in second and "guaranteed" not in output
+    system = parse(file.read_text(encoding="utf-8"))
+    assert bounds_of(system).met and origins_of(system).guesses > 0
+    stated = file.read_text(encoding="utf-8").replace('source = "guessed"', "")
+    file.write_text(stated, encoding="utf-8")
+    status, output = tide("check", file)
+    assert (status, output.partition(",")[0]) == (0, "every deadline is guaranteed")
+
+
+def test_a_firmware_without_a_table_is_described_by_its_messages() -> None:
+    system, notes, text = read(robot(()))
+    assert ways(system)["base_request_timer"] == [
+        "base/timer", "brain/subscription", "base/subscription", "log/subscription",
+    ]  # fmt: skip
+    assert notes[0].startswith("# base does not report its callbacks")
+    assert "# guessed: base publishes /done because it received /answer, as 50 times were seen" in text
+    chain = system.chain("base_request_timer")
+    assert [one.source.split()[0] for one in chain.callbacks] == ["guessed", "measured", "guessed", "guessed"]
+    assert chain.source == "guessed" and chain.deadline_ns == chain.period_ns == 100 * MS
+
+
+def test_a_table_that_is_not_whole_is_said_so() -> None:
+    seen = robot()
+    del seen.statuses["base: object 6"]
+    _, notes, _ = read(seen)
+    assert "# base reported 5 of 6 objects: listen longer." in notes
+
+
+def test_of_two_messages_that_could_answer_each_other_the_quicker_does() -> None:
+    node, other = ("node", b"1"), ("other", b"2")
+    topics = {"/a": topic(node, [other], arrivals(20)), "/b": topic(other, [node], arrivals(20, 3))}
+    assert list(answers_of(topics, ["node", "other"])) == [("other", "/b")]
+
+
+@pytest.mark.parametrize(
+    ("messages", "why"),
+    [
+        (arrivals(50, 3, count=20), "another rate"),
+        (arrivals(20, 15), "as likely a timer"),
+        (arrivals(20, 3, count=3), "too few"),
+        ([], "none"),
+    ],
+)
+def test_what_is_no_answer(messages: list[Arrival], why: str) -> None:
+    node, other = ("node", b"1"), ("other", b"2")
+    topics = {"/a": topic(node, [other], arrivals(20)), "/b": topic(other, [], messages)}
+    assert answers_of(topics, ["node", "other"]) == {}, why
+
+
+def test_rates() -> None:
+    rate = rate_of(arrivals(20.05, jitter_ms=2))
+    assert rate is not None and (rate.period_ns, rate.count) == (20 * MS, 49)
+    assert (rate.least_ns, rate.most_ns) == (18_050_000, 22_050_000)
+    third = rate_of(arrivals(33.3333))
+    assert third is not None and third.period_ns == 33_333_000
+    lost = arrivals(10)
+    del lost[10:20]
+    rate = rate_of(lost)
+    assert rate is not None and rate.period_ns == 10 * MS, "the numbers of the publisher tell of the lost ones"
+    assert rate_of(arrivals(10, count=3)) is None
+    irregular = rate_of(arrivals(10, jitter_ms=6))
+    assert irregular is not None and irregular.period_ns == 0
+
+
+def test_irregular_messages_come_after_events() -> None:
+    topics = {"/hit": topic(("node", b"1"), [("other", b"2")], arrivals(10, jitter_ms=6))}
+    system, _, text = read(Seen(1.0, topics))
+    (chain,) = system.chains
+    assert (chain.callbacks[0].kind, chain.period_ns) == ("event", 4 * MS)
+    assert "/hit is published after events" in text
+
+
+def test_two_publishers_of_a_topic_are_guessed() -> None:
+    one, other = ("one", b"1"), ("other", b"2")
+    both = Topic(INT32, [Endpoint(*one, True), Endpoint(*other, True)], [Endpoint("end", b"3", True)], arrivals(10))
+    system, _, text = read(Seen(1.0, {"/tf": both}))
+    assert [chain.period_ns for chain in system.chains] == [20 * MS, 20 * MS]
+    assert "# guessed: /tf has 2 publishers, whose messages look alike" in text
+
+
+def test_what_is_in_no_chain_is_named() -> None:
+    seen = robot()
+    seen.topics["/silent"] = topic(("brain", BRAIN), [], [])
+    seen.services["/arm/close"] = "brain"
+    _, notes, _ = read(seen)
+    assert "# /silent had no message in 5 s: it is in no chain here." in notes
+    assert any(one.startswith("# brain serves /arm/close, which is in no chain here") for one in notes)
+
+
+def test_a_stock_agent_needs_the_names_of_its_boards() -> None:
+    seen = robot(())
+    seen.statuses.clear()
+    assert not parse(described(seen, "seen", 0)).boards()
+    seen.boards = frozenset({"base"})
+    system, notes, _ = read(seen)
+    assert [one.name for one in system.boards()] == ["base"] and isinstance(system.links[0], UdpLink)
+    assert any("the link of base is not known" in one for one in notes)
+
+
+def test_nodes_of_one_process_share_an_executor() -> None:
+    seen = robot()
+    for one in seen.topics.values():
+        one.publishers = [
+            Endpoint(end.node, BRAIN if end.process == LOG else end.process, True) for end in one.publishers
+        ]
+        one.subscribers = [
+            Endpoint(end.node, BRAIN if end.process == LOG else end.process, True) for end in one.subscribers
+        ]
+    system, notes, _ = read(seen)
+    assert {one.name for one in system.executors} == {"base", "brain"}
+    assert "# log is in the process of brain: guessed to share its executor." in notes
+
+
+def test_sizes_and_reliability_are_those_on_the_link() -> None:
+    seen = robot()
+    request = seen.topics["/request"]
+    request.publishers = [Endpoint("base", BASE, False)]
+    request.arrivals.append(Arrival(5000 * MS, 51, 32, 0))
+    system, _, _ = read(seen)
+    (sends,) = system.chain("brake").callbacks[0].publishes
+    assert isinstance(sends, Publication)
+    assert (sends.payload_bytes, sends.reliability, system.chain("brake").reliability) == (
+        32,
+        "best_effort",
+        "reliable",
+    )
+
+
+def test_without_messages_there_is_nothing_to_describe() -> None:
+    with pytest.raises(UsageError, match="no topic of a node had 4 messages in 1 s"):
+        described(Seen(1.0, {"/a": topic(("node", b"1"), [], arrivals(10, count=2))}), "seen", 0)

@@ -1,0 +1,643 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describes a running system: listens to its topics and to /diagnostics for some seconds, and derives the callbacks
+that tide_tools.trace.describe writes.
+
+The graph names nodes, topics, types and QoS. The topics show rates and sizes. An agent of tide reports its links; nodes
+whose endpoints are in the agent's process are on boards. A board that calls tide_rclc_diagnostics_init reports its
+chains, publishers and callbacks, with periods and execution times (tide/rclc_diagnostics.h). The rest is guessed by the
+times of messages: a node that publishes one message soon after each message that it receives is taken to answer it."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from tide_tools.errors import UsageError
+from tide_tools.trace.describe import (
+    GUESSED,
+    ORDINARY_TOPICS,
+    Callback,
+    Message,
+    Place,
+    Stated,
+    is_of_every_node,
+    milliseconds,
+    unique,
+    written,
+)
+
+if TYPE_CHECKING:
+    from rclpy.subscription import Subscription
+
+# ---- what was seen ----
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A publisher or subscription. node: with its namespace, without the leading slash. process: the first octets of
+    its DDS id, which name its machine and process."""
+
+    node: str
+    process: bytes
+    is_reliable: bool
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A received message. at_ns: when it was published. number: by its publisher, if the topic has only one; else 0.
+    delay_ns: until DDS had it here."""
+
+    at_ns: int
+    number: int
+    payload_bytes: int
+    delay_ns: int
+
+
+@dataclass
+class Topic:
+    type: str
+    publishers: list[Endpoint] = field(default_factory=list)
+    subscribers: list[Endpoint] = field(default_factory=list)
+    arrivals: list[Arrival] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Status:
+    """A status of /diagnostics."""
+
+    name: str
+    message: str
+    hardware: str
+    values: Mapping[str, str]
+
+    def number(self, key: str) -> int:
+        text = self.values.get(key, "")
+        return int(text) if text.isdecimal() else 0
+
+
+@dataclass
+class Seen:
+    """Everything that was seen in `seconds`. services: those that the user's nodes serve, with the node. statuses: the
+    latest of each name. reports: for each node that reports itself, all its statuses. boards: nodes that the user says
+    are on boards."""
+
+    seconds: float = 0.0
+    topics: dict[str, Topic] = field(default_factory=dict)
+    services: dict[str, str] = field(default_factory=dict)
+    statuses: dict[str, Status] = field(default_factory=dict)
+    reports: dict[str, list[Arrival]] = field(default_factory=lambda: defaultdict(list))
+    boards: frozenset[str] = frozenset()
+
+    def take(self, status: Status, arrival: Arrival) -> None:
+        self.statuses[status.name] = status
+        self.reports[status.name.partition(": ")[0]].append(arrival)
+
+    def objects(self, node: str) -> list[Status]:
+        """The table of a board: its chains, publishers and callbacks."""
+        every = (one for name, one in self.statuses.items() if name.startswith(f"{node}: object "))
+        return sorted(every, key=lambda one: int(one.name.rpartition(" ")[2]))
+
+    def is_whole(self, node: str) -> bool:
+        found = self.objects(node)
+        return bool(found) and len(found) >= found[0].number("objects")
+
+    def tellers(self) -> list[str]:
+        """The boards that report their state."""
+        return sorted({name.removesuffix(": link") for name in self.statuses if name.endswith(": link")})
+
+    @property
+    def agents(self) -> list[Status]:
+        return [one for one in self.statuses.values() if "samples_to_dds" in one.values]
+
+
+# ---- listening ----
+
+NODE = "tide_describe"
+_OWN = ("tide_", "_")  # first letters of nodes of tide, and of hidden nodes such as ros2cli's
+_DIAGNOSTICS, _DIAGNOSTICS_TYPE = "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray"
+_LOOK_S, _STEP_S = 0.5, 0.02
+_TABLE_S = 10.0  # without a new object for this time, a table remains incomplete
+_ENCAPSULATION_BYTES = 4
+_PROCESS_BYTES, _FAST_DDS = 12, b"\x01\x0f"
+_MACHINE_AND_PROCESS_BYTES = 6  # of an id of Fast DDS
+
+
+class Listener:
+    """One ROS 2 node without services, which receives each topic with best effort."""
+
+    def __init__(self, domain: int, boards: Iterable[str] = ()) -> None:
+        import rclpy
+        from rclpy.context import Context
+        from rclpy.node import Node
+        from rclpy.signals import SignalHandlerOptions
+
+        self._context = Context()
+        rclpy.init(context=self._context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
+        self._node = Node(NODE, context=self._context, start_parameter_services=False, enable_rosout=False)
+        self._subscriptions: dict[str, Subscription[Any]] = {}
+        self._begun_s = self._grown_s = time.monotonic()
+        self._looked_s = -_LOOK_S
+        self._known = 0
+        self.seen = Seen(boards=frozenset(one.strip("/") for one in boards))
+        self.unknown: dict[str, str] = {}  # by topic: why it is not received
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._node.destroy_node()
+        with contextlib.suppress(Exception):
+            self._context.shutdown()
+
+    def is_done(self, seconds: float) -> bool:
+        """True after this time, and when the tables of all boards are complete or do not grow any more."""
+        now_s = time.monotonic()
+        self.seen.seconds = now_s - self._begun_s
+        objects = sum(len(self.seen.objects(one)) for one in self.seen.tellers())
+        if objects > self._known:
+            self._known, self._grown_s = objects, now_s
+        is_whole = all(map(self.seen.is_whole, self.seen.tellers())) or now_s - self._grown_s > _TABLE_S
+        return self.seen.seconds >= seconds and is_whole
+
+    def step(self) -> None:
+        now_s = time.monotonic()
+        if now_s - self._looked_s >= _LOOK_S:
+            self._looked_s = now_s
+            self._look()
+        for name, subscription in self._subscriptions.items():
+            for octets, info in _taken(subscription):
+                topic, at_ns = self.seen.topics[name], info["source_timestamp"]
+                number = info["publication_sequence_number"] if len(topic.publishers) == 1 else 0
+                delay_ns = max(info["received_timestamp"] - at_ns, 0) if info["received_timestamp"] else 0
+                arrival = Arrival(at_ns, number, max(len(octets) - _ENCAPSULATION_BYTES, 1), delay_ns)
+                topic.arrivals.append(arrival)
+                if name == _DIAGNOSTICS:
+                    self._take_statuses(octets, arrival)
+
+    def _take_statuses(self, octets: bytes, arrival: Arrival) -> None:
+        from diagnostic_msgs.msg import DiagnosticArray
+        from rclpy.serialization import deserialize_message
+
+        for one in deserialize_message(octets, DiagnosticArray).status:
+            values = {pair.key: pair.value for pair in one.values}
+            self.seen.take(Status(one.name, one.message, one.hardware_id, values), arrival)
+
+    def _look(self) -> None:
+        node = self._node
+        for name, types in node.get_topic_names_and_types():
+            if name in ORDINARY_TOPICS:
+                continue
+            publishers = [_endpoint(one) for one in node.get_publishers_info_by_topic(name)]
+            if not publishers:
+                continue
+            topic = self.seen.topics.setdefault(name, Topic(types[0]))
+            topic.publishers = publishers
+            topic.subscribers = [_endpoint(one) for one in node.get_subscriptions_info_by_topic(name)]
+            if name not in self._subscriptions and name not in self.unknown:
+                self._subscribe(name, types[0])
+        for name, space in node.get_node_names_and_namespaces():
+            if name.startswith(_OWN):
+                continue
+            with contextlib.suppress(RuntimeError):  # the node may have just ended
+                served = dict(node.get_service_names_and_types_by_node(name, space))
+                self.seen.services |= {one: _full(name, space) for one in served if not is_of_every_node(one)}
+
+    def _subscribe(self, name: str, kind: str) -> None:
+        from tide_tools.run.messages import MessageError, message_class
+        from tide_tools.watch.topics import quality
+
+        try:
+            made = message_class(kind)
+        except MessageError as error:
+            self.unknown[name] = str(error)
+            return
+        self._subscriptions[name] = self._node.create_subscription(made, name, lambda _: None, quality(1000), raw=True)
+
+
+def _taken(subscription: Subscription[Any]) -> Iterator[tuple[bytes, dict[str, int]]]:
+    with subscription.handle:
+        while (got := subscription.handle.take_message(subscription.msg_type, True)) is not None:
+            yield bytes(got[0]), got[1]
+
+
+def _full(name: str, space: str) -> str:
+    return f"{space.strip('/')}/{name}".strip("/")
+
+
+def _endpoint(info: Any) -> Endpoint:
+    from rclpy.qos import ReliabilityPolicy
+
+    octets = bytes(info.endpoint_gid)
+    process = octets[: _MACHINE_AND_PROCESS_BYTES if octets[:2] == _FAST_DDS else _PROCESS_BYTES]
+    is_reliable = info.qos_profile.reliability != ReliabilityPolicy.BEST_EFFORT
+    return Endpoint(_full(info.node_name, info.node_namespace), process, is_reliable)
+
+
+def listened(domain: int, seconds: float, boards: Iterable[str] = ()) -> tuple[Seen, list[str]]:
+    """What was seen in this time, and lines about topics that were not received."""
+    listener = Listener(domain, boards)
+    try:
+        while not listener.is_done(seconds):
+            listener.step()
+            time.sleep(_STEP_S)
+        listener.step()
+    finally:
+        listener.close()
+    return listener.seen, [f"{name} was not received: {why}" for name, why in sorted(listener.unknown.items())]
+
+
+# ---- rates ----
+
+_LEAST_INTERVALS = 3
+_REGULAR = 0.25  # share of the mean by which an interval of a timer may differ
+_MOSTLY = 0.9  # share of the intervals that must be regular, and of the messages that must be answered
+_SOON = 0.5  # share of the interval within which an answer comes
+_ROUND = 0.005  # a mean this close to whole milliseconds is taken as whole
+
+
+@dataclass(frozen=True)
+class Rate:
+    """The intervals between the messages of a topic. period_ns: of the timer that publishes it; 0: none does, because
+    the intervals differ, or there were too few."""
+
+    count: int
+    mean_ns: int
+    least_ns: int
+    most_ns: int
+    period_ns: int
+
+    @property
+    def text(self) -> str:
+        return f"measured: {self.count} intervals of {self.least_ns / 1e6:.1f} to {self.most_ns / 1e6:.1f} ms"
+
+
+def rate_of(arrivals: Sequence[Arrival]) -> Rate | None:
+    """None: there were fewer than three intervals."""
+    ordered = sorted(arrivals, key=lambda one: one.at_ns)
+    steps = [(after.at_ns - before.at_ns, max(after.number - before.number, 1)) for before, after in pairwise(ordered)]
+    whole = [apart_ns for apart_ns, step in steps if step == 1]  # without those in which messages were lost
+    if len(whole) < _LEAST_INTERVALS:
+        return None
+    mean_ns = sum(apart_ns for apart_ns, _ in steps) // sum(step for _, step in steps)
+    regular = sum(abs(apart_ns - mean_ns) <= _REGULAR * mean_ns for apart_ns in whole)
+    rounded_ns = round(mean_ns / 1e6) * 1_000_000
+    period_ns = rounded_ns if abs(mean_ns - rounded_ns) <= _ROUND * mean_ns else mean_ns // 1000 * 1000
+    is_regular = regular >= _MOSTLY * len(whole)
+    return Rate(len(whole), mean_ns, min(whole), max(whole), max(period_ns, 1000) if is_regular else 0)
+
+
+# ---- which message a node answers ----
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A topic that a node publishes soon after each message of another one. longest_ns: from message to message."""
+
+    node: str
+    asked: str
+    answered: str
+    count: int
+    least_ns: int
+    longest_ns: int
+    share: float  # the median of these times, as a share of the interval between messages
+
+    @property
+    def text(self) -> str:
+        return (
+            f"{self.node} publishes {self.answered} because it received {self.asked}, as {self.count} times were seen"
+        )
+
+
+def answer_of(node: str, asked: str, answered: str, topics: Mapping[str, Topic]) -> Answer | None:
+    """None: the node does not publish one message after each message of the other topic, or so late that a timer of its
+    own is as likely."""
+    starts = sorted(one.at_ns for one in topics[asked].arrivals)
+    ends = sorted(one.at_ns for one in topics[answered].arrivals)
+    if len(starts) <= _LEAST_INTERVALS or len(ends) <= _LEAST_INTERVALS:
+        return None
+    ends = [at_ns for at_ns in ends if at_ns >= starts[0]]
+    starts = [at_ns for at_ns in starts if ends and at_ns <= ends[-1]]
+    if not starts:
+        return None
+    places = [bisect_right(starts, at_ns) - 1 for at_ns in ends]
+    times_ns = [at_ns - starts[place] for at_ns, place in zip(ends, places, strict=True)]
+    distinct = len(set(places))
+    if distinct < _MOSTLY * max(len(starts), len(ends)):
+        return None
+    interval_ns = max((starts[-1] - starts[0]) / max(len(starts) - 1, 1), 1)
+    share = median(times_ns) / interval_ns
+    if share > _SOON:
+        return None
+    return Answer(node, asked, answered, distinct, min(times_ns), max(times_ns), share)
+
+
+def answers_of(topics: Mapping[str, Topic], nodes: Iterable[str]) -> dict[tuple[str, str], Answer]:
+    """By node and published topic: the message that it answers. Of two that answer each other, the quicker does."""
+    found = []
+    for node in nodes:
+        takes = [name for name, one in topics.items() if any(end.node == node for end in one.subscribers)]
+        gives = [name for name, one in topics.items() if any(end.node == node for end in one.publishers)]
+        pairs = ((asked, answered) for asked in takes for answered in gives if asked != answered)
+        found += [one for asked, answered in pairs if (one := answer_of(node, asked, answered, topics)) is not None]
+    chosen: dict[tuple[str, str], Answer] = {}
+    after: dict[str, set[str]] = defaultdict(set)  # by topic: the topics that follow from it
+    for one in sorted(found, key=lambda one: one.share):
+        if (one.node, one.answered) in chosen or one.asked in _reachable(after, one.answered):
+            continue
+        chosen[one.node, one.answered] = one
+        after[one.asked].add(one.answered)
+    return chosen
+
+
+def _reachable(after: Mapping[str, set[str]], topic: str) -> set[str]:
+    found, new = {topic}, {topic}
+    while new:
+        new = set[str]().union(*(after.get(one, set()) for one in new)) - found
+        found |= new
+    return found
+
+
+# ---- boards ----
+
+_LEVEL_BITS = 8
+_KINDS = ("timer", "event", "subscription", "service", "client")
+
+
+@dataclass
+class _Board:
+    """A board's own table. callbacks: its callbacks, with the objects that report them. owners: by published topic, the
+    callback that publishes it by the declared chains."""
+
+    node: str
+    callbacks: list[tuple[Status, Callback]] = field(default_factory=list)
+    owners: dict[str, Callback] = field(default_factory=dict)
+
+
+def _board_of(node: str, objects: Sequence[Status]) -> _Board:
+    board = _Board(node)
+    chains: dict[int, Stated] = {}
+    for one in objects:
+        level = one.number("priority") >> _LEVEL_BITS
+        if one.message == "chain":
+            chains[level] = Stated(one.values.get("name", ""), level, one.number("deadline ns"))
+    for one in objects:
+        if one.message not in _KINDS:
+            continue
+        level, name = one.number("priority") >> _LEVEL_BITS, one.values.get("name", "")
+        made = Callback(node, f"{node}_{name.strip('/') or one.message}", level=level, stated=chains.get(level))
+        if runs := one.number("runs"):
+            made.runs, made.longest_ns = runs, one.number("longest ns")
+            made.measured = "the longest on the board, preemption included"
+        if one.message == "timer":
+            made.period_ns, made.rate = one.number("period ns"), "stated by the firmware"
+        elif one.message == "subscription":
+            made.topic = name
+        board.callbacks.append((one, made))
+    for one in objects:
+        level, position = divmod(one.number("priority"), 1 << _LEVEL_BITS)
+        of_chain = [each for each in board.callbacks if each[1].level == level]
+        if one.message == "publisher" and level and of_chain:
+            # tide_rclc_chain_add_publisher: the position is the number of the chain's callbacks that precede it here
+            ordered = sorted(of_chain, key=lambda each: each[0].number("priority"))
+            owner = ordered[min(max(position - 1, 0), len(ordered) - 1)][1]
+            board.owners[one.values.get("name", "")] = owner
+    return board
+
+
+# ---- links ----
+
+_AGENT_NS, _RETURN_NS, _PROPAGATION_NS = 2_000_000, 1_000_000, 500_000
+_SUBMIT_MS = _PROCESS_MS = "0.2"
+
+
+@dataclass(frozen=True)
+class _Links:
+    """The links of the boards, as lines of the description, and the link of each board."""
+
+    lines: list[str]
+    of_boards: dict[str, str]
+
+
+def _dds(delay_ns: int) -> str:
+    return f"DDS took {delay_ns / 1e6:.3f} ms at most to this command" if delay_ns else "no delay was measured"
+
+
+def _links_of(seen: Seen, boards: Sequence[str], names: Mapping[str, str], notes: list[str]) -> _Links:
+    places = {one.name: one for one in seen.statuses.values() if ": link " in one.name}
+    clients = {name.rpartition(" ")[2]: one for name, one in seen.statuses.items() if ": client " in name}
+    delay_ns = max((one.delay_ns for topic in seen.topics.values() for one in topic.arrivals), default=0)
+    found = _Links([], {})
+    made: dict[str, str] = {}
+    for board in boards:
+        own = seen.statuses.get(f"{board}: link")
+        client = clients.get(own.hardware if own else "", next(iter(clients.values()), None))
+        if client is None or (own is None and len(clients) > 1):
+            notes.append(f"the link of {board} is not known, as no agent or no board reports it: it is a guess")
+        kind, _, rest = (client.hardware if client else "udp").partition(" ")
+        agent = next((one for one in places.values() if one.hardware.startswith(kind)), None)
+        is_line = kind == "serial"
+        key = (client.hardware if client else "") if is_line else "network"
+        if key not in made:
+            name = f"line_{names[board]}" if is_line else "network"
+            made[key] = unique([*made.values(), name])[-1]
+            mtu = own.number("mtu bytes") if own else 0
+            found.lines.extend(["", "[[links]]", f'name = "{made[key]}"'])
+            found.lines.append(f'kind = "{"serial" if is_line else "tcp" if kind == "tcp" else "udp"}" # by the agent')
+            if is_line:
+                baud = next((one.number("bits per second") for one in places.values() if rest in one.hardware), 0)
+                found.lines.append(f"baud = {baud} # by the agent" if baud else "baud = 115200 # guessed")
+            elif agent is not None and (port := agent.hardware.rpartition(":")[2]).isdecimal():
+                found.lines.append(f"port = {port} # by the agent")
+            found.lines.extend([f"mtu_bytes = {mtu} # stated by the firmware"] if mtu else [])
+            # Nothing on the host shows the adapter's and the agent's part of these delays.
+            for key_ms, least_ns in (("agent_ms", _AGENT_NS), ("return_ms", _RETURN_NS)):
+                guess = milliseconds(max(least_ns, 2 * delay_ns))
+                found.lines.append(f"{key_ms} = {guess} # guessed; {_dds(delay_ns)}")
+            found.lines.append(GUESSED)
+        found.of_boards[board] = made[key]
+    return found
+
+
+# ---- the description ----
+
+
+def described(seen: Seen, name: str, margin_percent: int, notes: Iterable[str] = ()) -> str:
+    """The text of a system.toml. Raises UsageError if no message of a user's node was seen."""
+    return _Robot(seen, list(notes)).text(name, margin_percent)
+
+
+class _Robot:
+    def __init__(self, seen: Seen, notes: list[str]) -> None:
+        self.seen, self.notes = seen, notes
+        agents = {one.name for one in seen.agents}
+        ends = [end for one in seen.topics.values() for end in (*one.publishers, *one.subscribers)]
+        of_agents = {end.process for end in ends if end.node in agents}
+        self.nodes = sorted({end.node for end in ends if self._is_users(end.node, agents)})
+        on_board = {end.node for end in ends if end.process in of_agents} | set(seen.tellers()) | seen.boards
+        self.boards = sorted(on_board & {*self.nodes, *seen.tellers()})
+        self.nodes = sorted({*self.nodes, *self.boards})
+        self.process = {end.node: end.process for end in ends}
+        self.topics = {
+            topic: one
+            for topic, one in seen.topics.items()
+            if topic != _DIAGNOSTICS and any(end.node in self.nodes for end in one.publishers)
+        }
+        self.rates = {topic: rate_of(one.arrivals) for topic, one in self.topics.items()}
+        self.answers = answers_of(self.topics, self.nodes)
+        self.tables = {node: _board_of(node, seen.objects(node)) for node in self.boards}
+        self.callbacks: list[Callback] = []
+
+    def _is_users(self, node: str, agents: set[str]) -> bool:
+        return node not in agents and not node.rpartition("/")[2].startswith(_OWN)
+
+    def text(self, name: str, margin_percent: int) -> str:
+        for topic, one in sorted(self.topics.items()):
+            if self.rates[topic] is None:
+                many = f"{len(one.arrivals)} messages" if one.arrivals else "no message"
+                self.notes.append(f"{topic} had {many} in {self.seen.seconds:.0f} s: it is in no chain here")
+        for service, node in sorted(self.seen.services.items()):
+            self.notes.append(f"{node} serves {service}, which is in no chain here: add requests, replies and client")
+        for node in self.nodes:
+            self._add_node(node)
+        started = [one for one in self.callbacks if one.period_ns]
+        if not started:
+            raise UsageError(
+                f"no topic of a node had {_LEAST_INTERVALS + 1} messages in {self.seen.seconds:.0f} s; is this the "
+                "ROS domain of the system? Listen longer with --seconds"
+            )
+        places, links = self._places()
+        messages = {topic: self._message(topic) for topic in self.topics}
+        messages |= {_DIAGNOSTICS: self._statuses_message()}
+        delay_ns = max((one.delay_ns for topic in self.topics.values() for one in topic.arrivals), default=0)
+        propagation = f"propagation_ms = {milliseconds(max(_PROPAGATION_NS, 2 * delay_ns))} # guessed; {_dds(delay_ns)}"
+        head = (f'description = "from {self.seen.seconds:.0f} s of a running system"', propagation)
+        return written(name, head, places, links, self.callbacks, messages, self.notes, margin_percent)
+
+    # ---- callbacks of a node ----
+
+    def _add_node(self, node: str) -> None:
+        is_board = node in self.boards
+        objects = self.seen.objects(node) if is_board else []
+        board = self.tables.get(node) or _Board(node)
+        if is_board and not objects:
+            self.notes.append(
+                f"{node} does not report its callbacks (tide_rclc_diagnostics_init): their times and levels are guesses"
+            )
+        elif is_board and not self.seen.is_whole(node):
+            self.notes.append(
+                f"{node} reported {len(objects)} of {objects[0].number('objects')} objects: listen longer"
+            )
+        subscriptions = {one.topic: one for _, one in board.callbacks if one.topic}
+        for topic, one in self.topics.items():
+            if topic not in subscriptions and any(end.node == node for end in one.subscribers):
+                subscriptions[topic] = Callback(node, f"{node}_{topic.strip('/')}", topic)
+        timers = [one for _, one in board.callbacks if one.period_ns]
+        for topic in sorted(self.topics):
+            if self.rates[topic] is not None and any(end.node == node for end in self.topics[topic].publishers):
+                timers += self._publish(node, topic, board, subscriptions, timers)
+        if is_board and (rate := rate_of(self.seen.reports.get(node, []))) is not None:
+            made = Callback(node, f"{node}_reports", period_ns=rate.period_ns or rate.mean_ns, rate=rate.text)
+            made.publishes.append(_DIAGNOSTICS)
+            timers.append(made)
+        live = [one for topic, one in subscriptions.items() if self.rates.get(topic) is not None]
+        self.callbacks += [*timers, *live]
+
+    def _publish(
+        self,
+        node: str,
+        topic: str,
+        board: _Board,
+        subscriptions: Mapping[str, Callback],
+        timers: Sequence[Callback],
+    ) -> list[Callback]:
+        """Finds the callback that publishes the topic. Returns a new timer or event, if none is known."""
+        rate, answer = self.rates[topic], self.answers.get((node, topic))
+        assert rate is not None
+        if (owner := board.owners.get(topic)) is not None:
+            owner.publishes.append(topic)
+            return []
+        if answer is not None:
+            callback = subscriptions[answer.asked]
+            callback.publishes.append(topic)
+            if not self._is_stated(answer):
+                callback.way = f"{callback.way}; {answer.text}" if callback.way else answer.text
+            if not board.callbacks and node not in self.boards:
+                callback.runs = max(callback.runs, answer.count)
+                callback.least_ns = 0
+                callback.longest_ns = max(callback.longest_ns, answer.longest_ns)
+                callback.measured = f"elapsed from {answer.asked} to {topic}, DDS included"
+            return []
+        label, several = f"{node}_{topic.strip('/')}", len(self.topics[topic].publishers)
+        if several > 1:
+            text = f"guessed: {topic} has {several} publishers, whose messages look alike"
+            return [Callback(node, f"{label}_timer", period_ns=rate.mean_ns * several, rate=text, publishes=[topic])]
+        alike = [one for one in timers if abs(one.period_ns - rate.mean_ns) <= 2 * _ROUND * one.period_ns]
+        if rate.period_ns and board.callbacks and len(alike) == 1:
+            alike[0].publishes.append(topic)
+            alike[0].way = f"the timer of {milliseconds(alike[0].period_ns)} ms publishes {topic}, by its rate"
+            return []
+        if rate.period_ns:
+            made = Callback(node, f"{label}_timer", period_ns=rate.period_ns, rate=rate.text, publishes=[topic])
+        else:
+            made = Callback(node, f"{label}_event", period_ns=max(rate.least_ns, 1000), rate=rate.text, is_event=True)
+            made.way = f"{topic} is published after events, because the intervals of its messages differ"
+            made.publishes = [topic]
+        return [made]
+
+    def _is_stated(self, answer: Answer) -> bool:
+        """True if a chain of a board's table leaves by the one topic and comes back by the other."""
+        return any(
+            owner.level == one.level > 0
+            for table in self.tables.values()
+            for _, one in table.callbacks
+            if one.topic == answer.answered and (owner := table.owners.get(answer.asked)) is not None
+        )
+
+    # ---- executors, links, messages ----
+
+    def _places(self) -> tuple[dict[Any, Place], list[str]]:
+        names = dict(zip(self.nodes, unique(node.rpartition("/")[2] for node in self.nodes), strict=True))
+        links = _links_of(self.seen, self.boards, names, self.notes)
+        used = {one.process for one in self.callbacks}
+        places: dict[Any, Place] = {}
+        by_process: dict[bytes, str] = {}
+        for node in self.nodes:
+            if node not in used:
+                continue
+            if node in self.boards:
+                own = self.seen.statuses.get(f"{node}: executor 1")
+                lanes, by = (own.number("lanes"), "stated by the firmware") if own else (1, "guessed")
+                more = (
+                    f'link = "{links.of_boards[node]}"',
+                    f"submit_ms = {_SUBMIT_MS} # guessed",
+                    f"process_ms = {_PROCESS_MS} # guessed",
+                    GUESSED,
+                )
+                places[node] = Place(names[node], "mcu", max(lanes, 1), by, more)
+                continue
+            first = by_process.setdefault(self.process[node], node)
+            if first != node:
+                self.notes.append(f"{node} is in the process of {first}: guessed to share its executor")
+                for one in self.callbacks:
+                    one.process = first if one.process == node else one.process
+                continue
+            places[node] = Place(names[node], "host", 1, "guessed: one thread")
+        return places, links.lines
+
+    def _message(self, topic: str) -> Message:
+        """The longest message that was seen. Its reliability counts on the link: a board's publisher decides it, or a
+        board's subscription."""
+        one = self.topics[topic]
+        on_boards = [end.is_reliable for end in (*one.publishers, *one.subscribers) if end.node in self.boards]
+        reliable = any(on_boards) if on_boards else all(end.is_reliable for end in one.publishers)
+        longest = max((each.payload_bytes for each in one.arrivals), default=1)
+        return Message(one.type, longest, len(one.arrivals), reliable)
+
+    def _statuses_message(self) -> Message:
+        own = [one.payload_bytes for node in self.boards for one in self.seen.reports.get(node, ())]
+        return Message(_DIAGNOSTICS_TYPE, max(own, default=1), len(own))
