@@ -166,6 +166,8 @@ def test_of_two_messages_that_could_answer_each_other_the_quicker_does() -> None
     node, other = ("node", b"1"), ("other", b"2")
     topics = {"/a": topic(node, [other], arrivals(20)), "/b": topic(other, [node], arrivals(20, 3))}
     assert list(answers_of(topics, ["node", "other"])) == [("other", "/b")]
+    topics["/a"].arrivals, topics["/b"].arrivals = topics["/a"].arrivals[:8], topics["/b"].arrivals[4:12]
+    assert list(answers_of(topics, ["node", "other"])) == [("other", "/b")], "received from different times on"
 
 
 @pytest.mark.parametrize(
@@ -212,6 +214,16 @@ def test_two_publishers_of_a_topic_are_guessed() -> None:
     system, _, text = read(Seen(1.0, {"/tf": both}))
     assert [chain.period_ns for chain in system.chains] == [20 * MS, 20 * MS]
     assert "# guessed: /tf has 2 publishers, whose messages look alike" in text
+
+
+def test_a_publisher_beside_one_that_answers_everything_is_silent() -> None:
+    """Both ends of the ping-pong of the micro-ROS demos can publish both topics."""
+    board, host = ("board", b"1"), ("host", b"2")
+    ping, pong = topic(board, [board, host], arrivals(20)), topic(board, [board], arrivals(20, 3))
+    pong.publishers.append(Endpoint(*host, True))
+    system, notes, _ = read(Seen(1.0, {"/ping": ping, "/pong": pong}))
+    assert ways(system)["host_ping"] == ["host/subscription", "board/subscription"]
+    assert notes[0] == "# board publishes /pong, too, but host seems to publish all that was received."
 
 
 def test_what_is_in_no_chain_is_named() -> None:

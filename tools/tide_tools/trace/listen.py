@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -320,10 +320,11 @@ def answer_of(node: str, asked: str, answered: str, topics: Mapping[str, Topic])
     ends = sorted(one.at_ns for one in topics[answered].arrivals)
     if len(starts) <= _LEAST_INTERVALS or len(ends) <= _LEAST_INTERVALS:
         return None
-    ends = [at_ns for at_ns in ends if at_ns >= starts[0]]
-    starts = [at_ns for at_ns in starts if ends and at_ns <= ends[-1]]
-    if not starts:
+    # The two topics may have been received from and until different times.
+    ends = ends[bisect_left(ends, starts[0]) : bisect_left(ends, starts[-1]) + 1]
+    if not ends:
         return None
+    starts = starts[bisect_right(starts, ends[0]) - 1 : bisect_right(starts, ends[-1])]
     places = [bisect_right(starts, at_ns) - 1 for at_ns in ends]
     times_ns = [at_ns - starts[place] for at_ns, place in zip(ends, places, strict=True)]
     distinct = len(set(places))
@@ -337,12 +338,13 @@ def answer_of(node: str, asked: str, answered: str, topics: Mapping[str, Topic])
 
 
 def answers_of(topics: Mapping[str, Topic], nodes: Iterable[str]) -> dict[tuple[str, str], Answer]:
-    """By node and published topic: the message that it answers. Of two that answer each other, the quicker does."""
+    """By node and published topic: the message that it answers. Of two that answer each other, the quicker does. A node
+    does not answer its own messages."""
     found = []
     for node in nodes:
-        takes = [name for name, one in topics.items() if any(end.node == node for end in one.subscribers)]
         gives = [name for name, one in topics.items() if any(end.node == node for end in one.publishers)]
-        pairs = ((asked, answered) for asked in takes for answered in gives if asked != answered)
+        takes = [name for name, one in topics.items() if any(end.node == node for end in one.subscribers)]
+        pairs = ((asked, answered) for asked in takes for answered in gives if asked not in gives)
         found += [one for asked, answered in pairs if (one := answer_of(node, asked, answered, topics)) is not None]
     chosen: dict[tuple[str, str], Answer] = {}
     after: dict[str, set[str]] = defaultdict(set)  # by topic: the topics that follow from it
@@ -573,6 +575,9 @@ class _Robot:
                 callback.measured = f"elapsed from {answer.asked} to {topic}, DDS included"
             return []
         label, several = f"{node}_{topic.strip('/')}", len(self.topics[topic].publishers)
+        if other := next((end.node for end in self.topics[topic].publishers if (end.node, topic) in self.answers), ""):
+            self.notes.append(f"{node} publishes {topic}, too, but {other} seems to publish all that was received")
+            return []
         if several > 1:
             text = f"guessed: {topic} has {several} publishers, whose messages look alike"
             return [Callback(node, f"{label}_timer", period_ns=rate.mean_ns * several, rate=text, publishes=[topic])]
